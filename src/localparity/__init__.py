@@ -1,0 +1,41 @@
+"""Where two groups of people are treated most differently by a model's scores, and how sure that is."""
+
+from localparity import datasets
+from localparity.metrics import (
+    GapCurve,
+    McdpProfile,
+    ScoreCounts,
+    Window,
+    abcc,
+    abcc_bound,
+    delta_dp,
+    gap_curve,
+    mcdp,
+    mcdp_approximate,
+    mcdp_profile,
+    mcdp_scorer,
+    p_rule,
+    spdd,
+)
+from localparity.predictions import Predictions
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "GapCurve",
+    "McdpProfile",
+    "Predictions",
+    "ScoreCounts",
+    "Window",
+    "abcc",
+    "abcc_bound",
+    "datasets",
+    "delta_dp",
+    "gap_curve",
+    "mcdp",
+    "mcdp_approximate",
+    "mcdp_profile",
+    "mcdp_scorer",
+    "p_rule",
+    "spdd",
+]

@@ -1,0 +1,28 @@
+"""Metrics of the disparity between groups, all of them on `ScoreCounts` and `GapCurve`."""
+
+from localparity.metrics._area import abcc, abcc_bound
+from localparity.metrics._comparison import gap_curve
+from localparity.metrics._counts import ScoreCounts
+from localparity.metrics._gap_curve import GapCurve
+from localparity.metrics._mcdp import mcdp, mcdp_profile
+from localparity.metrics._mcdp_grid import mcdp_approximate
+from localparity.metrics._profile import McdpProfile, Window
+from localparity.metrics._rates import delta_dp, p_rule, spdd
+from localparity.metrics._scorer import mcdp_scorer
+
+__all__ = [
+    "GapCurve",
+    "McdpProfile",
+    "ScoreCounts",
+    "Window",
+    "abcc",
+    "abcc_bound",
+    "delta_dp",
+    "gap_curve",
+    "mcdp",
+    "mcdp_approximate",
+    "mcdp_profile",
+    "mcdp_scorer",
+    "p_rule",
+    "spdd",
+]

@@ -1,0 +1,103 @@
+"""The area between the groups' cumulative distributions, and what bounds it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from localparity._validation import as_epsilon, as_number
+from localparity.metrics._comparison import gap_curves
+from localparity.metrics._criteria import Criterion
+from localparity.metrics._groups import Compare
+
+
+def abcc(
+    y_true: Any,
+    y_score: Any,
+    *,
+    sensitive_features: Any,
+    criterion: Criterion = "demographic_parity",
+    compare: Compare = "between_groups",
+    sample_weight: Any = None,
+    score_range: tuple[float, float] = (0.0, 1.0),
+    min_group_size: int = 1,
+) -> float:
+    r"""The area between the two cumulative distributions, as a fraction of the score range.
+
+    .. math:: \mathrm{ABCC} = \int_0^1 |F_a(y) - F_b(y)| \, dy
+
+    It is the exact integral of the step functions, which is the Wasserstein-1 distance of the scores. Of
+    several pairs it is the worst.
+
+    Parameters
+    ----------
+    y_true, y_score, sensitive_features : array-like
+        Labels (or None), scores and groups, as in `mcdp`.
+    criterion, compare : str
+        Which people, and which groups, are compared, as in `mcdp`.
+    sample_weight : array-like, optional
+        Weights that are not negative.
+    score_range : tuple of float
+        The lowest and the highest score there can be.
+    min_group_size : int
+        A group with fewer rows among the people compared is an error.
+
+    Returns
+    -------
+    float
+        A fraction in [0, 1].
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> round(lp.abcc(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"]), 12)
+    0.5
+    """
+    curves = gap_curves(
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        criterion=criterion,
+        compare=compare,
+        sample_weight=sample_weight,
+        score_range=score_range,
+        min_group_size=min_group_size,
+    )
+    return max(curve.abcc() for curve in curves)
+
+
+def abcc_bound(mcdp: float, epsilon: float, lipschitz: float) -> float:
+    r"""The most that ABCC can be, given MCDP(epsilon) and a Lipschitz constant of the absolute gap.
+
+    .. math::
+        \mathrm{ABCC} \le \mathrm{MCDP}(\epsilon) + \begin{cases}
+        \epsilon L / 2 & L \le 2 \\ 2 \epsilon (1 - 1/L) & L > 2 \end{cases}
+
+    for a gap that is continuous with Lipschitz constant L: the distribution-wide disparity is under control
+    when the maximal local disparity is.
+
+    Parameters
+    ----------
+    mcdp : float
+        MCDP(epsilon).
+    epsilon : float
+        The half-width of the windows, as a fraction of the score range.
+    lipschitz : float
+        The most that the absolute gap changes over a length, divided by that length.
+
+    Returns
+    -------
+    float
+        The bound.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> lp.abcc_bound(0.25, epsilon=0.25, lipschitz=4.0)
+    0.625
+    """
+    mcdp, epsilon, lipschitz = as_number(mcdp, "mcdp"), as_epsilon(epsilon), as_number(lipschitz, "lipschitz")
+    if not 0.0 <= mcdp <= 1.0:
+        raise ValueError(f"mcdp is {mcdp:g} where a fraction in [0, 1] is expected")
+    if lipschitz < 0.0:
+        raise ValueError(f"lipschitz is {lipschitz:g} where a number >= 0 is expected")
+    return mcdp + epsilon * (lipschitz / 2.0 if lipschitz <= 2.0 else 2.0 * (1.0 - 1.0 / lipschitz))

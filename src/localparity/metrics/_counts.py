@@ -1,0 +1,323 @@
+"""For each group and label the distinct scores and the weight at each: all that the metrics need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localparity._validation import FloatArray, Group, sort_groups, unknown_name
+from localparity.metrics._criteria import check_group_sizes, labels_of
+from localparity.metrics._gap_curve import GapCurve
+from localparity.metrics._groups import EVERYONE, pairs_of
+from localparity.metrics._profile import McdpProfile
+from localparity.predictions import Predictions
+
+Stratum = dict[Group, "Atoms"]
+"""The people compared with each other: for each group, its scores."""
+
+
+@dataclass(frozen=True, eq=False)
+class Atoms:
+    """The distinct scores of some people, ascending, and how much weight and how many rows lie at each.
+
+    Attributes
+    ----------
+    scores : ndarray
+        The distinct scores, in their own units.
+    weights : ndarray
+        The weight at each score; without weights, the rows.
+    rows : ndarray
+        How many rows lie at each score.
+    squares : float
+        The sum of the squared weights of the rows, from which the effective size comes.
+    """
+
+    scores: FloatArray
+    weights: NDArray[Any]
+    rows: NDArray[np.int64]
+    squares: float
+
+    @classmethod
+    def of_rows(cls, scores: FloatArray, weights: FloatArray | None = None) -> Atoms:
+        """Count the rows of some people; a row of weight 0 is nobody."""
+        if weights is not None:
+            scores, weights = scores[weights > 0.0], weights[weights > 0.0]
+            rows = np.ones(scores.size, dtype=np.int64)
+            return cls._gather(scores, weights, rows, float(np.dot(weights, weights)))
+        ordered = np.sort(scores)
+        starts = _run_starts(ordered)
+        rows = np.diff(np.append(starts, ordered.size))
+        return cls(ordered[starts], rows, rows, float(scores.size))
+
+    @classmethod
+    def join(cls, parts: Iterable[Atoms]) -> Atoms:
+        """The people of all parts together."""
+        found = list(parts)
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            return cls.of_rows(np.empty(0))
+        scores = np.concatenate([part.scores for part in found])
+        weights = np.concatenate([part.weights for part in found])
+        rows = np.concatenate([part.rows for part in found])
+        return cls._gather(scores, weights, rows, sum(part.squares for part in found))
+
+    @classmethod
+    def _gather(
+        cls, scores: FloatArray, weights: NDArray[Any], rows: NDArray[np.int64], squares: float
+    ) -> Atoms:
+        order = np.argsort(scores, kind="stable")
+        ordered = scores[order]
+        starts = _run_starts(ordered)
+        rows_at = np.add.reduceat(rows[order], starts)
+        weights_at = np.add.reduceat(weights[order], starts)
+        return cls(ordered[starts], weights_at, rows_at, squares)
+
+    @property
+    def size(self) -> int:
+        """How many rows there are."""
+        return int(self.rows.sum())
+
+    @property
+    def effective_size(self) -> float:
+        """How many equally weighted rows would be as precise: the squared sum over the sum of squares."""
+        return float(self.weights.sum()) ** 2 / self.squares
+
+    def share_above(self, threshold: float) -> float:
+        """The weighted share of scores above a threshold."""
+        at_or_below = int(np.searchsorted(self.scores, threshold, side="right"))
+        return float(self.weights[at_or_below:].sum() / self.weights.sum())
+
+
+def with_everyone(stratum: Stratum) -> Stratum:
+    """A stratum's groups and, beside them, all of its people together."""
+    if EVERYONE in stratum:
+        raise ValueError(f"a group is named {EVERYONE!r}, as all people together are; give it another name")
+    return {**stratum, EVERYONE: Atoms.join(stratum.values())}
+
+
+def _run_starts(ordered: FloatArray) -> NDArray[np.int64]:
+    """Where each distinct value of a sorted array begins."""
+    changes = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    return np.concatenate([np.zeros(min(1, ordered.size), dtype=np.int64), changes])
+
+
+def _cumulative(weights: NDArray[Any]) -> NDArray[Any]:
+    """Running sums from 0; of floats in extended precision, so that millions of them lose nothing."""
+    dtype = np.int64 if weights.dtype.kind in "iu" else np.longdouble
+    return np.concatenate([np.zeros(1, dtype=dtype), np.cumsum(weights, dtype=dtype)])
+
+
+def curve_of_atoms(
+    first: Atoms,
+    second: Atoms,
+    *,
+    groups: tuple[Group, Group],
+    label: int | None,
+    score_range: tuple[float, float],
+    resolution: float,
+    rank_error: float = 0.0,
+) -> GapCurve:
+    """The gap curve of two groups."""
+    # Imported here: numba is not loaded with the package.
+    from localparity.metrics import _kernels
+
+    knots, in_first, in_second = _kernels.merge_scores(first.scores, second.scores)
+    below_first, below_second = _cumulative(first.weights), _cumulative(second.weights)
+    total_first, total_second = below_first[-1], below_second[-1]
+    whole = below_first.dtype.kind == below_second.dtype.kind == "i"
+    if whole and float(total_first) * float(total_second) < 2.0**62:
+        # Whole numbers over one denominator: equal gaps are equal floats.
+        numerator = below_first[in_first] * total_second - below_second[in_second] * total_first
+        gap = numerator / (float(total_first) * float(total_second))
+    else:
+        gap = (below_first[in_first] / total_first - below_second[in_second] / total_second).astype(
+            np.float64
+        )
+    return GapCurve(
+        knots,
+        gap,
+        groups,
+        (first.effective_size, second.effective_size),
+        label,
+        score_range,
+        resolution,
+        rank_error,
+    )
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreCounts:
+    """For each group, and label where a criterion needs it, the distinct scores and the weight at each.
+
+    All metrics come from such a table, it merges by addition, and every engine can make one.
+
+    Attributes
+    ----------
+    atoms : mapping
+        The scores by (group, label); the label is None where labels were not counted.
+    score_range : tuple of float
+        The range of the scores.
+    resolution : float
+        Lengths, as fractions of the range, that differ by less count as equal.
+    rank_error : float
+        The most that a group's cumulative distribution may be off; 0 when the counts are exact.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> predictions = lp.Predictions.from_arrays(
+    ...     None, [0.2, 0.6, 0.4, 0.8], sensitive_features=["a", "a", "b", "b"]
+    ... )
+    >>> counts = lp.ScoreCounts.from_predictions(predictions)
+    >>> counts.groups, counts.mcdp(0.05)
+    (('a', 'b'), 0.5)
+    >>> counts.merge(counts).size
+    8
+    """
+
+    atoms: Mapping[tuple[Group, int | None], Atoms]
+    score_range: tuple[float, float] = (0.0, 1.0)
+    resolution: float = 4.0 * float(np.finfo(np.float64).eps)
+    rank_error: float = 0.0
+
+    @classmethod
+    def from_predictions(cls, predictions: Predictions) -> ScoreCounts:
+        """Count the rows of `predictions`, by label where it has labels."""
+        codes = predictions.codes.astype(np.int64)
+        labels: tuple[int | None, ...] = (None,)
+        if predictions.labels is not None:
+            labels = (0, 1)
+            codes = 2 * codes + predictions.labels
+        keys = [(group, label) for group in predictions.groups for label in labels]
+        narrow = codes.astype(np.uint16) if len(keys) < 2**16 else codes
+        order = np.argsort(narrow, kind="stable")
+        ends = np.cumsum(np.bincount(codes, minlength=len(keys)))
+        scores = predictions.scores[order]
+        weights = None if predictions.weights is None else predictions.weights[order]
+        atoms = {}
+        for key, start, end in zip(keys, np.append(0, ends[:-1]), ends, strict=True):
+            part = slice(start, end)
+            atoms[key] = Atoms.of_rows(scores[part], None if weights is None else weights[part])
+        return cls(atoms, predictions.score_range, predictions.resolution)
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups, in order."""
+        return sort_groups({group for group, _ in self.atoms})
+
+    @property
+    def labelled(self) -> bool:
+        """Whether labels were counted."""
+        return all(label is not None for _, label in self.atoms)
+
+    @property
+    def size(self) -> int:
+        """How many rows were counted."""
+        return sum(atoms.size for atoms in self.atoms.values())
+
+    def merge(self, other: ScoreCounts) -> ScoreCounts:
+        """The counts of both tables' rows together."""
+        if self.score_range != other.score_range:
+            raise ValueError(
+                f"counts over {self.score_range} cannot merge with counts over {other.score_range}"
+            )
+        if self.labelled != other.labelled:
+            raise ValueError("counts with labels cannot merge with counts without")
+        keys = [*self.atoms, *(key for key in other.atoms if key not in self.atoms)]
+        atoms = {
+            key: Atoms.join(counts.atoms[key] for counts in (self, other) if key in counts.atoms)
+            for key in keys
+        }
+        resolution = max(self.resolution, other.resolution)
+        return ScoreCounts(atoms, self.score_range, resolution, max(self.rank_error, other.rank_error))
+
+    def without(self, groups: Iterable[Group]) -> ScoreCounts:
+        """The counts without some groups."""
+        left_out = set(groups)
+        atoms = {key: found for key, found in self.atoms.items() if key[0] not in left_out}
+        return ScoreCounts(atoms, self.score_range, self.resolution, self.rank_error)
+
+    def strata(
+        self, criterion: str = "demographic_parity", *, min_group_size: int = 1
+    ) -> dict[int | None, Stratum]:
+        """The people that a criterion compares with each other, by their label."""
+        found = {}
+        for label in labels_of(criterion):
+            if label is not None and not self.labelled:
+                raise ValueError(f"criterion={criterion!r} compares people by label, and there are no labels")
+            stratum = {group: self._atoms_of(group, label) for group in self.groups}
+            sizes = [atoms.size for atoms in stratum.values()]
+            check_group_sizes(list(stratum), sizes, label, min_group_size)
+            found[label] = stratum
+        return found
+
+    def _atoms_of(self, group: Group, label: int | None) -> Atoms:
+        kept = [atoms for key, atoms in self.atoms.items() if key[0] == group and label in (None, key[1])]
+        return Atoms.join(kept)
+
+    def gap_curves(
+        self,
+        criterion: str = "demographic_parity",
+        compare: str = "between_groups",
+        *,
+        min_group_size: int = 1,
+    ) -> list[GapCurve]:
+        """The curves of all pairs that are compared."""
+        curves = []
+        for label, stratum in self.strata(criterion, min_group_size=min_group_size).items():
+            pairs = pairs_of(list(stratum), compare)
+            sides = with_everyone(stratum) if compare == "to_overall" else stratum
+            curves += [self._curve(sides, pair, label) for pair in pairs]
+        return curves
+
+    def gap_curve(self, a: Group, b: Group, criterion: str = "demographic_parity") -> GapCurve:
+        """The curve of one pair of groups.
+
+        Examples
+        --------
+        >>> import localparity as lp
+        >>> predictions = lp.Predictions.from_arrays(None, [0.2, 0.6], sensitive_features=["a", "b"])
+        >>> lp.ScoreCounts.from_predictions(predictions).gap_curve("b", "a").gap
+        array([-1.,  0.])
+        """
+        strata = self.strata(criterion)
+        if len(strata) > 1:
+            raise ValueError(
+                f"criterion={criterion!r} compares the people of each label apart and has no one curve; "
+                "ask for 'equal_opportunity' or 'predictive_equality'"
+            )
+        ((label, sides),) = strata.items()
+        if EVERYONE in (a, b):
+            sides = with_everyone(sides)
+        for group in (a, b):
+            if group not in sides:
+                raise unknown_name("group", group, sides)
+        return self._curve(sides, (a, b), label)
+
+    def _curve(self, sides: Stratum, pair: tuple[Group, Group], label: int | None) -> GapCurve:
+        return curve_of_atoms(
+            *(sides[group] for group in pair),
+            groups=pair,
+            label=label,
+            score_range=self.score_range,
+            resolution=self.resolution,
+            rank_error=self.rank_error,
+        )
+
+    def profile(self, criterion: str = "demographic_parity", compare: str = "between_groups") -> McdpProfile:
+        """MCDP at every epsilon, of the worst pair."""
+        return McdpProfile(self.gap_curves(criterion, compare))
+
+    def mcdp(
+        self,
+        epsilon: float = 0.0,
+        criterion: str = "demographic_parity",
+        compare: str = "between_groups",
+    ) -> float:
+        """MCDP(epsilon), of the worst pair."""
+        return max(curve.mcdp(epsilon) for curve in self.gap_curves(criterion, compare))

@@ -1,0 +1,115 @@
+"""The gap between two groups' cumulative distributions, as a step function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localparity._validation import FloatArray, Group, as_epsilon, as_numbers
+from localparity.metrics._profile import McdpProfile, Window, carried_half_widths, find_runs, mcdp_of_runs
+
+
+@dataclass(frozen=True, eq=False)
+class GapCurve:
+    """For one pair of groups, the knots of the step function and the signed gap from each knot on.
+
+    The gap at a threshold y is F_a(y) - F_b(y), where F_g(y) is the share of group g with a score at or below
+    y. It is 0 below the first knot and from the last one on.
+
+    Attributes
+    ----------
+    knots : ndarray
+        The distinct scores of the pair, ascending, in the scores' own units.
+    gap : ndarray
+        The signed gap from each knot up to the next.
+    groups : tuple
+        The pair (a, b).
+    sizes : tuple of float
+        How many rows each group has; with weights, how many equally weighted rows would be as precise.
+    label : int or None
+        The label of the people compared, None for everyone.
+    score_range : tuple of float
+        The range of the scores. Lengths, epsilon and areas are fractions of it.
+    resolution : float
+        Lengths, as fractions of the range, that differ by less count as equal.
+    rank_error : float
+        The most that either distribution may be off; 0 when the curve is exact.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> curve = lp.gap_curve(None, [0.2, 0.6, 0.4, 0.8], sensitive_features=["a", "a", "b", "b"])
+    >>> curve.knots, curve.gap
+    (array([0.2, 0.4, 0.6, 0.8]), array([0.5, 0. , 0.5, 0. ]))
+    >>> curve(0.65), curve.mcdp(0.05), curve.mcdp(0.1)
+    (0.5, 0.5, 0.0)
+    """
+
+    knots: FloatArray
+    gap: FloatArray
+    groups: tuple[Group, Group]
+    sizes: tuple[float, float]
+    label: int | None = None
+    score_range: tuple[float, float] = (0.0, 1.0)
+    resolution: float = 4.0 * float(np.finfo(np.float64).eps)
+    rank_error: float = 0.0
+
+    @cached_property
+    def unit_knots(self) -> FloatArray:
+        """The knots as fractions of the score range."""
+        low, high = self.score_range
+        return self.knots if (low, high) == (0.0, 1.0) else (self.knots - low) / (high - low)
+
+    def __call__(self, threshold: Any) -> Any:
+        """The signed gap at a threshold, a float for a number and an array for an array."""
+        thresholds = as_numbers(np.atleast_1d(threshold), "threshold")
+        found = np.concatenate([[0.0], self.gap])[np.searchsorted(self.knots, thresholds, side="right")]
+        return found if np.ndim(threshold) else float(found[0])
+
+    def mcdp(self, epsilon: float = 0.0) -> float:
+        """MCDP(epsilon): the largest, over windows, of the smallest absolute gap in the window."""
+        return float(self.mcdp_at(np.array([as_epsilon(epsilon)]))[0])
+
+    def mcdp_at(self, epsilons: FloatArray) -> FloatArray:
+        """MCDP at several epsilons, for less than a profile costs."""
+        reach = carried_half_widths(epsilons, self.resolution)
+        return mcdp_of_runs(*find_runs(self.unit_knots, self.gap), reach)
+
+    def profile(self) -> McdpProfile:
+        """MCDP at every epsilon."""
+        return McdpProfile([self])
+
+    def worst_window(self, epsilon: float = 0.0) -> Window:
+        """The longest run on which the gap is nowhere below MCDP(epsilon)."""
+        value = self.mcdp(epsilon)
+        if value == 0.0:
+            low, high = self.score_range
+            return Window(low, high, 0.0, None, None, self.groups, self.label)
+        start, end = self._longest_run(np.abs(self.gap) >= value)
+        signs = self.gap[start:end] > 0.0
+        first, second = self.groups
+        favoured, disfavoured = (second, first) if signs[0] else (first, second)
+        if signs.any() != signs.all():
+            favoured = disfavoured = None
+        low, high = float(self.knots[start]), float(self.knots[end])
+        return Window(low, high, value, favoured, disfavoured, self.groups, self.label)
+
+    def _longest_run(self, inside: NDArray[np.bool_]) -> tuple[int, int]:
+        """Of the runs of knots inside, the one that carries the widest window: its first and next knot."""
+        edges = np.flatnonzero(np.diff(np.concatenate([[False], inside, [False]])))
+        starts, ends = edges[::2], edges[1::2]
+        low, high = self.unit_knots[starts], self.unit_knots[ends]
+        longest = int(np.argmax(np.where(low > 0.0, 0.5 * (high - low), high)))
+        return int(starts[longest]), int(ends[longest])
+
+    def abcc(self) -> float:
+        """The area between the two cumulative distributions, exactly, as a fraction of the score range."""
+        return float(np.sum(np.abs(self.gap[:-1]) * np.diff(self.unit_knots)))
+
+    def mean_difference(self) -> float:
+        """The mean score of group b less that of group a, as a fraction of the score range."""
+        return float(np.sum(self.gap[:-1] * np.diff(self.unit_knots)))

@@ -1,0 +1,112 @@
+"""The loops over rows and knots, compiled by numba on first use and cached on disk.
+
+Nothing else in the package imports numba, and this module is imported inside the functions that call it, so
+that ``import localparity`` stays light.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+from localparity._validation import FloatArray
+
+_ONE = np.uint64(1)
+
+# A run's half-width falls into one of eight classes an octave, read off the top bits of its float:
+# 2**-60 and shorter is class 0, and a half-width of 1 is class 480.
+_CLASS_SHIFT = np.int64(49)
+_LOWEST_CLASS = (1023 - 60) << 3
+_CLASSES = 482
+
+
+@njit(cache=True, nogil=True)
+def gap_of_keys(keys: NDArray[np.uint64], first: int, second: int) -> tuple[FloatArray, FloatArray]:
+    """Knots and signed gap from sorted keys, each a score's bits with the group in the lowest bit.
+
+    The gap's numerator is a whole number, so equal gaps are equal floats.
+    """
+    rows = keys.size
+    knots = np.empty(rows, np.float64)
+    gap = np.empty(rows, np.float64)
+    size = float(first) * float(second)
+    found = 0
+    in_second = 0
+    for row in range(rows):
+        in_second += int(keys[row] & _ONE)
+        score = keys[row] >> _ONE
+        if row + 1 < rows and keys[row + 1] >> _ONE == score:
+            continue
+        knots[found] = np.uint64(score).view(np.float64)
+        gap[found] = ((row + 1 - in_second) * second - in_second * first) / size
+        found += 1
+    return knots[:found], gap[:found]
+
+
+@njit(cache=True, nogil=True)
+def merge_scores(
+    first: FloatArray, second: FloatArray
+) -> tuple[FloatArray, NDArray[np.int64], NDArray[np.int64]]:
+    """The union of two sorted arrays of distinct scores, and how many of each are at or below each knot."""
+    knots = np.empty(first.size + second.size, np.float64)
+    in_first = np.empty(knots.size, np.int64)
+    in_second = np.empty(knots.size, np.int64)
+    i = 0
+    j = 0
+    found = 0
+    while i < first.size or j < second.size:
+        from_first = j == second.size or (i < first.size and first[i] <= second[j])
+        score = first[i] if from_first else second[j]
+        if i < first.size and first[i] == score:
+            i += 1
+        if j < second.size and second[j] == score:
+            j += 1
+        knots[found] = score
+        in_first[found] = i
+        in_second[found] = j
+        found += 1
+    return knots[:found], in_first[:found], in_second[:found]
+
+
+@njit(cache=True, nogil=True)
+def profile_runs(knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The half-width and value of every run that no run of a longer class is at least as high as.
+
+    `knots` lie in [0, 1] and the gap is 0 at the last of them. A stack holds the starts of the runs that have
+    not ended yet, each with the least absolute gap since; a lower knot ends those above it. `highest[c]` is
+    the highest run of class c or longer: a run at or below it, one class up, is dominated and forgotten at
+    once, which leaves little more than the profile's steps.
+    """
+    half_widths = np.empty(knots.size, np.float64)
+    values = np.empty(knots.size, np.float64)
+    highest = np.zeros(_CLASSES)
+    start_of = np.empty(knots.size, np.float64)
+    value_of = np.empty(knots.size + 1, np.float64)
+    value_of[0] = 0.0
+    depth = 0
+    found = 0
+    for knot in range(knots.size):
+        end = knots[knot]
+        value = abs(gap[knot])
+        start = end
+        while value_of[depth] > value:
+            start = start_of[depth - 1]
+            half_width = 0.5 * (end - start) if start > 0.0 else end
+            bits = np.float64(half_width).view(np.int64)
+            length_class = int(bits >> _CLASS_SHIFT) - _LOWEST_CLASS
+            length_class = max(length_class, 0)
+            run_value = value_of[depth]
+            if run_value > highest[length_class + 1]:
+                half_widths[found] = half_width
+                values[found] = run_value
+                found += 1
+                while length_class >= 0 and highest[length_class] < run_value:
+                    highest[length_class] = run_value
+                    length_class -= 1
+            depth -= 1
+        if value > value_of[depth]:
+            start_of[depth] = start
+            depth += 1
+            value_of[depth] = value
+    return half_widths[:found], values[:found]

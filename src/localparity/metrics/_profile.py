@@ -1,0 +1,160 @@
+"""MCDP as a function of epsilon: the steps, their values and the worst windows."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, overload
+
+import numpy as np
+
+from localparity._validation import FloatArray, Group, as_epsilon, as_epsilons
+
+if TYPE_CHECKING:
+    from localparity.metrics._gap_curve import GapCurve
+
+
+@dataclass(frozen=True)
+class Window:
+    """Where the gap stays large: the run of thresholds on which it is nowhere below `gap`.
+
+    Attributes
+    ----------
+    low, high : float
+        The run's ends in the scores' own units: the gap is at least `gap` from `low` up to, but not at,
+        `high`. It holds a whole window of the half-width that was asked for.
+    gap : float
+        The least absolute gap in the run, which is MCDP at that half-width.
+    favoured, disfavoured : hashable or None
+        The group less and the group more likely to score at or below a threshold of the run; None where
+        the gap is 0, or where it changes its sign inside the run.
+    groups : tuple
+        The pair that is compared.
+    label : int or None
+        The label of the people compared, None for everyone.
+    """
+
+    low: float
+    high: float
+    gap: float
+    favoured: Group | None
+    disfavoured: Group | None
+    groups: tuple[Group, Group]
+    label: int | None = None
+
+
+def find_runs(unit_knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Half-widths and values of the runs of a gap curve on [0, 1], few of the dominated ones among them."""
+    # Imported here: numba is not loaded with the package.
+    from localparity.metrics import _kernels
+
+    return _kernels.profile_runs(unit_knots, gap)
+
+
+def mcdp_of_runs(half_widths: FloatArray, values: FloatArray, reach: FloatArray) -> FloatArray:
+    """The highest run among those that exceed each half-width of `reach`."""
+    return np.array([values[half_widths > least].max(initial=0.0) for least in reach])
+
+
+def pareto_steps(half_widths: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """Of runs, those that no longer and at least as high run dominates, from the highest to the longest."""
+    order = np.argsort(-values, kind="stable")
+    half_widths, values = half_widths[order], values[order]
+    longest = np.maximum.accumulate(half_widths)
+    leads = np.ones(values.size, dtype=bool)
+    np.greater(half_widths[1:], longest[:-1], out=leads[1:])
+    half_widths, values = half_widths[leads], values[leads]
+    last_of_value = np.ones(values.size, dtype=bool)
+    np.less(values[1:], values[:-1], out=last_of_value[:-1])
+    return half_widths[last_of_value], values[last_of_value]
+
+
+class McdpProfile:
+    """MCDP at every epsilon at once, exactly.
+
+    The profile falls in steps: it is ``values[i]`` from ``epsilons[i]`` up to, but not at,
+    ``epsilons[i + 1]``, and 0 from the last step on. Of several curves (several pairs of groups, or the two
+    labels of equalized odds) it is the worst.
+
+    Parameters
+    ----------
+    curves : sequence of GapCurve
+        The curves whose worst the profile is.
+
+    Attributes
+    ----------
+    epsilons, values : ndarray
+        The steps, as above: `epsilons` ascends from 0, `values` falls to 0.
+    curves : tuple of GapCurve
+        The curves it was made from.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> profile = lp.mcdp_profile(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"])
+    >>> profile.epsilons, profile.values
+    (array([0. , 0.1, 0.4]), array([1. , 0.5, 0. ]))
+    >>> profile(0.25)
+    0.5
+    """
+
+    def __init__(self, curves: Sequence[GapCurve]) -> None:
+        runs = [find_runs(curve.unit_knots, curve.gap) for curve in curves]
+        half_widths, values = runs[0]
+        if len(runs) > 1:
+            half_widths, values = (np.concatenate(column) for column in zip(*runs, strict=True))
+        half_widths, values = pareto_steps(half_widths, values)
+        self.curves = tuple(curves)
+        self.epsilons = np.concatenate([[0.0], half_widths])
+        self.values = np.concatenate([values, [0.0]])
+        self._resolution = max(curve.resolution for curve in curves)
+
+    @overload
+    def __call__(self, epsilon: float) -> float: ...
+
+    @overload
+    def __call__(self, epsilon: Sequence[float] | FloatArray) -> FloatArray: ...
+
+    def __call__(self, epsilon: Any) -> float | FloatArray:
+        """MCDP(epsilon): a float for a number, an array for an array."""
+        epsilons = as_epsilons(epsilon)
+        reach = carried_half_widths(epsilons, self._resolution)
+        found = self.values[np.searchsorted(self.epsilons[1:], reach, side="right")]
+        return found if epsilons.ndim else float(found)
+
+    def worst_window(self, epsilon: float = 0.0) -> Window:
+        """The run that carries the worst window of half-width `epsilon`, of the worst curve.
+
+        Parameters
+        ----------
+        epsilon : float
+            The half-width, as a fraction of the score range.
+
+        Returns
+        -------
+        Window
+            Its ends are in the scores' own units.
+
+        Examples
+        --------
+        >>> import localparity as lp
+        >>> profile = lp.mcdp_profile(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"])
+        >>> window = profile.worst_window(0.05)
+        >>> window.low, window.high, window.gap, window.favoured
+        (0.4, 0.6, 1.0, 'b')
+        """
+        epsilon = as_epsilon(epsilon)
+        worst = max(self.curves, key=lambda curve: curve.mcdp(epsilon))
+        return worst.worst_window(epsilon)
+
+    def __repr__(self) -> str:
+        return f"McdpProfile({self.values.size - 1} steps, MCDP(0) = {self.values[0]:.4f})"
+
+
+def carried_half_widths(epsilons: FloatArray, resolution: float) -> FloatArray:
+    """The half-width that a run must exceed to carry a window of half-width epsilon.
+
+    Lengths within the scores' resolution count as equal, so a run must be longer by more than that; any
+    run at all carries a window of half-width 0.
+    """
+    return np.where(epsilons > 0.0, epsilons + 0.5 * resolution, 0.0)

@@ -1,0 +1,203 @@
+"""Scores, groups, labels and weights: checked once, then frozen; from arrays or from files."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localparity._tables import Source, Table
+from localparity._validation import (
+    FloatArray,
+    Group,
+    as_groups,
+    as_labels,
+    as_score_range,
+    as_scores,
+    as_weights,
+)
+
+
+class Names(NamedTuple):
+    """What messages call the arguments: their own names, or the columns of a file."""
+
+    y_true: str = "y_true"
+    y_score: str = "y_score"
+    sensitive_features: str = "sensitive_features"
+    sample_weight: str = "sample_weight"
+
+
+@dataclass(frozen=True, eq=False)
+class Predictions:
+    """A model's scores with the groups of the people scored, checked once and then frozen.
+
+    Make one with `from_arrays` or `read`.
+
+    Attributes
+    ----------
+    scores : ndarray
+        One score a row, in its own units.
+    codes : ndarray
+        One group a row, as its place in `groups`.
+    groups : tuple
+        The groups; the parts of an intersection of several columns come as a tuple.
+    labels : ndarray or None
+        One label, 0 or 1, a row.
+    weights : ndarray or None
+        One weight a row.
+    score_range : tuple of float
+        The range of the scores.
+    resolution : float
+        Lengths, as fractions of the range, that differ by less count as equal.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> predictions = lp.Predictions.from_arrays(None, [0.2, 0.9, 0.4], sensitive_features=["f", "m", "f"])
+    >>> predictions.groups, predictions.codes
+    (('f', 'm'), array([0, 1, 0], dtype=uint32))
+    """
+
+    scores: FloatArray
+    codes: NDArray[np.uint32]
+    groups: tuple[Group, ...]
+    labels: NDArray[np.uint8] | None
+    weights: FloatArray | None
+    score_range: tuple[float, float]
+    resolution: float
+
+    @classmethod
+    def from_arrays(
+        cls,
+        y_true: Any,
+        y_score: Any,
+        *,
+        sensitive_features: Any,
+        sample_weight: Any = None,
+        score_range: tuple[float, float] = (0.0, 1.0),
+    ) -> Predictions:
+        """Check and freeze arrays, lists, data frames' columns or tensors on the CPU.
+
+        Parameters
+        ----------
+        y_true : array-like or None
+            Labels 0 and 1, where a criterion needs them.
+        y_score : array-like
+            Scores inside `score_range`.
+        sensitive_features : array-like, data frame or mapping of columns
+            The group of each row. Of several columns, the groups are the combinations that occur.
+        sample_weight : array-like or None
+            Weights that are not negative.
+        score_range : tuple of float
+            The lowest and the highest score there can be.
+
+        Returns
+        -------
+        Predictions
+            Arrays that cannot be written to.
+        """
+        return cls._checked(y_true, y_score, sensitive_features, sample_weight, score_range, Names())
+
+    @classmethod
+    def read(
+        cls,
+        source: Source,
+        *,
+        score: str,
+        group: str | Sequence[str],
+        label: str | None = None,
+        weight: str | None = None,
+        score_range: tuple[float, float] = (0.0, 1.0),
+    ) -> Predictions:
+        r"""Read the columns of a CSV, TSV, Parquet or JSON lines file, of a glob, or of several files.
+
+        Parameters
+        ----------
+        source : path or sequence of paths
+            Files of one kind; a glob such as ``"scores/*.parquet"`` stands for the files that match it.
+        score, label, weight : str
+            The columns' names; `label` and `weight` may be left out.
+        group : str or sequence of str
+            The column of the groups; of several, the groups are the combinations that occur.
+        score_range : tuple of float
+            The lowest and the highest score there can be.
+
+        Returns
+        -------
+        Predictions
+            The rows of all files.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "scores.csv"
+        >>> _ = path.write_text("p,sex\n0.2,f\n0.9,m\n")
+        >>> Predictions.read(path, score="p", group="sex").groups
+        ('f', 'm')
+        """
+        group_columns = [group] if isinstance(group, str) else list(group)
+        if not group_columns:
+            raise ValueError("group names no column")
+        table = Table(source)
+        columns = table.read(numbers=[name for name in (score, label, weight) if name], values=group_columns)
+        groups = {name: columns[name] for name in group_columns}
+        return cls._checked(
+            columns[label] if label else None,
+            columns[score],
+            groups if len(groups) > 1 else groups[group_columns[0]],
+            columns[weight] if weight else None,
+            score_range,
+            Names(*(f"column {name!r}" for name in (label, score, group_columns[0], weight))),
+        )
+
+    @classmethod
+    def _checked(
+        cls,
+        y_true: Any,
+        y_score: Any,
+        sensitive_features: Any,
+        sample_weight: Any,
+        score_range: Any,
+        names: Names,
+    ) -> Predictions:
+        score_range = as_score_range(score_range)
+        scores, resolution = as_scores(y_score, score_range, names.y_score)
+        codes, groups = as_groups(sensitive_features, scores.size, names.sensitive_features)
+        labels = None if y_true is None else as_labels(y_true, scores.size, names.y_true)
+        weights = None
+        if sample_weight is not None:
+            weights = as_weights(sample_weight, scores.size, names.sample_weight)
+            _check_group_weights(codes, groups, weights, names.sample_weight)
+        return cls(
+            _frozen(scores),
+            _frozen(codes),
+            groups,
+            None if labels is None else _frozen(labels),
+            None if weights is None else _frozen(weights),
+            score_range,
+            resolution,
+        )
+
+    def __len__(self) -> int:
+        return self.scores.size
+
+    def __repr__(self) -> str:
+        return f"Predictions({len(self)} rows, {len(self.groups)} groups)"
+
+
+def _frozen(array: NDArray[Any]) -> NDArray[Any]:
+    """A view that cannot be written to; the caller's own array stays as it was."""
+    view = array.view()
+    view.flags.writeable = False
+    return view
+
+
+def _check_group_weights(
+    codes: NDArray[np.uint32], groups: tuple[Group, ...], weights: FloatArray, name: str
+) -> None:
+    for group, total in zip(groups, np.bincount(codes, weights), strict=True):
+        if total == 0.0:
+            raise ValueError(f"{name} is 0 in all rows of group {group!r}")
