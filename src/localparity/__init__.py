@@ -18,14 +18,25 @@ from localparity.metrics import (
     spdd,
 )
 from localparity.predictions import Predictions
+from localparity.uncertainty import (
+    Interval,
+    NoiseFloor,
+    TestResult,
+    mcdp_interval,
+    noise_floor,
+    permutation_test,
+)
 
 __version__ = "0.1.0"
 
 __all__ = [
     "GapCurve",
+    "Interval",
     "McdpProfile",
+    "NoiseFloor",
     "Predictions",
     "ScoreCounts",
+    "TestResult",
     "Window",
     "abcc",
     "abcc_bound",
@@ -34,8 +45,11 @@ __all__ = [
     "gap_curve",
     "mcdp",
     "mcdp_approximate",
+    "mcdp_interval",
     "mcdp_profile",
     "mcdp_scorer",
+    "noise_floor",
     "p_rule",
+    "permutation_test",
     "spdd",
 ]

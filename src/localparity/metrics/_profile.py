@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from localparity._validation import FloatArray, Group, as_epsilon, as_epsilons
+from localparity._validation import FloatArray, Group, as_epsilon, as_epsilons, score_resolution
 
 if TYPE_CHECKING:
     from localparity.metrics._gap_curve import GapCurve
@@ -56,8 +56,13 @@ def mcdp_of_runs(half_widths: FloatArray, values: FloatArray, reach: FloatArray)
     return np.array([values[half_widths > least].max(initial=0.0) for least in reach])
 
 
-def pareto_steps(half_widths: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Of runs, those that no longer and at least as high run dominates, from the highest to the longest."""
+def pareto_steps(
+    half_widths: FloatArray, values: FloatArray, rounding: float
+) -> tuple[FloatArray, FloatArray]:
+    """Of runs, those that no longer and at least as high run dominates, from the highest to the longest.
+
+    A run that is longer by a rounding error only counts as no longer.
+    """
     order = np.argsort(-values, kind="stable")
     half_widths, values = half_widths[order], values[order]
     longest = np.maximum.accumulate(half_widths)
@@ -66,7 +71,10 @@ def pareto_steps(half_widths: FloatArray, values: FloatArray) -> tuple[FloatArra
     half_widths, values = half_widths[leads], values[leads]
     last_of_value = np.ones(values.size, dtype=bool)
     np.less(values[1:], values[:-1], out=last_of_value[:-1])
-    return half_widths[last_of_value], values[last_of_value]
+    half_widths, values = half_widths[last_of_value], values[last_of_value]
+    longer = np.ones(values.size, dtype=bool)
+    np.greater(np.diff(half_widths), rounding, out=longer[1:])
+    return half_widths[longer], values[longer]
 
 
 class McdpProfile:
@@ -103,7 +111,8 @@ class McdpProfile:
         half_widths, values = runs[0]
         if len(runs) > 1:
             half_widths, values = (np.concatenate(column) for column in zip(*runs, strict=True))
-        half_widths, values = pareto_steps(half_widths, values)
+        rounding = 0.5 * score_resolution("float64", curves[0].score_range)
+        half_widths, values = pareto_steps(half_widths, values, rounding)
         self.curves = tuple(curves)
         self.epsilons = np.concatenate([[0.0], half_widths])
         self.values = np.concatenate([values, [0.0]])

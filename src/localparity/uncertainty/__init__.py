@@ -1,1 +1,7 @@
-"""x."""
+"""How sure a measured disparity is: intervals, a test, and what parity itself would measure."""
+
+from localparity.uncertainty._interval import Interval, mcdp_interval
+from localparity.uncertainty._noise_floor import NoiseFloor, noise_floor
+from localparity.uncertainty._permutation import TestResult, permutation_test
+
+__all__ = ["Interval", "NoiseFloor", "TestResult", "mcdp_interval", "noise_floor", "permutation_test"]

@@ -1,0 +1,155 @@
+"""Could the disparity be chance? A test that permutes the groups inside the strata of the criterion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localparity._validation import FloatArray, as_count, as_epsilon
+from localparity.metrics._comparison import check_predictions
+from localparity.metrics._counts import ScoreCounts
+from localparity.metrics._criteria import Criterion
+from localparity.metrics._groups import Compare
+from localparity.uncertainty._resampling import Pool, pools_of, resample
+
+NULL_QUANTILES = (0.5, 0.9, 0.95, 0.99)
+
+_MOST_ROWS_ONE_BY_ONE = 2 * 10**7
+
+
+@dataclass(frozen=True)
+class TestResult:
+    """What a permutation test found.
+
+    Attributes
+    ----------
+    statistic : float
+        MCDP(epsilon) of the data.
+    p_value : float
+        How often parity would measure as much or more, counting the data itself as one permutation.
+    null_mean : float
+        What parity measures on average.
+    null_quantiles : dict
+        Quantiles of what parity measures, by their probability.
+    """
+
+    __test__ = False  # not a test case, whatever its name makes pytest think
+
+    statistic: float
+    p_value: float
+    null_mean: float
+    null_quantiles: dict[float, float]
+
+
+def deal_groups(pool: Pool, rng: np.random.Generator) -> NDArray[Any]:
+    """The people of a pool dealt to its groups at random, each group keeping its size."""
+    left = pool.rows.sum(axis=0)
+    weight_of_row = None if pool.weights is None else pool.weights.sum(axis=0) / left
+    dealt = np.empty_like(pool.rows)
+    method: Literal["count", "marginals"] = "count" if left.sum() <= _MOST_ROWS_ONE_BY_ONE else "marginals"
+    for group, size in enumerate(pool.sizes[:-1]):
+        dealt[group] = rng.multivariate_hypergeometric(left, size, method=method)
+        left = left - dealt[group]
+    dealt[-1] = left
+    return dealt if weight_of_row is None else dealt * weight_of_row
+
+
+def summarise_null(statistic: float, null: FloatArray) -> TestResult:
+    """The p-value of a statistic among what parity measures."""
+    as_large = int(np.count_nonzero(null >= statistic - 1e-12))
+    return TestResult(
+        statistic=statistic,
+        p_value=(1 + as_large) / (1 + null.size),
+        null_mean=float(null.mean()),
+        null_quantiles=null_quantiles(null),
+    )
+
+
+def null_quantiles(null: FloatArray) -> dict[float, float]:
+    """The quantiles of what parity measures that results report."""
+    return dict(zip(NULL_QUANTILES, np.quantile(null, NULL_QUANTILES).tolist(), strict=True))
+
+
+def permutation_test(
+    y_true: Any,
+    y_score: Any,
+    *,
+    sensitive_features: Any,
+    epsilon: float = 0.0,
+    n_resamples: int = 1000,
+    random_state: Any = None,
+    criterion: Criterion = "demographic_parity",
+    compare: Compare = "between_groups",
+    sample_weight: Any = None,
+    score_range: tuple[float, float] = (0.0, 1.0),
+    min_group_size: int = 1,
+    n_jobs: int | None = None,
+) -> TestResult:
+    """Test whether parity itself could measure an MCDP(epsilon) as large.
+
+    The groups are dealt to the people at random, among those with the same label where the criterion looks at
+    labels, and MCDP is measured each time. Under parity the p-value is valid at any sample size.
+
+    Parameters
+    ----------
+    y_true, y_score, sensitive_features : array-like
+        Labels (or None), scores and groups, as in `mcdp`.
+    epsilon : float
+        The half-width of the windows, as a fraction of the score range.
+    n_resamples : int
+        How many permutations are drawn.
+    random_state : int, Generator or None
+        The same seed gives the same result.
+    criterion, compare : str
+        Which people, and which groups, are compared, as in `mcdp`.
+    sample_weight : array-like, optional
+        Weights that are not negative; people of one score are dealt with their mean weight.
+    score_range : tuple of float
+        The lowest and the highest score there can be.
+    min_group_size : int
+        A group with fewer rows among the people compared is an error.
+    n_jobs : int, optional
+        How many resamples run at a time, -1 for as many as there are cores.
+
+    Returns
+    -------
+    TestResult
+        `statistic`, `p_value`, `null_mean` and `null_quantiles`.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> census = lp.datasets.make_census(1000, random_state=0)
+    >>> sex = census.sensitive_features
+    >>> result = lp.permutation_test(None, census.score, sensitive_features=sex, random_state=0)
+    >>> result.p_value
+    0.000999000999000999
+    >>> result.null_mean < 0.1 < result.statistic
+    True
+    """
+    epsilons = np.array([as_epsilon(epsilon)])
+    predictions = check_predictions(
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        criterion=criterion,
+        sample_weight=sample_weight,
+        score_range=score_range,
+    )
+    counts = ScoreCounts.from_predictions(predictions)
+    min_group_size = as_count(min_group_size, "min_group_size")
+    curves = counts.gap_curves(criterion, compare, min_group_size=min_group_size)
+    null = resample(
+        pools_of(counts, criterion),
+        deal_groups,
+        compare=compare,
+        epsilons=epsilons,
+        resolution=counts.resolution,
+        n_resamples=n_resamples,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )
+    return summarise_null(max(curve.mcdp(epsilon) for curve in curves), null[:, 0])

@@ -1,0 +1,46 @@
+"""Profiles for hypothesis, the shared data, and the switch that turns a skip into a failure."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile("many", max_examples=400, deadline=None)
+settings.register_profile("few", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "many"))
+
+NO_SKIPS = bool(os.environ.get("LOCALPARITY_NO_SKIPS"))
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(
+    item: pytest.Item, call: pytest.CallInfo[None]
+) -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """With LOCALPARITY_NO_SKIPS set, a test that skips for a missing component fails."""
+    report = yield
+    if NO_SKIPS and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped where LOCALPARITY_NO_SKIPS is set: {report.longrepr}"
+    return report
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    """The folder that LOCALPARITY_DATA names."""
+    folder = os.environ.get("LOCALPARITY_DATA")
+    if not folder or not Path(folder).is_dir():
+        pytest.skip("LOCALPARITY_DATA names no folder of data sets")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def reference_folder(data_folder: Path) -> Path:
+    """What the published code measured, beside the data sets."""
+    folder = data_folder.parent / "reference"
+    if not folder.is_dir():
+        pytest.skip("there is no folder `reference` beside the data sets")
+    return folder

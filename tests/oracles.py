@@ -1,0 +1,75 @@
+"""The slow, obvious versions: the definitions, in rational arithmetic, sharing no code with the package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from fractions import Fraction
+from itertools import combinations, pairwise
+
+Sample = Sequence[tuple[Fraction, Fraction]]
+"""A group: (score, weight) of each of its people."""
+
+
+def cdf(sample: Sample, y: Fraction) -> Fraction:
+    """The weighted share with a score at or below y."""
+    return sum((w for s, w in sample if s <= y), Fraction(0)) / sum((w for _, w in sample), Fraction(0))
+
+
+def gap(a: Sample, b: Sample, y: Fraction) -> Fraction:
+    return cdf(a, y) - cdf(b, y)
+
+
+def mcdp(a: Sample, b: Sample, epsilon: Fraction) -> Fraction:
+    """Over windows [y0 - epsilon, y0 + epsilon] cut to [0, 1], the largest of the smallest absolute gap.
+
+    The window's content changes only where one of its ends meets a score, so it is enough to try those
+    centres, the points between them, and the ends of the range.
+    """
+    scores = sorted({s for s, _ in (*a, *b)})
+    centres = {Fraction(0), Fraction(1)} | {s + shift for s in scores for shift in (-epsilon, epsilon)}
+    centres = sorted(c for c in centres if 0 <= c <= 1)
+    centres += [(low + high) / 2 for low, high in pairwise(centres)]
+    best = Fraction(0)
+    for centre in centres:
+        low, high = max(Fraction(0), centre - epsilon), min(Fraction(1), centre + epsilon)
+        inside = [low, *(s for s in scores if low < s <= high)]
+        best = max(best, min(abs(gap(a, b, y)) for y in inside))
+    return best
+
+
+def mcdp_algorithm_2(a: Sample, b: Sample, epsilon: Fraction, k: int) -> Fraction:
+    """The paper's Algorithm 2, line by line; points past the end of the range have no gap."""
+    delta = epsilon / k
+    best = min(abs(gap(a, b, j * delta)) for j in range(k + 1))
+    last = -(-1 // delta) - 2 * k
+    for j in range(1, last + 1):
+        best = max(best, min(abs(gap(a, b, i * delta)) for i in range(j, j + 2 * k)))
+    return best
+
+
+def abcc(a: Sample, b: Sample) -> Fraction:
+    """The integral of the absolute gap over [0, 1]."""
+    knots = sorted({Fraction(0), Fraction(1)} | {s for s, _ in (*a, *b)})
+    return sum((abs(gap(a, b, low)) * (high - low) for low, high in pairwise(knots)), Fraction(0))
+
+
+def mean(sample: Sample) -> Fraction:
+    return sum((s * w for s, w in sample), Fraction(0)) / sum((w for _, w in sample), Fraction(0))
+
+
+def rate(sample: Sample, threshold: Fraction) -> Fraction:
+    return 1 - cdf(sample, threshold)
+
+
+def spdd(a: Sample, b: Sample, n_thresholds: int) -> Fraction:
+    grid = [Fraction(i, n_thresholds - 1) for i in range(n_thresholds)]
+    return sum((abs(gap(a, b, t)) for t in grid), Fraction(0)) / n_thresholds
+
+
+def worst_pair(groups: Sequence[Sample], metric: Callable[[Sample, Sample], Fraction]) -> Fraction:
+    return max(metric(a, b) for a, b in combinations(groups, 2))
+
+
+def worst_to_overall(groups: Sequence[Sample], metric: Callable[[Sample, Sample], Fraction]) -> Fraction:
+    everyone = [person for group in groups for person in group]
+    return max(metric(group, everyone) for group in groups)
