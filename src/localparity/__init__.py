@@ -1,6 +1,7 @@
 """Where two groups of people are treated most differently by a model's scores, and how sure that is."""
 
 from localparity import datasets
+from localparity._audit import Audit, audit
 from localparity.metrics import (
     GapCurve,
     McdpProfile,
@@ -30,6 +31,7 @@ from localparity.uncertainty import (
 __version__ = "0.1.0"
 
 __all__ = [
+    "Audit",
     "GapCurve",
     "Interval",
     "McdpProfile",
@@ -40,6 +42,7 @@ __all__ = [
     "Window",
     "abcc",
     "abcc_bound",
+    "audit",
     "datasets",
     "delta_dp",
     "gap_curve",

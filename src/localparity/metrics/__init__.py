@@ -6,9 +6,10 @@ from localparity.metrics._counts import ScoreCounts
 from localparity.metrics._gap_curve import GapCurve
 from localparity.metrics._mcdp import mcdp, mcdp_profile
 from localparity.metrics._mcdp_grid import mcdp_approximate
-from localparity.metrics._profile import McdpProfile, Window
+from localparity.metrics._profile import McdpProfile
 from localparity.metrics._rates import delta_dp, p_rule, spdd
 from localparity.metrics._scorer import mcdp_scorer
+from localparity.metrics._window import Window
 
 __all__ = [
     "GapCurve",

@@ -246,15 +246,22 @@ class ScoreCounts:
         self, criterion: str = "demographic_parity", *, min_group_size: int = 1
     ) -> dict[int | None, Stratum]:
         """The people that a criterion compares with each other, by their label."""
-        found = {}
-        for label in labels_of(criterion):
-            if label is not None and not self.labelled:
-                raise ValueError(f"criterion={criterion!r} compares people by label, and there are no labels")
-            stratum = {group: self._atoms_of(group, label) for group in self.groups}
+        found = {label: self._stratum(label, criterion) for label in labels_of(criterion)}
+        for label, stratum in found.items():
             sizes = [atoms.size for atoms in stratum.values()]
             check_group_sizes(list(stratum), sizes, label, min_group_size)
-            found[label] = stratum
         return found
+
+    def small_groups(self, criterion: str, min_group_size: int) -> dict[Group, int]:
+        """The groups with fewer of the people compared, under any label, and how many they have."""
+        strata = [self._stratum(label, criterion) for label in labels_of(criterion)]
+        fewest = {group: min(stratum[group].size for stratum in strata) for group in self.groups}
+        return {group: rows for group, rows in fewest.items() if rows < min_group_size}
+
+    def _stratum(self, label: int | None, criterion: str) -> Stratum:
+        if label is not None and not self.labelled:
+            raise ValueError(f"criterion={criterion!r} compares people by label, and there are no labels")
+        return {group: self._atoms_of(group, label) for group in self.groups}
 
     def _atoms_of(self, group: Group, label: int | None) -> Atoms:
         kept = [atoms for key, atoms in self.atoms.items() if key[0] == group and label in (None, key[1])]

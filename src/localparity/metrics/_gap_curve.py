@@ -10,7 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._validation import FloatArray, Group, as_epsilon, as_numbers
-from localparity.metrics._profile import McdpProfile, Window, carried_half_widths, find_runs, mcdp_of_runs
+from localparity.metrics._profile import McdpProfile, carried_half_widths, find_runs, mcdp_of_runs
+from localparity.metrics._window import Window
 
 
 @dataclass(frozen=True, eq=False)

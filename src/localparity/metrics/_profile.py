@@ -3,44 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
 
-from localparity._validation import FloatArray, Group, as_epsilon, as_epsilons, score_resolution
+from localparity._validation import FloatArray, as_epsilon, as_epsilons, score_resolution
+from localparity.metrics._window import Window
 
 if TYPE_CHECKING:
     from localparity.metrics._gap_curve import GapCurve
-
-
-@dataclass(frozen=True)
-class Window:
-    """Where the gap stays large: the run of thresholds on which it is nowhere below `gap`.
-
-    Attributes
-    ----------
-    low, high : float
-        The run's ends in the scores' own units: the gap is at least `gap` from `low` up to, but not at,
-        `high`. It holds a whole window of the half-width that was asked for.
-    gap : float
-        The least absolute gap in the run, which is MCDP at that half-width.
-    favoured, disfavoured : hashable or None
-        The group less and the group more likely to score at or below a threshold of the run; None where
-        the gap is 0, or where it changes its sign inside the run.
-    groups : tuple
-        The pair that is compared.
-    label : int or None
-        The label of the people compared, None for everyone.
-    """
-
-    low: float
-    high: float
-    gap: float
-    favoured: Group | None
-    disfavoured: Group | None
-    groups: tuple[Group, Group]
-    label: int | None = None
 
 
 def find_runs(unit_knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatArray]:

@@ -1,0 +1,393 @@
+"""Everything that is known of one set of predictions: how large the disparity is, where, and how sure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from localparity._optional import require
+from localparity._validation import (
+    FloatArray,
+    Group,
+    as_choice,
+    as_count,
+    as_epsilons,
+    as_level,
+    as_number,
+)
+from localparity.metrics import GapCurve, ScoreCounts, Window
+from localparity.metrics._comparison import check_predictions
+from localparity.metrics._criteria import Criterion
+from localparity.metrics._groups import Compare
+from localparity.uncertainty._bootstrap import bootstrap_bounds, draw_with_replacement
+from localparity.uncertainty._dkw import dkw_bounds
+from localparity.uncertainty._interval import INTERVAL_KINDS, Interval, IntervalKind
+from localparity.uncertainty._permutation import TestResult, deal_groups, summarise_null
+from localparity.uncertainty._resampling import Reweigh, pools_of, resample
+
+SmallGroups = Literal["raise", "drop"]
+DecideBy = Literal["estimate", "upper", "lower"]
+
+PAPER_EPSILONS = (0.0, 0.01, 0.05, 0.1)
+
+
+@dataclass(frozen=True)
+class GroupSummary:
+    """A group among the people compared: how many they are and how they score on average."""
+
+    group: Group
+    label: int | None
+    rows: int
+    effective_rows: float
+    mean_score: float
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A group that was left out, and how many of the people compared it has, at the least under any label."""
+
+    group: Group
+    rows: int
+
+
+@dataclass(frozen=True)
+class PairSummary:
+    """One pair: MCDP at each epsilon, ABCC, delta-DP, and the worst window at the smallest epsilon."""
+
+    groups: tuple[Group, Group]
+    label: int | None
+    mcdp: tuple[float, ...]
+    abcc: float
+    delta_dp: float
+    window: Window
+
+
+@dataclass(frozen=True)
+class Finding:
+    """MCDP at one epsilon, of the worst pair: its interval, its test against parity and its place."""
+
+    epsilon: float
+    mcdp: float
+    interval: Interval
+    test: TestResult | None
+    window: Window
+
+
+@dataclass(frozen=True)
+class Audit:
+    """The audit of one set of predictions. Make one with `localparity.audit` or `Audit.from_counts`.
+
+    Attributes
+    ----------
+    criterion, compare : str
+        Which people, and which groups, were compared.
+    score_range : tuple of float
+        The range of the scores.
+    interval_kind : str
+        How the intervals were made.
+    threshold : float or None
+        The threshold of delta-DP; None compares mean scores.
+    groups : tuple of GroupSummary
+        The groups.
+    findings : tuple of Finding
+        MCDP of the worst pair at each epsilon, from the smallest epsilon to the largest.
+    pairs : tuple of PairSummary
+        All pairs, the worst first.
+    left_out : tuple of LeftOut
+        The groups that were too small and left out.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> census = lp.datasets.make_census(5000, random_state=0)
+    >>> audit = lp.audit(None, census.score, sensitive_features=census.sensitive_features, random_state=0)
+    >>> audit.passes(0.10), audit.passes(0.50)
+    (False, True)
+    >>> print(audit.findings[0].window.sentence)
+    With a threshold anywhere between 0.2512 and 0.2514, people in Female are at least 30.0 points more likely
+    to be at or below it than people in Male.
+    """
+
+    criterion: str
+    compare: str
+    score_range: tuple[float, float]
+    interval_kind: str
+    threshold: float | None
+    groups: tuple[GroupSummary, ...]
+    findings: tuple[Finding, ...]
+    pairs: tuple[PairSummary, ...]
+    left_out: tuple[LeftOut, ...]
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: ScoreCounts,
+        *,
+        epsilons: Sequence[float] = PAPER_EPSILONS,
+        criterion: Criterion = "demographic_parity",
+        compare: Compare = "between_groups",
+        threshold: float | None = None,
+        min_group_size: int = 1,
+        small_groups: SmallGroups = "raise",
+        level: float = 0.95,
+        interval: IntervalKind = "dkw",
+        n_resamples: int = 1000,
+        random_state: Any = None,
+        n_jobs: int | None = None,
+        on_resample: Callable[[], object] | None = None,
+    ) -> Audit:
+        """Audit counts, wherever they were made; the parameters are those of `localparity.audit`."""
+        at = np.unique(as_epsilons(list(epsilons), "epsilons"))
+        if not at.size:
+            raise ValueError("epsilons is empty")
+        level = as_level(level)
+        as_choice(interval, "interval", INTERVAL_KINDS)
+        as_choice(small_groups, "small_groups", get_args(SmallGroups))
+        n_resamples = as_count(n_resamples, "n_resamples", at_least=0)
+        min_group_size = as_count(min_group_size, "min_group_size")
+        left_out: tuple[LeftOut, ...] = ()
+        if small_groups == "drop":
+            counts, left_out = _without_small_groups(counts, criterion, min_group_size)
+        curves = counts.gap_curves(criterion, compare, min_group_size=min_group_size)
+
+        def resampled(reweigh: Reweigh) -> FloatArray:
+            return resample(
+                pools_of(counts, criterion),
+                reweigh,
+                compare=compare,
+                epsilons=at,
+                resolution=counts.resolution,
+                n_resamples=n_resamples,
+                random_state=random_state,
+                n_jobs=n_jobs,
+                on_resample=on_resample,
+            )
+
+        estimates = np.max([curve.mcdp_at(at) for curve in curves], axis=0)
+        if interval == "dkw":
+            low, high = dkw_bounds(curves, at, level)
+        else:
+            low, high = bootstrap_bounds(estimates, resampled(draw_with_replacement), level)
+        null = resampled(deal_groups) if n_resamples else None
+        findings = tuple(
+            Finding(
+                epsilon=float(epsilon),
+                mcdp=float(estimates[i]),
+                interval=Interval(float(low[i]), float(estimates[i]), float(high[i]), level),
+                test=None if null is None else summarise_null(float(estimates[i]), null[:, i]),
+                window=max(curves, key=lambda curve: curve.mcdp(epsilon)).worst_window(epsilon),
+            )
+            for i, epsilon in enumerate(at)
+        )
+        return cls(
+            criterion=criterion,
+            compare=compare,
+            score_range=counts.score_range,
+            interval_kind=interval,
+            threshold=None if threshold is None else as_number(threshold, "threshold"),
+            groups=_summarise_groups(counts, criterion),
+            findings=findings,
+            pairs=_summarise_pairs(curves, at, threshold),
+            left_out=left_out,
+        )
+
+    def passes(self, bound: float, *, epsilon: float | None = None, decide_by: DecideBy = "estimate") -> bool:
+        """Whether MCDP is at most `bound`.
+
+        Parameters
+        ----------
+        bound : float
+            The most that MCDP may be, a fraction in [0, 1].
+        epsilon : float, optional
+            One of the audit's epsilons; the smallest, which is the strictest, without it.
+        decide_by : str
+            "estimate" decides by the estimate; "upper" asks that the upper end of the interval is within the
+            bound, so that passing is proof; "lower" asks it of the lower end, so that failing is proof.
+
+        Returns
+        -------
+        bool
+            True where it is within the bound.
+        """
+        bound = as_number(bound, "bound")
+        if not 0.0 <= bound <= 1.0:
+            raise ValueError(f"bound is {bound:g} where a fraction in [0, 1] is expected")
+        finding = self.findings[0] if epsilon is None else self.finding(epsilon)
+        ends = {
+            "estimate": finding.mcdp,
+            "upper": finding.interval.high,
+            "lower": finding.interval.low,
+        }
+        return ends[as_choice(decide_by, "decide_by", get_args(DecideBy))] <= bound
+
+    def finding(self, epsilon: float) -> Finding:
+        """The finding at one of the audit's epsilons."""
+        for finding in self.findings:
+            if finding.epsilon == epsilon:
+                return finding
+        known = ", ".join(f"{finding.epsilon:g}" for finding in self.findings)
+        raise ValueError(f"epsilon is {epsilon!r} where one of the audit's ({known}) is expected")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole audit as plain dictionaries and lists."""
+        found = asdict(self)
+        for finding, plain in zip(self.findings, found["findings"], strict=True):
+            plain["window"]["sentence"] = finding.window.sentence
+        return found
+
+    def to_json(self) -> str:
+        """The whole audit as JSON; groups that JSON has no form for become text."""
+        return json.dumps(self.to_dict(), indent=2, default=str, ensure_ascii=False)
+
+    def to_frame(self) -> Any:
+        """All pairs at all epsilons as a pandas data frame, a row for each."""
+        rows = [
+            {
+                "group_a": pair.groups[0],
+                "group_b": pair.groups[1],
+                "label": pair.label,
+                "epsilon": finding.epsilon,
+                "mcdp": pair.mcdp[i],
+                "abcc": pair.abcc,
+                "delta_dp": pair.delta_dp,
+            }
+            for pair in self.pairs
+            for i, finding in enumerate(self.findings)
+        ]
+        return require("pandas", extra="data").DataFrame(rows)
+
+
+def _summarise_groups(counts: ScoreCounts, criterion: str) -> tuple[GroupSummary, ...]:
+    return tuple(
+        GroupSummary(
+            group,
+            label,
+            atoms.size,
+            atoms.effective_size,
+            float(np.average(atoms.scores, weights=atoms.weights)),
+        )
+        for label, stratum in counts.strata(criterion).items()
+        for group, atoms in stratum.items()
+    )
+
+
+def _summarise_pairs(
+    curves: Sequence[GapCurve], epsilons: FloatArray, threshold: float | None
+) -> tuple[PairSummary, ...]:
+    pairs = [
+        PairSummary(
+            curve.groups,
+            curve.label,
+            tuple(curve.mcdp_at(epsilons).tolist()),
+            curve.abcc(),
+            abs(curve.mean_difference() if threshold is None else curve(threshold)),
+            curve.worst_window(float(epsilons[0])),
+        )
+        for curve in curves
+    ]
+    return tuple(sorted(pairs, key=lambda pair: pair.mcdp, reverse=True))
+
+
+def _without_small_groups(
+    counts: ScoreCounts, criterion: str, min_group_size: int
+) -> tuple[ScoreCounts, tuple[LeftOut, ...]]:
+    """Leave out every group that has too few of the people compared under any label."""
+    small = counts.small_groups(criterion, min_group_size)
+    groups = len(counts.groups)
+    if groups - len(small) < 2:
+        raise ValueError(
+            f"min_group_size is {min_group_size} and leaves {groups - len(small)} of {groups} groups "
+            "where two or more are expected"
+        )
+    return counts.without(small), tuple(LeftOut(group, rows) for group, rows in small.items())
+
+
+def audit(
+    y_true: Any,
+    y_score: Any,
+    *,
+    sensitive_features: Any,
+    epsilons: Sequence[float] = PAPER_EPSILONS,
+    criterion: Criterion = "demographic_parity",
+    compare: Compare = "between_groups",
+    threshold: float | None = None,
+    sample_weight: Any = None,
+    score_range: tuple[float, float] = (0.0, 1.0),
+    min_group_size: int = 1,
+    small_groups: SmallGroups = "raise",
+    level: float = 0.95,
+    interval: IntervalKind = "dkw",
+    n_resamples: int = 1000,
+    random_state: Any = None,
+    n_jobs: int | None = None,
+) -> Audit:
+    """How large the disparity is, where it sits, for whom, and how sure that is.
+
+    Parameters
+    ----------
+    y_true, y_score, sensitive_features : array-like
+        Labels (or None), scores and groups, as in `mcdp`.
+    epsilons : sequence of float
+        The half-widths of windows at which MCDP is reported.
+    criterion, compare : str
+        Which people, and which groups, are compared, as in `mcdp`.
+    threshold : float, optional
+        The threshold of delta-DP, in the scores' own units; None compares mean scores.
+    sample_weight : array-like, optional
+        Weights that are not negative.
+    score_range : tuple of float
+        The lowest and the highest score there can be.
+    min_group_size : int
+        A group with fewer rows among the people compared is too small.
+    small_groups : str
+        Whether a group that is too small is an error ("raise") or left out and named ("drop").
+    level : float
+        The probability with which the intervals hold.
+    interval : str
+        "dkw" or "bootstrap", as in `mcdp_interval`.
+    n_resamples : int
+        How many permutations the test draws, and how many samples the bootstrap; 0 leaves the test out.
+    random_state : int, Generator or None
+        The same seed gives the same audit.
+    n_jobs : int, optional
+        How many resamples run at a time, -1 for as many as there are cores.
+
+    Returns
+    -------
+    Audit
+        Findings at each epsilon, all pairs, all groups.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> scores, sex = [0.1, 0.3, 0.5, 0.4, 0.6, 0.9], ["f", "f", "f", "m", "m", "m"]
+    >>> found = lp.audit(None, scores, sensitive_features=sex, epsilons=[0, 0.1], random_state=0)
+    >>> [finding.mcdp for finding in found.findings]
+    [0.6666666666666666, 0.3333333333333333]
+    """
+    predictions = check_predictions(
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        criterion=criterion,
+        sample_weight=sample_weight,
+        score_range=score_range,
+    )
+    return Audit.from_counts(
+        ScoreCounts.from_predictions(predictions),
+        epsilons=epsilons,
+        criterion=criterion,
+        compare=compare,
+        threshold=threshold,
+        min_group_size=min_group_size,
+        small_groups=small_groups,
+        level=level,
+        interval=interval,
+        n_resamples=n_resamples,
+        random_state=random_state,
+        n_jobs=n_jobs,
+    )

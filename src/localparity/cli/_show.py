@@ -1,0 +1,97 @@
+"""An audit on the terminal."""
+
+from __future__ import annotations
+
+from rich.console import Console, Group, RenderableType
+from rich.markup import escape
+from rich.padding import Padding
+from rich.table import Table
+from rich.text import Text
+
+from localparity._audit import Audit, Finding
+from localparity.metrics._groups import group_text
+
+MOST_PAIRS = 10
+
+
+def show_audit(console: Console, audit: Audit, *, title: str) -> None:
+    """Print an audit: the groups, MCDP at each epsilon, the worst windows in words, and the worst pairs."""
+    headline = f"{escape(title)}: {audit.criterion.replace('_', ' ')}, {audit.compare.replace('_', ' ')}"
+    console.print(Text.from_markup(f"[bold]{headline}[/bold]"))
+    console.print(_groups_table(audit))
+    console.print(_findings_table(audit))
+    console.print(_sentences(audit))
+    console.print(_pairs_table(audit))
+    if len(audit.pairs) > MOST_PAIRS:
+        console.print(
+            f"... and {len(audit.pairs) - MOST_PAIRS} pairs more; --json has them all.", style="dim"
+        )
+    if audit.left_out:
+        names = ", ".join(f"{group_text(left.group)} ({left.rows:,})" for left in audit.left_out)
+        console.print(Text(f"Left out as too small: {names}."))
+
+
+def percent(fraction: float) -> str:
+    """A fraction as people read it."""
+    return f"{100.0 * fraction:.2f}%"
+
+
+def _groups_table(audit: Audit) -> Table:
+    table = Table(title="Groups", title_justify="left")
+    labelled = any(group.label is not None for group in audit.groups)
+    weighted = any(group.effective_rows != group.rows for group in audit.groups)
+    table.add_column("group", overflow="fold")
+    if labelled:
+        table.add_column("label", justify="right")
+    table.add_column("rows", justify="right")
+    if weighted:
+        table.add_column("effective rows", justify="right")
+    table.add_column("mean score", justify="right")
+    for group in audit.groups:
+        cells = [escape(group_text(group.group))]
+        cells += [str(group.label)] if labelled else []
+        cells += [f"{group.rows:,}"]
+        cells += [f"{group.effective_rows:,.1f}"] if weighted else []
+        table.add_row(*cells, f"{group.mean_score:.4g}")
+    return table
+
+
+def _findings_table(audit: Audit) -> Table:
+    level = audit.findings[0].interval.level
+    table = Table(title="MCDP of the worst pair", title_justify="left")
+    for name in ("epsilon", "MCDP", f"{100 * level:g}% interval", "p-value", "parity measures"):
+        table.add_column(name, justify="right")
+    for finding in audit.findings:
+        interval = f"{percent(finding.interval.low)} to {percent(finding.interval.high)}"
+        row = [f"{finding.epsilon:g}", percent(finding.mcdp), interval, *_test_cells(finding)]
+        table.add_row(*row)
+    return table
+
+
+def _test_cells(finding: Finding) -> tuple[str, str]:
+    if finding.test is None:
+        return "-", "-"
+    return f"{finding.test.p_value:.4f}", percent(finding.test.null_mean)
+
+
+def _sentences(audit: Audit) -> RenderableType:
+    lines = [Text(f"epsilon {finding.epsilon:g}: {finding.window.sentence}") for finding in audit.findings]
+    return Padding(Group(*lines), (0, 0, 1, 0))
+
+
+def _pairs_table(audit: Audit) -> Table:
+    delta_dp = "delta-DP" if audit.threshold is None else f"delta-DP at {audit.threshold:g}"
+    table = Table(title="Pairs, the worst first", title_justify="left")
+    table.add_column("pair", overflow="fold")
+    labelled = any(pair.label is not None for pair in audit.pairs)
+    if labelled:
+        table.add_column("label", justify="right")
+    for finding in audit.findings:
+        table.add_column(f"MCDP({finding.epsilon:g})", justify="right")
+    table.add_column("ABCC", justify="right")
+    table.add_column(delta_dp, justify="right")
+    for pair in audit.pairs[:MOST_PAIRS]:
+        cells = [escape(" and ".join(group_text(group) for group in pair.groups))]
+        cells += [str(pair.label)] if labelled else []
+        table.add_row(*cells, *(percent(value) for value in (*pair.mcdp, pair.abcc, pair.delta_dp)))
+    return table
