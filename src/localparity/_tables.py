@@ -81,8 +81,8 @@ class Table:
         self._connection: DuckDBPyConnection = duckdb.connect()
         kind = _kind(self._paths)
         self._from = self._reader(kind)
-        described = self._run(f"DESCRIBE SELECT * FROM {self._from}").fetchall()
-        self.columns = [str(row[0]) for row in described]
+        described = self._fetch(f"DESCRIBE SELECT * FROM {self._from}")
+        self.columns = [str(name) for name in described["column_name"]]
 
     def read(self, *, numbers: Iterable[str], values: Iterable[str]) -> dict[str, NDArray[Any]]:
         """The named columns: `numbers` as float64, `values` as they are.
@@ -94,37 +94,26 @@ class Table:
         for name in (*numbers, *values):
             if name not in self.columns:
                 raise unknown_name(f"column in {self.name} named", name, self.columns)
-        found = {name: self._read_values(name) for name in values}
-        for name in numbers:
-            found[name] = self._read_numbers(name)
-        if not next(iter(found.values())).size:
+        expressions = [_as_number(name) for name in numbers] + [quote_name(name) for name in values]
+        selected = ", ".join(f"{expression} AS c{i}" for i, expression in enumerate(expressions))
+        fetched = self._fetch(f"SELECT {selected} FROM {self._from}")
+        columns = {name: fetched[f"c{i}"] for i, name in enumerate((*numbers, *values))}
+        if not next(iter(columns.values())).size:
             raise ValueError(f"{self.name} has no rows")
-        return found
+        found: dict[str, NDArray[Any]] = {name: self._all_numbers(name, columns[name]) for name in numbers}
+        return found | {name: _with_none(columns[name]) for name in values}
 
-    def _read_numbers(self, name: str) -> NDArray[np.float64]:
-        text = f"CAST({quote_name(name)} AS VARCHAR)"
-        truth = f"CASE lower({text}) WHEN 'true' THEN 1.0 WHEN 'false' THEN 0.0 END"
-        number = f"coalesce({truth}, TRY_CAST({text} AS DOUBLE))"
-        query = f"SELECT {number} AS number, {quote_name(name)} AS value FROM {self._from}"
-        column = self._run(f"SELECT number FROM ({query})").fetchnumpy()["number"]
+    def _all_numbers(self, name: str, column: NDArray[Any]) -> NDArray[np.float64]:
         missing = np.ma.getmaskarray(column)
         if missing.any():
             row = int(np.argmax(missing))
-            (value,) = self._run(f"SELECT value FROM ({query}) WHERE number IS NULL LIMIT 1").fetchall()[0]
+            bad = f"SELECT {quote_name(name)} AS value FROM {self._from} WHERE {_as_number(name)} IS NULL LIMIT 1"
+            value = _with_none(self._fetch(bad)["value"])[0]
             what = "no value" if value is None else repr(str(value))
             raise ValueError(
-                f"column {name!r} of {self.name} has {what} in data row {row + 1} "
-                f"({int(missing.sum())} such rows) where numbers are expected"
+                f"column {name!r} of {self.name} has {what} in data row {row + 1} where numbers are expected"
             )
         return np.ma.getdata(column).astype(np.float64, copy=False)
-
-    def _read_values(self, name: str) -> NDArray[Any]:
-        column = self._run(f"SELECT {quote_name(name)} AS value FROM {self._from}").fetchnumpy()["value"]
-        if not np.ma.is_masked(column):
-            return np.ma.getdata(np.asarray(column))
-        values = np.ma.getdata(column).astype(object)
-        values[np.ma.getmaskarray(column)] = None
-        return values
 
     def _reader(self, kind: str) -> str:
         paths = "[" + ", ".join(map(quote_text, self._paths)) + "]"
@@ -139,25 +128,41 @@ class Table:
 
     def _header(self, paths: str, delimiters: str) -> tuple[str, list[str]]:
         """The delimiter and the column names of a CSV, from its first line."""
-        lines = self._run(
+        lines = self._fetch(
             f"SELECT line FROM read_csv({paths}, auto_detect = false, header = false, delim = '\x01', "
             "quote = '', escape = '', columns = {'line': 'VARCHAR'}) LIMIT 1"
-        ).fetchall()
-        if not lines or lines[0][0] is None:
+        )["line"]
+        if not lines.size:
             raise ValueError(f"{self.name} is empty")
-        line = lines[0][0].removeprefix("\ufeff")
-        delimiter = max(delimiters, key=line.count)
+        line = str(lines[0]).removeprefix("\ufeff")
+        delimiter = max(delimiters, key=re.sub(r'"(?:[^"]|"")*"', "", line).count)
         names = next(csv.reader([line], delimiter=delimiter))
         repeated = next((name for name in names if names.count(name) > 1), None)
         if repeated is not None:
             raise ValueError(f"{self.name} has more than one column named {repeated!r}")
         return delimiter, names
 
-    def _run(self, query: str) -> DuckDBPyConnection:
+    def _fetch(self, query: str) -> dict[str, NDArray[Any]]:
         try:
-            return self._connection.execute(query)
+            return self._connection.execute(query).fetchnumpy()
         except self._error as error:
             raise ValueError(f"{self.name} cannot be read: {_first_reason(str(error))}") from error
+
+
+def _as_number(name: str) -> str:
+    """A column as numbers, NULL where it is none; true and false are 1 and 0."""
+    text = f"CAST({quote_name(name)} AS VARCHAR)"
+    truth = f"CASE lower({text}) WHEN 'true' THEN 1.0 WHEN 'false' THEN 0.0 END"
+    return f"coalesce({truth}, TRY_CAST({text} AS DOUBLE))"
+
+
+def _with_none(column: NDArray[Any]) -> NDArray[Any]:
+    """A fetched column with None for what is missing."""
+    if not np.ma.is_masked(column):
+        return np.asarray(np.ma.getdata(column))
+    values = np.ma.getdata(column).astype(object)
+    values[np.ma.getmaskarray(column)] = None
+    return values
 
 
 def _kind(paths: Sequence[str]) -> str:

@@ -33,6 +33,17 @@ class Grouping(NamedTuple):
     names: tuple[Group, ...]
 
 
+class Column(str):
+    """The name of a file's column, as messages call it."""
+
+    __slots__ = ()
+
+
+def place(name: str, row: int) -> str:
+    """Where a value stands: arrays count from 0, and the rows of a file from 1."""
+    return f"data row {row + 1}" if isinstance(name, Column) else f"row {row}"
+
+
 def as_vector(values: Any, name: str) -> NDArray[Any]:
     """One value a row as a one-dimensional array, from lists, data frames' columns and tensors on the CPU."""
     if hasattr(values, "detach"):
@@ -63,7 +74,7 @@ def as_numbers(values: Any, name: str) -> FloatArray:
     finite = np.isfinite(numbers)
     if not finite.all():
         row = int(np.argmin(finite))
-        raise ValueError(f"{name} has {numbers[row]} at row {row} where finite numbers are expected")
+        raise ValueError(f"{name} has {numbers[row]} at {place(name, row)} where finite numbers are expected")
     return numbers
 
 
@@ -86,7 +97,9 @@ def as_scores(y_score: Any, score_range: tuple[float, float], name: str = "y_sco
     low, high = score_range
     if values.min() < low or values.max() > high:
         row = int(np.argmax((values < low) | (values > high)))
-        raise ValueError(f"{name} has {values[row]} at row {row}, outside score_range ({low}, {high})")
+        raise ValueError(
+            f"{name} has {values[row]} at {place(name, row)}, outside score_range ({low}, {high})"
+        )
     return Scores(values, score_resolution(getattr(y_score, "dtype", None), score_range))
 
 
@@ -115,11 +128,12 @@ def as_labels(y_true: Any, rows: int, name: str = "y_true") -> NDArray[np.uint8]
     try:
         numbers = array.astype(np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} has {array[0]!r} at row 0 where labels 0 and 1 are expected") from None
+        raise ValueError(f"{name} has {array[0]!r} where labels 0 and 1 are expected") from None
     wrong = ~((numbers == 0.0) | (numbers == 1.0))
     if wrong.any():
         row = int(np.argmax(wrong))
-        raise ValueError(f"{name} has {numbers[row]:g} at row {row} where labels 0 and 1 are expected")
+        where = place(name, row)
+        raise ValueError(f"{name} has {numbers[row]:g} at {where} where labels 0 and 1 are expected")
     return numbers.astype(np.uint8)
 
 
@@ -129,7 +143,7 @@ def as_weights(sample_weight: Any, rows: int, name: str = "sample_weight") -> Fl
     check_rows(name, weights.size, rows)
     if weights.min() < 0.0:
         row = int(np.argmin(weights >= 0.0))
-        raise ValueError(f"{name} has {weights[row]:g} at row {row} where weights >= 0 are expected")
+        raise ValueError(f"{name} has {weights[row]:g} at {place(name, row)} where weights >= 0 are expected")
     return weights
 
 
@@ -160,6 +174,8 @@ def _columns(sensitive_features: Any, name: str) -> dict[str, Any]:
         return {name: sensitive_features}
     if not columns:
         raise ValueError(f"{name} has no columns")
+    if isinstance(name, Column):
+        return {Column(f"column {key!r}"): column for key, column in columns.items()}
     return {f"{name}[{key!r}]": column for key, column in columns.items()}
 
 
@@ -175,7 +191,8 @@ def _factorize(values: NDArray[Any], name: str) -> Grouping:
     if values.dtype.kind == "O":
         return _factorize_objects(values, name)
     if values.dtype.kind == "f" and np.isnan(values).any():
-        raise ValueError(f"{name} has no value at row {int(np.argmax(np.isnan(values)))}")
+        row = int(np.argmax(np.isnan(values)))
+        raise ValueError(f"{name} has no value at {place(name, row)}")
     distinct, inverse = np.unique(values, return_inverse=True)
     return Grouping(inverse.astype(np.uint32), tuple(distinct.tolist()))
 
@@ -198,7 +215,7 @@ def _factorize_objects(values: NDArray[Any], name: str) -> Grouping:
     codes = np.empty(values.size, dtype=np.uint32)
     for row, value in enumerate(values.tolist()):
         if is_missing(value):
-            raise ValueError(f"{name} has no value at row {row}")
+            raise ValueError(f"{name} has no value at {place(name, row)}")
         codes[row] = code_of.setdefault(value, len(code_of))
     names = sort_groups(code_of)
     rank = np.empty(len(names), dtype=np.uint32)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from localparity._tables import Source, Table
 from localparity._validation import (
+    Column,
     FloatArray,
     Group,
     as_groups,
@@ -150,7 +151,7 @@ class Predictions:
             groups if len(groups) > 1 else groups[group_columns[0]],
             columns[weight] if weight else None,
             score_range,
-            Names(*(f"column {name!r}" for name in (label, score, group_columns[0], weight))),
+            Names(*(Column(f"column {name!r}") for name in (label, score, group_columns[0], weight))),
         )
 
     @classmethod

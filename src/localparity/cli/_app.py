@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import sys
-from typing import Annotated
+from typing import Annotated, Any, NoReturn
 
 import typer
 
 import localparity
 from localparity.cli.audit import audit
 from localparity.cli.demo import demo
+
+# Click's own class, which some versions of typer carry inside and none exports.
+_UsageError: Any = typer.BadParameter.__base__
 
 app = typer.Typer(
     name="localparity",
@@ -38,9 +41,20 @@ def _options(
 
 
 def main() -> None:
-    """Run the command; wrong input is one line on the standard error and exit code 2."""
+    """Run the command; wrong usage or input is one line on the standard error and exit code 2."""
     try:
-        app()
+        code = app(standalone_mode=False)
+    except _UsageError as error:
+        _fail(error.format_message())
     except (ValueError, ImportError, OSError) as error:
-        typer.echo("error: " + " ".join(str(error).split()), err=True)
-        sys.exit(2)
+        _fail(str(error))
+    except (typer.Abort, KeyboardInterrupt):
+        typer.echo("interrupted", err=True)
+        sys.exit(130)
+    sys.exit(code if isinstance(code, int) else 0)
+
+
+def _fail(message: str) -> NoReturn:
+    if message:  # a call without arguments has printed its help and says nothing more
+        typer.echo("error: " + " ".join(message.split()), err=True)
+    sys.exit(2)

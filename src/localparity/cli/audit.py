@@ -63,9 +63,7 @@ def audit(
     epsilons = parse_numbers(epsilon, "--epsilon")
     needs_labels = labels_of(criterion) != (None,)
     if needs_labels and label is None:
-        raise typer.BadParameter(
-            f"--criterion {criterion} needs the column of the labels", param_hint="--label"
-        )
+        raise typer.BadParameter(f"{criterion} needs the column of the labels", param_hint="--label")
     predictions = Predictions.read(
         file,
         score=score,
@@ -102,8 +100,9 @@ def audit(
 
 def _with_progress(counts: ScoreCounts, resamples: int, **options: Any) -> Audit:
     """The audit, with a bar on the standard error while it resamples for long."""
-    with Progress(console=Console(stderr=True), transient=True) as progress:
-        task = progress.add_task("Resampling", total=resamples, visible=counts.size > 10_000)
+    console = Console(stderr=True)
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("Resampling", total=resamples)
         return Audit.from_counts(counts, **options, on_resample=lambda: progress.advance(task))
 
 

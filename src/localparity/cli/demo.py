@@ -28,7 +28,5 @@ def demo(
     for finding in found.findings:
         truth = lp.datasets.census_mcdp(finding.epsilon)
         inside = "inside" if finding.interval.low <= truth <= finding.interval.high else "outside"
-        console.print(
-            f"  MCDP({finding.epsilon:g}) is {percent(truth)}, {inside} the interval around {percent(finding.mcdp)}"
-        )
+        console.print(f"  MCDP({finding.epsilon:g}) is {percent(truth)}, {inside} the interval")
     console.print("Audit a file of your own:  localparity audit scores.csv --score p --group sex")

@@ -1,0 +1,211 @@
+"""Every check, and the message it gives; every kind of input that people pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import polars as pl
+import pytest
+import torch
+
+import localparity as lp
+from localparity import _validation as validation
+
+SCORES = [0.25, 0.5, 0.5, 1.0]
+SEX = ["f", "m", "f", "m"]
+
+
+def measure(y_score: Any = SCORES, sensitive_features: Any = SEX, **options: Any) -> float:
+    return lp.mcdp(options.pop("y_true", None), y_score, sensitive_features=sensitive_features, **options)
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        list,
+        tuple,
+        np.array,
+        pd.Series,
+        pl.Series,
+        torch.tensor,
+        lambda values: torch.tensor(values, requires_grad=True),
+        lambda values: np.array(values, dtype=np.float32),
+        lambda values: pd.Series(values, dtype="float32"),
+        lambda values: pd.Series(values, dtype="Float64"),
+        lambda values: torch.tensor(values, dtype=torch.float32),
+        lambda values: np.array(values)[:, None],
+        lambda values: np.array(values, dtype=object),
+    ],
+)
+def test_scores_of_any_kind(convert: Callable[[list[float]], Any]) -> None:
+    assert measure(convert(SCORES)) == 0.5
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.int64, np.float16])
+def test_scores_that_are_whole_numbers_or_truth_values(dtype: type) -> None:
+    assert measure(np.array([0, 1, 0, 1], dtype=dtype)) == 1.0
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        [0, 1, 0, 1],
+        [False, True, False, True],
+        np.array([-100, 100, -100, 100], dtype=np.int8),
+        np.array([7, 2**63 + 1, 7, 2**63 + 1], dtype=np.uint64),
+        np.array([5, 10**12, 5, 10**12]),
+        np.array([0.5, 1.5, 0.5, 1.5]),
+        np.array(["f", "m", "f", "m"]),
+        pd.Series(SEX),
+        pd.Series(SEX, dtype="category"),
+        pd.Series(SEX, dtype="string"),
+        pl.Series(SEX),
+        torch.tensor([3, 4, 3, 4]),
+        [0, "m", 0, "m"],
+        pd.DataFrame({"sex": SEX}),
+        pl.DataFrame({"sex": SEX}),
+        {"sex": SEX},
+        np.array(SEX)[:, None],
+    ],
+)
+def test_groups_of_any_kind(groups: Any) -> None:
+    assert measure(sensitive_features=groups) == 0.5
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"sex": ["f", "f", "m", "m"], "old": [True, False, True, True]},
+        pd.DataFrame({"sex": ["f", "f", "m", "m"], "old": [True, False, True, True]}),
+        np.array([["f", "1"], ["f", "0"], ["m", "1"], ["m", "1"]]),
+    ],
+)
+def test_several_columns_make_the_combinations_that_occur(columns: Any) -> None:
+    found = validation.as_groups(columns, 4)
+    assert len(found.names) == 3
+    assert found.codes.tolist() == [1, 0, 2, 2]
+    assert all(isinstance(name, tuple) for name in found.names)
+
+
+def test_the_callers_arrays_stay_as_they_are() -> None:
+    scores, groups = np.array([-0.0, 0.5, 0.25, 1.0]), np.array([0, 1, 0, 1])
+    before = scores.copy()
+    lp.mcdp(None, scores, sensitive_features=groups)
+    lp.mcdp_profile(None, scores, sensitive_features=groups)
+    assert scores.tobytes() == before.tobytes()
+    assert scores.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"y_score": [0.1, float("nan"), 0.3, 0.4]}, "y_score has nan at row 1 where finite numbers"),
+        ({"y_score": [0.1, 0.2, float("inf"), 0.4]}, "y_score has inf at row 2 where finite numbers"),
+        ({"y_score": [0.1, 1.2, 0.3, 0.4]}, r"y_score has 1.2 at row 1, outside score_range \(0.0, 1.0\)"),
+        ({"y_score": [-0.1, 0.2, 0.3, 0.4]}, r"y_score has -0.1 at row 0, outside score_range"),
+        ({"y_score": ["a", "b", "c", "d"]}, "y_score has values that are not numbers"),
+        ({"y_score": [[0.1], [0.1, 0.2]]}, "y_score cannot be read as an array"),
+        ({"y_score": np.zeros((4, 2))}, r"y_score has shape \(4, 2\) where one value .* positive class"),
+        (
+            {"y_score": np.zeros((4, 2, 2))},
+            r"y_score has shape \(4, 2, 2\) where one value a row is expected$",
+        ),
+        ({"y_score": []}, "y_score is empty"),
+        ({"sensitive_features": ["f", "m", "f"]}, "sensitive_features has 3 rows where y_score has 4"),
+        ({"sensitive_features": ["f"] * 4}, "sensitive_features has one group only, 'f', where two or more"),
+        ({"sensitive_features": None}, "sensitive_features is None where the group of each row is expected"),
+        ({"sensitive_features": ["f", None, "m", "m"]}, "sensitive_features has no value at row 1"),
+        ({"sensitive_features": [0.5, 1.0, np.nan, 1.0]}, "sensitive_features has no value at row 2"),
+        (
+            {"sensitive_features": pd.Series(["f", pd.NA, "m", "m"])},
+            "sensitive_features has no value at row 1",
+        ),
+        ({"sensitive_features": {}}, "sensitive_features has no columns"),
+        (
+            {"sensitive_features": {"sex": SEX, "age": [1, 2]}},
+            r"sensitive_features\['age'\] has 2 rows where",
+        ),
+        ({"sample_weight": [1, 1, -2, 1]}, "sample_weight has -2 at row 2 where weights >= 0 are expected"),
+        ({"sample_weight": [1, 1, np.nan, 1]}, "sample_weight has nan at row 2 where finite numbers"),
+        ({"sample_weight": [1, 1, 1]}, "sample_weight has 3 rows where y_score has 4"),
+        ({"sample_weight": [0, 1, 0, 1]}, "sample_weight is 0 in all rows of group 'f'"),
+        ({"sample_weight": [0, 0, 0, 0]}, "sample_weight is 0 in all rows of group 'f'"),
+        ({"score_range": (1, 0)}, r"score_range is \(1.0, 0.0\) where two finite numbers, low < high"),
+        ({"score_range": (0, float("inf"))}, r"score_range is \(0.0, inf\) where two finite numbers"),
+        ({"score_range": 1}, r"score_range is 1 where two numbers \(low, high\) are expected"),
+        ({"score_range": "ab"}, r"score_range is 'ab' where two numbers"),
+        ({"criterion": "fair"}, "criterion is 'fair' where one of 'demographic_parity', "),
+        ({"compare": "all"}, "compare is 'all' where one of 'between_groups', 'to_overall' is expected"),
+        (
+            {"criterion": "equal_opportunity"},
+            "y_true is None where criterion='equal_opportunity' needs labels",
+        ),
+        (
+            {"criterion": "equalized_odds", "y_true": [0, 1, 2, 1]},
+            "y_true has 2 at row 2 where labels 0 and 1",
+        ),
+        ({"criterion": "equalized_odds", "y_true": [0, 1, None, 1]}, "y_true has nan at row 2 where labels"),
+        (
+            {"criterion": "equalized_odds", "y_true": ["no", "yes", "no", "no"]},
+            "y_true has .*no.* where labels",
+        ),
+        ({"criterion": "equalized_odds", "y_true": [0, 1]}, "y_true has 2 rows where y_score has 4"),
+        ({"criterion": "equal_opportunity", "y_true": [0, 1, 0, 1]}, "group 'f' has no rows with y_true = 1"),
+        ({"min_group_size": 3}, "group 'f' has 2 rows where min_group_size is 3; leave the group out"),
+        ({"min_group_size": 0}, "min_group_size is 0 where a whole number >= 1 is expected"),
+        ({"min_group_size": 1.5}, "min_group_size is 1.5 where a whole number is expected"),
+    ],
+)
+def test_wrong_input_is_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        measure(**options)
+
+
+def test_groups_without_an_order_are_sorted_by_their_text() -> None:
+    assert validation.sort_groups([2, "a", 1]) == (1, 2, "a")
+
+
+def test_labels_may_be_truth_values_and_floats() -> None:
+    for labels in ([True, False], [1.0, 0.0], np.array([1, 0]), torch.tensor([1, 0])):
+        assert validation.as_labels(labels, 2).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [("high", "bound is 'high' where a number is expected"), (float("nan"), "bound is nan where a number")],
+)
+def test_a_number_is_a_number(value: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        validation.as_number(value, "bound")
+
+
+@pytest.mark.parametrize("level", [0, 1, 1.5, -0.1])
+def test_a_level_lies_between_0_and_1(level: float) -> None:
+    with pytest.raises(ValueError, match=f"level is {level:g} where a number between 0 and 1 is expected"):
+        validation.as_level(level)
+
+
+def test_a_name_that_is_not_there_gets_the_nearest_ones() -> None:
+    known = ["score", "Sex", "income"]
+    assert "did you mean 'Sex'?" in str(validation.unknown_name("column", "sexx", known))
+    assert "there is 'score', 'Sex', 'income'" in str(validation.unknown_name("column", "zzz", known))
+
+
+def test_a_column_of_a_file_counts_its_rows_from_one() -> None:
+    name = validation.Column("column 'p'")
+    with pytest.raises(ValueError, match="column 'p' has nan at data row 2 where"):
+        validation.as_numbers([0.1, float("nan")], name)
+    with pytest.raises(ValueError, match="column 'sex' has no value at data row 1"):
+        validation.as_groups({"sex": [None, "f"], "age": [1, 2]}, 2, name)
+
+
+def test_the_resolution_follows_the_dtype_and_the_range() -> None:
+    double, single = np.finfo(np.float64).eps, np.finfo(np.float32).eps
+    assert validation.score_resolution(None, (0.0, 1.0)) == 4 * double
+    assert validation.score_resolution(np.dtype("float32"), (0.0, 1.0)) == 4 * single
+    assert validation.score_resolution(torch.float32, (0.0, 1.0)) == 4 * single
+    assert validation.score_resolution(pl.Float32, (0.0, 1.0)) == 4 * single
+    assert validation.score_resolution("float64", (300.0, 850.0)) == 4 * double * 850 / 550
