@@ -107,8 +107,9 @@ class Table:
         missing = np.ma.getmaskarray(column)
         if missing.any():
             row = int(np.argmax(missing))
-            bad = f"SELECT {quote_name(name)} AS value FROM {self._from} WHERE {_as_number(name)} IS NULL LIMIT 1"
-            value = _with_none(self._fetch(bad)["value"])[0]
+            no_number = f"{_as_number(name)} IS NULL LIMIT 1"
+            query = f"SELECT {quote_name(name)} AS value FROM {self._from} WHERE {no_number}"
+            value = _with_none(self._fetch(query)["value"])[0]
             what = "no value" if value is None else repr(str(value))
             raise ValueError(
                 f"column {name!r} of {self.name} has {what} in data row {row + 1} where numbers are expected"
