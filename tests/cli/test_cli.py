@@ -1,0 +1,132 @@
+"""The commands as people type them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import localparity as lp
+
+COMMAND = [sys.executable, "-m", "localparity"]
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [*COMMAND, *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"COLUMNS": "110", "PATH": "", "HOME": "/nonexistent", "PYTHONWARNINGS": "error"},
+    )
+
+
+@pytest.fixture(scope="module")
+def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    census = lp.datasets.make_census(1500, random_state=0)
+    frame = census.data.assign(p=census.score, sex=census.sensitive_features, y=census.target)
+    path = tmp_path_factory.mktemp("scores") / "scores.csv"
+    frame.to_csv(path, index=False)
+    return path
+
+
+def test_a_table_on_the_terminal(scores: Path) -> None:
+    found = run("audit", scores, "--score", "p", "--group", "sex", "--resamples", 50)
+    assert (found.returncode, found.stderr) == (0, "")
+    for text in ("Female", "Male", "MCDP", "95% interval", "p-value", "ABCC", "delta-DP", "With a threshold"):
+        assert text in found.stdout
+
+
+def test_json_has_the_numbers_of_the_library(scores: Path) -> None:
+    options = ["--score", "p", "--group", "sex", "--label", "y", "--resamples", 20, "--json"]
+    found = run("audit", scores, *options, "--criterion", "equalized_odds", "--epsilon", "0,0.03")
+    assert found.returncode == 0
+    plain = json.loads(found.stdout)
+    predictions = lp.Predictions.read(scores, score="p", group="sex", label="y")
+    audit = lp.Audit.from_counts(
+        lp.ScoreCounts.from_predictions(predictions),
+        epsilons=[0, 0.03],
+        criterion="equalized_odds",
+        n_resamples=20,
+        random_state=0,
+    )
+    assert plain == json.loads(audit.to_json())
+
+
+def test_intersections_weights_and_left_out_groups(scores: Path) -> None:
+    groups = ["--group", "sex", "--group", "occupation", "--min-group-size", 60, "--small-groups", "drop"]
+    found = run("audit", scores, "--score", "p", *groups, "--weight", "age", "--resamples", 0)
+    assert found.returncode == 0, found.stderr
+    for text in ("Female × care", "effective rows", "Left out as too small: Female × trades", "pairs more"):
+        assert text in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("options", "code", "verdict"),
+    [
+        (["--fail-above", 0.9], 0, "pass: MCDP(0) is "),
+        (["--fail-above", 0.0], 1, "fail: MCDP(0) is "),
+        (["--fail-above", 0.3, "--decide-by", "upper"], 1, "fail: the upper end of MCDP(0) is "),
+        (["--fail-above", 0.25, "--decide-by", "lower"], 0, "pass: the lower end of MCDP(0) is "),
+        (["--fail-above", 0.0, "--epsilon", 1, "--json"], 0, "pass: MCDP(1) is 0.00%"),
+    ],
+)
+def test_a_bound_decides_the_exit_code(scores: Path, options: list[object], code: int, verdict: str) -> None:
+    found = run("audit", scores, "--score", "p", "--group", "sex", "--resamples", 0, *options)
+    assert found.returncode == code
+    assert verdict in found.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (["--score", "q", "--group", "sex"], "named 'q'; there is 'age', "),
+        (["--score", "p", "--group", "sexx"], "named 'sexx'; did you mean 'sex'?"),
+        (["--score", "p"], "Missing option '--group'"),
+        (["--score", "p", "--group", "sex", "--epsilon", "wide"], "--epsilon: 'wide' where numbers"),
+        (["--score", "p", "--group", "sex", "--epsilon", "-1"], "epsilons is -1 where a number >= 0"),
+        (["--score", "p", "--group", "sex", "--score-range", "1"], "two numbers LOW,HIGH"),
+        (["--score", "p", "--group", "sex", "--score-range", "5,6"], "outside score_range (5.0, 6.0)"),
+        (
+            ["--score", "p", "--group", "sex", "--criterion", "equal_opportunity"],
+            "needs the column of the labels",
+        ),
+        (["--score", "p", "--group", "sex", "--criterion", "fair"], "'fair' is not one of"),
+        (["--score", "p", "--group", "sex", "--fail-above", "7"], "bound is 7 where a fraction in [0, 1]"),
+        (["--score", "occupation", "--group", "sex"], "column 'occupation' of"),
+        (["--score", "p", "--group", "sex", "--speed", "7"], "No such option: --speed"),
+    ],
+)
+def test_wrong_use_is_one_line_and_exit_code_2(scores: Path, options: list[str], message: str) -> None:
+    found = run("audit", scores, *options)
+    assert found.returncode == 2
+    assert found.stderr.startswith("error: ")
+    assert found.stderr.count("\n") == 1
+    assert message in found.stderr
+    assert found.stdout == ""
+
+
+def test_a_group_that_is_markup_is_only_a_name(tmp_path: Path) -> None:
+    path = tmp_path / "[bold]odd.csv"
+    path.write_text("p,g\n0.1,[red]a[/red]\n0.2,[/nonsense]\n")
+    found = run("audit", path, "--score", "p", "--group", "g", "--resamples", 5)
+    assert found.returncode == 0, found.stderr
+    assert "[red]a[/red]" in found.stdout
+    assert "[bold]odd.csv" in found.stdout
+
+
+def test_demo_tells_the_truth() -> None:
+    found = run("demo", "--rows", 3000)
+    assert found.returncode == 0
+    assert f"MCDP(0) is {100 * lp.datasets.census_mcdp(0):.2f}%, inside the interval" in found.stdout
+    assert "localparity audit" in found.stdout
+
+
+def test_version_and_help() -> None:
+    assert run("--version").stdout == f"localparity {lp.__version__}\n"
+    assert "audit" in run("--help").stdout
+    bare = run()
+    assert (bare.returncode, bare.stderr) == (2, "")

@@ -1,0 +1,79 @@
+"""The gap curve itself: values, units, pairs."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import localparity as lp
+import oracles
+from strategies import people
+
+
+@given(st.data())
+def test_is_the_difference_of_the_distributions_everywhere(data: st.DataObject) -> None:
+    drawn = data.draw(people())
+    a, b = drawn.samples()
+    curve = lp.gap_curve(None, drawn.scores, sensitive_features=drawn.groups)
+    thresholds = [Fraction(data.draw(st.integers(0, drawn.grid)), drawn.grid) for _ in range(5)]
+    expected = [float(oracles.gap(a, b, threshold)) for threshold in thresholds]
+    np.testing.assert_array_equal(curve([float(threshold) for threshold in thresholds]), expected)
+    assert curve(float(thresholds[0])) == expected[0]
+    assert curve.gap[-1] == 0.0
+    assert curve.sizes == (len(a), len(b))
+    swapped = lp.gap_curve(None, drawn.scores, sensitive_features=drawn.groups, groups=(1, 0))
+    np.testing.assert_array_equal(swapped.gap, -curve.gap)
+
+
+def test_the_short_way_and_the_way_through_counts_are_one_curve() -> None:
+    from localparity.metrics._comparison import gap_curves
+
+    rng = np.random.default_rng(0)
+    scores, groups = rng.random(1000).round(2), rng.integers(0, 2, 1000)
+    scores[0] = -0.0
+    (short,) = gap_curves(
+        None,
+        scores,
+        sensitive_features=groups,
+        criterion="demographic_parity",
+        compare="between_groups",
+        sample_weight=None,
+        score_range=(0.0, 1.0),
+        min_group_size=1,
+    )
+    long = lp.gap_curve(None, scores, sensitive_features=groups)
+    np.testing.assert_array_equal(short.knots, long.knots)
+    np.testing.assert_array_equal(short.gap, long.gap)
+    assert short.profile().values.tolist() == long.profile().values.tolist()
+
+
+def test_knots_keep_the_scores_own_units() -> None:
+    curve = lp.gap_curve(None, [300, 575, 850], sensitive_features=["a", "b", "a"], score_range=(300, 850))
+    assert curve.knots.tolist() == [300, 575, 850]
+    assert curve.unit_knots.tolist() == [0.0, 0.5, 1.0]
+    window = curve.worst_window(0.1)
+    assert (window.low, window.high, window.favoured) == (300.0, 850.0, None)
+
+
+@pytest.mark.parametrize(
+    ("groups", "message"),
+    [
+        (None, "groups is None where a pair of the 3 groups is expected"),
+        (("a", "b", "c"), r"groups is \('a', 'b', 'c'\) where a pair \(a, b\) is expected"),
+        (["a", "b"], r"where a pair \(a, b\) is expected"),
+        (("a", "d"), "there is no group 'd'"),
+    ],
+)
+def test_the_pair_must_be_there(groups: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        lp.gap_curve(None, [0.1, 0.2, 0.3], sensitive_features=["a", "b", "c"], groups=groups)  # type: ignore[arg-type]
+
+
+def test_a_threshold_is_a_number() -> None:
+    curve = lp.gap_curve(None, [0.1, 0.2], sensitive_features=["a", "b"])
+    with pytest.raises(ValueError, match="threshold has nan at row 0"):
+        curve(float("nan"))

@@ -1,0 +1,92 @@
+"""Selection rates at one threshold, over thresholds, and as ratios."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import localparity as lp
+import oracles
+from strategies import People, people
+
+
+@given(st.data())
+def test_delta_dp_counts_scores_above_the_threshold(data: st.DataObject) -> None:
+    drawn = data.draw(people(n_groups=3, max_size=5))
+    threshold = Fraction(data.draw(st.integers(0, drawn.grid)), drawn.grid)
+    samples = drawn.samples(weighted=True)
+    expected = oracles.worst_pair(
+        samples, lambda a, b: abs(oracles.rate(a, threshold) - oracles.rate(b, threshold))
+    )
+    options = {"sensitive_features": drawn.groups, "sample_weight": drawn.weights}
+    measured = lp.delta_dp(None, drawn.scores, threshold=float(threshold), **options)
+    assert measured == pytest.approx(float(expected), abs=1e-12)
+
+
+@given(people())
+def test_delta_dp_without_a_threshold_compares_means(drawn: People) -> None:
+    a, b = drawn.samples()
+    expected = float(abs(oracles.mean(a) - oracles.mean(b)))
+    assert lp.delta_dp(None, drawn.scores, sensitive_features=drawn.groups) == pytest.approx(
+        expected, abs=1e-12
+    )
+    scores = 300 + 550 * drawn.scores
+    measured = lp.delta_dp(None, scores, sensitive_features=drawn.groups, score_range=(300, 850))
+    assert measured == pytest.approx(expected, abs=1e-12)
+
+
+@given(people(), st.sampled_from([2, 5, 11]))
+def test_spdd_is_the_mean_over_thresholds(drawn: People, n_thresholds: int) -> None:
+    # Thresholds of 0, 1/4, 1/2, ... and tenths: scores and thresholds are the same floats where they are equal.
+    expected = float(oracles.spdd(*drawn.samples(), n_thresholds))
+    measured = lp.spdd(None, drawn.scores, sensitive_features=drawn.groups, n_thresholds=n_thresholds)
+    assert measured == pytest.approx(expected, abs=1e-12)
+
+
+@given(people())
+def test_spdd_goes_to_abcc(drawn: People) -> None:
+    fine = lp.spdd(None, drawn.scores, sensitive_features=drawn.groups, n_thresholds=100_001)
+    # Each jump of the gap moves the mean by at most one threshold's share.
+    slack = 2.0 * (drawn.scores.size + 1) / 100_000
+    assert fine == pytest.approx(lp.abcc(None, drawn.scores, sensitive_features=drawn.groups), abs=slack)
+
+
+@given(st.data())
+def test_p_rule_is_the_lowest_rate_over_the_highest(data: st.DataObject) -> None:
+    drawn = data.draw(people(n_groups=3, max_size=5))
+    threshold = Fraction(data.draw(st.integers(0, drawn.grid)), drawn.grid)
+    rates = [oracles.rate(sample, threshold) for sample in drawn.samples(weighted=True)]
+    options = {
+        "sensitive_features": drawn.groups,
+        "sample_weight": drawn.weights,
+        "threshold": float(threshold),
+    }
+    if max(rates) == 0:
+        with pytest.raises(ValueError, match="no score is above it, so no ratio is defined"):
+            lp.p_rule(None, drawn.scores, **options)
+    else:
+        expected = float(min(rates) / max(rates))
+        assert lp.p_rule(None, drawn.scores, **options) == pytest.approx(expected, abs=1e-12)
+
+
+def test_p_rule_of_equalized_odds_is_the_worse_label() -> None:
+    labels, scores = [0, 0, 1, 1, 1], [0.9, 0.8, 0.9, 0.1, 0.7]
+    groups = ["a", "b", "a", "a", "b"]
+    options = {"sensitive_features": groups, "criterion": "equalized_odds"}
+    assert lp.p_rule(labels, scores, **options) == 0.5
+
+
+@pytest.mark.parametrize(
+    ("call", "message"),
+    [
+        (lambda **o: lp.delta_dp(threshold="x", **o), "threshold is 'x' where a number is expected"),
+        (lambda **o: lp.p_rule(threshold=float("nan"), **o), "threshold is nan where a number is expected"),
+        (lambda **o: lp.spdd(n_thresholds=1, **o), "n_thresholds is 1 where a whole number >= 2 is expected"),
+    ],
+)
+def test_wrong_arguments(call: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        call(y_true=None, y_score=[0.1, 0.2], sensitive_features=[0, 1])  # type: ignore[operator]

@@ -1,0 +1,39 @@
+"""The scorer in scikit-learn's own tools."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import sklearn
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import GridSearchCV
+
+import localparity as lp
+
+
+def test_grid_search_routes_the_sensitive_feature() -> None:
+    census = lp.datasets.make_census(1500, random_state=0)
+    X = census.data[["education_years", "hours_per_week"]]
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(
+            LogisticRegression(), {"C": [1e-6, 1.0]}, scoring=lp.mcdp_scorer(0.02), cv=3
+        ).fit(X, census.target, sensitive_features=census.sensitive_features)
+        scorer = lp.mcdp_scorer(0.02, criterion="equalized_odds")
+        value = scorer(search, X, census.target, sensitive_features=census.sensitive_features)
+    # Scores that hardly move hold hardly any window: less disparity is a better score.
+    assert search.best_params_ == {"C": 1e-6}
+    scores = search.predict_proba(X)[:, 1]
+    expected = lp.mcdp(
+        census.target,
+        scores,
+        sensitive_features=census.sensitive_features,
+        epsilon=0.02,
+        criterion="equalized_odds",
+    )
+    assert value == -expected
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+
+
+def test_a_wrong_epsilon_is_said_at_once() -> None:
+    with pytest.raises(ValueError, match="epsilon is -1 where a number >= 0 is expected"):
+        lp.mcdp_scorer(-1)

@@ -1,0 +1,44 @@
+"""The package as a whole: light to import, its names all there."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+import localparity as lp
+
+HEAVY = (
+    "torch",
+    "numba",
+    "sklearn",
+    "scipy.stats",
+    "matplotlib",
+    "altair",
+    "duckdb",
+    "pandas",
+    "polars",
+    "pyspark",
+)
+
+
+def run_python(code: str) -> str:
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return found.stdout.strip()
+
+
+def test_importing_it_imports_nothing_heavy() -> None:
+    code = f"import sys, localparity; print([name for name in {HEAVY!r} if name in sys.modules])"
+    assert run_python(code) == "[]"
+
+
+def test_importing_it_is_quick() -> None:
+    code = "import time, numpy; t = time.perf_counter(); import localparity; print(time.perf_counter() - t)"
+    assert min(float(run_python(code)) for _ in range(3)) < 0.3
+
+
+@pytest.mark.parametrize("name", lp.__all__)
+def test_every_public_name_is_there_and_told_of(name: str) -> None:
+    found = getattr(lp, name)
+    assert found.__doc__

@@ -1,0 +1,63 @@
+"""The noise floor against the limit that is known for it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import kstwobign
+
+import localparity as lp
+
+
+@pytest.mark.parametrize("sizes", [(400, 400), (321, 12_036), (3_000_000, 5_000_000)])
+def test_two_groups_at_epsilon_zero_follow_kolmogorov(sizes: tuple[int, int]) -> None:
+    scale = np.sqrt(sum(1 / size for size in sizes))
+    found = lp.noise_floor(sizes, n_resamples=800, random_state=0)
+    # The finite sample lies a little below the limit, of the order 1 / sqrt(n).
+    assert found.mean == pytest.approx(kstwobign.mean() * scale, rel=0.08)
+    assert float(found) == found.mean
+    assert found.quantiles[0.95] == pytest.approx(kstwobign.ppf(0.95) * scale, rel=0.1)
+
+
+def test_more_groups_measure_more_and_wider_windows_less() -> None:
+    options: dict[str, Any] = {"n_resamples": 300, "random_state": 0}
+    two = lp.noise_floor([200, 200], **options)
+    assert lp.noise_floor([200] * 4, **options).mean > two.mean
+    assert lp.noise_floor([200, 200], 0.1, **options).mean < two.mean
+    assert lp.noise_floor([200] * 4, compare="to_overall", **options).mean > 0.0
+
+
+def test_scores_that_tie_measure_less() -> None:
+    options: dict[str, Any] = {"n_resamples": 300, "random_state": 0}
+    ties = np.random.default_rng(0).integers(0, 3, 1000) / 2
+    assert (
+        lp.noise_floor([500, 500], scores=ties, **options).mean < lp.noise_floor([500, 500], **options).mean
+    )
+
+
+def test_what_parity_measures_in_the_test_is_the_floor() -> None:
+    rng = np.random.default_rng(0)
+    scores, groups = rng.random(1000), np.repeat([0, 1], [300, 700])
+    null = lp.permutation_test(
+        None, scores, sensitive_features=groups, epsilon=0.02, n_resamples=400, random_state=0
+    )
+    floor = lp.noise_floor([300, 700], 0.02, scores=scores, n_resamples=400, random_state=1)
+    assert floor.mean == pytest.approx(null.null_mean, rel=0.08)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (([5],), "group_sizes has 1 groups where two or more are expected"),
+        (([5, 0],), "group_sizes is 0 where a whole number >= 1 is expected"),
+        (([5, 2.5],), "group_sizes is 2.5 where a whole number is expected"),
+        (([5, 5], -1.0), "epsilon is -1 where a number >= 0 is expected"),
+    ],
+)
+def test_wrong_arguments(arguments: tuple[Any, ...], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        lp.noise_floor(*arguments)
+    with pytest.raises(ValueError, match=r"scores go from 0 to 2 where \[0, 1\] is expected"):
+        lp.noise_floor([2, 2], scores=[0, 2])

@@ -1,0 +1,78 @@
+"""The permutation test against all permutations, scipy and the strata."""
+
+from __future__ import annotations
+
+from itertools import permutations
+from typing import Any
+
+import numpy as np
+import pytest
+from scipy.stats import ks_2samp
+
+import localparity as lp
+from localparity.uncertainty import _permutation
+from localparity.uncertainty._permutation import deal_groups
+from localparity.uncertainty._resampling import Pool
+
+
+def test_goes_to_the_p_value_over_all_permutations() -> None:
+    scores, groups = [0.1, 0.2, 0.3, 0.5, 0.7, 0.9], [0, 0, 0, 1, 0, 1]
+    observed = lp.mcdp(None, scores, sensitive_features=groups, epsilon=0.05)
+    every = [
+        lp.mcdp(None, scores, sensitive_features=list(dealt), epsilon=0.05)
+        for dealt in set(permutations(groups))
+    ]
+    expected = np.mean([value >= observed - 1e-12 for value in every])
+    found = lp.permutation_test(
+        None, scores, sensitive_features=groups, epsilon=0.05, n_resamples=4000, random_state=0
+    )
+    assert found.statistic == observed
+    assert found.p_value == pytest.approx(expected, abs=4 * np.sqrt(0.25 / 4000))
+    assert found.null_mean == pytest.approx(np.mean(every), abs=0.02)
+
+
+def test_agrees_with_scipy_at_epsilon_zero() -> None:
+    rng = np.random.default_rng(4)
+    scores, groups = rng.beta(2, 2, 300), rng.integers(0, 2, 300)
+    scores[groups == 1] **= 1.25
+    found = lp.permutation_test(None, scores, sensitive_features=groups, n_resamples=3000, random_state=0)
+    expected = ks_2samp(scores[groups == 0], scores[groups == 1]).pvalue
+    assert found.p_value == pytest.approx(expected, abs=0.03)
+    assert found.null_quantiles[0.5] < found.null_quantiles[0.9] < found.null_quantiles[0.99]
+
+
+def test_labels_make_strata_inside_which_groups_are_dealt() -> None:
+    # All of the disparity is one of labels: inside each label the groups are alike.
+    labels = np.repeat([0, 1], 200)
+    groups = np.concatenate([np.tile([0, 0, 0, 1], 50), np.tile([0, 1, 1, 1], 50)])
+    scores = np.random.default_rng(0).random(400) * 0.5 + 0.5 * labels
+    options: dict[str, Any] = {"sensitive_features": groups, "n_resamples": 200, "random_state": 0}
+    assert lp.permutation_test(labels, scores, **options).p_value < 0.01
+    assert lp.permutation_test(labels, scores, criterion="equalized_odds", **options).p_value > 0.05
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_is_seeded_and_does_not_depend_on_the_number_of_jobs(weighted: bool) -> None:
+    rng = np.random.default_rng(0)
+    options: dict[str, Any] = {"sensitive_features": rng.integers(0, 3, 200), "n_resamples": 50}
+    if weighted:
+        options["sample_weight"] = rng.exponential(size=200)
+    scores = rng.random(200).round(1)
+    one = lp.permutation_test(None, scores, random_state=3, **options)
+    assert one == lp.permutation_test(None, scores, random_state=3, n_jobs=2, **options)
+    assert one != lp.permutation_test(None, scores, random_state=4, **options)
+
+
+def test_both_ways_of_dealing_keep_the_sizes_and_the_people(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = np.array([[5, 0, 2], [1, 1, 1], [0, 4, 0]])
+    pool = Pool(np.array([0.1, 0.2, 0.3]), rows, None)
+    for most in (10**7, 0):
+        monkeypatch.setattr(_permutation, "_MOST_ROWS_ONE_BY_ONE", most)
+        dealt = deal_groups(pool, np.random.default_rng(0))
+        np.testing.assert_array_equal(dealt.sum(axis=1), rows.sum(axis=1))
+        np.testing.assert_array_equal(dealt.sum(axis=0), rows.sum(axis=0))
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(ValueError, match="n_resamples is 0 where a whole number >= 1 is expected"):
+        lp.permutation_test(None, [0.1, 0.2], sensitive_features=[0, 1], n_resamples=0)
