@@ -23,9 +23,9 @@ unit: $(STAMP)
 # Compiled kernels are invisible to coverage, so the same tests run once more with the compiler off.
 coverage: $(STAMP)
 	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=few $(BIN)/pytest -q -n auto -m "not slow and not compiled" \
-		tests/metrics tests/uncertainty tests/test_validation.py \
-		--cov=localparity.metrics --cov=localparity.uncertainty --cov=localparity._validation \
-		--cov-branch --cov-report=term-missing:skip-covered --cov-fail-under=100
+		tests/metrics tests/uncertainty tests/test_validation.py --cov --cov-report=
+	$(BIN)/coverage report --show-missing --skip-covered --fail-under=100 \
+		--include="src/localparity/metrics/*,src/localparity/uncertainty/*,src/localparity/_validation.py"
 
 test-slow: $(STAMP)
 	$(BIN)/pytest -n auto -m slow

@@ -120,7 +120,7 @@ def test_the_callers_arrays_stay_as_they_are() -> None:
         ({"sensitive_features": ["f", None, "m", "m"]}, "sensitive_features has no value at row 1"),
         ({"sensitive_features": [0.5, 1.0, np.nan, 1.0]}, "sensitive_features has no value at row 2"),
         (
-            {"sensitive_features": pd.Series(["f", pd.NA, "m", "m"])},
+            {"sensitive_features": pd.Series(["f", pd.NA, "m", "m"], dtype=object)},
             "sensitive_features has no value at row 1",
         ),
         ({"sensitive_features": {}}, "sensitive_features has no columns"),
@@ -204,8 +204,15 @@ def test_a_column_of_a_file_counts_its_rows_from_one() -> None:
 
 def test_the_resolution_follows_the_dtype_and_the_range() -> None:
     double, single = np.finfo(np.float64).eps, np.finfo(np.float32).eps
-    assert validation.score_resolution(None, (0.0, 1.0)) == 4 * double
-    assert validation.score_resolution(np.dtype("float32"), (0.0, 1.0)) == 4 * single
-    assert validation.score_resolution(torch.float32, (0.0, 1.0)) == 4 * single
-    assert validation.score_resolution(pl.Float32, (0.0, 1.0)) == 4 * single
-    assert validation.score_resolution("float64", (300.0, 850.0)) == 4 * double * 850 / 550
+    for kind in (list, pd.Series, pl.Series, np.array, lambda values: np.array(values, dtype=np.int64)):
+        assert validation.as_scores(kind([0, 1]), (0.0, 1.0)).resolution == 4 * double
+    for values in (
+        np.array([0, 1], np.float32),
+        pd.Series([0, 1], dtype="float32"),
+        pl.Series([0, 1], dtype=pl.Float32),
+        torch.tensor([0.0, 1.0]),
+    ):
+        found = validation.as_scores(values, (0.0, 1.0))
+        assert found.values.dtype == np.float32
+        assert found.resolution == 4 * single
+    assert validation.as_scores([400], (300.0, 850.0)).resolution == 4 * double * 850 / 550

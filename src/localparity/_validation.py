@@ -22,7 +22,7 @@ Group = Hashable
 class Scores(NamedTuple):
     """Scores in their own units, and the length below which two lengths on the unit scale count as equal."""
 
-    values: FloatArray
+    values: NDArray[Any]
     resolution: float
 
 
@@ -64,13 +64,15 @@ def as_vector(values: Any, name: str) -> NDArray[Any]:
 
 def as_numbers(values: Any, name: str) -> FloatArray:
     """One finite number a row, as float64."""
-    array = as_vector(values, name)
-    if array.dtype.kind not in "bfiu":
-        try:
-            array = array.astype(np.float64)
-        except (TypeError, ValueError) as error:
-            raise ValueError(f"{name} has values that are not numbers: {error}") from error
-    numbers = array.astype(np.float64, copy=False)
+    return _finite(as_vector(values, name), name).astype(np.float64, copy=False)
+
+
+def _finite(array: NDArray[Any], name: str) -> NDArray[Any]:
+    """Finite numbers: float32 as it is, everything else as float64."""
+    try:
+        numbers = array if array.dtype == np.float32 else array.astype(np.float64, copy=False)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} has values that are not numbers: {error}") from error
     finite = np.isfinite(numbers)
     if not finite.all():
         row = int(np.argmin(finite))
@@ -93,25 +95,25 @@ def as_score_range(score_range: Any) -> tuple[float, float]:
 
 def as_scores(y_score: Any, score_range: tuple[float, float], name: str = "y_score") -> Scores:
     """Finite scores inside the range, and the resolution that their dtype gives them."""
-    values = as_numbers(y_score, name)
+    array = as_vector(y_score, name)
+    values = _finite(array, name)
     low, high = score_range
     if values.min() < low or values.max() > high:
         row = int(np.argmax((values < low) | (values > high)))
         raise ValueError(
             f"{name} has {values[row]} at {place(name, row)}, outside score_range ({low}, {high})"
         )
-    return Scores(values, score_resolution(getattr(y_score, "dtype", None), score_range))
+    return Scores(values, score_resolution(array.dtype, score_range))
 
 
-def score_resolution(dtype: Any, score_range: tuple[float, float]) -> float:
+def score_resolution(dtype: np.dtype[Any], score_range: tuple[float, float]) -> float:
     """Four machine epsilons of the scores' dtype, as a fraction of the score range.
 
     A score carries an error of its own size times the machine epsilon, so on a range that lies far from
     zero the fraction grows accordingly; on [0, 1] it is four machine epsilons.
     """
     low, high = score_range
-    single = str(dtype).rpartition(".")[2].lower() in {"float32", "float16"}
-    machine_epsilon = float(np.finfo(np.float32 if single else np.float64).eps)
+    machine_epsilon = float(np.finfo(dtype if dtype.kind == "f" else np.float64).eps)
     return 4.0 * machine_epsilon * max(abs(low), abs(high)) / (high - low)
 
 

@@ -40,7 +40,7 @@ class Predictions:
     Attributes
     ----------
     scores : ndarray
-        One score a row, in its own units.
+        One score a row, in its own units, as float32 or float64.
     codes : ndarray
         One group a row, as its place in `groups`.
     groups : tuple
@@ -62,7 +62,7 @@ class Predictions:
     (('f', 'm'), array([0, 1, 0], dtype=uint32))
     """
 
-    scores: FloatArray
+    scores: NDArray[Any]
     codes: NDArray[np.uint32]
     groups: tuple[Group, ...]
     labels: NDArray[np.uint8] | None

@@ -118,6 +118,7 @@ def test_a_disparity_at_the_bottom_of_the_range_counts() -> None:
     assert lp.mcdp(None, scores, sensitive_features=["a", "a", "b", "b"], epsilon=0.1) == 0.5
 
 
+@pytest.mark.compiled
 def test_equals_the_published_predictions_by_brute_force(reference_folder: Path) -> None:
     with (reference_folder / "mcdp.csv").open() as file:
         rows = list(csv.DictReader(file))
@@ -132,6 +133,7 @@ def test_equals_the_published_predictions_by_brute_force(reference_folder: Path)
             assert lp.mcdp(None, scores, sensitive_features=groups, epsilon=epsilon) == profile(epsilon)
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("seed", range(5))
 def test_a_large_sample_agrees_with_scipy_and_with_itself(seed: int) -> None:
     rng = np.random.default_rng(seed)
@@ -195,6 +197,26 @@ def test_the_profile_falls_in_steps_to_zero(drawn: People) -> None:
     np.testing.assert_array_equal(profile(middle), profile.values[:-1])
     assert isinstance(profile(0.1), float)
     assert f"{profile.values.size - 1} steps" in repr(profile)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("epsilon", [0.0, 0.1])
+def test_the_estimate_converges_at_the_stated_rate(epsilon: float) -> None:
+    """Theorem 6 of the appendix: the mean squared error is O(ln n / n)."""
+    truth = 0.25 - epsilon**2  # of scores with distribution functions y and y squared
+    rng = np.random.default_rng(0)
+    sizes = np.array([100, 400, 1600, 6400])
+    errors = []
+    for size in sizes:
+        groups = np.repeat([0, 1], size)
+        squared = []
+        for _ in range(200):
+            scores = rng.random(2 * size) ** np.where(groups, 0.5, 1.0)
+            squared.append((lp.mcdp(None, scores, sensitive_features=groups, epsilon=epsilon) - truth) ** 2)
+        errors.append(np.mean(squared))
+    scaled = np.array(errors) * sizes / np.log(sizes)
+    assert scaled.max() <= 1.5 * scaled[0]
+    assert errors[-1] < errors[0] / 20
 
 
 # The worst window.

@@ -41,6 +41,7 @@ def test_never_under_estimates_and_falls_as_k_doubles(data: st.DataObject) -> No
     assert values[-1] >= exact
 
 
+@pytest.mark.compiled
 @pytest.mark.parametrize("epsilon", [0.01, 0.05, 0.1])
 def test_converges_at_the_rate_of_its_step(epsilon: float) -> None:
     # Between two points the gap of a smooth distribution moves by at most L x step, so the error is of that order.

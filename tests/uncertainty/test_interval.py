@@ -9,6 +9,8 @@ import numpy as np
 import pytest
 
 import localparity as lp
+from localparity.uncertainty import _bootstrap
+from localparity.uncertainty._resampling import Pool
 
 
 @pytest.fixture(scope="module")
@@ -105,3 +107,14 @@ def test_bootstrap_of_a_group_of_one_knows_no_deviation() -> None:
 def test_wrong_arguments(census: Any, options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         interval_of(census, **options)
+
+
+def test_both_ways_of_drawing_keep_the_sizes_and_agree_on_average(monkeypatch: pytest.MonkeyPatch) -> None:
+    rows = np.array([[50, 0, 20], [10, 1, 0]])
+    pool = Pool(np.array([0.1, 0.2, 0.3]), rows, None)
+    for most in (10**7, 0):
+        monkeypatch.setattr(_bootstrap, "MOST_ROWS_ONE_BY_ONE", most)
+        rng = np.random.default_rng(0)
+        draws = np.array([_bootstrap.draw_with_replacement(pool, rng) for _ in range(500)])
+        assert (draws.sum(axis=2) == rows.sum(axis=1)).all()
+        np.testing.assert_allclose(draws.mean(axis=0), rows, atol=0.8)

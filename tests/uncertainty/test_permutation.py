@@ -12,9 +12,10 @@ from scipy.stats import ks_2samp
 import localparity as lp
 from localparity.uncertainty import _permutation
 from localparity.uncertainty._permutation import deal_groups
-from localparity.uncertainty._resampling import Pool
+from localparity.uncertainty._resampling import Pool, resample
 
 
+@pytest.mark.compiled
 def test_goes_to_the_p_value_over_all_permutations() -> None:
     scores, groups = [0.1, 0.2, 0.3, 0.5, 0.7, 0.9], [0, 0, 0, 1, 0, 1]
     observed = lp.mcdp(None, scores, sensitive_features=groups, epsilon=0.05)
@@ -31,6 +32,7 @@ def test_goes_to_the_p_value_over_all_permutations() -> None:
     assert found.null_mean == pytest.approx(np.mean(every), abs=0.02)
 
 
+@pytest.mark.compiled
 def test_agrees_with_scipy_at_epsilon_zero() -> None:
     rng = np.random.default_rng(4)
     scores, groups = rng.beta(2, 2, 300), rng.integers(0, 2, 300)
@@ -67,10 +69,25 @@ def test_both_ways_of_dealing_keep_the_sizes_and_the_people(monkeypatch: pytest.
     rows = np.array([[5, 0, 2], [1, 1, 1], [0, 4, 0]])
     pool = Pool(np.array([0.1, 0.2, 0.3]), rows, None)
     for most in (10**7, 0):
-        monkeypatch.setattr(_permutation, "_MOST_ROWS_ONE_BY_ONE", most)
+        monkeypatch.setattr(_permutation, "MOST_ROWS_ONE_BY_ONE", most)
         dealt = deal_groups(pool, np.random.default_rng(0))
         np.testing.assert_array_equal(dealt.sum(axis=1), rows.sum(axis=1))
         np.testing.assert_array_equal(dealt.sum(axis=0), rows.sum(axis=0))
+
+
+def test_every_resample_is_told_of() -> None:
+    told: list[int] = []
+    resample(
+        [Pool(np.array([0.1, 0.2]), np.array([[1, 0], [0, 1]]), None)],
+        deal_groups,
+        compare="between_groups",
+        epsilons=np.array([0.0]),
+        resolution=0.0,
+        n_resamples=7,
+        random_state=0,
+        on_resample=lambda: told.append(1),
+    )
+    assert len(told) == 7
 
 
 def test_wrong_arguments() -> None:

@@ -83,11 +83,13 @@ def _curve_of_rows(predictions: Predictions, label: int | None, min_group_size: 
     second = int(np.count_nonzero(codes))
     first = codes.size - second
     check_group_sizes(predictions.groups, (first, second), label, min_group_size)
-    keys = (scores + 0.0).view(np.uint64)  # a copy, in which -0.0 has become 0.0
-    keys <<= np.uint64(1)
+    whole = np.uint32 if scores.dtype == np.float32 else np.uint64
+    keys = (scores + scores.dtype.type(0)).view(whole)  # a copy, in which -0.0 has become 0.0
+    keys <<= whole(1)
     keys |= codes
     keys.sort()
-    knots, gap = _kernels.gap_of_keys(keys, first, second)
+    bits, gap = _kernels.gap_of_keys(keys, first, second)
+    knots = bits.view(scores.dtype).astype(np.float64, copy=False)
     a, b = predictions.groups
     return GapCurve(knots, gap, (a, b), (first, second), label, resolution=predictions.resolution)
 

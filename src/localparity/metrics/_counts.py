@@ -42,7 +42,7 @@ class Atoms:
     squares: float
 
     @classmethod
-    def of_rows(cls, scores: FloatArray, weights: FloatArray | None = None) -> Atoms:
+    def of_rows(cls, scores: NDArray[Any], weights: FloatArray | None = None) -> Atoms:
         """Count the rows of some people; a row of weight 0 is nobody."""
         if weights is not None:
             scores, weights = scores[weights > 0.0], weights[weights > 0.0]
@@ -51,7 +51,7 @@ class Atoms:
         ordered = np.sort(scores)
         starts = _run_starts(ordered)
         rows = np.diff(np.append(starts, ordered.size))
-        return cls(ordered[starts], rows, rows, float(scores.size))
+        return cls(ordered[starts].astype(np.float64, copy=False), rows, rows, float(scores.size))
 
     @classmethod
     def join(cls, parts: Iterable[Atoms]) -> Atoms:
@@ -68,14 +68,14 @@ class Atoms:
 
     @classmethod
     def _gather(
-        cls, scores: FloatArray, weights: NDArray[Any], rows: NDArray[np.int64], squares: float
+        cls, scores: NDArray[Any], weights: NDArray[Any], rows: NDArray[np.int64], squares: float
     ) -> Atoms:
         order = np.argsort(scores, kind="stable")
         ordered = scores[order]
         starts = _run_starts(ordered)
         rows_at = np.add.reduceat(rows[order], starts)
         weights_at = np.add.reduceat(weights[order], starts)
-        return cls(ordered[starts], weights_at, rows_at, squares)
+        return cls(ordered[starts].astype(np.float64, copy=False), weights_at, rows_at, squares)
 
     @property
     def size(self) -> int:
@@ -100,7 +100,7 @@ def with_everyone(stratum: Stratum) -> Stratum:
     return {**stratum, EVERYONE: Atoms.join(stratum.values())}
 
 
-def _run_starts(ordered: FloatArray) -> NDArray[np.int64]:
+def _run_starts(ordered: NDArray[Any]) -> NDArray[np.int64]:
     """Where each distinct value of a sorted array begins."""
     changes = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     return np.concatenate([np.zeros(min(1, ordered.size), dtype=np.int64), changes])

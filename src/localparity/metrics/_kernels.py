@@ -6,13 +6,13 @@ that ``import localparity`` stays light.
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from localparity._validation import FloatArray
-
-_ONE = np.uint64(1)
 
 # A run's half-width falls into one of eight classes an octave, read off the top bits of its float:
 # 2**-60 and shorter is class 0, and a half-width of 1 is class 480.
@@ -22,23 +22,24 @@ _CLASSES = 482
 
 
 @njit(cache=True, nogil=True)
-def gap_of_keys(keys: NDArray[np.uint64], first: int, second: int) -> tuple[FloatArray, FloatArray]:
-    """Knots and signed gap from sorted keys, each a score's bits with the group in the lowest bit.
+def gap_of_keys(keys: NDArray[Any], first: int, second: int) -> tuple[NDArray[Any], FloatArray]:
+    """The bits of the knots and the signed gap, from sorted keys: a score's bits over the bit of the group.
 
     The gap's numerator is a whole number, so equal gaps are equal floats.
     """
     rows = keys.size
-    knots = np.empty(rows, np.float64)
+    one = keys.dtype.type(1)
+    knots = np.empty(rows, keys.dtype)
     gap = np.empty(rows, np.float64)
     size = float(first) * float(second)
     found = 0
     in_second = 0
     for row in range(rows):
-        in_second += int(keys[row] & _ONE)
-        score = keys[row] >> _ONE
-        if row + 1 < rows and keys[row + 1] >> _ONE == score:
+        in_second += int(keys[row] & one)
+        score = keys[row] >> one
+        if row + 1 < rows and keys[row + 1] >> one == score:
             continue
-        knots[found] = np.uint64(score).view(np.float64)
+        knots[found] = score
         gap[found] = ((row + 1 - in_second) * second - in_second * first) / size
         found += 1
     return knots[:found], gap[:found]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -12,6 +13,8 @@ from localparity.metrics._window import Window
 
 if TYPE_CHECKING:
     from localparity.metrics._gap_curve import GapCurve
+
+_A_FEW = 8
 
 
 def find_runs(unit_knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatArray]:
@@ -78,16 +81,28 @@ class McdpProfile:
     """
 
     def __init__(self, curves: Sequence[GapCurve]) -> None:
-        runs = [find_runs(curve.unit_knots, curve.gap) for curve in curves]
-        half_widths, values = runs[0]
-        if len(runs) > 1:
-            half_widths, values = (np.concatenate(column) for column in zip(*runs, strict=True))
-        rounding = 0.5 * score_resolution("float64", curves[0].score_range)
-        half_widths, values = pareto_steps(half_widths, values, rounding)
         self.curves = tuple(curves)
-        self.epsilons = np.concatenate([[0.0], half_widths])
-        self.values = np.concatenate([values, [0.0]])
         self._resolution = max(curve.resolution for curve in curves)
+        runs = [find_runs(curve.unit_knots, curve.gap) for curve in curves]
+        self._half_widths, self._values = runs[0]
+        if len(runs) > 1:
+            self._half_widths, self._values = (np.concatenate(column) for column in zip(*runs, strict=True))
+
+    @cached_property
+    def _steps(self) -> tuple[FloatArray, FloatArray]:
+        rounding = 0.5 * score_resolution(np.dtype(np.float64), self.curves[0].score_range)
+        half_widths, values = pareto_steps(self._half_widths, self._values, rounding)
+        return np.concatenate([[0.0], half_widths]), np.concatenate([values, [0.0]])
+
+    @property
+    def epsilons(self) -> FloatArray:
+        """Where the steps begin, from 0 on."""
+        return self._steps[0]
+
+    @property
+    def values(self) -> FloatArray:
+        """MCDP from each step on, down to 0."""
+        return self._steps[1]
 
     @overload
     def __call__(self, epsilon: float) -> float: ...
@@ -99,7 +114,11 @@ class McdpProfile:
         """MCDP(epsilon): a float for a number, an array for an array."""
         epsilons = as_epsilons(epsilon)
         reach = carried_half_widths(epsilons, self._resolution)
-        found = self.values[np.searchsorted(self.epsilons[1:], reach, side="right")]
+        if epsilons.size <= _A_FEW:
+            # A few are found among the runs sooner than the runs are sorted into steps.
+            found = mcdp_of_runs(self._half_widths, self._values, reach.ravel()).reshape(epsilons.shape)
+        else:
+            found = self.values[np.searchsorted(self.epsilons[1:], reach, side="right")]
         return found if epsilons.ndim else float(found)
 
     def worst_window(self, epsilon: float = 0.0) -> Window:

@@ -8,14 +8,18 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._validation import FloatArray
-from localparity.uncertainty._resampling import Pool
+from localparity.uncertainty._resampling import MOST_ROWS_ONE_BY_ONE, Pool
 
 
 def draw_with_replacement(pool: Pool, rng: np.random.Generator) -> NDArray[Any]:
     """As many rows of each group as it has, drawn from its own; a row keeps the mean weight of its score."""
-    drawn = np.stack(
-        [rng.multinomial(size, rows / size) for size, rows in zip(pool.sizes, pool.rows, strict=True)]
-    )
+    drawn = np.empty_like(pool.rows)
+    for group, (size, rows) in enumerate(zip(pool.sizes, pool.rows, strict=True)):
+        if size <= MOST_ROWS_ONE_BY_ONE:
+            knots = pool.knots_of_rows[group][rng.integers(0, size, size)]
+            drawn[group] = np.bincount(knots, minlength=rows.size)
+        else:
+            drawn[group] = rng.multinomial(size, rows / size)
     if pool.weights is None:
         return drawn
     return drawn * (pool.weights / np.maximum(pool.rows, 1))

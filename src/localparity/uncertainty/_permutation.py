@@ -13,11 +13,9 @@ from localparity.metrics._comparison import check_predictions
 from localparity.metrics._counts import ScoreCounts
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
-from localparity.uncertainty._resampling import Pool, pools_of, resample
+from localparity.uncertainty._resampling import MOST_ROWS_ONE_BY_ONE, Pool, pools_of, resample
 
 NULL_QUANTILES = (0.5, 0.9, 0.95, 0.99)
-
-_MOST_ROWS_ONE_BY_ONE = 2 * 10**7
 
 
 @dataclass(frozen=True)
@@ -49,7 +47,7 @@ def deal_groups(pool: Pool, rng: np.random.Generator) -> NDArray[Any]:
     left = pool.rows.sum(axis=0)
     weight_of_row = None if pool.weights is None else pool.weights.sum(axis=0) / left
     dealt = np.empty_like(pool.rows)
-    method: Literal["count", "marginals"] = "count" if left.sum() <= _MOST_ROWS_ONE_BY_ONE else "marginals"
+    method: Literal["count", "marginals"] = "count" if left.sum() <= MOST_ROWS_ONE_BY_ONE else "marginals"
     for group, size in enumerate(pool.sizes[:-1]):
         dealt[group] = rng.multivariate_hypergeometric(left, size, method=method)
         left = left - dealt[group]

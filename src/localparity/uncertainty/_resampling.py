@@ -19,6 +19,9 @@ from localparity.metrics._profile import carried_half_widths, find_runs, mcdp_of
 
 IntArray = NDArray[np.int64]
 
+MOST_ROWS_ONE_BY_ONE = 2 * 10**7
+"""Up to so many rows are drawn one by one, which is faster; more of them score by score, which is smaller."""
+
 
 @dataclass(frozen=True, eq=False)
 class Pool:
@@ -57,6 +60,11 @@ class Pool:
     def sizes(self) -> IntArray:
         """How many rows each group has."""
         return np.asarray(self.rows.sum(axis=1), dtype=np.int64)
+
+    @cached_property
+    def knots_of_rows(self) -> list[IntArray]:
+        """For each group, the place of each of its rows among the knots."""
+        return [np.repeat(np.arange(rows.size), rows) for rows in self.rows]
 
     def distributions(self, weights: NDArray[Any], compare: str) -> FloatArray:
         """The groups' cumulative distributions under some weights, and everyone's last where it is wanted."""

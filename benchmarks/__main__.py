@@ -1,0 +1,130 @@
+"""`make bench`: the time and memory of the metrics, held to their bars; the numbers go to results/."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import numpy as np
+
+import localparity as lp
+from benchmarks._measure import Measurement, at_least, at_most, peak_bytes, seconds, write_csv
+from benchmarks._paper import algorithm_1, algorithm_1_in_blocks, algorithm_2
+from localparity.uncertainty._bootstrap import draw_with_replacement
+from localparity.uncertainty._permutation import deal_groups
+from localparity.uncertainty._resampling import pools_of, resample
+
+PAPER_EPSILONS = np.array([0.0, 0.01, 0.05, 0.1])
+
+
+def bench_profile() -> Iterator[Measurement]:
+    """The whole profile, checks included, against np.sort of the same scores."""
+    rng = np.random.default_rng(0)
+    for rows in (10**6, 10**7):
+        groups = rng.integers(0, 2, rows)
+        cases = {"parity": rng.random(rows), "disparity": rng.beta(2 + groups, 3 - groups)}
+        for name, scores in cases.items():
+            sort = seconds(lambda scores=scores: np.sort(scores))
+            for kind in (np.int64, bool):
+                typed = groups.astype(kind)
+
+                def profile(scores=scores, typed=typed) -> object:
+                    return lp.mcdp_profile(None, scores, sensitive_features=typed).values
+
+                what = f"profile / np.sort, {rows:.0e} rows, {name}, {np.dtype(kind)} group"
+                yield at_most(what, seconds(profile) / sort, 3.0, f"np.sort {sort:.4f} s")
+            memory = peak_bytes(profile) / scores.nbytes + 1.0
+            yield at_most(
+                f"peak memory / scores, {rows:.0e} rows, {name}", memory, 8.0, "the scores counted in"
+            )
+
+
+def bench_adult() -> Iterator[Measurement]:
+    """The four epsilons of the paper on a real file, against the paper's own algorithms."""
+    folder = Path(os.environ.get("LOCALPARITY_DATA", "nowhere")).parent / "reference" / "predictions"
+    path = folder / "adult_erm_0_0.npz"
+    if not path.is_file():
+        print("LOCALPARITY_DATA names no folder with the reference predictions beside it: left out")
+        return
+    with np.load(path) as found:
+        scores, groups = found["score"], found["group"].astype(np.int64)
+    double = scores.astype(np.float64)
+
+    def ours() -> object:
+        return lp.mcdp_profile(None, scores, sensitive_features=groups)(PAPER_EPSILONS)
+
+    time_ours = seconds(ours, repeats=50)
+    exact = lp.mcdp(None, scores, sensitive_features=groups, epsilon=0.05)
+    detail = f"{1000 * time_ours:.2f} ms for four epsilons"
+    for name, theirs, bar in (
+        ("Algorithm 1", algorithm_1, 2000),
+        ("Algorithm 1 in blocks", algorithm_1_in_blocks, 1),
+    ):
+        assert abs(theirs(double, groups, 0.05) - exact) < 1e-12
+        time_1 = seconds(lambda theirs=theirs: theirs(double, groups, 0.05), repeats=2)
+        what = f"{name}, one epsilon / ours, four epsilons, Adult"
+        yield at_least(what, time_1 / time_ours, bar, f"{time_1:.2f} s; {detail}")
+    for epsilon in PAPER_EPSILONS[1:]:
+        time_2 = seconds(lambda epsilon=epsilon: algorithm_2(double, groups, epsilon, 32), repeats=20)
+        what = f"ours, four epsilons / Algorithm 2 at K=32, epsilon {epsilon:g}, Adult"
+        yield at_most(what, time_ours / time_2, 1.0, f"{1000 * time_2:.2f} ms")
+
+
+def bench_resamples() -> Iterator[Measurement]:
+    """One resample of the bootstrap and of the permutation test against np.sort of the scores."""
+    rng = np.random.default_rng(0)
+    for rows in (10**4, 10**6):
+        groups = rng.integers(0, 2, rows)
+        scores = rng.beta(2 + groups, 3 - groups)
+        sort = seconds(lambda scores=scores: np.sort(scores), repeats=20)
+        predictions = lp.Predictions.from_arrays(None, scores, sensitive_features=groups)
+        counts = lp.ScoreCounts.from_predictions(predictions)
+        pools = pools_of(counts, "demographic_parity")
+        resamples = 200 if rows == 10**4 else 5
+        for name, reweigh in (("bootstrap", draw_with_replacement), ("permutation", deal_groups)):
+
+            def several(pools=pools, reweigh=reweigh, counts=counts, resamples=resamples) -> object:
+                return resample(
+                    pools,
+                    reweigh,
+                    compare="between_groups",
+                    epsilons=PAPER_EPSILONS,
+                    resolution=counts.resolution,
+                    n_resamples=resamples,
+                    random_state=0,
+                )
+
+            each = seconds(several, repeats=3) / resamples
+            yield at_most(
+                f"{name} resample / np.sort, {rows:.0e} rows", each / sort, 3.0, f"{1000 * each:.2f} ms"
+            )
+
+
+def bench_import() -> Iterator[Measurement]:
+    """Importing the package with numpy already there."""
+    code = "import time, numpy; t = time.perf_counter(); import localparity; print(time.perf_counter() - t)"
+    found = [
+        float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
+        for _ in range(5)
+    ]
+    yield at_most("import localparity, seconds", min(found), 0.3)
+
+
+def main() -> None:
+    """Run all, print a line each, write results/ground.csv, and fail when a bar is not met."""
+    measurements = []
+    for bench in (bench_import, bench_adult, bench_resamples, bench_profile):
+        for measurement in bench():
+            measurements.append(measurement)
+            verdict = "holds" if measurement.holds else "FAILS"
+            numbers = f"{measurement.measured:g} ({measurement.bar})"
+            print(f"{verdict}  {measurement.what}: {numbers} {measurement.detail}", flush=True)
+    write_csv(Path("results/ground.csv"), measurements)
+    sys.exit(0 if all(measurement.holds for measurement in measurements) else 1)
+
+
+if __name__ == "__main__":
+    main()

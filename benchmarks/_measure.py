@@ -1,0 +1,74 @@
+"""How time, memory and bars are measured and written down."""
+
+from __future__ import annotations
+
+import csv
+import gc
+import os
+import platform
+import time
+from collections.abc import Callable, Sequence
+from dataclasses import astuple, dataclass, fields
+from pathlib import Path
+
+import numpy as np
+
+
+@dataclass(frozen=True)
+class Measurement:
+    """One measured number beside the bar that it is held to."""
+
+    what: str
+    measured: float
+    bar: str
+    holds: bool
+    detail: str
+
+
+def at_most(what: str, measured: float, bar: float, detail: str = "") -> Measurement:
+    return Measurement(what, round(measured, 4), f"<= {bar:g}", measured <= bar, detail)
+
+
+def at_least(what: str, measured: float, bar: float, detail: str = "") -> Measurement:
+    return Measurement(what, round(measured, 1), f">= {bar:g}", measured >= bar, detail)
+
+
+def seconds(call: Callable[[], object], *, repeats: int = 5) -> float:
+    """The shortest of several calls, after one that warms up."""
+    call()
+    found = []
+    for _ in range(repeats):
+        gc.collect()
+        start = time.perf_counter()
+        call()
+        found.append(time.perf_counter() - start)
+    return min(found)
+
+
+def peak_bytes(call: Callable[[], object]) -> int:
+    """How much the process's resident memory grows at most during a call, after one that warms up."""
+    status, clear = Path("/proc/self/status"), Path("/proc/self/clear_refs")
+
+    def read(field: str) -> int:
+        line = next(line for line in status.read_text().splitlines() if line.startswith(field))
+        return 1024 * int(line.split()[1])
+
+    call()
+    gc.collect()
+    before = read("VmRSS:")
+    clear.write_text("5")  # forget the peak so far
+    call()
+    return read("VmHWM:") - before
+
+
+def write_csv(path: Path, measurements: Sequence[Measurement]) -> None:
+    """Write the measurements whole or not at all, with the machine they were made on."""
+    path.parent.mkdir(exist_ok=True)
+    temporary = path.with_suffix(".tmp")
+    with temporary.open("w", newline="") as file:
+        machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
+        file.write(f"# {machine}, numpy {np.__version__}\n")
+        writer = csv.writer(file)
+        writer.writerow([field.name for field in fields(Measurement)])
+        writer.writerows(map(astuple, measurements))
+    temporary.replace(path)

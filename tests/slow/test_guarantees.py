@@ -1,0 +1,93 @@
+"""Statistical guarantees, simulated against distributions whose MCDP is known in closed form.
+
+One group's scores have the distribution function y, the other's y squared. The gap y - y^2 has its hump at one
+half, and its least value in a window of half-width epsilon around it is 1/4 - epsilon^2.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import localparity as lp
+
+pytestmark = pytest.mark.slow
+
+EPSILONS = (0.0, 0.05, 0.2)
+
+
+def truth(epsilon: float) -> float:
+    return 0.25 - epsilon**2
+
+
+def draw(rng: np.random.Generator, sizes: tuple[int, int]) -> tuple[np.ndarray, np.ndarray]:
+    groups = np.repeat([0, 1], sizes)
+    return rng.random(groups.size) ** np.where(groups, 0.5, 1.0), groups
+
+
+def coverage(epsilon: float, sizes: tuple[int, int], n_draws: int, **options: Any) -> float:
+    rng = np.random.default_rng([int(1000 * epsilon), *sizes])
+    held = 0
+    for seed in range(n_draws):
+        scores, groups = draw(rng, sizes)
+        found = lp.mcdp_interval(
+            None, scores, sensitive_features=groups, epsilon=epsilon, random_state=seed, **options
+        )
+        held += found.low <= truth(epsilon) <= found.high
+    return held / n_draws
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("sizes", [(50, 50), (60, 2000)])
+@pytest.mark.parametrize("level", [0.5, 0.9])
+def test_dkw_covers_at_its_level_or_above(epsilon: float, sizes: tuple[int, int], level: float) -> None:
+    assert coverage(epsilon, sizes, 1000, level=level) >= level
+
+
+@pytest.mark.parametrize("epsilon", EPSILONS)
+@pytest.mark.parametrize("sizes", [(1000, 1000), (500, 5000)])
+def test_the_bootstrap_covers_near_its_level(epsilon: float, sizes: tuple[int, int]) -> None:
+    covered = coverage(epsilon, sizes, 500, kind="bootstrap", level=0.9, n_resamples=300)
+    assert 0.85 <= covered <= 0.95
+
+
+@pytest.mark.parametrize("criterion", ["demographic_parity", "equalized_odds"])
+@pytest.mark.parametrize("kind", ["plain", "ties", "weights", "four groups", "to overall"])
+@pytest.mark.parametrize("epsilon", [0.0, 0.05])
+def test_the_permutation_test_keeps_its_level_under_parity(criterion: str, kind: str, epsilon: float) -> None:
+    rng = np.random.default_rng(7)
+    n_draws = 400
+    p_values = []
+    for seed in range(n_draws):
+        labels = rng.integers(0, 2, 160)
+        scores = rng.beta(1 + labels, 2)
+        options: dict[str, Any] = {
+            "sensitive_features": rng.choice(4 if kind == "four groups" else 2, 160),
+            "compare": "to_overall" if kind == "to overall" else "between_groups",
+            "sample_weight": rng.exponential(size=160) if kind == "weights" else None,
+        }
+        if kind == "ties":
+            scores = scores.round(1)
+        found = lp.permutation_test(
+            labels, scores, criterion=criterion, epsilon=epsilon, n_resamples=99, random_state=seed, **options
+        )
+        p_values.append(found.p_value)
+    for level in (0.05, 0.1, 0.5):
+        rejected = np.mean(np.array(p_values) <= level)
+        assert rejected <= level + 3.5 * np.sqrt(level * (1 - level) / n_draws)
+    if kind != "ties":
+        assert np.mean(np.array(p_values) <= 0.5) >= 0.5 - 3.5 * np.sqrt(0.25 / n_draws)
+
+
+def test_the_permutation_test_has_power() -> None:
+    rng = np.random.default_rng(0)
+    rejected = 0
+    for seed in range(100):
+        scores, groups = draw(rng, (200, 200))
+        found = lp.permutation_test(
+            None, scores, sensitive_features=groups, n_resamples=99, random_state=seed
+        )
+        rejected += found.p_value <= 0.05
+    assert rejected >= 95
