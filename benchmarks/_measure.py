@@ -6,7 +6,7 @@ import csv
 import gc
 import os
 import platform
-import time
+import timeit
 from collections.abc import Callable, Sequence
 from dataclasses import astuple, dataclass, fields
 from pathlib import Path
@@ -34,15 +34,11 @@ def at_least(what: str, measured: float, bar: float, detail: str = "") -> Measur
 
 
 def seconds(call: Callable[[], object], *, repeats: int = 5) -> float:
-    """The shortest of several calls, after one that warms up."""
+    """The shortest of several measurements, each of as many calls as take a twentieth of a second."""
     call()
-    found = []
-    for _ in range(repeats):
-        gc.collect()
-        start = time.perf_counter()
-        call()
-        found.append(time.perf_counter() - start)
-    return min(found)
+    timer = timeit.Timer(call)
+    calls = max(1, int(0.05 / timer.timeit(1)))
+    return min(timer.repeat(repeats, calls)) / calls
 
 
 def peak_bytes(call: Callable[[], object]) -> int:
