@@ -27,19 +27,18 @@ def bench_profile() -> Iterator[Measurement]:
         groups = rng.integers(0, 2, rows)
         cases = {"parity": rng.random(rows), "disparity": rng.beta(2 + groups, 3 - groups)}
         for name, scores in cases.items():
-            sort = seconds(lambda scores=scores: np.sort(scores))
             for kind in (np.int64, bool):
                 typed = groups.astype(kind)
 
                 def profile(scores=scores, typed=typed) -> object:
                     return lp.mcdp_profile(None, scores, sensitive_features=typed).values
 
+                ours, sort = seconds(profile, lambda scores=scores: np.sort(scores))
                 what = f"profile / np.sort, {rows:.0e} rows, {name}, {np.dtype(kind)} group"
-                yield at_most(what, seconds(profile) / sort, 3.0, f"np.sort {sort:.4f} s")
+                yield at_most(what, ours / sort, 3.0, f"np.sort {sort:.4f} s")
             memory = peak_bytes(profile) / scores.nbytes + 1.0
-            yield at_most(
-                f"peak memory / scores, {rows:.0e} rows, {name}", memory, 8.0, "the scores counted in"
-            )
+            what = f"peak memory / scores, {rows:.0e} rows, {name}"
+            yield at_most(what, memory, 8.0, "the scores counted in")
 
 
 def bench_adult() -> Iterator[Measurement]:
@@ -56,21 +55,25 @@ def bench_adult() -> Iterator[Measurement]:
     def ours() -> object:
         return lp.mcdp_profile(None, scores, sensitive_features=groups)(PAPER_EPSILONS)
 
-    time_ours = seconds(ours, repeats=20)
     exact = lp.mcdp(None, scores, sensitive_features=groups, epsilon=0.05)
-    detail = f"{1000 * time_ours:.2f} ms for four epsilons"
     for name, theirs, bar in (
         ("Algorithm 1", algorithm_1, 2000),
         ("Algorithm 1 in blocks", algorithm_1_in_blocks, 1),
     ):
         assert abs(theirs(double, groups, 0.05) - exact) < 1e-12
-        time_1 = seconds(lambda theirs=theirs: theirs(double, groups, 0.05), repeats=2)
+        time_1, time_ours = seconds(lambda theirs=theirs: theirs(double, groups, 0.05), ours, repeats=3)
         what = f"{name}, one epsilon / ours, four epsilons, Adult"
-        yield at_least(what, time_1 / time_ours, bar, f"{time_1:.2f} s; {detail}")
-    for epsilon in PAPER_EPSILONS[1:]:
-        time_2 = seconds(lambda epsilon=epsilon: algorithm_2(double, groups, epsilon, 32), repeats=20)
-        what = f"ours, four epsilons / Algorithm 2 at K=32, epsilon {epsilon:g}, Adult"
-        yield at_most(what, time_ours / time_2, 1.0, f"{1000 * time_2:.2f} ms")
+        yield at_least(what, time_1 / time_ours, bar, f"{time_1:.2f} s; ours {1000 * time_ours:.2f} ms")
+    for epsilons in (PAPER_EPSILONS[1:], PAPER_EPSILONS[1:2], PAPER_EPSILONS[3:]):
+
+        def theirs_2(epsilons=epsilons) -> object:
+            return [algorithm_2(double, groups, epsilon, 32) for epsilon in epsilons]
+
+        time_2, time_ours = seconds(theirs_2, ours, repeats=20)
+        what = f"ours, four epsilons / Algorithm 2, K=32, epsilon {', '.join(map(str, epsilons))}, Adult"
+        detail = f"{1000 * time_2:.2f} ms; ours {1000 * time_ours:.2f} ms"
+        # The bar is for the same epsilons; at epsilon 0 Algorithm 2 has nothing to do.
+        yield at_most(what, time_ours / time_2, 1.0 if len(epsilons) == 3 else 2.0, detail)
 
 
 def bench_resamples() -> Iterator[Measurement]:
@@ -79,7 +82,6 @@ def bench_resamples() -> Iterator[Measurement]:
     for rows in (10**4, 10**6):
         groups = rng.integers(0, 2, rows)
         scores = rng.beta(2 + groups, 3 - groups)
-        sort = seconds(lambda scores=scores: np.sort(scores), repeats=20)
         predictions = lp.Predictions.from_arrays(None, scores, sensitive_features=groups)
         counts = lp.ScoreCounts.from_predictions(predictions)
         pools = pools_of(counts, "demographic_parity")
@@ -97,7 +99,8 @@ def bench_resamples() -> Iterator[Measurement]:
                     random_state=0,
                 )
 
-            each = seconds(several, repeats=3) / resamples
+            all_of_them, sort = seconds(several, lambda scores=scores: np.sort(scores))
+            each = all_of_them / resamples
             yield at_most(
                 f"{name} resample / np.sort, {rows:.0e} rows", each / sort, 3.0, f"{1000 * each:.2f} ms"
             )

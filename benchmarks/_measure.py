@@ -33,12 +33,20 @@ def at_least(what: str, measured: float, bar: float, detail: str = "") -> Measur
     return Measurement(what, round(measured, 1), f">= {bar:g}", measured >= bar, detail)
 
 
-def seconds(call: Callable[[], object], *, repeats: int = 5) -> float:
-    """The shortest of several measurements, each of as many calls as take a twentieth of a second."""
-    call()
-    timer = timeit.Timer(call)
-    calls = max(1, int(0.05 / timer.timeit(1)))
-    return min(timer.repeat(repeats, calls)) / calls
+def seconds(*calls: Callable[[], object], repeats: int = 5) -> list[float]:
+    """The shortest of several measurements of each call, each of as many calls as take a moment.
+
+    The calls take turns, so that what else the machine does touches all of them alike.
+    """
+    timers = [timeit.Timer(call) for call in calls]
+    for timer in timers:
+        timer.timeit(1)
+    counts = [max(1, int(0.05 / timer.timeit(1))) for timer in timers]
+    rounds = [
+        [timer.timeit(count) / count for timer, count in zip(timers, counts, strict=True)]
+        for _ in range(repeats)
+    ]
+    return [min(column) for column in zip(*rounds, strict=True)]
 
 
 def peak_bytes(call: Callable[[], object]) -> int:
