@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 import numpy as np
+from numpy.typing import NDArray
 
 import localparity as lp
 from benchmarks._measure import Measurement, at_least, at_most, peak_bytes, seconds, write_csv
@@ -20,13 +22,23 @@ from localparity.uncertainty._resampling import pools_of, resample
 PAPER_EPSILONS = np.array([0.0, 0.01, 0.05, 0.1])
 
 
+def draw_people(rows: int, name: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 2, rows)
+    return (rng.random(rows) if name == "parity" else rng.beta(2 + groups, 3 - groups)), groups
+
+
+def prepare_profile(rows: int, name: str) -> Callable[[], object]:
+    scores, groups = draw_people(rows, name)
+    lp.mcdp_profile(None, scores[:1000], sensitive_features=groups[:1000]).values  # noqa: B018, compiles
+    return lambda: lp.mcdp_profile(None, scores, sensitive_features=groups).values
+
+
 def bench_profile() -> Iterator[Measurement]:
     """The whole profile, checks included, against np.sort of the same scores."""
-    rng = np.random.default_rng(0)
     for rows in (10**6, 10**7):
-        groups = rng.integers(0, 2, rows)
-        cases = {"parity": rng.random(rows), "disparity": rng.beta(2 + groups, 3 - groups)}
-        for name, scores in cases.items():
+        for name in ("parity", "disparity"):
+            scores, groups = draw_people(rows, name)
             for kind in (np.int64, bool):
                 typed = groups.astype(kind)
 
@@ -36,7 +48,7 @@ def bench_profile() -> Iterator[Measurement]:
                 ours, sort = seconds(profile, lambda scores=scores: np.sort(scores))
                 what = f"profile / np.sort, {rows:.0e} rows, {name}, {np.dtype(kind)} group"
                 yield at_most(what, ours / sort, 3.0, f"np.sort {sort:.4f} s")
-            memory = peak_bytes(profile) / scores.nbytes + 1.0
+            memory = peak_bytes(partial(prepare_profile, rows, name)) / scores.nbytes + 1.0
             what = f"peak memory / scores, {rows:.0e} rows, {name}"
             yield at_most(what, memory, 8.0, "the scores counted in")
 
@@ -64,16 +76,16 @@ def bench_adult() -> Iterator[Measurement]:
         time_1, time_ours = seconds(lambda theirs=theirs: theirs(double, groups, 0.05), ours, repeats=3)
         what = f"{name}, one epsilon / ours, four epsilons, Adult"
         yield at_least(what, time_1 / time_ours, bar, f"{time_1:.2f} s; ours {1000 * time_ours:.2f} ms")
-    for epsilons in (PAPER_EPSILONS[1:], PAPER_EPSILONS[1:2], PAPER_EPSILONS[3:]):
+    for epsilons in (PAPER_EPSILONS[1:], PAPER_EPSILONS[1:2], PAPER_EPSILONS[2:3], PAPER_EPSILONS[3:]):
 
         def theirs_2(epsilons=epsilons) -> object:
             return [algorithm_2(double, groups, epsilon, 32) for epsilon in epsilons]
 
         time_2, time_ours = seconds(theirs_2, ours, repeats=20)
         what = f"ours, four epsilons / Algorithm 2, K=32, epsilon {', '.join(map(str, epsilons))}, Adult"
-        detail = f"{1000 * time_2:.2f} ms; ours {1000 * time_ours:.2f} ms"
-        # The bar is for the same epsilons; at epsilon 0 Algorithm 2 has nothing to do.
-        yield at_most(what, time_ours / time_2, 1.0 if len(epsilons) == 3 else 2.0, detail)
+        yield at_most(
+            what, time_ours / time_2, 1.0, f"{1000 * time_2:.2f} ms; ours {1000 * time_ours:.2f} ms"
+        )
 
 
 def bench_resamples() -> Iterator[Measurement]:

@@ -16,18 +16,16 @@ from localparity._validation import (
     as_choice,
     as_count,
     as_epsilons,
-    as_level,
     as_number,
+    as_threshold,
 )
 from localparity.metrics import GapCurve, ScoreCounts, Window
 from localparity.metrics._comparison import check_predictions
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
-from localparity.uncertainty._bootstrap import bootstrap_bounds, draw_with_replacement
-from localparity.uncertainty._dkw import dkw_bounds
-from localparity.uncertainty._interval import INTERVAL_KINDS, Interval, IntervalKind
-from localparity.uncertainty._permutation import TestResult, deal_groups, summarise_null
-from localparity.uncertainty._resampling import Reweigh, pools_of, resample
+from localparity.uncertainty._interval import INTERVAL_KINDS, Interval, IntervalKind, intervals_of
+from localparity.uncertainty._permutation import TestResult, permutation_results
+from localparity.uncertainty._resampling import Draws
 
 SmallGroups = Literal["raise", "drop"]
 DecideBy = Literal["estimate", "upper", "lower"]
@@ -108,7 +106,7 @@ class Audit:
     >>> audit.passes(0.10), audit.passes(0.50)
     (False, True)
     >>> print(audit.findings[0].window.sentence)
-    With a threshold anywhere between 0.2512 and 0.2514, people in Female are at least 30.0 points more likely
+    With a threshold anywhere between 0.2512 and 0.2513, people in Female are at least 30.0 points more likely
     to be at or below it than people in Male.
     """
 
@@ -141,54 +139,33 @@ class Audit:
         on_resample: Callable[[], object] | None = None,
     ) -> Audit:
         """Audit counts, wherever they were made; the parameters are those of `localparity.audit`."""
-        at = np.unique(as_epsilons(list(epsilons), "epsilons"))
+        at = np.unique(as_epsilons(epsilons, "epsilons"))
         if not at.size:
             raise ValueError("epsilons is empty")
-        level = as_level(level)
         as_choice(interval, "interval", INTERVAL_KINDS)
         as_choice(small_groups, "small_groups", get_args(SmallGroups))
         n_resamples = as_count(n_resamples, "n_resamples", at_least=0)
-        min_group_size = as_count(min_group_size, "min_group_size")
+        threshold = None if threshold is None else as_threshold(threshold, counts.score_range)
         left_out: tuple[LeftOut, ...] = ()
         if small_groups == "drop":
             counts, left_out = _without_small_groups(counts, criterion, min_group_size)
         curves = counts.gap_curves(criterion, compare, min_group_size=min_group_size)
-
-        def resampled(reweigh: Reweigh) -> FloatArray:
-            return resample(
-                pools_of(counts, criterion),
-                reweigh,
-                compare=compare,
-                epsilons=at,
-                resolution=counts.resolution,
-                n_resamples=n_resamples,
-                random_state=random_state,
-                n_jobs=n_jobs,
-                on_resample=on_resample,
-            )
-
-        estimates = np.max([curve.mcdp_at(at) for curve in curves], axis=0)
-        if interval == "dkw":
-            low, high = dkw_bounds(curves, at, level)
-        else:
-            low, high = bootstrap_bounds(estimates, resampled(draw_with_replacement), level)
-        null = resampled(deal_groups) if n_resamples else None
+        draws = Draws(n_resamples, random_state, n_jobs, on_resample)
+        intervals = intervals_of(counts, curves, at, criterion, compare, level, interval, draws)
+        tests: list[TestResult | None] = [None] * at.size
+        if n_resamples:
+            tests = list(permutation_results(counts, curves, at, criterion, compare, draws))
+        worst = np.argmax([curve.mcdp_at(at) for curve in curves], axis=0)
         findings = tuple(
-            Finding(
-                epsilon=float(epsilon),
-                mcdp=float(estimates[i]),
-                interval=Interval(float(low[i]), float(estimates[i]), float(high[i]), level),
-                test=None if null is None else summarise_null(float(estimates[i]), null[:, i]),
-                window=max(curves, key=lambda curve: curve.mcdp(epsilon)).worst_window(epsilon),
-            )
-            for i, epsilon in enumerate(at)
+            Finding(epsilon, found.estimate, found, test, curves[pair].worst_window(epsilon))
+            for epsilon, found, test, pair in zip(at.tolist(), intervals, tests, worst, strict=True)
         )
         return cls(
             criterion=criterion,
             compare=compare,
             score_range=counts.score_range,
             interval_kind=interval,
-            threshold=None if threshold is None else as_number(threshold, "threshold"),
+            threshold=threshold,
             groups=_summarise_groups(counts, criterion),
             findings=findings,
             pairs=_summarise_pairs(curves, at, threshold),
@@ -206,7 +183,8 @@ class Audit:
             One of the audit's epsilons; the smallest, which is the strictest, without it.
         decide_by : str
             "estimate" decides by the estimate; "upper" asks that the upper end of the interval is within the
-            bound, so that passing is proof; "lower" asks it of the lower end, so that failing is proof.
+            bound, so that passing is proof at the interval's level; "lower" asks it of the lower end, so that
+            failing is.
 
         Returns
         -------
@@ -296,7 +274,7 @@ def _without_small_groups(
     counts: ScoreCounts, criterion: str, min_group_size: int
 ) -> tuple[ScoreCounts, tuple[LeftOut, ...]]:
     """Leave out every group that has too few of the people compared under any label."""
-    small = counts.small_groups(criterion, min_group_size)
+    small = counts.small_groups(criterion, as_count(min_group_size, "min_group_size"))
     groups = len(counts.groups)
     if groups - len(small) < 2:
         raise ValueError(

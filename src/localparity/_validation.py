@@ -44,19 +44,21 @@ def place(name: str, row: int) -> str:
     return f"data row {row + 1}" if isinstance(name, Column) else f"row {row}"
 
 
-def as_vector(values: Any, name: str) -> NDArray[Any]:
+def as_vector(values: Any, name: str, *, dtype: Any = None) -> NDArray[Any]:
     """One value a row as a one-dimensional array, from lists, data frames' columns and tensors on the CPU."""
     if hasattr(values, "detach"):
         values = values.detach()
+    if np.ma.is_masked(values):
+        row = int(np.argmax(np.ma.getmaskarray(values)))
+        raise ValueError(f"{name} has no value at {place(name, row)}, where its mask is set")
     try:
-        array = np.asarray(values)
+        array = np.asarray(values, dtype=dtype)
     except (TypeError, ValueError, RuntimeError) as error:
         raise ValueError(f"{name} cannot be read as an array: {error}") from error
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        hint = "; pass the column of the positive class" if array.ndim == 2 else ""
-        raise ValueError(f"{name} has shape {array.shape} where one value a row is expected{hint}")
+        raise ValueError(f"{name} has shape {array.shape} where one value a row is expected")
     if array.size == 0:
         raise ValueError(f"{name} is empty")
     return array
@@ -69,6 +71,8 @@ def as_numbers(values: Any, name: str) -> FloatArray:
 
 def _finite(array: NDArray[Any], name: str) -> NDArray[Any]:
     """Finite numbers: float32 as it is, everything else as float64."""
+    if array.dtype.kind == "c":
+        raise ValueError(f"{name} has complex numbers where real ones are expected")
     try:
         numbers = array if array.dtype == np.float32 else array.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
@@ -95,6 +99,8 @@ def as_score_range(score_range: Any) -> tuple[float, float]:
 
 def as_scores(y_score: Any, score_range: tuple[float, float], name: str = "y_score") -> Scores:
     """Finite scores inside the range, and the resolution that their dtype gives them."""
+    if getattr(y_score, "ndim", 1) == 2 and y_score.shape[1] == 2:
+        raise ValueError(f"{name} has two columns where one is expected; pass that of the positive class")
     array = as_vector(y_score, name)
     values = _finite(array, name)
     low, high = score_range
@@ -113,8 +119,15 @@ def score_resolution(dtype: np.dtype[Any], score_range: tuple[float, float]) -> 
     zero the fraction grows accordingly; on [0, 1] it is four machine epsilons.
     """
     low, high = score_range
-    machine_epsilon = float(np.finfo(dtype if dtype.kind == "f" else np.float64).eps)
+    single = dtype.kind == "f" and dtype.itemsize < 8
+    machine_epsilon = float(np.finfo(dtype if single else np.float64).eps)
     return 4.0 * machine_epsilon * max(abs(low), abs(high)) / (high - low)
+
+
+def rounding(resolution: float, score_range: tuple[float, float]) -> float:
+    """How far, in the scores' own units, a score may lie from the threshold that it stands for."""
+    low, high = score_range
+    return 0.5 * resolution * (high - low)
 
 
 def check_rows(name: str, rows: int, expected: int) -> None:
@@ -130,13 +143,23 @@ def as_labels(y_true: Any, rows: int, name: str = "y_true") -> NDArray[np.uint8]
     try:
         numbers = array.astype(np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} has {array[0]!r} where labels 0 and 1 are expected") from None
+        raise ValueError(f"{name} has {_first_word(array)!r} where labels 0 and 1 are expected") from None
     wrong = ~((numbers == 0.0) | (numbers == 1.0))
     if wrong.any():
         row = int(np.argmax(wrong))
         where = place(name, row)
         raise ValueError(f"{name} has {numbers[row]:g} at {where} where labels 0 and 1 are expected")
     return numbers.astype(np.uint8)
+
+
+def _first_word(array: NDArray[Any]) -> str:
+    """The first value that is no number."""
+    for value in array.tolist():
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            break
+    return str(value)
 
 
 def as_weights(sample_weight: Any, rows: int, name: str = "sample_weight") -> FloatArray:
@@ -153,7 +176,9 @@ def as_groups(sensitive_features: Any, rows: int, name: str = "sensitive_feature
     """The group of each row, from one column or from the intersection of several."""
     groupings = []
     for column_name, column in _columns(sensitive_features, name).items():
-        values = as_vector(column, column_name)
+        # Lists as objects: numpy would make one text of a missing value, and of 1 and "1".
+        listed = isinstance(column, list | tuple)
+        values = as_vector(column, column_name, dtype=object if listed else None)
         check_rows(column_name, values.size, rows)
         groupings.append(_factorize(values, column_name))
     grouping = groupings[0] if len(groupings) == 1 else _intersect(groupings)
@@ -192,11 +217,14 @@ def _factorize(values: NDArray[Any], name: str) -> Grouping:
         return Grouping(codes, tuple(names))
     if values.dtype.kind == "O":
         return _factorize_objects(values, name)
-    if values.dtype.kind == "f" and np.isnan(values).any():
-        row = int(np.argmax(np.isnan(values)))
-        raise ValueError(f"{name} has no value at {place(name, row)}")
+    if values.dtype.kind in "mM":
+        values = values.astype(f"{values.dtype.kind}8[us]")
     distinct, inverse = np.unique(values, return_inverse=True)
-    return Grouping(inverse.astype(np.uint32), tuple(distinct.tolist()))
+    found = tuple(distinct.tolist())
+    if is_missing(found[-1]):  # NaN and NaT sort last
+        row = int(np.argmax(inverse == len(found) - 1))
+        raise ValueError(f"{name} has no value at {place(name, row)}")
+    return Grouping(inverse.astype(np.uint32), found)
 
 
 def _factorize_integers(values: NDArray[Any]) -> tuple[list[int], NDArray[np.uint32]]:
@@ -218,7 +246,12 @@ def _factorize_objects(values: NDArray[Any], name: str) -> Grouping:
     for row, value in enumerate(values.tolist()):
         if is_missing(value):
             raise ValueError(f"{name} has no value at {place(name, row)}")
-        codes[row] = code_of.setdefault(value, len(code_of))
+        try:
+            codes[row] = code_of.setdefault(value, len(code_of))
+        except TypeError:
+            raise ValueError(
+                f"{name} has {value!r} at {place(name, row)} where values that can be compared are expected"
+            ) from None
     names = sort_groups(code_of)
     rank = np.empty(len(names), dtype=np.uint32)
     rank[[code_of[group] for group in names]] = np.arange(len(names), dtype=np.uint32)
@@ -267,6 +300,25 @@ def as_number(value: Any, name: str) -> float:
     if math.isnan(number):
         raise ValueError(f"{name} is nan where a number is expected")
     return number
+
+
+def as_threshold(threshold: Any, score_range: tuple[float, float]) -> float:
+    """A threshold inside the score range, in the scores' own units."""
+    number = as_number(threshold, "threshold")
+    low, high = score_range
+    if not low <= number <= high:
+        raise ValueError(f"threshold is {number:g}, outside score_range ({low}, {high})")
+    return number
+
+
+def as_rng(random_state: Any) -> np.random.Generator:
+    """A random stream from a seed, a generator or nothing."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"random_state is {random_state!r} where a whole number >= 0, a Generator or None is expected"
+        ) from error
 
 
 def as_epsilons(epsilon: Any, name: str = "epsilon") -> FloatArray:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -29,6 +29,9 @@ class Names(NamedTuple):
     y_score: str = "y_score"
     sensitive_features: str = "sensitive_features"
     sample_weight: str = "sample_weight"
+
+
+ARGUMENTS = Names()
 
 
 @dataclass(frozen=True, eq=False)
@@ -100,7 +103,10 @@ class Predictions:
         Predictions
             Arrays that cannot be written to.
         """
-        return cls._checked(y_true, y_score, sensitive_features, sample_weight, score_range, Names())
+        # What checking has not converted is still the caller's, who may change it: keep a copy.
+        found = cls.checked(y_true, y_score, sensitive_features, sample_weight, score_range)
+        weights = None if found.weights is None else _frozen(found.weights.copy())
+        return replace(found, scores=_frozen(found.scores.copy()), weights=weights)
 
     @classmethod
     def read(
@@ -145,7 +151,7 @@ class Predictions:
         table = Table(source)
         columns = table.read(numbers=[name for name in (score, label, weight) if name], values=group_columns)
         groups = {name: columns[name] for name in group_columns}
-        return cls._checked(
+        return cls.checked(
             columns[label] if label else None,
             columns[score],
             groups if len(groups) > 1 else groups[group_columns[0]],
@@ -155,15 +161,16 @@ class Predictions:
         )
 
     @classmethod
-    def _checked(
+    def checked(
         cls,
         y_true: Any,
         y_score: Any,
         sensitive_features: Any,
         sample_weight: Any,
         score_range: Any,
-        names: Names,
+        names: Names = ARGUMENTS,
     ) -> Predictions:
+        """What `from_arrays` returns, over arrays that may still be the caller's: for use at once."""
         score_range = as_score_range(score_range)
         scores, resolution = as_scores(y_score, score_range, names.y_score)
         codes, groups = as_groups(sensitive_features, scores.size, names.sensitive_features)

@@ -46,6 +46,32 @@ def test_dkw_covers_at_its_level_or_above(epsilon: float, sizes: tuple[int, int]
     assert coverage(epsilon, sizes, 1000, level=level) >= level
 
 
+@pytest.mark.parametrize("compare", ["between_groups", "to_overall"])
+@pytest.mark.parametrize("criterion", ["demographic_parity", "equalized_odds"])
+def test_dkw_covers_for_many_groups_and_labels_too(compare: str, criterion: str) -> None:
+    """Two groups as above and a third between them, for either label alike."""
+    rng = np.random.default_rng(0)
+    fine = np.linspace(0, 1, 10_001)
+    distributions = [fine, fine**2, fine**1.5]
+    everyone = np.mean(distributions, axis=0)
+    pairs = (
+        [(a, b) for a in distributions for b in distributions]
+        if compare == "between_groups"
+        else [(a, everyone) for a in distributions]
+    )
+    true_mcdp = max(np.abs(a - b).max() for a, b in pairs)
+    groups = np.repeat([0, 1, 2], 80)
+    labels = np.tile([0, 1], 120)
+    held = 0
+    for _ in range(400):
+        scores = rng.random(240) ** np.array([1.0, 1 / 2, 1 / 1.5])[groups]
+        found = lp.mcdp_interval(
+            labels, scores, sensitive_features=groups, criterion=criterion, compare=compare, level=0.6
+        )
+        held += found.low <= true_mcdp <= found.high
+    assert held >= 0.6 * 400
+
+
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("sizes", [(1000, 1000), (500, 5000)])
 def test_the_bootstrap_covers_near_its_level(epsilon: float, sizes: tuple[int, int]) -> None:

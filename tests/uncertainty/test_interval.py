@@ -85,6 +85,15 @@ def test_bootstrap_is_seeded_and_does_not_depend_on_the_number_of_jobs(
     assert 0.0 <= one.low < one.high <= 1.0
 
 
+def test_the_bootstrap_holds_its_own_estimate_near_parity() -> None:
+    rng = np.random.default_rng(1)
+    scores, groups = rng.random(1000), rng.integers(0, 2, 1000)
+    found = lp.mcdp_interval(
+        None, scores, sensitive_features=groups, kind="bootstrap", n_resamples=100, random_state=0
+    )
+    assert found.low <= found.estimate <= found.high
+
+
 def test_bootstrap_of_a_group_of_one_knows_no_deviation() -> None:
     found = lp.mcdp_interval(
         None, [0.2, 0.8], sensitive_features=["a", "b"], kind="bootstrap", n_resamples=5, random_state=0

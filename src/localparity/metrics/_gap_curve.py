@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._validation import FloatArray, Group, as_epsilon, as_numbers
+from localparity._validation import FloatArray, Group, as_epsilon, as_numbers, rounding
 from localparity.metrics._profile import McdpProfile, carried_half_widths, find_runs, mcdp_of_runs
 from localparity.metrics._window import Window
 
@@ -59,16 +59,27 @@ class GapCurve:
     resolution: float = 4.0 * float(np.finfo(np.float64).eps)
     rank_error: float = 0.0
 
+    def __post_init__(self) -> None:
+        low, high = self.score_range
+        if not (self.knots.size == self.gap.size > 0 and low <= self.knots[0] <= self.knots[-1] <= high):
+            raise ValueError(f"knots and gap do not make a curve on score_range ({low}, {high})")
+
     @cached_property
     def unit_knots(self) -> FloatArray:
         """The knots as fractions of the score range."""
         low, high = self.score_range
-        return self.knots if (low, high) == (0.0, 1.0) else (self.knots - low) / (high - low)
+        if (low, high) == (0.0, 1.0):
+            return self.knots
+        unit = (self.knots - low) / (high - low)
+        # A score of few bits that stands for an end of the range may lie beside it.
+        unit[unit < self.resolution] = 0.0
+        return np.minimum(unit, 1.0)
 
     def __call__(self, threshold: Any) -> Any:
         """The signed gap at a threshold, a float for a number and an array for an array."""
         thresholds = as_numbers(np.atleast_1d(threshold), "threshold")
-        found = np.concatenate([[0.0], self.gap])[np.searchsorted(self.knots, thresholds, side="right")]
+        reach = thresholds + rounding(self.resolution, self.score_range)
+        found = np.concatenate([[0.0], self.gap])[np.searchsorted(self.knots, reach, side="right")]
         return found if np.ndim(threshold) else float(found[0])
 
     def mcdp(self, epsilon: float = 0.0) -> float:
