@@ -120,7 +120,7 @@ def test_wrong_arguments(census: Any, options: dict[str, Any], message: str) -> 
 
 def test_both_ways_of_drawing_keep_the_sizes_and_agree_on_average(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.array([[50, 0, 20], [10, 1, 0]])
-    pool = Pool(np.array([0.1, 0.2, 0.3]), rows, None)
+    pool = Pool(np.array([0.1, 0.2, 0.3]), rows, rows.sum(axis=1))
     for most in (10**7, 0):
         monkeypatch.setattr(_bootstrap, "MOST_ROWS_ONE_BY_ONE", most)
         rng = np.random.default_rng(0)

@@ -20,12 +20,11 @@ def draw_rows(rows: IntArray, size: int, rng: np.random.Generator, knots_of_rows
 
 
 def draw_with_replacement(pool: Pool, rng: np.random.Generator) -> NDArray[Any]:
-    """As many rows of each group as it has, drawn from its own; a row keeps the mean weight of its score."""
-    parts = zip(pool.rows, pool.sizes, pool.knots_of_rows, strict=True)
-    drawn = np.stack([draw_rows(rows, int(size), rng, knots) for rows, size, knots in parts])
-    if pool.weights is None:
-        return drawn
-    return drawn * (pool.weights / np.maximum(pool.rows, 1))
+    """As many people of each group as it has, drawn from its own."""
+    if pool.weighted:
+        return pool.draw(pool.weights / pool.weights.sum(axis=1, keepdims=True), rng)
+    parts = zip(pool.weights, pool.sizes, pool.knots_of_rows, strict=True)
+    return np.stack([draw_rows(rows, int(size), rng, knots) for rows, size, knots in parts])
 
 
 def bootstrap_bounds(

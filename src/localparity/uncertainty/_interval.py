@@ -62,8 +62,8 @@ def mcdp_interval(
 
     "dkw" holds at any sample size and whatever the distributions, and is wide. "bootstrap" draws people anew
     inside each group; it is narrower and holds its level approximately, for samples that are not small and a
-    disparity that is clearly above the noise floor. With weights, both are approximate: "dkw" counts each
-    group as its effective size.
+    disparity that is clearly above the noise floor. With weights, both are approximate: each group counts as
+    its effective size.
 
     Parameters
     ----------

@@ -96,7 +96,7 @@ def noise_floor(
         return np.stack([draw_rows(rows, int(size), rng, knots_of_rows) for size in sizes])
 
     null = resample(
-        [Pool(knots, np.tile(rows, (sizes.size, 1)), None)],
+        [Pool(knots, np.tile(rows, (sizes.size, 1)), sizes)],
         draw_from_one,
         Draws(n_resamples, random_state, n_jobs),
         compare=compare,

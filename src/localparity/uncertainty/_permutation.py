@@ -49,22 +49,18 @@ class TestResult:
 def deal_groups(pool: Pool, rng: np.random.Generator) -> NDArray[Any]:
     """The people of a pool dealt to its groups at random, each group keeping its size.
 
-    More than numpy deals out are drawn with replacement instead, which at such a size is the same.
+    People with weights, and more people than numpy deals out, are drawn with replacement from all instead.
     """
-    left = pool.rows.sum(axis=0)
-    weight_of_row = None if pool.weights is None else pool.weights.sum(axis=0) / left
-    if left.sum() >= _MOST_ROWS_DEALT:
-        shares = left / left.sum()
-        dealt = np.stack([rng.multinomial(size, shares) for size in pool.sizes])
-    else:
-        dealt = np.empty_like(pool.rows)
-        by_rows = left.sum() <= MOST_ROWS_ONE_BY_ONE
-        for group, size in enumerate(pool.sizes[:-1]):
-            method: Literal["count", "marginals"] = "count" if by_rows else "marginals"
-            dealt[group] = rng.multivariate_hypergeometric(left, size, method=method)
-            left = left - dealt[group]
-        dealt[-1] = left
-    return dealt if weight_of_row is None else dealt * weight_of_row
+    left = pool.weights.sum(axis=0)
+    if pool.weighted or left.sum() >= _MOST_ROWS_DEALT:
+        return pool.draw([left / left.sum()] * len(pool.sizes), rng)
+    dealt = np.empty_like(pool.weights)
+    method: Literal["count", "marginals"] = "count" if left.sum() <= MOST_ROWS_ONE_BY_ONE else "marginals"
+    for group, size in enumerate(pool.sizes[:-1]):
+        dealt[group] = rng.multivariate_hypergeometric(left, size, method=method)
+        left = left - dealt[group]
+    dealt[-1] = left
+    return dealt
 
 
 def summarise_null(statistic: float, null: FloatArray) -> TestResult:
@@ -101,8 +97,8 @@ def permutation_test(
     """Test whether parity itself could measure an MCDP(epsilon) as large.
 
     The groups are dealt to the people at random, among those with the same label where the criterion looks at
-    labels, and MCDP is measured each time. Under parity the p-value is valid at any sample size; with
-    weights, when the weights do not differ between the groups either.
+    labels, and MCDP is measured each time. Under parity the p-value is valid at any sample size. With weights
+    it is approximate: each group counts as its effective size, drawn from everyone's weighted distribution.
 
     Parameters
     ----------
@@ -117,7 +113,7 @@ def permutation_test(
     criterion, compare : str
         Which people, and which groups, are compared, as in `mcdp`.
     sample_weight : array-like, optional
-        Weights that are not negative; people of one score are dealt with their mean weight.
+        Weights that are not negative.
     score_range : tuple of float
         The lowest and the highest score there can be.
     min_group_size : int

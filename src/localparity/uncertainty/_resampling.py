@@ -36,44 +36,48 @@ class Draws(NamedTuple):
 class Pool:
     """The groups of one stratum on the distinct scores of all of them together.
 
+    With weights, a group stands for as many equally weighted rows as would be as precise, its effective size,
+    and these have the weighted distribution.
+
     Attributes
     ----------
     unit_knots : ndarray
         The distinct scores, as fractions of the score range.
-    rows : ndarray
-        For each group, how many of its rows lie at each knot.
-    weights : ndarray or None
-        For each group, the weight at each knot; None where it is the rows.
+    weights : ndarray
+        For each group, the weight at each knot; without weights, its rows there.
+    sizes : ndarray
+        For each group, its rows, or with weights its effective size.
+    weighted : bool
+        Whether there are weights.
     """
 
     unit_knots: FloatArray
-    rows: IntArray
-    weights: FloatArray | None
+    weights: NDArray[Any]
+    sizes: IntArray
+    weighted: bool = False
 
     @classmethod
     def of_stratum(cls, stratum: Stratum, score_range: tuple[float, float]) -> Pool:
         """Lay the groups of a stratum on their common scores."""
         knots = np.unique(np.concatenate([atoms.scores for atoms in stratum.values()]))
         weighted = any(atoms.weights is not atoms.rows for atoms in stratum.values())
-        rows = np.zeros((len(stratum), knots.size), dtype=np.int64)
-        weights = np.zeros(rows.shape) if weighted else None
+        weights = np.zeros((len(stratum), knots.size), dtype=np.float64 if weighted else np.int64)
         for group, atoms in enumerate(stratum.values()):
-            places = np.searchsorted(knots, atoms.scores)
-            rows[group, places] = atoms.rows
-            if weights is not None:
-                weights[group, places] = atoms.weights
+            weights[group, np.searchsorted(knots, atoms.scores)] = atoms.weights
+        sizes = [atoms.effective_size if weighted else atoms.size for atoms in stratum.values()]
         low, high = score_range
-        return cls((knots - low) / (high - low), rows, weights)
-
-    @cached_property
-    def sizes(self) -> IntArray:
-        """How many rows each group has."""
-        return np.asarray(self.rows.sum(axis=1), dtype=np.int64)
+        return cls((knots - low) / (high - low), weights, np.ceil(sizes).astype(np.int64), weighted)
 
     @cached_property
     def knots_of_rows(self) -> list[IntArray]:
-        """For each group, the place of each of its rows among the knots."""
-        return [np.repeat(np.arange(rows.size), rows) for rows in self.rows]
+        """For each group without weights, the place of each of its rows among the knots."""
+        return [np.repeat(np.arange(rows.size), rows) for rows in self.weights]
+
+    def draw(self, shares: Sequence[FloatArray], rng: np.random.Generator) -> FloatArray:
+        """As many people of each group as its size, from a distribution each, weighing as the group does."""
+        drawn = [rng.multinomial(size, share) for size, share in zip(self.sizes, shares, strict=True)]
+        scale = self.weights.sum(axis=1) / self.sizes
+        return np.asarray(np.stack(drawn) * scale[:, None], dtype=np.float64)
 
     def distributions(self, weights: NDArray[Any], compare: str) -> FloatArray:
         """The groups' cumulative distributions under some weights, and everyone's last where it is wanted."""
@@ -91,7 +95,7 @@ def pools_of(counts: ScoreCounts, criterion: str) -> list[Pool]:
 def worst_mcdp(pool: Pool, weights: NDArray[Any], compare: str, reach: FloatArray) -> FloatArray:
     """MCDP at several half-widths of the worst of the pairs that are compared."""
     distributions = pool.distributions(weights, compare)
-    groups = range(len(pool.rows))
+    groups = range(len(pool.sizes))
     row_of: dict[Group, int] = {EVERYONE: len(groups), **{group: group for group in groups}}
     worst = np.zeros(reach.size)
     for a, b in pairs_of(groups, compare):
