@@ -18,6 +18,10 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 Group = Hashable
 
+LEAST_WEIGHT = 2.0**-48
+MOST_WEIGHT = 2.0**32
+"""Weights are added up in whole units, to which smaller ones and larger ones do not fit."""
+
 
 class Scores(NamedTuple):
     """Scores in their own units, and the length below which two lengths on the unit scale count as equal."""
@@ -34,14 +38,22 @@ class Grouping(NamedTuple):
 
 
 class Column(str):
-    """The name of a file's column, as messages call it."""
+    """The name of a file's column, as messages call it, and the number of the first row that is looked at."""
 
-    __slots__ = ()
+    first_row: int | None
+
+    def __new__(cls, name: str, first_row: int | None = 1) -> Column:
+        """A column whose rows count from `first_row`; None where rows have no order."""
+        column = super().__new__(cls, name)
+        column.first_row = first_row
+        return column
 
 
 def place(name: str, row: int) -> str:
     """Where a value stands: arrays count from 0, and the rows of a file from 1."""
-    return f"data row {row + 1}" if isinstance(name, Column) else f"row {row}"
+    if not isinstance(name, Column):
+        return f"row {row}"
+    return "some row" if name.first_row is None else f"data row {row + name.first_row}"
 
 
 def as_vector(values: Any, name: str) -> NDArray[Any]:
@@ -146,6 +158,13 @@ def as_weights(sample_weight: Any, rows: int, name: str = "sample_weight") -> Fl
     if weights.min() < 0.0:
         row = int(np.argmin(weights >= 0.0))
         raise ValueError(f"{name} has {weights[row]:g} at {place(name, row)} where weights >= 0 are expected")
+    countable = (weights == 0.0) | ((weights >= LEAST_WEIGHT) & (weights <= MOST_WEIGHT))
+    if not countable.all():
+        row = int(np.argmin(countable))
+        raise ValueError(
+            f"{name} has {weights[row]:g} at {place(name, row)} where 0 or a weight from {LEAST_WEIGHT:.2g} to "
+            f"{MOST_WEIGHT:.2g} is expected; multiply all weights with one number"
+        )
     return weights
 
 
@@ -177,7 +196,7 @@ def _columns(sensitive_features: Any, name: str) -> dict[str, Any]:
     if not columns:
         raise ValueError(f"{name} has no columns")
     if isinstance(name, Column):
-        return {Column(f"column {key!r}"): column for key, column in columns.items()}
+        return {Column(f"column {key!r}", name.first_row): column for key, column in columns.items()}
     return {f"{name}[{key!r}]": column for key, column in columns.items()}
 
 

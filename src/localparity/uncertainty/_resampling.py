@@ -45,7 +45,7 @@ class Pool:
     def of_stratum(cls, stratum: Stratum, score_range: tuple[float, float]) -> Pool:
         """Lay the groups of a stratum on their common scores."""
         knots = np.unique(np.concatenate([atoms.scores for atoms in stratum.values()]))
-        weighted = any(atoms.weights is not atoms.rows for atoms in stratum.values())
+        weighted = any(atoms.units is not None for atoms in stratum.values())
         rows = np.zeros((len(stratum), knots.size), dtype=np.int64)
         weights = np.zeros(rows.shape) if weighted else None
         for group, atoms in enumerate(stratum.values()):

@@ -1,0 +1,232 @@
+"""Counts of bounded size: certified bounds, exact where they are asked to be, the same in any order."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import localparity as lp
+import oracles
+from localparity.metrics._cells import Cells
+from localparity.metrics._counts import Atoms
+from localparity.scale._grid import (
+    Parents,
+    Tally,
+    cell_edges,
+    cell_numbers,
+    count_scores,
+    deciding_cells,
+)
+from scale_rows import CRITERIA, EPSILONS, Rows, assert_same_counts, make_rows
+from strategies import People, epsilons, people
+
+RANGES = [(0.0, 1.0), (300.0, 850.0), (-1.0, 1.0), (0.1, 0.7), (-1e300, 1e300)]
+
+
+def counts_of(
+    drawn: People, rows: NDArray[np.bool_] | slice = slice(None), *, weighted: bool
+) -> lp.ScoreCounts:
+    atoms = {}
+    for group in np.unique(drawn.groups[rows]):
+        for label in (0, 1):
+            chosen = (drawn.groups[rows] == group) & (drawn.labels[rows] == label)
+            weights = drawn.weights[rows][chosen] if weighted else None
+            atoms[int(group), label] = Atoms.of_rows(drawn.scores[rows][chosen], weights)
+    return lp.ScoreCounts(atoms)
+
+
+@given(st.data())
+def test_bounds_hold_the_definition_in_rational_arithmetic(data: st.DataObject) -> None:
+    drawn = data.draw(people(max_size=12))
+    epsilon, level = data.draw(epsilons(drawn.grid)), data.draw(st.integers(1, 8))
+    exact = counts_of(drawn, weighted=False)
+    coarse = lp.scale.bounded(exact, max_scores=1, level=level)
+    expected = float(oracles.mcdp(*drawn.samples(), epsilon))
+    low, high = coarse.mcdp_bounds(float(epsilon))
+    assert low <= expected <= high
+    assert low <= coarse.mcdp(float(epsilon)) <= high
+    area = oracles.abcc(*drawn.samples())
+    (curve,) = coarse.gap_curves()
+    low, high = curve.abcc_bounds()
+    assert Fraction(low) - Fraction(1, 10**12) <= area <= Fraction(high) + Fraction(1, 10**12)
+
+
+@given(st.data(), st.booleans(), st.sampled_from(["between_groups", "to_overall"]))
+def test_bounds_hold_the_exact_value(data: st.DataObject, weighted: bool, compare: str) -> None:
+    drawn = data.draw(people(n_groups=3, max_size=8))
+    epsilon, level = float(data.draw(epsilons(drawn.grid))), data.draw(st.integers(1, 12))
+    exact = counts_of(drawn, weighted=weighted)
+    coarse = lp.scale.bounded(exact, max_scores=1, level=level)
+    for criterion in CRITERIA:
+        try:
+            value = exact.mcdp(epsilon, criterion, compare)
+        except ValueError:
+            continue
+        low, high = coarse.mcdp_bounds(epsilon, criterion, compare)
+        assert low <= value <= high
+        worst = coarse.rank_error
+        assert high - low <= 4.0 * worst + 1e-12 or epsilon > 0.0
+
+
+@given(st.data(), st.booleans())
+def test_merging_in_any_order_and_partition_gives_the_same_bytes(data: st.DataObject, weighted: bool) -> None:
+    drawn = data.draw(people(n_groups=2, max_size=14))
+    size = drawn.scores.size
+    part = np.array(data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size)))
+    limit = data.draw(st.integers(1, 30))
+    pieces = [counts_of(drawn, part == i, weighted=weighted) for i in range(4) if (part == i).any()]
+    options = {"max_scores": limit, "level": 4}
+    whole = lp.scale.bounded(counts_of(drawn, weighted=weighted), **options)
+    for order in (pieces, pieces[::-1]):
+        assert_same_counts(lp.scale.merge_bounded(order, **options), whole)
+    if len(pieces) == 4:
+        halves = [lp.scale.merge_bounded(half, **options) for half in (pieces[::2], pieces[1::2])]
+        merged = lp.scale.merge_bounded(halves, **options)
+        assert_same_counts(merged, whole)
+        assert merged.rank_error == whole.rank_error
+
+
+@pytest.mark.parametrize("score_range", RANGES)
+@pytest.mark.parametrize("level", [1, 6, 20, 40])
+def test_edges_and_numbers_agree(score_range: tuple[float, float], level: int) -> None:
+    rng = np.random.default_rng(level)
+    low, high = score_range
+    numbers = np.unique(rng.integers(0, 2**level, 200, endpoint=True))
+    edges = cell_edges(numbers, level, score_range)
+    np.testing.assert_array_equal(cell_numbers(edges, level, score_range), numbers)
+    inside = edges[edges < high]
+    above = np.nextafter(inside, np.inf)
+    assert (cell_numbers(above, level, score_range) == numbers[edges < high] + 1).all()
+    finer = cell_edges(2 * numbers, level + 1, score_range)
+    np.testing.assert_array_equal(finer, edges)
+    assert low <= edges.min()
+    assert edges.max() <= high
+
+
+class RowsInMemory:
+    """A source of counts that looks at every row, and remembers how many it returned."""
+
+    def __init__(self, rows: Rows, score_range: tuple[float, float] = (0.0, 1.0)) -> None:
+        self.rows, self.score_range = rows, score_range
+        self.resolution = 4.0 * float(np.finfo(np.float64).eps)
+        self.calls: list[str] = []
+
+    def _count(self, at: NDArray[np.float64], parents: Parents | None) -> list[Tally]:
+        kept = np.ones(at.size, dtype=bool)
+        if parents is not None:
+            kept = np.isin(cell_numbers(self.rows.scores, parents.level, self.score_range), parents.numbers)
+        tallies = []
+        for group in np.unique(self.rows.groups):
+            chosen = kept & (self.rows.groups == group)
+            places, inverse, rows = np.unique(at[chosen], return_inverse=True, return_counts=True)
+            ends = [np.full(places.size, end) for end in (np.inf, -np.inf)]
+            np.minimum.at(ends[0], inverse, self.rows.scores[chosen])
+            np.maximum.at(ends[1], inverse, self.rows.scores[chosen])
+            tallies.append(Tally((str(group), None), places, rows, *ends))
+        return tallies
+
+    def on_grid(self, level: int, parents: Parents | None = None) -> list[Tally]:
+        self.calls.append(f"grid {level}")
+        return self._count(cell_numbers(self.rows.scores, level, self.score_range), parents)
+
+    def exactly(self, parents: Parents | None = None) -> list[Tally]:
+        self.calls.append("exactly" if parents is None else "exactly inside")
+        return self._count(self.rows.scores, parents)
+
+    def distinct(self) -> int:
+        self.calls.append("distinct")
+        return np.unique(self.rows.scores).size
+
+
+def count(source: RowsInMemory, **options: object) -> lp.ScoreCounts:
+    given_options = {
+        "max_scores": 300,
+        "level": 6,
+        "epsilons": EPSILONS,
+        "criterion": "demographic_parity",
+        "compare": "between_groups",
+    }
+    return count_scores(source, **given_options | options)  # type: ignore[arg-type]
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.integers(2, 12), st.integers(20, 2000))
+def test_refined_counts_are_exact_where_it_was_asked(seed: int, level: int, max_scores: int) -> None:
+    rows = make_rows(1500, seed)
+    exact = rows.counts(labelled=False, weighted=False)
+    for compare in ("between_groups", "to_overall"):
+        refined = count(RowsInMemory(rows), level=level, max_scores=max_scores, compare=compare)
+        for epsilon in EPSILONS:
+            value = exact.mcdp(epsilon, compare=compare)
+            assert refined.mcdp_bounds(epsilon, compare=compare) == (value, value)
+            assert refined.mcdp(epsilon, compare=compare) == value
+            ours, theirs = (
+                counts.profile(compare=compare).worst_window(epsilon) for counts in (refined, exact)
+            )
+            assert ours == theirs
+        low, high = refined.mcdp_bounds(0.033, compare=compare)
+        assert low <= exact.mcdp(0.033, compare=compare) <= high
+
+
+def test_few_scores_are_counted_as_they_are() -> None:
+    rows = make_rows(2000)
+    source = RowsInMemory(Rows(rows.scores.round(1), rows.groups, rows.labels, rows.weights))
+    assert count(source).cells is None
+    assert source.calls == ["grid 6"]  # one score a cell: one pass is enough
+    source = RowsInMemory(rows)
+    assert count(source, max_scores=5000).cells is None
+    assert source.calls == ["grid 6", "exactly"]
+
+
+def test_clustered_scores_are_estimated_before_they_are_counted() -> None:
+    rows = make_rows(3000)
+    clustered = Rows((rows.scores.round(2) / 1000).round(6), rows.groups, rows.labels, rows.weights)
+    source = RowsInMemory(clustered)
+    found = count(source, max_scores=400)
+    assert source.calls == ["grid 6", "distinct", "exactly"]
+    assert_same_counts(found, clustered.counts(labelled=False, weighted=False))
+    source = RowsInMemory(clustered)
+    found = count(source, max_scores=50)
+    assert source.calls[:3] == ["grid 6", "distinct", "grid 11"]
+    assert found.mcdp(0.0) == clustered.counts(labelled=False, weighted=False).mcdp(0.0)
+
+
+def test_two_equal_groups_end_with_bounds_or_with_zero() -> None:
+    rng = np.random.default_rng(0)
+    half = rng.random(2000)
+    rows = Rows(np.tile(half, 2), np.repeat(["a", "b"], 2000), np.zeros(4000, int), np.ones(4000))
+    found = count(RowsInMemory(rows), max_scores=200, epsilons=[0.0])
+    low, high = found.mcdp_bounds(0.0)
+    assert (low, high) == (0.0, 0.0)
+
+
+def test_an_exact_curve_has_no_cells_to_open() -> None:
+    curve = lp.gap_curve(None, [0.1, 0.2], sensitive_features=["a", "b"])
+    assert deciding_cells(curve, np.array([0.0])).size == 0
+    assert curve.bounds() == (curve, curve)
+    with pytest.raises(ValueError, match="a curve without cells has no envelope"):
+        _ = curve.envelope
+
+
+def test_what_cannot_merge_says_so() -> None:
+    atoms = {("a", None): Atoms.of_rows(np.array([0.1])), ("b", None): Atoms.of_rows(np.array([0.9]))}
+    sketched = lp.ScoreCounts(atoms, rank_error=0.01)
+    gridded = lp.scale.bounded(lp.ScoreCounts(atoms), max_scores=1, level=2)
+    with pytest.raises(ValueError, match="counts of a sketch cannot merge with counts on a grid"):
+        sketched.merge(gridded)
+    with pytest.raises(ValueError, match="parts is empty"):
+        lp.scale.merge_bounded([])
+    with pytest.raises(ValueError, match="max_scores is 0 where a whole number >= 1 is expected"):
+        lp.scale.bounded(gridded, max_scores=0)
+
+
+def test_cells_join_the_larger_of_two() -> None:
+    quarters = Cells(np.array([0.0, 0.25, 0.75]), np.array([0.25, 0.5, 1.0]))
+    joined = quarters.union(Cells(np.array([0.0]), np.array([0.5])))
+    assert (joined.lows.tolist(), joined.highs.tolist()) == ([0.0, 0.75], [0.5, 1.0])
+    assert quarters.only(np.zeros(3, dtype=bool)) is None
