@@ -67,8 +67,8 @@ class ScoreColumns:
 
         as_scores([row[self.score]], self.score_range, named(self.score))
         for name in self.group:
-            # Two rows, since one row alone would be one group only.
-            as_groups([row[name], ""], 2, named(name))
+            # A second row, since one row alone would be one group only.
+            as_groups(np.array([row[name], ""], dtype=object), 2, named(name))
         if self.label is not None:
             as_labels([row[self.label]], 1, named(self.label))
         if self.weight is not None:

@@ -157,7 +157,9 @@ class DuckDBScores:
         weighted = self._columns.weight is not None
         aggregates = {"n": "count(*)", "least": "min(s)", "most": "max(s)"}
         if weighted:
-            aggregates |= {"n": "count(*) FILTER (w > 0)", **_limb_sums("w", "w"), **_limb_sums("q", "w * w")}
+            weight = "(CASE WHEN fits THEN w ELSE 0.0 END)"
+            aggregates |= {"n": "count(*) FILTER (w > 0)"}
+            aggregates |= _limb_sums("w", weight) | _limb_sums("q", f"{weight} * {weight}")
         within = ""
         if parents is not None:
             numbers = ", ".join(map(str, parents.numbers.tolist()))
