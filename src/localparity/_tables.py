@@ -97,7 +97,7 @@ class Table:
         if not others and _QUERY.match(first) and _ending(first) not in (*_READERS, *_DELIMITERS):
             return "the query", f"({first.rstrip().rstrip(';')})"
         self.name = f"{first} and {others} more" if others else first
-        return self.name, self._reader(_kind(self._paths))
+        return self.name, self._reader(kind_of(self._paths))
 
     @property
     def columns(self) -> list[str]:
@@ -158,14 +158,14 @@ class Table:
         paths = "[" + ", ".join(map(quote_text, self._paths)) + "]"
         if kind in _READERS:
             return _READERS[kind].format(paths)
-        delimiter, names = self._header(paths, _DELIMITERS[kind])
+        delimiter, names = self._header(paths, kind)
         columns = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in names)
         return (
             f"read_csv({paths}, auto_detect = false, header = true, delim = {quote_text(delimiter)}, "
             f"quote = '\"', escape = '\"', columns = {{{columns}}})"
         )
 
-    def _header(self, paths: str, delimiters: str) -> tuple[str, list[str]]:
+    def _header(self, paths: str, kind: str) -> tuple[str, list[str]]:
         """The delimiter and the column names of a CSV, from its first line."""
         lines = self.fetch(
             f"SELECT line FROM read_csv({paths}, auto_detect = false, header = false, delim = '\x01', "
@@ -174,7 +174,7 @@ class Table:
         if not lines.size:
             raise ValueError(f"{self.name} is empty")
         line = str(lines[0]).removeprefix("\ufeff")
-        delimiter = max(delimiters, key=re.sub(r'"(?:[^"]|"")*"', "", line).count)
+        delimiter = delimiter_of(line, kind)
         names = next(csv.reader([line], delimiter=delimiter))
         repeated = next((name for name in names if names.count(name) > 1), None)
         if repeated is not None:
@@ -199,6 +199,17 @@ def _with_none(column: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
+def delimiter_of(line: str, kind: str) -> str:
+    """The delimiter of a CSV, from its first line.
+
+    Examples
+    --------
+    >>> delimiter_of('"a,b";c;d', "csv")
+    ';'
+    """
+    return max(_DELIMITERS[kind], key=re.sub(r'"(?:[^"]|"")*"', "", line).count)
+
+
 def _paths(source: PathLike[str] | Sequence[str | PathLike[str]]) -> list[str]:
     paths = [source] if isinstance(source, PathLike) else list(source)
     if not paths:
@@ -206,7 +217,7 @@ def _paths(source: PathLike[str] | Sequence[str | PathLike[str]]) -> list[str]:
     return [fspath(path) for path in paths]
 
 
-def _kind(paths: Sequence[str]) -> str:
+def kind_of(paths: Sequence[str]) -> str:
     """The kind of the files, from the endings of their names."""
     kinds = {_ending(path) for path in paths}
     if len(kinds) > 1:

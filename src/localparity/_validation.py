@@ -162,8 +162,8 @@ def as_weights(sample_weight: Any, rows: int, name: str = "sample_weight") -> Fl
     if not countable.all():
         row = int(np.argmin(countable))
         raise ValueError(
-            f"{name} has {weights[row]:g} at {place(name, row)} where 0 or a weight from {LEAST_WEIGHT:.2g} to "
-            f"{MOST_WEIGHT:.2g} is expected; multiply all weights with one number"
+            f"{name} has {weights[row]:g} at {place(name, row)} where 0 or a weight from {LEAST_WEIGHT:.2g} "
+            f"to {MOST_WEIGHT:.2g} is expected; multiply all weights with one number"
         )
     return weights
 

@@ -63,7 +63,7 @@ def test_on_a_grid_it_is_exact_where_it_was_asked(
     found = lp.scale.from_duckdb(
         str(parquet / "*.parquet"),
         **NAMES | ({} if weighted else {"weight": None}),
-        exact_at=EPSILONS,
+        epsilons=EPSILONS,
         criterion=criterion,
         compare=compare,
         max_scores=300,
@@ -100,7 +100,7 @@ def test_other_ranges_and_intersections(rows: Rows, tmp_path: Path) -> None:
     options: dict[str, Any] = {"score": "p", "group": ["g", "h"], "score_range": (300, 850)}
     assert_same_counts(lp.scale.from_duckdb(tmp_path / "a.parquet", **options), exact)
     found = lp.scale.from_duckdb(
-        tmp_path / "a.parquet", **options, exact_at=EPSILONS, max_scores=500, level=5
+        tmp_path / "a.parquet", **options, epsilons=EPSILONS, max_scores=500, level=5
     )
     for epsilon in EPSILONS:
         assert found.mcdp_bounds(epsilon) == (exact.mcdp(epsilon),) * 2
@@ -145,7 +145,7 @@ def test_a_group_that_appears_late_is_counted(tmp_path: Path) -> None:
         ("p,g\n0.1,f\n0.5,m\n", {"group": []}, "group names no column"),
         ("p,g\n0.1,f\n0.5,m\n", {"group": "h"}, "there is no column in .*a.csv named 'h'"),
         ("p,g\n0.1,f\n0.5,m\n", {"score_range": (1, 0)}, r"score_range is \(1.0, 0.0\)"),
-        ("p,g\n0.1,f\n0.5,m\n", {"exact_at": [-1]}, "exact_at is -1 where a number >= 0 is expected"),
+        ("p,g\n0.1,f\n0.5,m\n", {"epsilons": [-1]}, "epsilons is -1 where a number >= 0 is expected"),
         ("p,g\n", {}, "a.csv has no rows"),
     ],
 )
@@ -160,7 +160,7 @@ def test_a_row_late_in_a_large_file_is_found(tmp_path: Path) -> None:
     scores[250_000] = 7.0
     groups = np.where(np.arange(scores.size) % 2, "f", "m").astype(object)
     pd.DataFrame({"p": scores, "g": groups}).to_parquet(tmp_path / "a.parquet", row_group_size=20_000)
-    with pytest.raises(ValueError, match="column 'p' has 7.0 at data row 250001, outside"):
+    with pytest.raises(ValueError, match=r"column 'p' has 7\.0 at data row 250001, outside"):
         lp.scale.from_duckdb(tmp_path / "a.parquet", score="p", group="g")
     groups[270_000] = None
     pd.DataFrame({"p": scores / 7, "g": groups}).to_parquet(tmp_path / "a.parquet")
@@ -191,7 +191,7 @@ def test_a_truncated_or_damaged_parquet_names_the_file(parquet: Path, tmp_path: 
 
 
 def test_a_query_that_is_wrong_is_said() -> None:
-    with pytest.raises(ValueError, match="the query cannot be read: .*syntax error"):
+    with pytest.raises(ValueError, match=r"the query cannot be read: .*syntax error"):
         lp.scale.from_duckdb("SELECT FROM WHERE", score="p", group="g")
     with pytest.raises(ValueError, match="there is no column in the relation named 'p'"):
         lp.scale.from_duckdb(duckdb.sql("SELECT 1 AS q"), score="p", group="g")

@@ -12,7 +12,7 @@ from localparity._validation import FloatArray
 
 @dataclass(frozen=True, eq=False)
 class Cells:
-    """Disjoint intervals ``(low, high]`` of scores, ascending; what lies inside one is counted at its high end.
+    """Disjoint intervals ``(low, high]`` of scores, ascending; what lies inside one is counted at its high.
 
     Attributes
     ----------

@@ -1,7 +1,7 @@
 """Sums of weights that do not depend on the order or the partition of the rows.
 
-A sum of floats changes with its order. Weights are therefore counted in whole units of 2**-96, in five limbs of
-32 bits each, and whole numbers add the same in any order. Every weight from 2**-43 on is a whole number of
+A sum of floats changes with its order. Weights are therefore counted in whole units of 2**-96, in five limbs
+of 32 bits each, and whole numbers add the same in any order. Every weight from 2**-43 on is a whole number of
 units; a smaller one loses what lies below a unit. Engines count with the same formula, limb by limb.
 """
 
@@ -74,7 +74,7 @@ def to_floats(units: Units, dtype: Any = np.float64) -> NDArray[Any]:
     total = np.zeros(units.shape[1], dtype=dtype)
     for limb in range(LIMBS):
         total = total / dtype(2.0**LIMB_BITS) + units[limb].astype(dtype)
-    return total * dtype(2.0 ** (LIMB_BITS * (LIMBS - 1) - UNIT_BITS))
+    return np.asarray(total * dtype(2.0 ** (LIMB_BITS * (LIMBS - 1) - UNIT_BITS)))
 
 
 def to_whole(units: Units) -> int:

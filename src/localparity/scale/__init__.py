@@ -2,5 +2,6 @@
 
 from localparity.scale._duckdb import from_duckdb
 from localparity.scale._grid import bounded, merge_bounded
+from localparity.scale._spark import from_spark
 
-__all__ = ["bounded", "from_duckdb", "merge_bounded"]
+__all__ = ["bounded", "from_duckdb", "from_spark", "merge_bounded"]

@@ -15,7 +15,7 @@ from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
 from localparity.metrics._units import LIMB_BITS, LIMBS, carry, limb_scale, to_whole
 from localparity.scale._columns import ScoreColumns
-from localparity.scale._grid import LEVEL, MAX_SCORES, Parents, Tally, count_scores
+from localparity.scale._grid import EPSILONS, LEVEL, MAX_SCORES, Parents, Tally, count_scores
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
@@ -29,7 +29,7 @@ def from_duckdb(
     label: str | None = None,
     weight: str | None = None,
     score_range: tuple[float, float] = (0.0, 1.0),
-    epsilons: Sequence[float] = (0.0,),
+    epsilons: Sequence[float] = EPSILONS,
     criterion: Criterion = "demographic_parity",
     compare: Compare = "between_groups",
     max_scores: int = MAX_SCORES,
@@ -39,8 +39,8 @@ def from_duckdb(
     r"""Count the scores of a file, a glob, a query or a DuckDB relation, without the rows being in memory.
 
     The counts are exact while the distinct scores fit `max_scores`. Beyond it they are on a grid of
-    ``2**level`` cells, every metric has certified bounds, and MCDP is exact at the epsilons of `epsilons`: a
-    second pass reads again the cells that decide it.
+    ``2**level`` cells, every metric has certified bounds, and MCDP is exact at `epsilons`: a second pass
+    reads again the cells that decide it.
 
     Parameters
     ----------
@@ -106,7 +106,7 @@ class DuckDBScores:
         self._table, self._columns = table, columns
         self.score_range = columns.score_range
         single = table.types[columns.score] == "FLOAT"
-        self.resolution = score_resolution("float32" if single else "float64", columns.score_range)
+        self.resolution = score_resolution(np.dtype("f4" if single else "f8"), columns.score_range)
         self._groups = [f"g{i}" for i in range(len(columns.group))]
 
     def on_grid(self, level: int, parents: Parents | None = None) -> list[Tally]:

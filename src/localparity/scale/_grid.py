@@ -1,8 +1,8 @@
 """Counts of bounded size: exact while the distinct scores fit a limit, on a grid of cells beyond it.
 
 A grid of level k cuts the score range into 2**k cells. The gap is exact at the cells' edges, and inside a
-cell it is bounded by what lies in it, so every metric has certified bounds. A pass that reads again only the cells
-that decide MCDP makes it exact.
+cell it is bounded by what lies in it, so every metric has certified bounds. A pass that reads again only the
+cells that decide MCDP makes it exact.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from typing import NamedTuple, Protocol
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,6 +24,7 @@ from localparity.metrics._units import Units
 
 IntArray = NDArray[np.int64]
 
+EPSILONS = (0.0, 0.01, 0.05, 0.1)
 LEVEL = 20
 MAX_SCORES = 2**20
 
@@ -52,7 +53,7 @@ class Tally:
     """
 
     key: tuple[Group, int | None]
-    at: NDArray[np.float64] | IntArray
+    at: NDArray[Any]
     rows: IntArray
     least: FloatArray
     most: FloatArray
@@ -107,7 +108,7 @@ def cell_edges(numbers: IntArray, level: int, score_range: tuple[float, float]) 
     array([300., 575., 850.])
     """
     low, high = score_range
-    fractions = numbers * 2.0**-level
+    fractions = numbers.astype(np.float64) * 2.0**-level
     if score_range == (0.0, 1.0):
         return fractions
     # Bisection over the floats themselves, in the order of their bits.
@@ -220,7 +221,7 @@ def count_scores(
     The first pass is on the grid. Where every cell turns out to hold one score, it is all; where the scores
     fit the limit, a second pass counts them as they are.
     """
-    epsilons = as_epsilons(list(epsilons), "epsilons")
+    at = as_epsilons(list(epsilons), "epsilons")
     max_scores, level = as_count(max_scores, "max_scores"), as_count(level, "level")
     tallies = source.on_grid(level)
     single = [tally.least == tally.most for tally in tallies]
@@ -233,7 +234,7 @@ def count_scores(
         if sum(atoms.scores.size for atoms in exact.atoms.values()) <= max_scores:
             return exact
     counts = _counts_of(source, tallies, level)
-    return refine(counts, source, level, epsilons, criterion, compare, budget=max_scores)
+    return refine(counts, source, level, at, criterion, compare, budget=max_scores)
 
 
 def _counts_of(source: ScoreSource, tallies: Sequence[Tally], level: int | None = None) -> ScoreCounts:
@@ -295,8 +296,10 @@ def refine(
     Only where tens of thousands of cells decide, as when two groups are all but equal, the bounds stay.
     """
     while counts.cells is not None:
-        curves = counts.gap_curves(criterion, compare)
-        opened = np.unique(np.concatenate([deciding_cells(curve, epsilons) for curve in curves]))
+        compared = counts.without(counts.small_groups(criterion, 1))
+        curves = compared.gap_curves(criterion, compare) if len(compared.groups) > 1 else []
+        deciding = [deciding_cells(curve, epsilons) for curve in curves]
+        opened = np.unique(np.concatenate([np.empty(0), *deciding]))
         if not opened.size or opened.size > _MOST_CELLS_OPENED:
             break
         parents = Parents(level, cell_numbers(opened, level, counts.score_range))
