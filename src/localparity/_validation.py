@@ -168,7 +168,9 @@ def as_weights(sample_weight: Any, rows: int, name: str = "sample_weight") -> Fl
     return weights
 
 
-def as_groups(sensitive_features: Any, rows: int, name: str = "sensitive_features") -> Grouping:
+def as_groups(
+    sensitive_features: Any, rows: int, name: str = "sensitive_features", *, at_least: int = 2
+) -> Grouping:
     """The group of each row, from one column or from the intersection of several."""
     groupings = []
     for column_name, column in _columns(sensitive_features, name).items():
@@ -176,7 +178,7 @@ def as_groups(sensitive_features: Any, rows: int, name: str = "sensitive_feature
         check_rows(column_name, values.size, rows)
         groupings.append(_factorize(values, column_name))
     grouping = groupings[0] if len(groupings) == 1 else _intersect(groupings)
-    if len(grouping.names) < 2:
+    if len(grouping.names) < at_least:
         raise ValueError(f"{name} has one group only, {grouping.names[0]!r}, where two or more are expected")
     return grouping
 

@@ -14,6 +14,7 @@ from localparity._validation import (
     Column,
     FloatArray,
     Group,
+    as_count,
     as_groups,
     as_labels,
     as_score_range,
@@ -79,6 +80,7 @@ class Predictions:
         sensitive_features: Any,
         sample_weight: Any = None,
         score_range: tuple[float, float] = (0.0, 1.0),
+        min_groups: int = 2,
     ) -> Predictions:
         """Check and freeze arrays, lists, data frames' columns or tensors on the CPU.
 
@@ -94,13 +96,17 @@ class Predictions:
             Weights that are not negative.
         score_range : tuple of float
             The lowest and the highest score there can be.
+        min_groups : int
+            The fewest groups there may be: 2, or 1 for a part of a larger whole.
 
         Returns
         -------
         Predictions
             Arrays that cannot be written to.
         """
-        return cls._checked(y_true, y_score, sensitive_features, sample_weight, score_range, Names())
+        return cls._checked(
+            y_true, y_score, sensitive_features, sample_weight, score_range, Names(), min_groups
+        )
 
     @classmethod
     def read(
@@ -112,6 +118,7 @@ class Predictions:
         label: str | None = None,
         weight: str | None = None,
         score_range: tuple[float, float] = (0.0, 1.0),
+        min_groups: int = 2,
     ) -> Predictions:
         r"""Read the columns of a CSV, TSV, Parquet or JSON lines file, of a glob, or of several files.
 
@@ -125,6 +132,8 @@ class Predictions:
             The column of the groups; of several, the groups are the combinations that occur.
         score_range : tuple of float
             The lowest and the highest score there can be.
+        min_groups : int
+            The fewest groups there may be: 2, or 1 for a part of a larger whole.
 
         Returns
         -------
@@ -152,6 +161,7 @@ class Predictions:
             columns[weight] if weight else None,
             score_range,
             Names(*(Column(f"column {name!r}") for name in (label, score, group_columns[0], weight))),
+            min_groups,
         )
 
     @classmethod
@@ -163,10 +173,16 @@ class Predictions:
         sample_weight: Any,
         score_range: Any,
         names: Names,
+        min_groups: int,
     ) -> Predictions:
         score_range = as_score_range(score_range)
         scores, resolution = as_scores(y_score, score_range, names.y_score)
-        codes, groups = as_groups(sensitive_features, scores.size, names.sensitive_features)
+        codes, groups = as_groups(
+            sensitive_features,
+            scores.size,
+            names.sensitive_features,
+            at_least=as_count(min_groups, "min_groups"),
+        )
         labels = None if y_true is None else as_labels(y_true, scores.size, names.y_true)
         weights = None
         if sample_weight is not None:

@@ -64,7 +64,7 @@ class Atoms:
             scores, weights = scores[weights > 0.0], weights[weights > 0.0]
             rows = np.ones(scores.size, dtype=np.int64)
             square_units = to_whole(to_units(weights * weights))
-            return cls._gather(scores, rows, to_units(weights), square_units)
+            return cls.gather(scores, rows, to_units(weights), square_units)
         ordered = np.sort(scores)
         starts = _run_starts(ordered)
         distinct = ordered[starts].astype(np.float64, copy=False)
@@ -95,10 +95,10 @@ class Atoms:
         scores = np.concatenate([part.scores for part in found])
         rows = np.concatenate([part.rows for part in found])
         if all(part.units is None for part in found):
-            return cls._gather(scores, rows)
+            return cls.gather(scores, rows)
         weighted = [part.with_units() for part in found]
         units = np.concatenate([part.units for part in weighted if part.units is not None], axis=1)
-        return cls._gather(scores, rows, units, sum(part.square_units for part in weighted))
+        return cls.gather(scores, rows, units, sum(part.square_units for part in weighted))
 
     def with_units(self) -> Atoms:
         """The same people with their weights in whole units, also where every row weighs 1."""
@@ -108,7 +108,7 @@ class Atoms:
 
     def snap(self, cells: Cells) -> Atoms:
         """The same people, with those inside a cell counted at its high end."""
-        return self._gather(cells.snap(self.scores), self.rows, self.units, self.square_units)
+        return self.gather(cells.snap(self.scores), self.rows, self.units, self.square_units)
 
     def replaced(self, scores: FloatArray, finer: Atoms) -> Atoms:
         """The same people, with those at some scores placed at finer ones."""
@@ -117,16 +117,17 @@ class Atoms:
         if self.units is not None and finer.units is not None:
             units = np.concatenate([self.units[:, kept], finer.units], axis=1)
         scores = np.concatenate([self.scores[kept], finer.scores])
-        return self._gather(scores, np.concatenate([self.rows[kept], finer.rows]), units, self.square_units)
+        return self.gather(scores, np.concatenate([self.rows[kept], finer.rows]), units, self.square_units)
 
     @classmethod
-    def _gather(
+    def gather(
         cls,
         scores: NDArray[Any],
         rows: NDArray[np.int64],
         units: Units | None = None,
         square_units: int = 0,
     ) -> Atoms:
+        """Of scores in any order, which may repeat, what `of_counts` takes."""
         order = np.argsort(scores, kind="stable")
         ordered = scores[order]
         starts = _run_starts(ordered)
@@ -373,6 +374,9 @@ class ScoreCounts:
         min_group_size: int = 1,
     ) -> list[GapCurve]:
         """The curves of all pairs that are compared."""
+        if len(self.groups) < 2:
+            named = ", ".join(map(repr, self.groups)) or "none"
+            raise ValueError(f"the counts have too few groups ({named}) where two or more are expected")
         curves = []
         for label, stratum in self.strata(criterion, min_group_size=min_group_size).items():
             pairs = pairs_of(list(stratum), compare)

@@ -2,6 +2,16 @@
 
 from localparity.scale._duckdb import from_duckdb
 from localparity.scale._grid import bounded, merge_bounded
+from localparity.scale._monitor import Monitor, PeriodResult
+from localparity.scale._sketch import ScoreSketch
 from localparity.scale._spark import from_spark
 
-__all__ = ["bounded", "from_duckdb", "from_spark", "merge_bounded"]
+__all__ = [
+    "Monitor",
+    "PeriodResult",
+    "ScoreSketch",
+    "bounded",
+    "from_duckdb",
+    "from_spark",
+    "merge_bounded",
+]
