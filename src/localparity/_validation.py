@@ -129,10 +129,10 @@ def score_resolution(dtype: np.dtype[Any], score_range: tuple[float, float]) -> 
     return 4.0 * machine_epsilon * max(abs(low), abs(high)) / (high - low)
 
 
-def check_rows(name: str, rows: int, expected: int) -> None:
-    """Every argument has as many rows as y_score."""
+def check_rows(name: str, rows: int, expected: int, of: str = "y_score") -> None:
+    """Every argument has as many rows as the scores."""
     if rows != expected:
-        raise ValueError(f"{name} has {rows} rows where y_score has {expected}")
+        raise ValueError(f"{name} has {rows} rows where {of} has {expected}")
 
 
 def as_labels(y_true: Any, rows: int, name: str = "y_true") -> NDArray[np.uint8]:

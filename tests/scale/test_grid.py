@@ -115,6 +115,7 @@ class RowsInMemory:
         self.rows, self.score_range = rows, score_range
         self.resolution = 4.0 * float(np.finfo(np.float64).eps)
         self.calls: list[str] = []
+        self.budget = 300
 
     def _count(self, at: NDArray[np.float64], parents: Parents | None) -> list[Tally]:
         kept = np.ones(at.size, dtype=bool)

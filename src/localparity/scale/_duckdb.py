@@ -101,6 +101,8 @@ class DuckDBScores:
         Which of its columns are meant.
     """
 
+    budget = MAX_SCORES
+
     def __init__(self, table: Table, columns: ScoreColumns) -> None:
         table.check(columns.names)
         self._table, self._columns = table, columns

@@ -73,6 +73,8 @@ class ScoreSource(Protocol):
 
     score_range: tuple[float, float]
     resolution: float
+    budget: int
+    """How many scores, or cells, one more pass may bring."""
 
     def on_grid(self, level: int, parents: Parents | None = None) -> list[Tally]:
         """Count the rows by cells of a level."""
@@ -234,7 +236,7 @@ def count_scores(
         if sum(atoms.scores.size for atoms in exact.atoms.values()) <= max_scores:
             return exact
     counts = _counts_of(source, tallies, level)
-    return refine(counts, source, level, at, criterion, compare, budget=max_scores)
+    return refine(counts, source, level, at, criterion, compare)
 
 
 def _counts_of(source: ScoreSource, tallies: Sequence[Tally], level: int | None = None) -> ScoreCounts:
@@ -288,8 +290,6 @@ def refine(
     epsilons: FloatArray,
     criterion: str,
     compare: str,
-    *,
-    budget: int,
 ) -> ScoreCounts:
     """Read again the cells that decide MCDP at some epsilons, ever finer, until it is exact for every pair.
 
@@ -304,10 +304,10 @@ def refine(
             break
         parents = Parents(level, cell_numbers(opened, level, counts.score_range))
         inside = sum(int(atoms.rows[np.isin(atoms.scores, opened)].sum()) for atoms in counts.atoms.values())
-        if inside <= budget or level >= _DEEPEST_LEVEL:
+        if inside <= source.budget or level >= _DEEPEST_LEVEL:
             finer = _counts_of(source, source.exactly(parents))
         else:
-            level += int(np.clip(np.log2(budget / opened.size), 4, 10))
+            level += int(np.clip(np.log2(source.budget / opened.size), 4, 10))
             finer = _counts_of(source, source.on_grid(level, parents), level)
         counts = _splice(counts, opened, finer)
     return counts

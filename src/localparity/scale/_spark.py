@@ -86,6 +86,8 @@ class SparkScores:
         Which of its columns are meant.
     """
 
+    budget = MAX_SCORES
+
     def __init__(self, frame: DataFrame, columns: ScoreColumns) -> None:
         self._functions = require("pyspark.sql.functions", extra="spark")
         for name in columns.names:
