@@ -16,6 +16,7 @@ import time
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 import localparity as lp
@@ -52,8 +53,9 @@ def best_of(repeats: int, device: str, work: Callable[[], Any]) -> tuple[float, 
 
 
 def audit(scores: torch.Tensor, groups: torch.Tensor) -> list[tuple[float, float, float]]:
-    counts = lp.scale.from_torch(scores, groups, epsilons=EPSILONS)
-    return [(counts.mcdp(epsilon), *counts.mcdp_bounds(epsilon)) for epsilon in EPSILONS]
+    (curve,) = lp.scale.from_torch(scores, groups, epsilons=EPSILONS).gap_curves()
+    lower, upper = curve.bounds()
+    return list(zip(*(each.mcdp_at(np.array(EPSILONS)) for each in (curve, lower, upper)), strict=True))
 
 
 def by_brute_force(scores: torch.Tensor, groups: torch.Tensor) -> float:

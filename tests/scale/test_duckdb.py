@@ -12,6 +12,7 @@ import pandas as pd
 import pytest
 
 import localparity as lp
+from localparity.scale._duckdb import DuckDBScores
 from scale_rows import CRITERIA, EPSILONS, Rows, assert_same_counts, make_rows
 
 
@@ -58,8 +59,14 @@ def test_every_kind_of_source_gives_the_counts_of_numpy(
 @pytest.mark.parametrize("compare", ["between_groups", "to_overall"])
 @pytest.mark.parametrize("weighted", [False, True])
 def test_on_a_grid_it_is_exact_where_it_was_asked(
-    rows: Rows, parquet: Path, criterion: Any, compare: Any, weighted: bool
+    rows: Rows,
+    parquet: Path,
+    criterion: Any,
+    compare: Any,
+    weighted: bool,
+    monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    monkeypatch.setattr(DuckDBScores, "budget", 100)
     found = lp.scale.from_duckdb(
         str(parquet / "*.parquet"),
         **NAMES | ({} if weighted else {"weight": None}),

@@ -193,7 +193,7 @@ def test_clustered_scores_are_estimated_before_they_are_counted() -> None:
     assert_same_counts(found, clustered.counts(labelled=False, weighted=False))
     source = RowsInMemory(clustered)
     found = count(source, max_scores=50)
-    assert source.calls[:3] == ["grid 6", "distinct", "grid 11"]
+    assert source.calls[:3] == ["grid 6", "distinct", "grid 14"]
     assert found.mcdp(0.0) == clustered.counts(labelled=False, weighted=False).mcdp(0.0)
 
 

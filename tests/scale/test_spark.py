@@ -15,6 +15,7 @@ import pytest
 
 import localparity as lp
 from localparity.scale._columns import ScoreColumns
+from localparity.scale._duckdb import DuckDBScores
 from localparity.scale._grid import Parents
 from localparity.scale._spark import SparkScores, read_spark
 from scale_rows import CRITERIA, EPSILONS, Rows, assert_same_counts, make_rows
@@ -75,8 +76,10 @@ def test_counts_are_those_of_numpy_bit_for_bit(spark: Any, rows: Rows, folder: P
 
 @pytest.mark.parametrize("criterion", CRITERIA)
 def test_on_a_grid_it_is_exact_where_it_was_asked(
-    spark: Any, rows: Rows, folder: Path, criterion: Any
+    spark: Any, rows: Rows, folder: Path, criterion: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    for source in (DuckDBScores, SparkScores):
+        monkeypatch.setattr(source, "budget", 200)
     frame = spark.read.parquet(str(folder))
     options: dict[str, Any] = {"epsilons": EPSILONS, "criterion": criterion, "max_scores": 300, "level": 6}
     found = lp.scale.from_spark(frame, **NAMES, **options)
@@ -189,6 +192,7 @@ def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[s
     return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
 
 
+@pytest.mark.slow
 def test_the_command_says_the_same_by_spark(folder: Path) -> None:
     options = ["--score", "p", "--group", "g", "--resamples", 20, "--json"]
     by_spark = run("audit", folder, *options, "--engine", "spark")

@@ -246,9 +246,15 @@ def _counts_of(source: ScoreSource, tallies: Sequence[Tally], level: int | None 
         atoms = {tally.key: _atoms_of(tally, tally.at) for tally in tallies}
         return ScoreCounts(atoms, score_range, source.resolution)
     numbers = np.unique(np.concatenate([tally.at for tally in tallies])).astype(np.int64)
-    edges = cell_edges(numbers, level, score_range)
-    atoms = {tally.key: _atoms_of(tally, edges[np.searchsorted(numbers, tally.at)]) for tally in tallies}
-    cells = grid_cells(numbers, level, score_range)
+    places = [np.searchsorted(numbers, tally.at) for tally in tallies]
+    least, most = np.full(numbers.size, np.inf), np.full(numbers.size, -np.inf)
+    for place, tally in zip(places, tallies, strict=True):
+        least[place] = np.minimum(least[place], tally.least)
+        most[place] = np.maximum(most[place], tally.most)
+    # A cell in which all people have one score is that score.
+    scores = np.where(least == most, least, cell_edges(numbers, level, score_range))
+    atoms = {tally.key: _atoms_of(tally, scores[place]) for place, tally in zip(places, tallies, strict=True)}
+    cells = grid_cells(numbers[least < most], level, score_range)
     return ScoreCounts(atoms, score_range, source.resolution).on_cells(cells)
 
 
@@ -307,7 +313,7 @@ def refine(
         if inside <= source.budget or level >= _DEEPEST_LEVEL:
             finer = _counts_of(source, source.exactly(parents))
         else:
-            level += int(np.clip(np.log2(source.budget / opened.size), 4, 10))
+            level += int(np.clip(np.log2(source.budget / opened.size), 3, 10))
             finer = _counts_of(source, source.on_grid(level, parents), level)
         counts = _splice(counts, opened, finer)
     return counts

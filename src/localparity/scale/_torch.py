@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 
     Key = tuple[int | bool, int | None]
 
-LEVEL = 13
+LEVEL = 12
 _FEW_GROUPS = 256
 
 
@@ -96,7 +96,7 @@ class TorchScores:
     """Tensors as a source of counts: the scores of each group and label, sorted on their device."""
 
     # The host works on what comes back, and it should not be what takes the time.
-    budget = 2**15
+    budget = 2**12
 
     def __init__(
         self,
