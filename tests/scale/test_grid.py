@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -11,9 +9,6 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import localparity as lp
-import oracles
-from localparity.metrics._cells import Cells
-from localparity.metrics._counts import Atoms
 from localparity.scale._grid import (
     Parents,
     Tally,
@@ -22,73 +17,9 @@ from localparity.scale._grid import (
     count_scores,
     deciding_cells,
 )
-from scale_rows import CRITERIA, EPSILONS, Rows, assert_same_counts, make_rows
-from strategies import People, epsilons, people
+from scale_rows import EPSILONS, Rows, assert_same_counts, make_rows
 
 RANGES = [(0.0, 1.0), (300.0, 850.0), (-1.0, 1.0), (0.1, 0.7), (-1e300, 1e300)]
-
-
-def counts_of(
-    drawn: People, rows: NDArray[np.bool_] | slice = slice(None), *, weighted: bool
-) -> lp.ScoreCounts:
-    atoms = {}
-    for group in np.unique(drawn.groups[rows]):
-        for label in (0, 1):
-            chosen = (drawn.groups[rows] == group) & (drawn.labels[rows] == label)
-            weights = drawn.weights[rows][chosen] if weighted else None
-            atoms[int(group), label] = Atoms.of_rows(drawn.scores[rows][chosen], weights)
-    return lp.ScoreCounts(atoms)
-
-
-@given(st.data())
-def test_bounds_hold_the_definition_in_rational_arithmetic(data: st.DataObject) -> None:
-    drawn = data.draw(people(max_size=12))
-    epsilon, level = data.draw(epsilons(drawn.grid)), data.draw(st.integers(1, 8))
-    exact = counts_of(drawn, weighted=False)
-    coarse = lp.scale.bounded(exact, max_scores=1, level=level)
-    expected = float(oracles.mcdp(*drawn.samples(), epsilon))
-    low, high = coarse.mcdp_bounds(float(epsilon))
-    assert low <= expected <= high
-    assert low <= coarse.mcdp(float(epsilon)) <= high
-    area = oracles.abcc(*drawn.samples())
-    (curve,) = coarse.gap_curves()
-    low, high = curve.abcc_bounds()
-    assert Fraction(low) - Fraction(1, 10**12) <= area <= Fraction(high) + Fraction(1, 10**12)
-
-
-@given(st.data(), st.booleans(), st.sampled_from(["between_groups", "to_overall"]))
-def test_bounds_hold_the_exact_value(data: st.DataObject, weighted: bool, compare: str) -> None:
-    drawn = data.draw(people(n_groups=3, max_size=8))
-    epsilon, level = float(data.draw(epsilons(drawn.grid))), data.draw(st.integers(1, 12))
-    exact = counts_of(drawn, weighted=weighted)
-    coarse = lp.scale.bounded(exact, max_scores=1, level=level)
-    for criterion in CRITERIA:
-        try:
-            value = exact.mcdp(epsilon, criterion, compare)
-        except ValueError:
-            continue
-        low, high = coarse.mcdp_bounds(epsilon, criterion, compare)
-        assert low <= value <= high
-        worst = coarse.rank_error
-        assert high - low <= 4.0 * worst + 1e-12 or epsilon > 0.0
-
-
-@given(st.data(), st.booleans())
-def test_merging_in_any_order_and_partition_gives_the_same_bytes(data: st.DataObject, weighted: bool) -> None:
-    drawn = data.draw(people(n_groups=2, max_size=14))
-    size = drawn.scores.size
-    part = np.array(data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size)))
-    limit = data.draw(st.integers(1, 30))
-    pieces = [counts_of(drawn, part == i, weighted=weighted) for i in range(4) if (part == i).any()]
-    options = {"max_scores": limit, "level": 4}
-    whole = lp.scale.bounded(counts_of(drawn, weighted=weighted), **options)
-    for order in (pieces, pieces[::-1]):
-        assert_same_counts(lp.scale.merge_bounded(order, **options), whole)
-    if len(pieces) == 4:
-        halves = [lp.scale.merge_bounded(half, **options) for half in (pieces[::2], pieces[1::2])]
-        merged = lp.scale.merge_bounded(halves, **options)
-        assert_same_counts(merged, whole)
-        assert merged.rank_error == whole.rank_error
 
 
 @pytest.mark.parametrize("score_range", RANGES)
@@ -209,25 +140,3 @@ def test_two_equal_groups_end_with_bounds_or_with_zero() -> None:
 def test_an_exact_curve_has_no_cells_to_open() -> None:
     curve = lp.gap_curve(None, [0.1, 0.2], sensitive_features=["a", "b"])
     assert deciding_cells(curve, np.array([0.0])).size == 0
-    assert curve.bounds() == (curve, curve)
-    with pytest.raises(ValueError, match="a curve without cells has no envelope"):
-        _ = curve.envelope
-
-
-def test_what_cannot_merge_says_so() -> None:
-    atoms = {("a", None): Atoms.of_rows(np.array([0.1])), ("b", None): Atoms.of_rows(np.array([0.9]))}
-    sketched = lp.ScoreCounts(atoms, rank_error=0.01)
-    gridded = lp.scale.bounded(lp.ScoreCounts(atoms), max_scores=1, level=2)
-    with pytest.raises(ValueError, match="counts of a sketch cannot merge with counts on a grid"):
-        sketched.merge(gridded)
-    with pytest.raises(ValueError, match="parts is empty"):
-        lp.scale.merge_bounded([])
-    with pytest.raises(ValueError, match="max_scores is 0 where a whole number >= 1 is expected"):
-        lp.scale.bounded(gridded, max_scores=0)
-
-
-def test_cells_join_the_larger_of_two() -> None:
-    quarters = Cells(np.array([0.0, 0.25, 0.75]), np.array([0.25, 0.5, 1.0]))
-    joined = quarters.union(Cells(np.array([0.0]), np.array([0.5])))
-    assert (joined.lows.tolist(), joined.highs.tolist()) == ([0.0, 0.75], [0.5, 1.0])
-    assert quarters.only(np.zeros(3, dtype=bool)) is None
