@@ -159,8 +159,8 @@ class GapCurve:
             lower, upper = np.maximum(size - reach, 0.0), np.minimum(size + reach, 1.0)
         else:
             return self, self
-        exact = replace(self, knots=knots, rank_error=0.0, cells=None)
-        return replace(exact, gap=lower), replace(exact, gap=upper)
+        least = replace(self, knots=knots, gap=lower, rank_error=0.0, cells=None)
+        return least, replace(least, gap=upper)
 
     def mcdp_bounds(self, epsilon: float = 0.0) -> Bounds:
         """What MCDP(epsilon) lies between."""
