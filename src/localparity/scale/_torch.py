@@ -96,7 +96,7 @@ class TorchScores:
     """Tensors as a source of counts: the scores of each group and label, sorted on their device."""
 
     # The host works on what comes back, and it should not be what takes the time.
-    budget = 2**12
+    budget = 2**14
 
     def __init__(
         self,
