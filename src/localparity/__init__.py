@@ -1,6 +1,6 @@
 """Where two groups of people are treated most differently by a model's scores, and how sure that is."""
 
-from localparity import datasets
+from localparity import datasets, report
 from localparity._audit import Audit, audit
 from localparity.metrics import (
     GapCurve,
@@ -54,5 +54,6 @@ __all__ = [
     "noise_floor",
     "p_rule",
     "permutation_test",
+    "report",
     "spdd",
 ]

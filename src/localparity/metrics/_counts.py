@@ -92,6 +92,12 @@ class Atoms:
         at_or_below = int(np.searchsorted(self.scores, threshold, side="right"))
         return float(self.weights[at_or_below:].sum() / self.weights.sum())
 
+    def shares_at_or_below(self, thresholds: FloatArray) -> FloatArray:
+        """The cumulative distribution: the weighted share of scores at or below each threshold."""
+        below = _cumulative(self.weights)
+        shares = below[np.searchsorted(self.scores, thresholds, side="right")] / below[-1]
+        return np.asarray(shares, dtype=np.float64)
+
 
 def with_everyone(stratum: Stratum) -> Stratum:
     """A stratum's groups and, beside them, all of its people together."""
