@@ -4,13 +4,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from localparity._validation import FloatArray, Group, as_epsilon, as_numbers, rounding
 from localparity.metrics._profile import McdpProfile, carried_half_widths, find_runs, mcdp_of_runs
 from localparity.metrics._window import Window
+
+if TYPE_CHECKING:
+    from localparity.report import GapCurveDisplay
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,6 +126,12 @@ class GapCurve:
             favoured = disfavoured = None
         low, high = float(self.knots[start]), float(self.knots[end])
         return Window(low, high, value, favoured, disfavoured, self.groups, self.label)
+
+    def plot(self, ax: Any = None, *, level: float = 0.95, epsilon: float = 0.0) -> GapCurveDisplay:
+        """Draw the curve with its band and its worst window; see `localparity.report.GapCurveDisplay`."""
+        from localparity.report import GapCurveDisplay
+
+        return GapCurveDisplay(self, level=level, epsilon=epsilon).plot(ax)
 
     def abcc(self) -> float:
         """The area between the two cumulative distributions, exactly, as a fraction of the score range."""
