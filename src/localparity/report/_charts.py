@@ -112,5 +112,6 @@ def _finish(alt: Any, layers: list[Any], *, height: int) -> dict[str, Any]:
     sizes = {"labelFontSize": 12, "titleFontSize": 13, "labelFont": "inherit", "titleFont": "inherit"}
     chart = alt.layer(*layers).properties(width="container", height=height)
     chart = chart.configure(background="transparent", aria=False, axis={**text, **lines, **sizes})
-    spec: dict[str, Any] = chart.configure_view(stroke=None).to_dict()
+    chart = chart.configure_mark(aria=False).configure_view(stroke=None)
+    spec: dict[str, Any] = chart.to_dict()
     return spec

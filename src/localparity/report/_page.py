@@ -127,8 +127,8 @@ def _method_notes(audits: Mapping[str, Audit], plan: Plan) -> dict[str, str]:
         "Score range": f"{low:g} to {high:g}",
         "Intervals": intervals,
         "delta-DP": f"the difference of {threshold}",
-        "Curves": f"drawn with at most {plan.points:,} points, all extremes among them; the sliders' values "
-        "are computed from every row",
+        "Curves": f"drawn at {plan.steps + 1:,} thresholds and up to {plan.points:,} scores between them, "
+        "the extremes among these; the sliders' values are computed from every row",
     }
     more = {name: len(audit.pairs) - plan.pairs for name, audit in audits.items()}
     if max(more.values()) > 0:

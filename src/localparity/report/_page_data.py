@@ -24,11 +24,18 @@ Pair = tuple[Group, Group]
 
 # What keeps a page under three megabytes, whatever it is made from.
 MOST_VIEWS = 800
-_MOST_CURVE_POINTS = 40_000
+_MOST_CURVE_POINTS = 16_000
 _MOST_WINDOWS = 50_000
-_MOST_RATES = 40_000
+_MOST_RATES = 60_000
 
 _FULL_SCALE = 2**32 - 1
+
+# Positions of the slider for epsilon, from the finest to the coarsest; the last one is fine near 0 only.
+_EPSILON_GRIDS = (
+    np.arange(501) / 1000,
+    np.arange(101) / 200,
+    np.concatenate([np.arange(11) / 100, np.arange(6, 26) / 50]),
+)
 
 
 @dataclass(frozen=True)
@@ -42,7 +49,7 @@ class Plan:
     steps : int
         How many steps the slider for the threshold has.
     points : int
-        The most points of a curve.
+        The most points of a curve besides the thresholds.
     pairs : int
         The most pairs of a model; further ones, the least bad, stay out.
     """
@@ -58,12 +65,13 @@ def plan_page(audits: Mapping[str, Audit]) -> Plan:
     labels = sum(len(_labels_shown(audit)) for audit in audits.values())
     pairs = max(1, MOST_VIEWS // labels)
     views = sum(len(_labels_shown(audit)) * min(pairs, len(_pairs(audit))) for audit in audits.values())
-    sides = sum(len(_labels_shown(audit)) * len(_groups(audit)) for audit in audits.values())
-    parts = next((n for n in (1000, 200) if views * (n // 2 + 1) <= _MOST_WINDOWS), 100)
+    sides = sum(len(_labels_shown(audit)) * len(_groups(audit, pairs)) for audit in audits.values())
+    grid = next(grid for grid in _EPSILON_GRIDS if views * grid.size <= _MOST_WINDOWS)
     asked = [finding.epsilon for audit in audits.values() for finding in audit.findings]
-    epsilons = np.unique(np.concatenate([np.arange(parts // 2 + 1) / parts, asked]))
-    points = int(np.clip(_MOST_CURVE_POINTS // views, 40, MOST_POINTS))
-    return Plan(epsilons, 1000 if sides * 1000 <= _MOST_RATES else 200, points, pairs)
+    epsilons = np.union1d(grid, asked)
+    steps = next((steps for steps in (1000, 200) if sides * steps <= _MOST_RATES), 50)
+    points = min(_MOST_CURVE_POINTS // views, MOST_POINTS - 1010)
+    return Plan(epsilons, steps, points, pairs)
 
 
 def model_data(name: str, audit: Audit, plan: Plan) -> dict[str, Any]:
@@ -74,13 +82,13 @@ def model_data(name: str, audit: Audit, plan: Plan) -> dict[str, Any]:
     thresholds = low + (high - low) * (np.arange(plan.steps + 1) / plan.steps)
     if audit.threshold is not None and low <= audit.threshold <= high:
         thresholds = np.union1d(thresholds, [audit.threshold])
-    pairs = _pairs(audit)[: plan.pairs]
+    pairs, groups = _pairs(audit)[: plan.pairs], _groups(audit, plan.pairs)
     sides: list[dict[str, Any]] = []
     views: list[dict[str, Any]] = []
     for label in labels:
         stratum = _stratum(audit, label)
-        place = {group: len(sides) + i for i, group in enumerate(stratum)}
-        sides += [{"rates": pack(1.0 - atoms.shares_at_or_below(thresholds))} for atoms in stratum.values()]
+        place = {group: len(sides) + i for i, group in enumerate(groups)}
+        sides += [{"rates": pack(1.0 - stratum[group].shares_at_or_below(thresholds))} for group in groups]
         for number, pair in enumerate(pairs):
             view = _view_data(_curve(counts, stratum, pair, label), stratum, audit, plan)
             views.append(view | {"pair": number, "label": label, "sides": [place[group] for group in pair]})
@@ -121,11 +129,13 @@ def pack(fractions: FloatArray) -> str:
 
 
 def _view_data(curve: GapCurve, stratum: Stratum, audit: Audit, plan: Plan) -> dict[str, Any]:
-    """A pair under a label: MCDP and the worst window at each epsilon, the band, and the curve's points."""
+    """A pair under a label: MCDP and the worst window at each epsilon, the band, and the curve's extremes.
+
+    The page joins these points to the rates at the thresholds, which all pairs of a group share.
+    """
     windows = curve.worst_windows(plan.epsilons)
     low, high = curve.score_range
-    kept = curve.knots[thin_steps(curve.knots, curve.gap, plan.points - 2)]
-    points = np.unique(np.concatenate([[low], kept, [high]]))
+    points = curve.knots[thin_steps(curve.knots, curve.gap, plan.points)]
     level_of_each = 0.5 + 0.5 * audit.findings[0].interval.level
     radius = sum(dkw_radius(size, level_of_each) + curve.rank_error for size in curve.sizes)
     return {
@@ -164,8 +174,9 @@ def _pairs(audit: Audit) -> list[Pair]:
     return list(dict.fromkeys(pair.groups for pair in audit.pairs))
 
 
-def _groups(audit: Audit) -> set[Group]:
-    return {group for pair in audit.pairs for group in pair.groups}
+def _groups(audit: Audit, most_pairs: int) -> list[Group]:
+    """The groups of the worst pairs."""
+    return list(dict.fromkeys(group for pair in _pairs(audit)[:most_pairs] for group in pair))
 
 
 def _stratum(audit: Audit, label: int | None) -> Stratum:

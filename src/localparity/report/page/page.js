@@ -86,16 +86,23 @@ function put(chart, rows) {
   charts[chart].runAsync();
 }
 
-let drawn = null;
+/* A curve: the rates at all thresholds, and the pair's own extremes between them. */
+function curveOf(chosen, view) {
+  const point = (x, a, b) => {
+    const gap = a - b;
+    return { x, a, b, gap, low: Math.max(-1, gap - view.radius), high: Math.min(1, gap + view.radius) };
+  };
+  const [first, second] = view.sides.map((side) => unpack(chosen.sides[side].rates));
+  const [a, b] = [unpack(view.a), unpack(view.b)];
+  const own = Array.from(unpack(view.x), (fraction, i) => point(inRange(chosen, fraction), a[i], b[i]));
+  return chosen.thresholds.map((x, i) => point(x, 1 - first[i], 1 - second[i])).concat(own).sort((p, q) => p.x - q.x);
+}
+
+let drawn = null, curve = null;
 function drawCurve(chosen, view) {
   if (drawn === view) return;
   drawn = view;
-  const [a, b] = [unpack(view.a), unpack(view.b)];
-  const curve = Array.from(unpack(view.x), (fraction, i) => {
-    const gap = a[i] - b[i];
-    const low = Math.max(-1, gap - view.radius), high = Math.min(1, gap + view.radius);
-    return { x: inRange(chosen, fraction), a: a[i], b: b[i], gap, low, high };
-  });
+  curve = curveOf(chosen, view);
   const range = chosen.range.map((x) => ({ x }));
   put("cdfs", { curve, range });
   put("gap", { curve, range, zero: [{ y: 0 }] });
@@ -119,11 +126,13 @@ function profileValues(one) {
 
 function drawProfiles() {
   const shown = data.models.filter((one) => one.criteria.includes(element("criterion").value));
-  const keys = shown.flatMap((one) => {
+  const keys = shown.map((one) => {
     const key = Object.assign(document.createElement("span"), { className: "key" });
     const number = data.models.indexOf(one);
     key.style.borderTop = `3px ${number ? "dashed" : "solid"} var(--model-${number % 6})`;
-    return [key, Object.assign(document.createElement("bdi"), { textContent: one.name })];
+    const item = document.createElement("li");
+    item.append(key, Object.assign(document.createElement("bdi"), { textContent: one.name }));
+    return item;
   });
   element("model-keys").replaceChildren(...(data.models.length > 1 ? keys : []));
   const profiles = shown.flatMap((one) => {
@@ -189,9 +198,7 @@ function tip(event, lines) {
 
 function hoverScore(chart, event) {
   const chosen = model();
-  const fraction = (scoreAt(chart, event) - chosen.range[0]) / (chosen.range[1] - chosen.range[0]);
-  const i = nearest(unpack(drawn.x), fraction);
-  const x = inRange(chosen, unpack(drawn.x)[i]), a = unpack(drawn.a)[i], b = unpack(drawn.b)[i];
+  const { x, a, b } = curve[nearest(curve.map((point) => point.x), scoreAt(chart, event))];
   for (const name of ["cdfs", "gap"]) put(name, { pointer: [{ x }] });
   const names = chosen.pairs[drawn.pair].map(isolated);
   tip(event, [`threshold ${short(x)}`, `${names[0]} at or below: ${percent(a, 4)}`, `${names[1]} at or below: ${percent(b, 4)}`, `gap ${percent(a - b, 4)}`]);
