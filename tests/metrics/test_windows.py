@@ -44,3 +44,21 @@ def test_a_window_in_which_the_gap_turns_favours_nobody() -> None:
     scores, groups = [0.0, 0.4, 0.4, 0.8], ["a", "b", "b", "a"]
     window = lp.gap_curve(None, scores, sensitive_features=groups).worst_windows(np.array([0.1]))[0]
     assert (window.low, window.high, window.favoured, window.disfavoured) == (0.0, 0.8, None, None)
+
+
+def test_shares_at_or_below_count_the_weights() -> None:
+    predictions = lp.Predictions.from_arrays(
+        None,
+        [0.2, 0.2, 0.6, 0.5],
+        sensitive_features=["a", "a", "a", "b"],
+        sample_weight=[1.0, 2.0, 5.0, 1.0],
+    )
+    atoms = lp.ScoreCounts.from_predictions(predictions).atoms["a", None]
+    shares = atoms.shares_at_or_below(np.array([0.0, 0.2, 0.5, 0.6, 1.0]))
+    assert shares.tolist() == [0.0, 0.375, 0.375, 1.0, 1.0]
+
+
+def test_curves_and_profiles_draw_themselves() -> None:
+    curve = lp.gap_curve(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"])
+    assert curve.plot().curve is curve
+    assert curve.profile().plot().profile.curves == (curve,)

@@ -40,7 +40,7 @@ class SelectionRateDisplay(CountsDisplay):
     ...     None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"]
     ... )
     >>> display.ax_.get_ylabel()
-    'difference of selection rates'
+    'difference of rates'
     """
 
     def __init__(self, curve: GapCurve) -> None:
@@ -91,7 +91,7 @@ class SelectionRateDisplay(CountsDisplay):
         worst = int(np.argmax(np.abs(difference)))
         where = f"largest: {100 * abs(difference[worst]):.1f} points at {thresholds[worst]:.3g}"
         ax.plot(thresholds[worst], difference[worst], "o", color="black", ms=4, label=where)
-        ax.set_ylabel("difference of selection rates")
+        ax.set_ylabel("difference of rates")
         show_percent(ax.yaxis)
         finish_scores(ax, self.curve.score_range, self.curve.label)
         legend_above(ax, [*more, where])

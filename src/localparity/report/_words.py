@@ -72,7 +72,7 @@ def verdict(audit: Audit) -> Verdict:
     >>> census = lp.datasets.make_census(5000, random_state=0)
     >>> audit = lp.audit(None, census.score, sensitive_features=census.sensitive_features, random_state=0)
     >>> print(verdict(audit).headline)
-    There is a disparity: MCDP(0) is 29.98%.
+    There is a disparity: MCDP(0) is 30.02%.
     """
     finding = audit.findings[0]
     level = finding.interval.level
