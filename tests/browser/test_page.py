@@ -30,11 +30,17 @@ def groups(census: Any) -> NDArray[Any]:
     return np.where(np.asarray(census.data["age"]) < 30, "young", census.sensitive_features)
 
 
+def both_scores(census: Any) -> dict[str, NDArray[np.float64]]:
+    """The census's own scores, and some that depend on age, so that another pair is the worst."""
+    by_age = np.asarray(census.data["age"]) / 100
+    return {"first": census.score, "second": 0.7 * by_age + 0.3 * census.score}
+
+
 @pytest.fixture(scope="module")
 def path(census: Any, groups: NDArray[Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Two models with labels, on one page."""
     found = {}
-    for name, score in {"first": census.score, "second": np.sqrt(census.score)}.items():
+    for name, score in both_scores(census).items():
         predictions = lp.Predictions.from_arrays(census.target, score, sensitive_features=groups)
         counts = lp.ScoreCounts.from_predictions(predictions)
         found[name] = lp.Audit.from_counts(counts, n_resamples=50, random_state=0)
@@ -90,7 +96,7 @@ def test_pair_criterion_and_model_are_chosen(
     epsilon = page_data(page)["epsilons"][50]
     pair_names = page_data(page)["models"][0]["pairs"]
     assert page.locator("#pair option").count() == 1 + len(pair_names) == 4
-    scores = {"first": census.score, "second": np.sqrt(census.score)}
+    scores = both_scores(census)
     for model, score in scores.items():
         page.locator("#model").select_option(label=model)
         for criterion in page.locator("#criterion option").evaluate_all("all => all.map(one => one.value)"):
@@ -142,10 +148,27 @@ def test_hovering_either_chart_tells_exact_values(
         assert told == pytest.approx([*shares, shares[0] - shares[1]], abs=1e-3)
         for other in ("cdfs", "gap"):
             assert page.locator(f"#{other} svg .mark-rule line[stroke='var(--muted)']").count() == 1
-    page.locator("#profiles svg").hover(position={"x": 300, "y": 60})
-    assert page.locator("#tip").text_content().startswith("epsilon ")
     page.mouse.move(0, 0)
     page.locator("#tip").wait_for(state="hidden")
+
+
+def test_the_profile_compares_models_on_the_same_pair(
+    open_page: OpenPage, path: Path, census: Any, groups: NDArray[Any]
+) -> None:
+    page = open_page(path)
+    orders = [model["pairs"] for model in page_data(page)["models"]]
+    assert orders[0] != orders[1]
+    for number, pair in enumerate(orders[0]):
+        page.locator("#pair").select_option(str(number))
+        page.locator("#profiles svg").hover(position={"x": 150, "y": 60})
+        first, *lines = page.locator("#tip").text_content().split("\n")
+        epsilon, kept = float(first.removeprefix("epsilon ")), np.isin(groups, pair)
+        told = [float(line.split()[-1].rstrip("%")) / 100 for line in lines]
+        truth = [
+            lp.mcdp(None, score[kept], sensitive_features=groups[kept], epsilon=epsilon)
+            for score in both_scores(census).values()
+        ]
+        assert told == pytest.approx(truth, abs=1e-6)
 
 
 def test_tables_sort_by_every_column_both_ways(open_page: OpenPage, path: Path) -> None:

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity.report._words import percent, verdict
+from localparity.report._words import pair_text, percent, verdict
 
 
 def audit_of(shift: float, *, n_resamples: int = 100) -> lp.Audit:
@@ -29,6 +29,10 @@ def test_a_certain_disparity() -> None:
     assert f"from {percent(first.interval.low)} to {percent(first.interval.high)}" in found.how_sure
     assert f"p-value against parity is {first.test.p_value:.4f}" in found.how_sure
     assert f"would measure {percent(first.test.null_mean)} on average" in found.how_sure
+
+
+def test_a_name_from_right_to_left_keeps_to_itself() -> None:
+    assert pair_text(("שלום", "Male")) == "\u2068שלום\u2069 and Male"
 
 
 def test_chance() -> None:

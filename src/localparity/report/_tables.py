@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from localparity.metrics._groups import group_text
-from localparity.report._words import interval_text, p_value_text, percent
+from localparity.report._words import interval_text, p_value_text, pair_text, percent
 
 if TYPE_CHECKING:
     from localparity._audit import Audit
@@ -58,7 +58,7 @@ def findings_table(audits: Mapping[str, Audit]) -> PageTable:
     rows = [
         (
             *_model_cell(audits, name),
-            " and ".join(group_text(group) for group in finding.window.groups),
+            pair_text(finding.window.groups),
             f"{finding.epsilon:g}",
             percent(finding.mcdp),
             interval_text(finding),
@@ -82,10 +82,9 @@ def pairs_table(audits: Mapping[str, Audit], most: int) -> PageTable:
         for pair in audit.pairs[:most]:
             mcdp = dict(zip((finding.epsilon for finding in audit.findings), pair.mcdp, strict=True))
             cells = [percent(mcdp[epsilon]) if epsilon in mcdp else "-" for epsilon in epsilons]
-            pair_text = " and ".join(group_text(group) for group in pair.groups)
             label = (str(pair.label),) if labelled else ()
             areas = (percent(pair.abcc), percent(pair.delta_dp))
-            rows.append((*_model_cell(audits, name), pair_text, *label, *cells, *areas))
+            rows.append((*_model_cell(audits, name), pair_text(pair.groups), *label, *cells, *areas))
     columns = (("label",) if labelled else ()) + tuple(f"MCDP({epsilon:g})" for epsilon in epsilons)
     names = (*_model_column(audits), "pair")
     return PageTable("pairs", "Pairs, the worst first", names, (*columns, "ABCC", "delta-DP"), tuple(rows))

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+import unicodedata
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
+from localparity._validation import Group
+from localparity.metrics._groups import group_text
 
 if TYPE_CHECKING:
     from localparity._audit import Audit, Finding
@@ -48,6 +53,22 @@ def percent(fraction: float) -> str:
     '29.98%'
     """
     return f"{100.0 * fraction:.2f}%"
+
+
+def pair_text(groups: Sequence[Group]) -> str:
+    """Two groups in a table's cell; a name that runs from right to left keeps to itself.
+
+    Examples
+    --------
+    >>> pair_text(("Female", "Male"))
+    'Female and Male'
+    """
+    return " and ".join(_kept_apart(group_text(group)) for group in groups)
+
+
+def _kept_apart(name: str) -> str:
+    right_to_left = any(unicodedata.bidirectional(character) in {"R", "AL", "AN"} for character in name)
+    return f"\u2068{name}\u2069" if right_to_left else name
 
 
 def p_value_text(finding: Finding) -> str:

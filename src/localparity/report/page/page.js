@@ -29,10 +29,12 @@ const model = () => data.models[Number(element("model").value)];
 const epsilonPlace = () => Number(element("epsilon").value);
 const thresholdPlace = () => Number(element("threshold").value);
 
-function viewsOf(chosen) {
-  const labels = chosen.labels[element("criterion").value];
+function viewsOf(one) {
+  const labels = one.labels[element("criterion").value];
   const pair = Number(element("pair").value);
-  return chosen.views.filter((view) => labels.includes(view.label) && (pair < 0 || view.pair === pair));
+  const wanted = pair < 0 ? null : JSON.stringify(model().pairs[pair]);
+  const isWanted = one.pairs.map((names) => wanted === null || JSON.stringify(names) === wanted);
+  return one.views.filter((view) => labels.includes(view.label) && isWanted[view.pair]);
 }
 
 function worst(views, place) {
@@ -119,13 +121,10 @@ function drawPlace(chosen, view, place) {
   put("profiles", { at_epsilon: [{ epsilon: data.epsilons[place] }] });
 }
 
-function profileValues(one) {
-  const views = viewsOf(one);
-  return data.epsilons.map((_, place) => unpack(worst(views, place).mcdp)[place]);
-}
+const modelsShown = () => data.models.filter((one) => one.criteria.includes(element("criterion").value) && viewsOf(one).length);
 
 function drawProfiles() {
-  const shown = data.models.filter((one) => one.criteria.includes(element("criterion").value));
+  const shown = modelsShown();
   const keys = shown.map((one) => {
     const key = Object.assign(document.createElement("span"), { className: "key" });
     const number = data.models.indexOf(one);
@@ -136,9 +135,8 @@ function drawProfiles() {
   });
   element("model-keys").replaceChildren(...(data.models.length > 1 ? keys : []));
   const profiles = shown.flatMap((one) => {
-    const samePairs = JSON.stringify(one.pairs) === JSON.stringify(model().pairs) || element("pair").value === "-1";
-    const values = samePairs || one === model() ? profileValues(one) : [];
-    return values.map((mcdp, place) => ({ epsilon: data.epsilons[place], mcdp, model: one.name }));
+    const views = viewsOf(one);
+    return data.epsilons.map((epsilon, place) => ({ epsilon, mcdp: unpack(worst(views, place).mcdp)[place], model: one.name }));
   });
   const whole = (one) => (element("pair").value === "-1" || one.pairs.length === 1) && one.criterion === element("criterion").value;
   const findings = shown.filter(whole).flatMap((one) => one.findings.map((found) => ({ ...found, model: one.name })));
@@ -206,8 +204,8 @@ function hoverScore(chart, event) {
 
 function hoverEpsilon(chart, event) {
   const place = nearest(data.epsilons, scoreAt(chart, event));
-  const shown = data.models.filter((one) => one.criteria.includes(element("criterion").value));
-  tip(event, [`epsilon ${short(data.epsilons[place])}`, ...shown.map((one) => `${isolated(one.name)}: ${percent(profileValues(one)[place], 4)}`)]);
+  const valueOf = (one) => unpack(worst(viewsOf(one), place).mcdp)[place];
+  tip(event, [`epsilon ${short(data.epsilons[place])}`, ...modelsShown().map((one) => `${isolated(one.name)}: ${percent(valueOf(one), 4)}`)]);
 }
 
 function hoverEnds() {
