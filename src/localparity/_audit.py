@@ -257,16 +257,26 @@ class Audit:
             The page's heading.
         force : bool
             Whether a file that is there already is replaced.
-        """
-        from localparity import report
 
-        report.write_page(path, {"scores": self}, title=title, force=force)
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import localparity as lp
+        >>> found = lp.audit(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"])
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "report.html"
+        >>> found.to_html(path)
+        >>> path.stat().st_size < 3_000_000
+        True
+        """
+        from localparity.report import write_page
+
+        write_page(path, {"scores": self}, title=title, force=force)
 
     def _repr_html_(self) -> str | None:
         """The verdict and the findings for a notebook; nothing without the extra `report`."""
-        from localparity import report
+        from localparity.report._page import notebook_summary
 
-        return report.notebook_summary(self)
+        return notebook_summary(self)
 
     def __rich_console__(self, *_: Any) -> Iterator[Any]:
         """The audit as `rich.print` shows it."""

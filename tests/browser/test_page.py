@@ -64,13 +64,16 @@ def test_the_slider_for_epsilon_shows_mcdp(
     epsilons = page_data(page)["epsilons"]
     assert len(epsilons) == 501
     windows = set()
+    profile = lp.mcdp_profile(None, census.score, sensitive_features=groups)
     for place in range(0, len(epsilons), 23):
         page.locator("#epsilon").fill(str(place))
         truth = lp.mcdp(None, census.score, sensitive_features=groups, epsilon=epsilons[place])
         assert value(page, "mcdp") == pytest.approx(truth, abs=1e-9)
         assert page.locator("#mcdp").text_content() == f"{100 * truth:.2f}%"
         assert float(page.locator("#epsilon-shown").text_content()) == epsilons[place]
-        windows.add(page.locator("#window").text_content())
+        window = page.locator("#window").text_content()
+        assert window == profile.worst_window(epsilons[place]).sentence
+        windows.add(window)
     assert len(windows) > 10
 
 
@@ -118,7 +121,7 @@ def test_pair_criterion_and_model_are_chosen(
         )
         assert value(page, "mcdp") == pytest.approx(truth, abs=1e-9)
         assert page.locator(".first-name").first.text_content() == pair[0]
-        assert "label 1" in page.locator("#window").text_content()
+        assert page.locator("#window").text_content().startswith("Among people with label 1, with")
 
 
 def test_the_window_is_drawn_where_it_is_told(open_page: OpenPage, path: Path, census: Any) -> None:
@@ -226,6 +229,13 @@ def test_every_look_is_accessible(
         page.emulate_media(media="print")
     assert page.evaluate("getComputedStyle(document.body).backgroundColor") == paper
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for chart in ("cdfs", "gap", "profiles"):
+        drawing = page.locator(f"#{chart} svg").bounding_box()
+        for text in page.locator(f"#{chart} svg text").all():
+            box = text.bounding_box()
+            assert drawing["x"] - 1 <= box["x"]
+            assert box["x"] + box["width"] <= drawing["x"] + drawing["width"] + 1
+            assert box["y"] + box["height"] <= drawing["y"] + drawing["height"] + 1
     SCREENSHOTS.mkdir(parents=True, exist_ok=True)
     page.screenshot(path=SCREENSHOTS / f"{look}.png", full_page=True)
     page.evaluate(axe_source)
@@ -311,3 +321,24 @@ def test_forty_groups_stay_small_and_open_fast(open_page: OpenPage, tmp_path: Pa
         page.locator("#epsilon").fill(str(place))
         truth = lp.mcdp(None, scores, sensitive_features=names[codes], epsilon=epsilons[place])
         assert value(page, "mcdp") == pytest.approx(truth, abs=1e-9)
+
+
+@pytest.mark.parametrize("compare", ["between_groups", "to_overall"])
+def test_words_are_the_library_s_in_other_ranges_too(
+    open_page: OpenPage, tmp_path: Path, compare: Any
+) -> None:
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 3, 400)
+    scores = np.round(300 + 550 * rng.beta(2, 2 + groups / 4))
+    options = {"sensitive_features": groups, "score_range": (300, 850)}
+    audit = lp.audit(None, scores, compare=compare, n_resamples=0, **options)
+    audit.to_html(tmp_path / "range.html")
+    page = open_page(tmp_path / "range.html")
+    profile = lp.mcdp_profile(None, scores, compare=compare, **options)
+    epsilons = page_data(page)["epsilons"]
+    for place in range(0, len(epsilons), 31):
+        page.locator("#epsilon").fill(str(place))
+        assert value(page, "mcdp") == pytest.approx(profile(epsilons[place]), abs=1e-9)
+        window = profile.worst_window(epsilons[place])
+        if window.gap > 0.0:
+            assert page.locator("#window").text_content() == window.sentence

@@ -4,7 +4,7 @@ from localparity.report._gap_curve_display import GapCurveDisplay
 from localparity.report._group_cdf_display import GroupCdfDisplay
 from localparity.report._mcdp_profile_display import McdpProfileDisplay
 from localparity.report._over_time_display import McdpOverTimeDisplay
-from localparity.report._page import notebook_summary, write_page
+from localparity.report._page import write_page
 from localparity.report._selection_rate_display import SelectionRateDisplay
 from localparity.report._trade_off_display import TradeOffDisplay
 
@@ -15,6 +15,5 @@ __all__ = [
     "McdpProfileDisplay",
     "SelectionRateDisplay",
     "TradeOffDisplay",
-    "notebook_summary",
     "write_page",
 ]

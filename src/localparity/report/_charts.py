@@ -11,6 +11,7 @@ from typing import Any
 from localparity._optional import require
 
 _STEPS = "step-after"
+_PADDING = {"left": 5, "right": 14, "top": 5, "bottom": 5}
 _FEW_TICKS = {"tickCount": 10, "labelFlush": False, "labelOverlap": True, "labelSeparation": 6}
 
 
@@ -110,7 +111,7 @@ def _finish(alt: Any, layers: list[Any], *, height: int) -> dict[str, Any]:
     text = {"labelColor": "var(--ink)", "titleColor": "var(--ink)", "titleFontWeight": "normal"}
     lines = {"gridColor": "var(--grid)", "domainColor": "var(--axis)", "tickColor": "var(--axis)"}
     sizes = {"labelFontSize": 12, "titleFontSize": 13, "labelFont": "inherit", "titleFont": "inherit"}
-    chart = alt.layer(*layers).properties(width="container", height=height)
+    chart = alt.layer(*layers).properties(width="container", height=height, padding=_PADDING)
     chart = chart.configure(background="transparent", aria=False, axis={**text, **lines, **sizes})
     chart = chart.configure_mark(aria=False).configure_view(stroke=None)
     spec: dict[str, Any] = chart.to_dict()

@@ -98,6 +98,7 @@ def model_data(name: str, audit: Audit, plan: Plan) -> dict[str, Any]:
         "thresholds": thresholds.tolist(),
         "threshold": audit.threshold,
         "criterion": audit.criterion,
+        "overall": audit.compare == "to_overall",
         "criteria": [name for name in CRITERIA if set(labels_of(name)) <= set(labels)],
         "labels": {name: labels_of(name) for name in CRITERIA},
         "pairs": [[group_text(group) for group in pair] for pair in pairs],

@@ -39,7 +39,7 @@ def terminal_parts(audit: Audit, *, title: str = "Audit") -> Iterator[Renderable
     yield _pairs_table(audit)
     if len(audit.pairs) > MOST_PAIRS:
         more = len(audit.pairs) - MOST_PAIRS
-        yield Text(f"... and {more} pairs more; --json has them all.", style="dim")
+        yield Text(f"... and {more} pairs more; the JSON has them all.", style="dim")
     if audit.left_out:
         names = ", ".join(f"{group_text(left.group)} ({left.rows:,})" for left in audit.left_out)
         yield Text(f"Left out as too small: {names}.")

@@ -45,25 +45,39 @@ function worst(views, place) {
 
 const among = (view) => (view.label === null ? "" : ` among people with label ${view.label}`);
 
-/* Words */
+/* Words, the same as the library's */
+function roundInward(low, high, range) {
+  const slack = 2.5e-10 * (range[1] - range[0]);
+  const size = Math.floor(Math.log10(Math.max(Math.abs(low), Math.abs(high)))) + 1;
+  for (let digits = 4; digits < 10; digits += 1) {
+    const step = 10 ** (size - digits);
+    const inner = [Math.ceil((low - slack) / step) * step, Math.floor((high + slack) / step) * step];
+    if (inner[0] < inner[1]) return inner.map((end) => String(Number(end.toPrecision(digits))));
+  }
+  return [String(low), String(high)];
+}
+
 function tellWindow(chosen, view, place) {
   const [first, second] = chosen.pairs[view.pair];
   const sign = view.sign[place];
-  const low = short(inRange(chosen, unpack(view.low)[place]));
-  const high = short(inRange(chosen, unpack(view.high)[place]));
-  const points = (100 * unpack(view.mcdp)[place]).toFixed(1) + " points";
+  const ends = [unpack(view.low)[place], unpack(view.high)[place]].map((fraction) => inRange(chosen, fraction));
+  const points = (Math.floor(1000 * unpack(view.mcdp)[place] + 1e-6) / 10).toFixed(1) + " points";
   const name = (text) => Object.assign(document.createElement("bdi"), { textContent: text });
+  const people = (text) => (chosen.overall && text === second ? ["people overall"] : ["people in ", name(text)]);
+  const where = view.label === null ? "" : `Among people with label ${view.label}, `;
   let parts;
-  if (sign === "0") parts = ["No window of this width has a gap between ", name(first), " and ", name(second)];
+  if (sign === "0") parts = ["no window of this width has a gap between ", name(first), " and ", name(second), "."];
   else {
-    const where = `With a threshold anywhere between ${low} and ${high}, `;
-    if (sign === "x") parts = [where, name(first), " and ", name(second), ` differ by at least ${points}, in a direction that changes inside`];
+    const [low, high] = roundInward(...ends, chosen.range);
+    parts = [`with a threshold anywhere between ${low} and ${high}, `];
+    if (sign === "x") parts.push(name(first), " and ", name(second), ` differ by at least ${points}, in a direction that changes inside.`);
     else {
       const [more, less] = sign === "+" ? [first, second] : [second, first];
-      parts = [where, name(more), ` are at least ${points} more likely to be at or below it than `, name(less)];
+      parts.push(...people(more), ` are at least ${points} more likely to be at or below it than `, ...people(less), ".");
     }
   }
-  element("window").replaceChildren(...parts, among(view) + ".");
+  const opening = where || parts[0][0].toUpperCase();
+  element("window").replaceChildren(opening + (where ? parts[0] : parts[0].slice(1)), ...parts.slice(1));
 }
 
 function tellRates(chosen, view) {
@@ -82,9 +96,10 @@ function tellNames(chosen, view) {
 }
 
 /* Charts */
-function put(chart, rows) {
+function put(chart, rows, axesChange = false) {
   if (!charts[chart]) return;
   for (const [name, values] of Object.entries(rows)) charts[chart].data(name, values);
+  if (axesChange) charts[chart].resize();
   charts[chart].runAsync();
 }
 
@@ -106,8 +121,8 @@ function drawCurve(chosen, view) {
   drawn = view;
   curve = curveOf(chosen, view);
   const range = chosen.range.map((x) => ({ x }));
-  put("cdfs", { curve, range });
-  put("gap", { curve, range, zero: [{ y: 0 }] });
+  put("cdfs", { curve, range }, true);
+  put("gap", { curve, range, zero: [{ y: 0 }] }, true);
 }
 
 function drawPlace(chosen, view, place) {
@@ -140,7 +155,7 @@ function drawProfiles() {
   });
   const whole = (one) => (element("pair").value === "-1" || one.pairs.length === 1) && one.criterion === element("criterion").value;
   const findings = shown.filter(whole).flatMap((one) => one.findings.map((found) => ({ ...found, model: one.name })));
-  put("profiles", { profiles, findings });
+  put("profiles", { profiles, findings }, true);
 }
 
 /* What a screen reader is told */
