@@ -125,7 +125,7 @@ def profile_runs(knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatA
     return half_widths[:found], values[:found]
 
 
-@njit(cache=True, nogil=True)
+@_compiled
 def longest_runs(
     knots: FloatArray, gap: FloatArray, values: FloatArray
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -11,8 +11,8 @@ from localparity.metrics import McdpProfile, ScoreCounts
 from localparity.report._display import FIRST, QUIET, CountsDisplay, legend_above, show_percent
 from localparity.report._thin import MOST_POINTS
 from localparity.uncertainty._dkw import dkw_bounds
-from localparity.uncertainty._permutation import deal_groups
-from localparity.uncertainty._resampling import pools_of, resample
+from localparity.uncertainty._permutation import permutation_results
+from localparity.uncertainty._resampling import Draws
 
 _FLOOR_EPSILONS = np.concatenate([np.arange(10) / 200, np.arange(5, 51) / 100])
 
@@ -91,19 +91,12 @@ class McdpProfileDisplay(CountsDisplay):
             The display, drawn.
         """
         floor = None
+        profile = counts.profile(criterion, compare)
         if as_count(n_resamples, "n_resamples", at_least=0):
-            null = resample(
-                pools_of(counts, criterion),
-                deal_groups,
-                compare=compare,
-                epsilons=_FLOOR_EPSILONS,
-                resolution=counts.resolution,
-                n_resamples=n_resamples,
-                random_state=random_state,
-                n_jobs=None,
-            )
-            floor = (_FLOOR_EPSILONS, null.mean(axis=0))
-        return cls(counts.profile(criterion, compare), level=level, noise_floor=floor).plot(ax)
+            draws = Draws(n_resamples, random_state)
+            found = permutation_results(counts, profile.curves, _FLOOR_EPSILONS, criterion, compare, draws)
+            floor = (_FLOOR_EPSILONS, np.array([test.null_mean for test in found]))
+        return cls(profile, level=level, noise_floor=floor).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         end = float(np.clip(1.05 * self.profile.epsilons[-1], 0.1, 1.0))

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from localparity._validation import FloatArray, Group
+from localparity._validation import FloatArray, Group, rounding
 from localparity.metrics import GapCurve, ScoreCounts, Window
 from localparity.metrics._counts import Stratum, curve_of_atoms, with_everyone
 from localparity.metrics._criteria import CRITERIA, labels_of
@@ -80,15 +80,16 @@ def model_data(name: str, audit: Audit, plan: Plan) -> dict[str, Any]:
     labels = _labels_shown(audit)
     low, high = counts.score_range
     thresholds = low + (high - low) * (np.arange(plan.steps + 1) / plan.steps)
-    if audit.threshold is not None and low <= audit.threshold <= high:
+    if audit.threshold is not None:
         thresholds = np.union1d(thresholds, [audit.threshold])
+    reach = thresholds + rounding(counts.resolution, counts.score_range)
     pairs, groups = _pairs(audit)[: plan.pairs], _groups(audit, plan.pairs)
     sides: list[dict[str, Any]] = []
     views: list[dict[str, Any]] = []
     for label in labels:
         stratum = _stratum(audit, label)
         place = {group: len(sides) + i for i, group in enumerate(groups)}
-        sides += [{"rates": pack(1.0 - stratum[group].shares_at_or_below(thresholds))} for group in groups]
+        sides += [{"rates": pack(1.0 - stratum[group].shares_at_or_below(reach))} for group in groups]
         for number, pair in enumerate(pairs):
             view = _view_data(_curve(counts, stratum, pair, label), stratum, audit, plan)
             views.append(view | {"pair": number, "label": label, "sides": [place[group] for group in pair]})
