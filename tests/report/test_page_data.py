@@ -22,6 +22,7 @@ def unpack(text: str) -> NDArray[np.float64]:
 def test_packing_loses_less_than_the_page_promises() -> None:
     fractions = np.random.default_rng(0).random(10_000)
     assert np.abs(unpack(pack(fractions)) - fractions).max() < 2e-10
+    assert pack(np.array([-1e-8, 1.0 + 1e-8])) == pack(np.array([0.0, 1.0]))
 
 
 @settings(max_examples=25)

@@ -126,7 +126,7 @@ def pack(fractions: FloatArray) -> str:
     >>> pack(np.array([0.0, 1.0]))
     'AAAAAP////8='
     """
-    whole = np.rint(fractions * _FULL_SCALE).astype("<u4")
+    whole = np.rint(np.clip(fractions, 0.0, 1.0) * _FULL_SCALE).astype("<u4")
     return base64.b64encode(whole.tobytes()).decode("ascii")
 
 
