@@ -51,7 +51,7 @@ def seconds(*calls: Callable[[], object], repeats: int = 5) -> list[float]:
 
 
 def peak_bytes(prepare: Callable[[], Callable[[], object]]) -> int:
-    """How much the resident memory of a fresh process grows at most during the call that `prepare` returns."""
+    """How much the resident memory of a fresh process grows at most in the call that `prepare` returns."""
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
         return executor.submit(_grow, prepare).result()
 

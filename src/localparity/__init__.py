@@ -1,6 +1,6 @@
 """Where two groups of people are treated most differently by a model's scores, and how sure that is."""
 
-from localparity import datasets, report
+from localparity import datasets, report, scale
 from localparity._audit import Audit, audit
 from localparity.metrics import (
     GapCurve,
@@ -55,5 +55,6 @@ __all__ = [
     "p_rule",
     "permutation_test",
     "report",
+    "scale",
     "spdd",
 ]

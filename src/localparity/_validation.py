@@ -18,6 +18,10 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 Group = Hashable
 
+LEAST_WEIGHT = 2.0**-48
+MOST_WEIGHT = 2.0**32
+"""Weights are added up in whole units, to which smaller ones and larger ones do not fit."""
+
 
 class Scores(NamedTuple):
     """Scores in their own units, and the length below which two lengths on the unit scale count as equal."""
@@ -34,14 +38,22 @@ class Grouping(NamedTuple):
 
 
 class Column(str):
-    """The name of a file's column, as messages call it."""
+    """The name of a file's column, as messages call it, and the number of the first row that is looked at."""
 
-    __slots__ = ()
+    first_row: int | None
+
+    def __new__(cls, name: str, first_row: int | None = 1) -> Column:
+        """A column whose rows count from `first_row`; None where rows have no order."""
+        column = super().__new__(cls, name)
+        column.first_row = first_row
+        return column
 
 
 def place(name: str, row: int) -> str:
     """Where a value stands: arrays count from 0, and the rows of a file from 1."""
-    return f"data row {row + 1}" if isinstance(name, Column) else f"row {row}"
+    if not isinstance(name, Column):
+        return f"row {row}"
+    return "some row" if name.first_row is None else f"data row {row + name.first_row}"
 
 
 def as_vector(values: Any, name: str, *, dtype: Any = None) -> NDArray[Any]:
@@ -130,10 +142,10 @@ def rounding(resolution: float, score_range: tuple[float, float]) -> float:
     return 0.5 * resolution * (high - low)
 
 
-def check_rows(name: str, rows: int, expected: int) -> None:
-    """Every argument has as many rows as y_score."""
+def check_rows(name: str, rows: int, expected: int, of: str = "y_score") -> None:
+    """Every argument has as many rows as the scores."""
     if rows != expected:
-        raise ValueError(f"{name} has {rows} rows where y_score has {expected}")
+        raise ValueError(f"{name} has {rows} rows where {of} has {expected}")
 
 
 def as_labels(y_true: Any, rows: int, name: str = "y_true") -> NDArray[np.uint8]:
@@ -169,10 +181,19 @@ def as_weights(sample_weight: Any, rows: int, name: str = "sample_weight") -> Fl
     if weights.min() < 0.0:
         row = int(np.argmin(weights >= 0.0))
         raise ValueError(f"{name} has {weights[row]:g} at {place(name, row)} where weights >= 0 are expected")
+    countable = (weights == 0.0) | ((weights >= LEAST_WEIGHT) & (weights <= MOST_WEIGHT))
+    if not countable.all():
+        row = int(np.argmin(countable))
+        raise ValueError(
+            f"{name} has {weights[row]:g} at {place(name, row)} where 0 or a weight from {LEAST_WEIGHT:.2g} "
+            f"to {MOST_WEIGHT:.2g} is expected; multiply all weights with one number"
+        )
     return weights
 
 
-def as_groups(sensitive_features: Any, rows: int, name: str = "sensitive_features") -> Grouping:
+def as_groups(
+    sensitive_features: Any, rows: int, name: str = "sensitive_features", *, at_least: int = 2
+) -> Grouping:
     """The group of each row, from one column or from the intersection of several."""
     groupings = []
     for column_name, column in _columns(sensitive_features, name).items():
@@ -182,7 +203,7 @@ def as_groups(sensitive_features: Any, rows: int, name: str = "sensitive_feature
         check_rows(column_name, values.size, rows)
         groupings.append(_factorize(values, column_name))
     grouping = groupings[0] if len(groupings) == 1 else _intersect(groupings)
-    if len(grouping.names) < 2:
+    if len(grouping.names) < at_least:
         raise ValueError(f"{name} has one group only, {grouping.names[0]!r}, where two or more are expected")
     return grouping
 
@@ -202,7 +223,7 @@ def _columns(sensitive_features: Any, name: str) -> dict[str, Any]:
     if not columns:
         raise ValueError(f"{name} has no columns")
     if isinstance(name, Column):
-        return {Column(f"column {key!r}"): column for key, column in columns.items()}
+        return {Column(f"column {key!r}", name.first_row): column for key, column in columns.items()}
     return {f"{name}[{key!r}]": column for key, column in columns.items()}
 
 

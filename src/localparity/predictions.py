@@ -14,6 +14,7 @@ from localparity._validation import (
     Column,
     FloatArray,
     Group,
+    as_count,
     as_groups,
     as_labels,
     as_score_range,
@@ -82,6 +83,7 @@ class Predictions:
         sensitive_features: Any,
         sample_weight: Any = None,
         score_range: tuple[float, float] = (0.0, 1.0),
+        min_groups: int = 2,
     ) -> Predictions:
         """Check and freeze arrays, lists, data frames' columns or tensors on the CPU.
 
@@ -97,6 +99,8 @@ class Predictions:
             Weights that are not negative.
         score_range : tuple of float
             The lowest and the highest score there can be.
+        min_groups : int
+            The fewest groups there may be: 2, or 1 for a part of a larger whole.
 
         Returns
         -------
@@ -104,7 +108,9 @@ class Predictions:
             Arrays that cannot be written to.
         """
         # What checking has not converted is still the caller's, who may change it: keep a copy.
-        found = cls.checked(y_true, y_score, sensitive_features, sample_weight, score_range)
+        found = cls.checked(
+            y_true, y_score, sensitive_features, sample_weight, score_range, min_groups=min_groups
+        )
         weights = None if found.weights is None else _frozen(found.weights.copy())
         return replace(found, scores=_frozen(found.scores.copy()), weights=weights)
 
@@ -118,6 +124,7 @@ class Predictions:
         label: str | None = None,
         weight: str | None = None,
         score_range: tuple[float, float] = (0.0, 1.0),
+        min_groups: int = 2,
     ) -> Predictions:
         r"""Read the columns of a CSV, TSV, Parquet or JSON lines file, of a glob, or of several files.
 
@@ -131,6 +138,8 @@ class Predictions:
             The column of the groups; of several, the groups are the combinations that occur.
         score_range : tuple of float
             The lowest and the highest score there can be.
+        min_groups : int
+            The fewest groups there may be: 2, or 1 for a part of a larger whole.
 
         Returns
         -------
@@ -158,6 +167,7 @@ class Predictions:
             columns[weight] if weight else None,
             score_range,
             Names(*(Column(f"column {name!r}") for name in (label, score, group_columns[0], weight))),
+            min_groups,
         )
 
     @classmethod
@@ -169,11 +179,17 @@ class Predictions:
         sample_weight: Any,
         score_range: Any,
         names: Names = ARGUMENTS,
+        min_groups: int = 2,
     ) -> Predictions:
         """What `from_arrays` returns, over arrays that may still be the caller's: for use at once."""
         score_range = as_score_range(score_range)
         scores, resolution = as_scores(y_score, score_range, names.y_score)
-        codes, groups = as_groups(sensitive_features, scores.size, names.sensitive_features)
+        codes, groups = as_groups(
+            sensitive_features,
+            scores.size,
+            names.sensitive_features,
+            at_least=as_count(min_groups, "min_groups"),
+        )
         labels = None if y_true is None else as_labels(y_true, scores.size, names.y_true)
         weights = None
         if sample_weight is not None:

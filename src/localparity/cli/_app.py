@@ -10,6 +10,7 @@ import typer
 import localparity
 from localparity.cli.audit import audit
 from localparity.cli.demo import demo
+from localparity.cli.monitor import monitor
 
 # Click's own class, which some versions of typer carry inside and none exports.
 _UsageError: Any = typer.BadParameter.__base__
@@ -23,6 +24,7 @@ app = typer.Typer(
 )
 app.command()(audit)
 app.command()(demo)
+app.command()(monitor)
 
 
 def _show_version(wanted: bool) -> None:

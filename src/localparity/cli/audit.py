@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from json import dumps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -15,11 +16,21 @@ from localparity.cli._options import parse_numbers, parse_range
 from localparity.metrics import ScoreCounts
 from localparity.metrics._criteria import Criterion, labels_of
 from localparity.metrics._groups import Compare
-from localparity.predictions import Predictions
 from localparity.report import write_page
 from localparity.report._terminal import terminal_parts
 from localparity.report._words import percent
+from localparity.scale import from_duckdb, from_spark
+from localparity.scale._spark import read_spark
 from localparity.uncertainty._interval import IntervalKind
+
+Engine = Literal["duckdb", "spark"]
+
+
+def _count_by_spark(path: str, **options: Any) -> ScoreCounts:
+    return from_spark(read_spark(path), **options)
+
+
+_COUNT: dict[Engine, Callable[..., ScoreCounts]] = {"duckdb": from_duckdb, "spark": _count_by_spark}
 
 
 def audit(
@@ -54,6 +65,7 @@ def audit(
     interval: Annotated[IntervalKind, typer.Option(help="How the intervals are made.")] = "dkw",
     level: Annotated[float, typer.Option(help="The probability with which the intervals hold.")] = 0.95,
     resamples: Annotated[int, typer.Option(help="Permutations of the test; 0 leaves it out.")] = 1000,
+    engine: Annotated[Engine, typer.Option(help="What reads the file.")] = "duckdb",
     seed: Annotated[int, typer.Option(help="The same seed gives the same audit.")] = 0,
     jobs: Annotated[int, typer.Option(help="Resamples at a time, -1 for one a core.")] = -1,
     json: Annotated[bool, typer.Option("--json", help="Print the audit as JSON.")] = False,
@@ -78,16 +90,19 @@ def audit(
         raise typer.BadParameter(f"{criterion} needs the column of the labels", param_hint="--label")
     found = {}
     for file in _each_once(files):
-        predictions = Predictions.read(
+        counts = _COUNT[engine](
             file,
             score=score,
             group=group,
             label=label if needs_labels or report else None,
             weight=weight,
             score_range=parse_range(score_range, "--score-range"),
+            epsilons=epsilons,
+            criterion=criterion,
+            compare=compare,
         )
         found[file] = _with_progress(
-            ScoreCounts.from_predictions(predictions),
+            counts,
             resamples * (1 + (interval == "bootstrap")),
             epsilons=epsilons,
             criterion=criterion,

@@ -2,18 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
 from localparity._validation import FloatArray, Group, as_epsilon, as_numbers, rounding
+from localparity.metrics._cells import CellGaps, Envelope, find_envelope
 from localparity.metrics._profile import McdpProfile, carried_half_widths, find_runs, mcdp_of_runs
 from localparity.metrics._window import Window
 
 if TYPE_CHECKING:
     from localparity.report import GapCurveDisplay
+
+
+class Bounds(NamedTuple):
+    """Two numbers that a metric lies between; the same number twice where it is known exactly."""
+
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,6 +49,8 @@ class GapCurve:
         Lengths, as fractions of the range, that differ by less count as equal.
     rank_error : float
         The most that either distribution may be off; 0 when the curve is exact.
+    cells : CellGaps or None
+        Where scores are only known by cells, the bounds of the gap inside each; the gap at a knot is exact.
 
     Examples
     --------
@@ -60,6 +70,7 @@ class GapCurve:
     score_range: tuple[float, float] = (0.0, 1.0)
     resolution: float = 4.0 * float(np.finfo(np.float64).eps)
     rank_error: float = 0.0
+    cells: CellGaps | None = None
 
     def __post_init__(self) -> None:
         low, high = self.score_range
@@ -140,3 +151,36 @@ class GapCurve:
     def mean_difference(self) -> float:
         """The mean score of group b less that of group a, as a fraction of the score range."""
         return float(np.sum(self.gap[:-1] * np.diff(self.unit_knots)))
+
+    @cached_property
+    def envelope(self) -> Envelope:
+        """The bounds of the absolute gap, step by step, of a curve with cells."""
+        if self.cells is None:
+            raise ValueError("a curve without cells has no envelope: its gap is known everywhere")
+        return find_envelope(self.knots, self.gap, self.cells)
+
+    def bounds(self) -> tuple[GapCurve, GapCurve]:
+        """Two exact curves: the absolute gap is nowhere below the first and nowhere above the second.
+
+        Every metric of the absolute gap is therefore at least what it is for the first and at most what it
+        is for the second. Of an exact curve, both are the curve itself.
+        """
+        if self.cells is not None:
+            knots, lower, upper = self.envelope.knots, self.envelope.lower, self.envelope.upper
+        elif self.rank_error > 0.0:
+            # The lowest and the highest score of a sketch are exact: outside of them there is no gap.
+            reach = 2.0 * self.rank_error * (np.arange(self.knots.size) < self.knots.size - 1)
+            knots, size = self.knots, np.abs(self.gap)
+            lower, upper = np.maximum(size - reach, 0.0), np.minimum(size + reach, 1.0)
+        else:
+            return self, self
+        exact = replace(self, knots=knots, rank_error=0.0, cells=None)
+        return replace(exact, gap=lower), replace(exact, gap=upper)
+
+    def mcdp_bounds(self, epsilon: float = 0.0) -> Bounds:
+        """What MCDP(epsilon) lies between."""
+        return Bounds(*(curve.mcdp(epsilon) for curve in self.bounds()))
+
+    def abcc_bounds(self) -> Bounds:
+        """What ABCC lies between."""
+        return Bounds(*(curve.abcc() for curve in self.bounds()))

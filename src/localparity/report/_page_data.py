@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from localparity._validation import FloatArray, Group, rounding
-from localparity.metrics import GapCurve, ScoreCounts, Window
-from localparity.metrics._counts import Stratum, curve_of_atoms, with_everyone
+from localparity.metrics import GapCurve, Window
+from localparity.metrics._counts import Stratum, with_everyone
 from localparity.metrics._criteria import CRITERIA, labels_of
 from localparity.metrics._groups import group_text
 from localparity.report._thin import MOST_POINTS, thin_steps
@@ -91,7 +91,7 @@ def model_data(name: str, audit: Audit, plan: Plan) -> dict[str, Any]:
         place = {group: len(sides) + i for i, group in enumerate(groups)}
         sides += [{"rates": pack(1.0 - stratum[group].shares_at_or_below(reach))} for group in groups]
         for number, pair in enumerate(pairs):
-            view = _view_data(_curve(counts, stratum, pair, label), stratum, audit, plan)
+            view = _view_data(counts.curve_between(stratum, pair, label), stratum, audit, plan)
             views.append(view | {"pair": number, "label": label, "sides": [place[group] for group in pair]})
     return {
         "name": name,
@@ -185,14 +185,3 @@ def _stratum(audit: Audit, label: int | None) -> Stratum:
     name = next(name for name in CRITERIA if labels_of(name) == (label,))
     stratum = audit.counts.strata(name)[label]
     return with_everyone(stratum) if audit.compare == "to_overall" else stratum
-
-
-def _curve(counts: ScoreCounts, stratum: Stratum, pair: Pair, label: int | None) -> GapCurve:
-    return curve_of_atoms(
-        *(stratum[group] for group in pair),
-        groups=pair,
-        label=label,
-        score_range=counts.score_range,
-        resolution=counts.resolution,
-        rank_error=counts.rank_error,
-    )

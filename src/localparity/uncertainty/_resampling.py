@@ -60,7 +60,7 @@ class Pool:
     def of_stratum(cls, stratum: Stratum, score_range: tuple[float, float]) -> Pool:
         """Lay the groups of a stratum on their common scores."""
         knots = np.unique(np.concatenate([atoms.scores for atoms in stratum.values()]))
-        weighted = any(atoms.weights is not atoms.rows for atoms in stratum.values())
+        weighted = any(atoms.units is not None for atoms in stratum.values())
         weights = np.zeros((len(stratum), knots.size), dtype=np.float64 if weighted else np.int64)
         for group, atoms in enumerate(stratum.values()):
             weights[group, np.searchsorted(knots, atoms.scores)] = atoms.weights
