@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from fractions import Fraction
-
 import numpy as np
 import pytest
 from hypothesis import given
@@ -40,10 +38,15 @@ def test_bounds_hold_the_definition_in_rational_arithmetic(data: st.DataObject) 
     low, high = coarse.mcdp_bounds(float(epsilon))
     assert low <= expected <= high
     assert low <= coarse.mcdp(float(epsilon)) <= high
-    area = oracles.abcc(*drawn.samples())
+    a, b = drawn.samples()
     (curve,) = coarse.gap_curves()
-    low, high = curve.abcc_bounds()
-    assert Fraction(low) - Fraction(1, 10**12) <= area <= Fraction(high) + Fraction(1, 10**12)
+    threshold = data.draw(st.sampled_from(drawn.exact_scores))
+    for (low, high), value in (
+        (curve.abcc_bounds(), oracles.abcc(a, b)),
+        (curve.mean_difference_bounds(), oracles.mean(b) - oracles.mean(a)),
+        ((side(float(threshold)) for side in curve.bounds()), abs(oracles.gap(a, b, threshold))),
+    ):
+        assert low - 1e-12 <= float(value) <= high + 1e-12
 
 
 @given(st.data(), st.booleans(), st.sampled_from(["between_groups", "to_overall"]))
@@ -104,6 +107,7 @@ def test_an_exact_curve_is_its_own_bounds() -> None:
     curve = lp.gap_curve(None, [0.1, 0.2], sensitive_features=["a", "b"])
     assert curve.bounds() == (curve, curve)
     assert curve.abcc_bounds() == (curve.abcc(), curve.abcc())
+    assert curve.mean_difference_bounds() == (curve.mean_difference(), curve.mean_difference())
     with pytest.raises(ValueError, match="a curve without cells has no envelope"):
         _ = curve.envelope
 
@@ -119,6 +123,9 @@ def test_a_sketch_is_bounded_by_its_rank_error(data: st.DataObject, rank_error: 
     assert low <= value <= high
     assert low == pytest.approx(max(value - 2 * rank_error, 0.0), abs=1e-12)
     assert high <= min(value + 2 * rank_error, 1.0) + 1e-12
+    (curve,) = sketched.gap_curves()
+    low, high = curve.mean_difference_bounds()
+    assert low <= curve.mean_difference() <= high
 
 
 @given(st.data())

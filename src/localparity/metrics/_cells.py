@@ -101,6 +101,8 @@ class Envelope:
         Where the steps begin.
     lower, upper : ndarray
         The bounds of the absolute gap from each knot up to the next.
+    least, most : ndarray
+        The bounds of the signed gap.
     cell : ndarray
         The place of the curve's knot whose cell a step is; -1 where the gap is known.
     """
@@ -108,23 +110,20 @@ class Envelope:
     knots: FloatArray
     lower: FloatArray
     upper: FloatArray
+    least: FloatArray
+    most: FloatArray
     cell: NDArray[np.int64]
 
 
 def find_envelope(knots: FloatArray, gap: FloatArray, cells: CellGaps) -> Envelope:
-    """The bounds of the absolute gap, from the gap at the knots and the bounds inside the cells."""
-    known = np.abs(gap)
-    lower = np.maximum(0.0, np.maximum(cells.least, -cells.most))
-    upper = np.maximum(np.abs(cells.least), np.abs(cells.most))
+    """The bounds of the gap, from the gap at the knots and the bounds inside the cells."""
     is_cell = cells.lows < knots
     begins = np.column_stack([cells.lows, knots]).ravel()
     step = np.column_stack([np.where(is_cell, np.arange(knots.size), -1), np.full(knots.size, -1)]).ravel()
     kept = np.column_stack([is_cell, np.ones(knots.size, dtype=bool)]).ravel()
     # A cell that begins at a knot says more of the gap from there on than the gap at the knot does.
     kept[1:-1:2] &= ~(is_cell[1:] & (cells.lows[1:] == knots[:-1]))
-    return Envelope(
-        begins[kept],
-        np.column_stack([lower, known]).ravel()[kept],
-        np.column_stack([upper, known]).ravel()[kept],
-        step[kept],
-    )
+    least, most = (np.column_stack([inside, gap]).ravel()[kept] for inside in (cells.least, cells.most))
+    lower = np.maximum(0.0, np.maximum(least, -most))
+    upper = np.maximum(np.abs(least), np.abs(most))
+    return Envelope(begins[kept], lower, upper, least, most, step[kept])

@@ -174,8 +174,7 @@ class GapCurve:
             lower, upper = np.maximum(size - reach, 0.0), np.minimum(size + reach, 1.0)
         else:
             return self, self
-        exact = replace(self, knots=knots, rank_error=0.0, cells=None)
-        return replace(exact, gap=lower), replace(exact, gap=upper)
+        return self._known(knots, lower), self._known(knots, upper)
 
     def mcdp_bounds(self, epsilon: float = 0.0) -> Bounds:
         """What MCDP(epsilon) lies between."""
@@ -184,3 +183,15 @@ class GapCurve:
     def abcc_bounds(self) -> Bounds:
         """What ABCC lies between."""
         return Bounds(*(curve.abcc() for curve in self.bounds()))
+
+    def mean_difference_bounds(self) -> Bounds:
+        """What the mean score of group b less that of group a lies between."""
+        if self.cells is None:
+            value, spread = self.mean_difference(), float(self.unit_knots[-1] - self.unit_knots[0])
+            return Bounds(value - 2.0 * self.rank_error * spread, value + 2.0 * self.rank_error * spread)
+        ends = (self._known(self.envelope.knots, gap) for gap in (self.envelope.least, self.envelope.most))
+        return Bounds(*(end.mean_difference() for end in ends))
+
+    def _known(self, knots: FloatArray, gap: FloatArray) -> GapCurve:
+        """A curve of the same pair that is exact."""
+        return replace(self, knots=knots, gap=gap, rank_error=0.0, cells=None)
