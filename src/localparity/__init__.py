@@ -1,6 +1,6 @@
 """Where two groups of people are treated most differently by a model's scores, and how sure that is."""
 
-from localparity import datasets, scale
+from localparity import datasets, report, scale
 from localparity._audit import Audit, audit
 from localparity.metrics import (
     GapCurve,
@@ -54,6 +54,7 @@ __all__ = [
     "noise_floor",
     "p_rule",
     "permutation_test",
+    "report",
     "scale",
     "spdd",
 ]

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from os import PathLike
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -97,6 +98,8 @@ class Audit:
         All pairs, the worst first.
     left_out : tuple of LeftOut
         The groups that were too small and left out.
+    counts : ScoreCounts
+        The counts of the groups that were compared, for figures; no part of what is written out.
 
     Examples
     --------
@@ -119,6 +122,7 @@ class Audit:
     findings: tuple[Finding, ...]
     pairs: tuple[PairSummary, ...]
     left_out: tuple[LeftOut, ...]
+    counts: ScoreCounts = field(repr=False, compare=False)
 
     @classmethod
     def from_counts(
@@ -170,6 +174,7 @@ class Audit:
             findings=findings,
             pairs=_summarise_pairs(curves, at, threshold),
             left_out=left_out,
+            counts=counts,
         )
 
     def passes(self, bound: float, *, epsilon: float | None = None, decide_by: DecideBy = "estimate") -> bool:
@@ -212,7 +217,8 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """The whole audit as plain dictionaries and lists."""
-        found = asdict(self)
+        found = asdict(replace(self, counts=ScoreCounts({})))
+        del found["counts"]
         for finding, plain in zip(self.findings, found["findings"], strict=True):
             plain["window"]["sentence"] = finding.window.sentence
         return found
@@ -237,6 +243,46 @@ class Audit:
             for i, finding in enumerate(self.findings)
         ]
         return require("pandas", extra="data").DataFrame(rows)
+
+    def to_html(
+        self, path: str | PathLike[str], *, title: str = "Local disparity audit", force: bool = False
+    ) -> None:
+        """Write the audit as one page that opens anywhere, offline; `localparity.report.write_page`.
+
+        Parameters
+        ----------
+        path : path
+            Where to write it.
+        title : str
+            The page's heading.
+        force : bool
+            Whether a file that is there already is replaced.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import localparity as lp
+        >>> found = lp.audit(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"])
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "report.html"
+        >>> found.to_html(path)
+        >>> path.stat().st_size < 3_000_000
+        True
+        """
+        from localparity.report import write_page
+
+        write_page(path, {"scores": self}, title=title, force=force)
+
+    def _repr_html_(self) -> str | None:
+        """The verdict and the findings for a notebook; nothing without the extra `report`."""
+        from localparity.report._page import notebook_summary
+
+        return notebook_summary(self)
+
+    def __rich_console__(self, *_: Any) -> Iterator[Any]:
+        """The audit as `rich.print` shows it."""
+        from localparity.report._terminal import terminal_parts
+
+        yield from terminal_parts(self)
 
 
 def _summarise_groups(counts: ScoreCounts, criterion: str) -> tuple[GroupSummary, ...]:

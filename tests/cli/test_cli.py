@@ -147,8 +147,8 @@ def test_a_group_that_is_markup_is_only_a_name(tmp_path: Path) -> None:
     assert "[bold]odd.csv" in found.stdout
 
 
-def test_demo_tells_the_truth() -> None:
-    found = run("demo", "--rows", 3000)
+def test_demo_tells_the_truth(tmp_path: Path) -> None:
+    found = run("demo", "--rows", 3000, "--report", tmp_path / "demo.html")
     assert found.returncode == 0
     assert f"MCDP(0) is {100 * lp.datasets.census_mcdp(0):.2f}%, inside the interval" in found.stdout
     assert "localparity audit" in found.stdout

@@ -15,10 +15,10 @@ from rich.table import Table
 
 from localparity._audit import DecideBy
 from localparity.cli._options import parse_range
-from localparity.cli._show import percent
 from localparity.metrics._criteria import Criterion, labels_of
 from localparity.metrics._groups import Compare
 from localparity.predictions import Predictions
+from localparity.report._words import percent
 from localparity.scale._monitor import Every, Monitor, PeriodResult
 
 

@@ -160,6 +160,12 @@ class Atoms:
         at_or_below = int(np.searchsorted(self.scores, threshold, side="right"))
         return float(self.weights[at_or_below:].sum() / self.weights.sum())
 
+    def shares_at_or_below(self, thresholds: FloatArray) -> FloatArray:
+        """The cumulative distribution: the weighted share of scores at or below each threshold."""
+        below = self.below()
+        shares = below[np.searchsorted(self.scores, thresholds, side="right")] / below[-1]
+        return np.asarray(shares, dtype=np.float64)
+
 
 def with_everyone(stratum: Stratum) -> Stratum:
     """A stratum's groups and, beside them, all of its people together."""
@@ -381,7 +387,7 @@ class ScoreCounts:
         for label, stratum in self.strata(criterion, min_group_size=min_group_size).items():
             pairs = pairs_of(list(stratum), compare)
             sides = with_everyone(stratum) if compare == "to_overall" else stratum
-            curves += [self._curve(sides, pair, label) for pair in pairs]
+            curves += [self.curve_between(sides, pair, label) for pair in pairs]
         return curves
 
     def gap_curve(self, a: Group, b: Group, criterion: str = "demographic_parity") -> GapCurve:
@@ -406,9 +412,10 @@ class ScoreCounts:
         for group in (a, b):
             if group not in sides:
                 raise unknown_name("group", group, sides)
-        return self._curve(sides, (a, b), label)
+        return self.curve_between(sides, (a, b), label)
 
-    def _curve(self, sides: Stratum, pair: tuple[Group, Group], label: int | None) -> GapCurve:
+    def curve_between(self, sides: Stratum, pair: tuple[Group, Group], label: int | None) -> GapCurve:
+        """The curve of a pair of the groups of a stratum."""
         return curve_of_atoms(
             *(sides[group] for group in pair),
             groups=pair,

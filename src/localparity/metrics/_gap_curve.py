@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
 from localparity._validation import FloatArray, Group, as_epsilon, as_numbers, rounding
 from localparity.metrics._cells import CellGaps, Envelope, find_envelope
 from localparity.metrics._profile import McdpProfile, carried_half_widths, find_runs, mcdp_of_runs
 from localparity.metrics._window import Window
+
+if TYPE_CHECKING:
+    from localparity.report import GapCurveDisplay
 
 
 class Bounds(NamedTuple):
@@ -108,26 +110,39 @@ class GapCurve:
 
     def worst_window(self, epsilon: float = 0.0) -> Window:
         """The longest run on which the gap is nowhere below MCDP(epsilon)."""
-        value = self.mcdp(epsilon)
+        return self.worst_windows(np.array([as_epsilon(epsilon)]))[0]
+
+    def worst_windows(self, epsilons: FloatArray) -> list[Window]:
+        """The worst windows at several epsilons, for little more than one costs."""
+        # Imported here: numba is not loaded with the package.
+        from localparity.metrics import _kernels
+
+        values, place = np.unique(self.mcdp_at(epsilons), return_inverse=True)
+        starts, ends = _kernels.longest_runs(self.unit_knots, self.gap, values)
+        turns = np.concatenate([[0], np.cumsum((self.gap[1:] > 0.0) != (self.gap[:-1] > 0.0))])
+        windows = [
+            self._window(float(value), int(start), int(end), bool(turns[end - 1] > turns[start]))
+            for value, start, end in zip(values, starts, ends, strict=True)
+        ]
+        return [windows[i] for i in place]
+
+    def _window(self, value: float, start: int, end: int, turns: bool) -> Window:
+        """The run from the knot `start` up to the knot `end`, in which the gap's sign may turn."""
         if value == 0.0:
             low, high = self.score_range
             return Window(low, high, 0.0, None, None, self.groups, self.label)
-        start, end = self._longest_run(np.abs(self.gap) >= value)
-        signs = self.gap[start:end] > 0.0
         first, second = self.groups
-        favoured, disfavoured = (second, first) if signs[0] else (first, second)
-        if signs.any() != signs.all():
+        favoured, disfavoured = (second, first) if self.gap[start] > 0.0 else (first, second)
+        if turns:
             favoured = disfavoured = None
         low, high = float(self.knots[start]), float(self.knots[end])
         return Window(low, high, value, favoured, disfavoured, self.groups, self.label)
 
-    def _longest_run(self, inside: NDArray[np.bool_]) -> tuple[int, int]:
-        """Of the runs of knots inside, the one that carries the widest window: its first and next knot."""
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], inside, [False]])))
-        starts, ends = edges[::2], edges[1::2]
-        low, high = self.unit_knots[starts], self.unit_knots[ends]
-        longest = int(np.argmax(np.where(low > 0.0, 0.5 * (high - low), high)))
-        return int(starts[longest]), int(ends[longest])
+    def plot(self, ax: Any = None, *, level: float = 0.95, epsilon: float = 0.0) -> GapCurveDisplay:
+        """Draw the curve with its band and its worst window; see `localparity.report.GapCurveDisplay`."""
+        from localparity.report import GapCurveDisplay
+
+        return GapCurveDisplay(self, level=level, epsilon=epsilon).plot(ax)
 
     def abcc(self) -> float:
         """The area between the two cumulative distributions, exactly, as a fraction of the score range."""

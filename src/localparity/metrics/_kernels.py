@@ -123,3 +123,37 @@ def profile_runs(knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatA
             depth += 1
             value_of[depth] = value
     return half_widths[:found], values[:found]
+
+
+@_compiled
+def longest_runs(
+    knots: FloatArray, gap: FloatArray, values: FloatArray
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """For each of `values`, ascending, the longest run whose least absolute gap it is: first and next knot.
+
+    `knots` lie in [0, 1] and the gap is 0 at the last of them. Every value is the least absolute gap of some
+    run; of runs of one length the first is taken.
+    """
+    starts = np.zeros(values.size, np.int64)
+    ends = np.zeros(values.size, np.int64)
+    longest = np.zeros(values.size, np.float64)
+    start_of = np.empty(knots.size, np.int64)
+    value_of = np.empty(knots.size + 1, np.float64)
+    value_of[0] = 0.0
+    depth = 0
+    for knot in range(knots.size):
+        value = abs(gap[knot])
+        start = knot
+        while value_of[depth] > value:
+            start = start_of[depth - 1]
+            place = np.searchsorted(values, value_of[depth])
+            if place < values.size and values[place] == value_of[depth]:
+                length = knots[knot] - knots[start] if knots[start] > 0.0 else 2.0 * knots[knot]
+                if length > longest[place]:
+                    starts[place], ends[place], longest[place] = start, knot, length
+            depth -= 1
+        if value > value_of[depth]:
+            start_of[depth] = start
+            depth += 1
+            value_of[depth] = value
+    return starts, ends
