@@ -5,13 +5,14 @@ from __future__ import annotations
 import hashlib
 import io
 import os
-import tempfile
 import urllib.request
 import zipfile
 from dataclasses import dataclass
 from http.client import HTTPException
 from pathlib import Path
 from typing import Any
+
+from localparity._files import write_whole
 
 _TIMEOUT = 60.0
 
@@ -70,7 +71,7 @@ def read_bytes(file: RemoteFile, *, cache: bool = True, data_home: Any = None) -
     content = _download(file)
     _check(content, file, file.url, "nothing was kept")
     if cache:
-        write_atomically(cached, content)
+        write_whole(cached, content)
     return content
 
 
@@ -85,19 +86,6 @@ def cache_folder(data_home: Any = None) -> Path:
     if data_home is not None:
         return Path(data_home)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "localparity"
-
-
-def write_atomically(path: Path, content: bytes) -> None:
-    """Under a temporary name first, so that nothing half-written ever has the file's name."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
 
 
 def _download(file: RemoteFile) -> bytes:

@@ -70,12 +70,14 @@ def load_celeba(source: Any, *, target: str = "Attractive", group: str = "Male",
     Parameters
     ----------
     source : path
-        The folder of the official layout (``img_align_celeba/`` and ``list_attr_celeba.txt``), or the CSV file of
-        the FFB benchmark: a column ``pixels`` with one number a pixel and channel, and a column an attribute.
+        The folder of the official layout (``img_align_celeba/`` and ``list_attr_celeba.txt``), or the CSV
+        file of the FFB benchmark: a column ``pixels`` with one number a pixel and channel, and a column an
+        attribute.
     target, group : str
         The attributes' names.
     size : int
-        Images of the official layout are scaled to this many pixels a side; those of the CSV have their own size.
+        Images of the official layout are scaled to this many pixels a side; those of the CSV have their
+        own size.
 
     Returns
     -------
@@ -96,9 +98,7 @@ def load_celeba(source: Any, *, target: str = "Attractive", group: str = "Male",
         images = np.stack([_decode(_read(path / "img_align_celeba" / name), name, size) for name in names])
     else:
         names, images, attributes = _read_pixels(path, (target, group))
-    return Bunch(
-        images=images, target=attributes[target], sensitive_features=attributes[group], names=names
-    )
+    return Bunch(images=images, target=attributes[target], sensitive_features=attributes[group], names=names)
 
 
 def _image_files(source: Path) -> Iterator[tuple[str, bytes]]:

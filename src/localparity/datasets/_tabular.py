@@ -31,10 +31,23 @@ _BANK_FILE = RemoteFile(
     "74adfc578bf77a7ff4bb1ba4a9f8709d9e3c6907342959c2c8416847e0afb4d8",
     member="bank-additional/bank-additional-full.csv",
 )
-_ADULT_COLUMNS = (
-    "age workclass fnlwgt education education-num marital-status occupation relationship race sex "
-    "capital-gain capital-loss hours-per-week native-country income"
-).split()
+_ADULT_COLUMNS = [
+    "age",
+    "workclass",
+    "fnlwgt",
+    "education",
+    "education-num",
+    "marital-status",
+    "occupation",
+    "relationship",
+    "race",
+    "sex",
+    "capital-gain",
+    "capital-loss",
+    "hours-per-week",
+    "native-country",
+    "income",
+]
 _ADULT_NUMBERS = {"age", "education-num", "capital-gain", "capital-loss", "hours-per-week"}
 _BANK_NUMBERS = {
     "duration",
@@ -99,9 +112,9 @@ def fetch_bank(
 ) -> Any:
     """A Portuguese bank's marketing calls: did the client subscribe, with age as the sensitive feature.
 
-    The 41,188 rows of `bank-additional-full.csv`. The groups are the clients of 25 and over and those under 25,
-    1,068 of them. It is read from the folder that LOCALPARITY_DATA names, else from the cache, else downloaded
-    from the UCI Machine Learning Repository (CC BY 4.0), and its sha256 is checked each time.
+    The 41,188 rows of `bank-additional-full.csv`. The groups are the clients of 25 and over and those under
+    25, 1,068 of them. It is read from the folder that LOCALPARITY_DATA names, else from the cache, else
+    downloaded from the UCI Machine Learning Repository (CC BY 4.0), and its sha256 is checked each time.
 
     Parameters
     ----------

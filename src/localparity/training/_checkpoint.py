@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from localparity._files import write_whole
 from localparity._optional import require
 
 
@@ -22,15 +21,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], values: Mapping[str,
         {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()},
         metadata={"values": json.dumps(values)},
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(content)
-        Path(temporary).replace(path)
-    except BaseException:
-        Path(temporary).unlink(missing_ok=True)
-        raise
+    write_whole(path, content)
 
 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:

@@ -18,9 +18,9 @@ from localparity.training._rows import Rows
 class DRAlign(Method):
     """Cross-entropy plus `DPLoss`, less the cosines between the groups' unit importances.
 
-    A unit's importance to a group is the sum, over its incoming weights, of the square of the weight times the
-    gradient of that group's cross-entropy. The cosines are summed over the hidden layers and averaged over
-    the pairs of groups, and weigh `alignment` whatever the strength.
+    A unit's importance to a group is the sum, over its incoming weights, of the square of the weight times
+    the gradient of that group's cross-entropy. The cosines are summed over the hidden layers and averaged
+    over the pairs of groups, and weigh `alignment` whatever the strength.
 
     Examples
     --------
@@ -42,7 +42,9 @@ class DRAlign(Method):
             for group in range(self.n_groups)
         ]
         cosines = [
-            torch.stack([cosine_similarity(one, other, dim=0) for one, other in zip(*pair, strict=True)]).sum()
+            torch.stack(
+                [cosine_similarity(one, other, dim=0) for one, other in zip(*pair, strict=True)]
+            ).sum()
             for pair in combinations(importances, 2)
         ]
         return self.strength * disparity - self.options.alignment * torch.stack(cosines).mean()

@@ -16,8 +16,8 @@ from localparity.training._rows import BalancedBatches, Batches, Rows
 class FairMixup(Method):
     """Cross-entropy on batches with as many rows of each group, plus how the score changes in between.
 
-    Rows of two groups are mixed, x = t x0 + (1 - t) x1 with t uniform on [0, 1]; the penalty is the absolute mean of
-    the score's derivative at x in the direction x1 - x0, of the worst pair of groups.
+    Rows of two groups are mixed, x = t x0 + (1 - t) x1 with t uniform on [0, 1]; the penalty is the absolute
+    mean of the score's derivative at x in the direction x1 - x0, of the worst pair of groups.
 
     Examples
     --------

@@ -68,7 +68,9 @@ class _DisparityLoss(nn.Module):
         """
         for name, given in (("groups", groups), ("y_true", y_true), ("sample_weight", sample_weight)):
             if given is not None and given.shape != y_score.shape:
-                raise ValueError(f"{name} has shape {tuple(given.shape)} where y_score has {tuple(y_score.shape)}")
+                raise ValueError(
+                    f"{name} has shape {tuple(given.shape)} where y_score has {tuple(y_score.shape)}"
+                )
         scores = torch.sigmoid(y_score) if self.from_logits else y_score
         return self._disparity(scores, groups, y_true, sample_weight)
 
@@ -180,8 +182,8 @@ class MCDPLoss(_DisparityLoss):
     epsilon : float
         The half-width of the windows; with ``search="exact"`` only.
     search : str
-        "exact" finds the true maximiser; "probe" takes the best of 100 points between the lowest and the highest
-        score; "frozen" keeps to `threshold`; "soft" takes a p-norm of the gap, with the power
+        "exact" finds the true maximiser; "probe" takes the best of 100 points between the lowest and the
+        highest score; "frozen" keeps to `threshold`; "soft" takes a p-norm of the gap, with the power
         `sharpness`, over thresholds at the scores' quantiles: with sharpness 1 it is the area between
         the distributions (ABCC), and with a growing one it goes to the maximum.
     threshold : float, optional
@@ -227,7 +229,9 @@ class MCDPLoss(_DisparityLoss):
         if not self.sharpness >= 1.0:
             raise ValueError(f"sharpness is {self.sharpness:g} where a number >= 1 is expected")
         if self.epsilon > 0.0 and self.search != "exact":
-            raise ValueError(f"epsilon is {self.epsilon:g} where search={search!r} needs 0; use search='exact'")
+            raise ValueError(
+                f"epsilon is {self.epsilon:g} where search={search!r} needs 0; use search='exact'"
+            )
         if self.search == "frozen" and threshold is None:
             raise ValueError("threshold is None where search='frozen' needs a number")
         self.threshold = None if threshold is None else as_number(threshold, "threshold")
@@ -284,5 +288,6 @@ class MCDPLoss(_DisparityLoss):
         gaps = soft_gap(scores, contrast, points, self.temperature).abs()
         tiny = torch.finfo(scores.dtype).tiny ** 0.5
         top = gaps.detach().amax(-1, keepdim=True).clamp_min(tiny)
-        mean = torch.trapezoid((gaps / top).pow(self.sharpness), points)
-        return top[:, 0] * (mean + tiny).pow(1.0 / self.sharpness)
+        mean: Tensor = torch.trapezoid((gaps / top).pow(self.sharpness), points)
+        norm: Tensor = (mean + tiny).pow(1.0 / self.sharpness)
+        return top[:, 0] * norm

@@ -57,8 +57,8 @@ class MethodOptions:
 class Method(nn.Module):
     """A way to train: cross-entropy and, times the strength, a penalty.
 
-    A method overrides what differs: `penalty`, `prepare` (what it learns from the training rows before the first
-    step; parameters that it adds are trained along), `wrap` (what it does to the network), `batches`
+    A method overrides what differs: `penalty`, `prepare` (what it learns from the training rows before the
+    first step; parameters that it adds are trained along), `wrap` (what it does to the network), `batches`
     (how rows are drawn) and `reweighted` (whether rows count for what they do in the data).
 
     Parameters
@@ -133,12 +133,12 @@ class Method(nn.Module):
         with autocast:
             hidden = network.body(batch.features)
             own = network.logits(hidden)
-        logits = gather_rows(own.float())
+        logits = gather_rows(own.to(batch.weights))
         whole = Rows(batch.features, *(gather_rows(column) for column in batch[1:]))
         loss = cross_entropy(logits, whole)
         if self.strength == 0.0:
             return loss
-        return loss + self.penalty(network, whole, hidden.float(), logits)
+        return loss + self.penalty(network, whole, hidden.to(batch.weights), logits)
 
 
 def cross_entropy(logits: Tensor, rows: Rows, among: Tensor | None = None) -> Tensor:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from itertools import pairwise
 
 from torch import Tensor, nn
 
@@ -66,6 +67,6 @@ def multilayer(n_features: int, hidden: Sequence[int], dropout: float) -> Networ
     """
     widths = [n_features, *hidden]
     layers: list[nn.Module] = []
-    for width, next_width in zip(widths[:-1], widths[1:], strict=True):
+    for width, next_width in pairwise(widths):
         layers += [nn.Linear(width, next_width), nn.ReLU(), nn.Dropout(dropout)]
     return Network(nn.Sequential(*layers), nn.Linear(widths[-1], 1))

@@ -98,10 +98,10 @@ def largest_window(
 ) -> tuple[Tensor, Tensor]:
     r"""For each comparison, the max-min point of MCDP(epsilon) as two thresholds and their shares.
 
-    The window that carries the largest smallest gap usually has the same gap at both ends. How the value moves
-    with the scores is then a mean of how the two ends move, with the shares that keep the window in
-    balance, :math:`\lambda g'(l) + (1 - \lambda) g'(r) = 0`. Where the smallest gap lies inside the window, or
-    the window is cut by the score range, one point has all of the share.
+    The window that carries the largest smallest gap usually has the same gap at both ends. How the value
+    moves with the scores is then a mean of how the two ends move, with the shares that keep the window in
+    balance, :math:`\lambda g'(l) + (1 - \lambda) g'(r) = 0`. Where the smallest gap lies inside the window,
+    or the window is cut by the score range, one point has all of the share.
 
     Parameters
     ----------
@@ -134,8 +134,9 @@ def largest_window(
         centres = (best + reach * offsets).clamp(0.0, 1.0)
         reach = reach * (2.0 / (_ZOOM_POINTS - 1))
     positive, negative = value.chunk(2)
-    best = torch.where(positive >= negative, *best.chunk(2))
-    sided = torch.where(positive >= negative, *signed.chunk(2))
+    above, below = best.chunk(2)
+    best = torch.where(positive >= negative, above, below)
+    sided = torch.where(positive >= negative, contrast, -contrast)
     ends = torch.cat([best - epsilon, best + epsilon], dim=-1).clamp(0.0, 1.0)
     return _balance(scores, sided, ends, temperature)
 

@@ -37,7 +37,8 @@ def contrasts(
     Parameters
     ----------
     groups : Tensor of shape (rows,)
-        The group of each row as a code from 0; a row with a code outside ``range(n_groups)`` counts for nobody.
+        The group of each row as a code from 0; a row with a code outside ``range(n_groups)`` counts for
+        nobody.
     n_groups : int
         How many groups there are.
     criterion : str

@@ -51,7 +51,7 @@ class Plan:
     clip_norm : float, optional
         The largest norm of a gradient; a larger one is scaled down to it.
     precision : str
-        "float32", or "bfloat16" for the network's forward pass.
+        "float32" or "float64", as the rows are; or "bfloat16" for the network's forward pass.
     check_every : int
         After so many steps the validation rows are evaluated, and a checkpoint is written.
     patience : int, optional
@@ -119,7 +119,8 @@ class Trainer:
     >>> from localparity.training._methods import make_method
     >>> from localparity.training._networks import multilayer
     >>> rows = Rows(torch.randn(64, 3), (torch.arange(64) % 2).float(), torch.arange(64) % 2, torch.ones(64))
-    >>> trainer = Trainer(make_method("erm", 0.0, 2, MethodOptions()), multilayer(3, (8,), 0.0), Plan(steps=5))
+    >>> method = make_method("erm", 0.0, 2, MethodOptions())
+    >>> trainer = Trainer(method, multilayer(3, (8,), 0.0), Plan(steps=5))
     >>> len(trainer.fit(rows))
     5
     """
@@ -210,9 +211,7 @@ class Trainer:
     def _exhausted(self, run: _Run) -> bool:
         return self.plan.patience is not None and run.waited >= self.plan.patience
 
-    def _save(
-        self, run: _Run, batches: Batches, optimizer: torch.optim.Optimizer, print_of_run: str
-    ) -> None:
+    def _save(self, run: _Run, batches: Batches, optimizer: torch.optim.Optimizer, print_of_run: str) -> None:
         if self.checkpoint is None or process_index() > 0:
             return
         tensors = {
@@ -271,9 +270,9 @@ class Trainer:
 def predict_scores(network: Network, features: Tensor) -> Tensor:
     """The scores of rows, on the CPU, with dropout off."""
     network.eval()
-    device = next(network.parameters()).device
+    like = next(network.parameters())
     with torch.no_grad():
-        parts = [torch.sigmoid(network(part.to(device))).cpu() for part in features.split(_ROWS_AT_ONCE)]
+        parts = [torch.sigmoid(network(part.to(like))).cpu() for part in torch.split(features, _ROWS_AT_ONCE)]
     return torch.cat(parts)
 
 
@@ -285,7 +284,7 @@ def evaluate(
 
     network.eval()
     with torch.no_grad():
-        logits = torch.cat([network(part) for part in rows.features.split(_ROWS_AT_ONCE)]).float()
+        logits = torch.cat([network(part) for part in torch.split(rows.features, _ROWS_AT_ONCE)])
         loss = float(cross_entropy(logits, rows))
     labels, groups, weights = (column.cpu().numpy() for column in (rows.labels, rows.groups, rows.weights))
     scores = torch.sigmoid(logits).cpu().numpy()
