@@ -77,7 +77,7 @@ class Fitting:
                 method,
                 self._new_network() if start is None else deepcopy(start),
                 self.plan,
-                seed=self.seed,
+                seed=self.seed + 1,
                 checkpoint=checkpoint,
                 progress=progress,
             )

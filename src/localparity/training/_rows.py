@@ -29,7 +29,10 @@ class Rows(NamedTuple):
 
 
 class Batches:
-    """Epoch after epoch of shuffled rows; the last batch of an epoch has what is left.
+    """Epoch after epoch of shuffled rows, in batches of the same size.
+
+    What is left at the end of an epoch is too small for a batch and waits for a later epoch; with fewer rows
+    than a batch has, every batch is all of them.
 
     Under several processes each takes its share of the same batch.
 
@@ -46,7 +49,7 @@ class Batches:
     --------
     >>> batches = Batches(5, 3, seed=0)
     >>> len(batches.draw()), len(batches.draw())
-    (3, 2)
+    (3, 3)
     """
 
     def __init__(self, rows: int, batch_size: int, seed: int) -> None:
