@@ -10,6 +10,8 @@ import typer
 import localparity
 from localparity.cli.audit import audit
 from localparity.cli.demo import demo
+from localparity.cli.predict import predict
+from localparity.cli.train import train
 
 # Click's own class, which some versions of typer carry inside and none exports.
 _UsageError: Any = typer.BadParameter.__base__
@@ -23,6 +25,8 @@ app = typer.Typer(
 )
 app.command()(audit)
 app.command()(demo)
+app.command()(train)
+app.command()(predict)
 
 
 def _show_version(wanted: bool) -> None:
