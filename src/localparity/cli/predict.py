@@ -27,7 +27,9 @@ def predict(
     Exit codes: 0 when it is done, 2 for wrong usage or input.
     """
     if out.suffix.lower() not in _FORMATS:
-        raise typer.BadParameter(f"{str(out)!r} where a .csv or .parquet file is expected", param_hint="--out")
+        raise typer.BadParameter(
+            f"{str(out)!r} where a .csv or .parquet file is expected", param_hint="--out"
+        )
     classifier = lp.training.LocalParityClassifier.load(model)
     encoder = classifier.encoder_
     texts = [
@@ -52,7 +54,5 @@ def _write(path: Path, frame: Any) -> None:
         temporary = Path(folder) / path.name
         with duckdb.connect() as connection:
             connection.register("scored", frame)
-            connection.execute(
-                f"COPY scored TO {quote_text(str(temporary))} {_FORMATS[path.suffix.lower()]}"
-            )
+            connection.execute(f"COPY scored TO {quote_text(str(temporary))} {_FORMATS[path.suffix.lower()]}")
         temporary.replace(path)

@@ -281,8 +281,7 @@ class MCDPLoss(_DisparityLoss):
 
     def _soft_maximum(self, scores: Tensor, contrast: Tensor) -> Tensor:
         """The p-norm of the gap over [0, 1], each threshold with the width that it stands for."""
-        levels = torch.linspace(0.0, 1.0, _SOFT_POINTS, dtype=scores.dtype, device=scores.device)
-        quantiles = torch.quantile(scores, levels)
+        quantiles = _quantiles(scores, _SOFT_POINTS)
         ends = torch.zeros_like(quantiles[:1])
         points = torch.cat([ends, quantiles, ends + 1.0])
         gaps = soft_gap(scores, contrast, points, self.temperature).abs()
@@ -291,3 +290,13 @@ class MCDPLoss(_DisparityLoss):
         mean: Tensor = torch.trapezoid((gaps / top).pow(self.sharpness), points)
         norm: Tensor = (mean + tiny).pow(1.0 / self.sharpness)
         return top[:, 0] * norm
+
+
+def _quantiles(scores: Tensor, points: int) -> Tensor:
+    """Equally spaced quantiles, interpolated, by operations that every transform of torch knows."""
+    ordered = scores.sort().values
+    places = torch.linspace(0.0, len(scores) - 1.0, points, dtype=scores.dtype, device=scores.device)
+    below = places.floor().long()
+    above = (below + 1).clamp_max(len(scores) - 1)
+    share = places - below
+    return ordered[below] * (1.0 - share) + ordered[above] * share

@@ -23,6 +23,7 @@ _WINDOW_GRID = 4.0
 _WINDOW_POINTS = 33
 _WINDOW_ZOOMS = 14
 _LEVEL = 1e-6
+_HAIR = 1e-6
 
 
 @torch.no_grad()
@@ -101,7 +102,8 @@ def largest_window(
     The window that carries the largest smallest gap usually has the same gap at both ends. How the value
     moves with the scores is then a mean of how the two ends move, with the shares that keep the window in
     balance, :math:`\lambda g'(l) + (1 - \lambda) g'(r) = 0`. Where the smallest gap lies inside the window,
-    or the window is cut by the score range, one point has all of the share.
+    or the window is cut by the score range, one point has all of the share. Where every window has a
+    threshold without a gap, there is no share, and MCDP(epsilon) is 0.
 
     Parameters
     ----------
@@ -158,14 +160,18 @@ def _window_minimum(
     epsilon: float,
     inside: tuple[Tensor, Tensor],
 ) -> Tensor:
-    """The smallest gap in the windows around the centres: at their ends and on the grid inside."""
+    """The smallest gap in the windows around the centres: at their ends and on the grid inside.
+
+    Among windows with the same valley inside, the one with the higher ends comes first by a hair, so that its
+    ends do not pass for the smallest gap.
+    """
     low, high = (centres - epsilon).clamp_min(0.0), (centres + epsilon).clamp_max(1.0)
     ends = soft_gap(scores, contrast, torch.cat([low, high], dim=-1), temperature)
     at_ends = torch.minimum(ends[:, : centres.shape[1]], ends[:, centres.shape[1] :])
     grid, floor = inside
     covered = (grid >= low[..., None]) & (grid <= high[..., None])
     within = torch.where(covered, floor[:, None, :], torch.inf).amin(-1)
-    return torch.minimum(at_ends, within)
+    return torch.minimum(at_ends, within) + _HAIR * at_ends
 
 
 def _balance(scores: Tensor, contrast: Tensor, ends: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
@@ -187,4 +193,5 @@ def _balance(scores: Tensor, contrast: Tensor, ends: Tensor, temperature: float)
     level = (heights - least).amax(-1, keepdim=True) <= _LEVEL * (rise + fall) + noise
     balanced = level & (ends[:, :1] > 0.0) & (ends[:, 1:] < 1.0) & (rise > 0.0) & (fall > 0.0)
     share = torch.where(balanced, fall / (rise + fall).clamp_min(torch.finfo(scores.dtype).tiny), 1.0)
-    return torch.where(balanced, ends, lowest), torch.cat([share, 1.0 - share], dim=-1)
+    shares = torch.cat([share, 1.0 - share], dim=-1) * (least > 0.0)
+    return torch.where(balanced, ends, lowest), shares
