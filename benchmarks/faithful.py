@@ -1,4 +1,4 @@
-"""Every method at every strength of the reference, with preset "paper" and the frozen search, beside the reference.
+"""Every method at every strength of the reference, with preset "paper" and the frozen search.
 
 Run it with ``python -m benchmarks.faithful REFERENCE.csv``: finished runs are read back from
 results/faithful.csv, so that an interrupted sweep goes on, and results/faithful.md is written at the end.
@@ -76,9 +76,10 @@ def table(
     lines = [
         "# The seven methods beside the published code",
         "",
-        'Preset "paper", `search="frozen"`, mean over the seeds 0 to 2, in percent; the reference is what the',
-        "published code gives on the same splits. Made by `python -m benchmarks.faithful REFERENCE.csv`; the",
-        "single runs are in `faithful.csv`. A star marks a difference above 1.0 (AP) or 2.0 (MCDP).",
+        'Preset "paper", `search="frozen"`, mean over the seeds 0 to 2, in percent; the reference is what',
+        "the published code gives on the same splits. Made by",
+        "`python -m benchmarks.faithful REFERENCE.csv`; the single runs are in `faithful.csv`. A star marks a",
+        "difference above 1.0 (AP) or 2.0 (MCDP).",
         "",
         "| data | method | strength | AP | reference | difference | MCDP(0) | reference | difference | |",
         "|---|---|---|---|---|---|---|---|---|---|",

@@ -107,7 +107,7 @@ def test_the_named_folder_comes_first_and_is_checked(
     assert read_bytes(file, data_home=tmp_path / "cache") == CONTENT
     assert Handler.requests == 0
     (tmp_path / "table.csv").write_bytes(CONTENT[1:])
-    with pytest.raises(OSError, match="is not the expected table.csv.*delete it"):
+    with pytest.raises(OSError, match=r"is not the expected table.csv.*delete it"):
         read_bytes(file, data_home=tmp_path / "cache")
 
 

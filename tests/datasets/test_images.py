@@ -54,14 +54,14 @@ def test_utkface_as_published(data_folder: Path) -> None:
 
 def test_a_face_that_cannot_be_read(utkface: Path) -> None:
     (utkface / "30_1_1_20170118.jpg").write_bytes(b"not an image")
-    with pytest.raises(ValueError, match="the image 30_1_1_20170118.jpg cannot be read"):
+    with pytest.raises(ValueError, match=r"the image 30_1_1_20170118.jpg cannot be read"):
         lp.datasets.load_utkface(utkface)
 
 
 def test_a_cut_face(utkface: Path) -> None:
     path = utkface / "26_1_2_20170116.png"
     path.write_bytes(path.read_bytes()[:60])
-    with pytest.raises(ValueError, match="the image 26_1_2_20170116.png cannot be read"):
+    with pytest.raises(ValueError, match=r"the image 26_1_2_20170116.png cannot be read"):
         lp.datasets.load_utkface(utkface)
 
 
@@ -92,7 +92,7 @@ def test_celeba_in_the_official_layout(celeba: Path) -> None:
 
 
 def test_celeba_with_an_unknown_attribute(celeba: Path) -> None:
-    with pytest.raises(ValueError, match="there is no column in .* named 'Wavy'; did you mean 'Wavy_Hair'"):
+    with pytest.raises(ValueError, match=r"there is no column in .* named 'Wavy'; did you mean 'Wavy_Hair'"):
         lp.datasets.load_celeba(celeba, target="Wavy")
 
 

@@ -82,7 +82,7 @@ def test_fairmixup() -> None:
     torch.manual_seed(5)
     found = objective("fairmixup", 0.3, batch, model)
     torch.manual_seed(5)
-    t = torch.rand(())
+    t = torch.rand(()).double()
     first, second = batch.features.chunk(2)
     step, size = 1e-6, len(first)
     change = 0.0
@@ -142,7 +142,7 @@ def test_a_criterion_that_a_method_does_not_know(name: str) -> None:
 
 @pytest.mark.parametrize("strength", [-0.1, float("inf")])
 def test_a_strength_that_is_none(strength: float) -> None:
-    with pytest.raises(ValueError, match="strength is .* where a finite number >= 0 is expected"):
+    with pytest.raises(ValueError, match=r"strength is .* where a finite number >= 0 is expected"):
         make_method("diffdp", strength, 2, OPTIONS)
 
 

@@ -79,7 +79,7 @@ def test_a_checkpoint_of_another_run(tmp_path: Path) -> None:
 def test_a_checkpoint_that_is_damaged(tmp_path: Path) -> None:
     path = tmp_path / "run.safetensors"
     path.write_bytes(b"nothing of the kind")
-    with pytest.raises(ValueError, match="run.safetensors cannot be read as tensors saved by localparity"):
+    with pytest.raises(ValueError, match=r"run.safetensors cannot be read as tensors saved by localparity"):
         fit("erm", Plan(steps=2), checkpoint=path)
 
 

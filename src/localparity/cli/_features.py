@@ -13,7 +13,7 @@ from localparity._tables import Table
 
 
 def read_features(table: Table, names: Iterable[str], texts: Collection[str] = ()) -> Any:
-    """A data frame of columns: numbers where every value is one, texts where none is or where it is asked for.
+    """A data frame of columns: numbers where every value is one, texts where none is or where so asked.
 
     Parameters
     ----------

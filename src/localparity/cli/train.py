@@ -54,8 +54,8 @@ def train(
 ) -> None:
     """Train a classifier on a file and write it to a folder.
 
-    Exit codes: 0 when it is done, 1 when the bound of --max-mcdp was not met (the model is written all the same),
-    2 for wrong usage or input.
+    Exit codes: 0 when it is done, 1 when the bound of --max-mcdp was not met (the model is written all the
+    same), 2 for wrong usage or input.
     """
     table = Table(file)
     known = table.read(numbers=[weight] if weight else [], values=[target, *group])

@@ -9,7 +9,7 @@ from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits, one_hot
 
 from localparity.training._distributed import gather_rows
-from localparity.training._method import Method
+from localparity.training._method import Method, Scored
 from localparity.training._networks import Network
 from localparity.training._rows import Rows
 
@@ -47,13 +47,14 @@ class AdvDebias(Method):
                 layer.p = 0.0
         return network
 
-    def penalty(self, network: Network, batch: Rows, hidden: Tensor, logits: Tensor) -> Tensor:
+    def penalty(self, network: Network, batch: Scored) -> Tensor:
         """The adversary's cross-entropy."""
-        reversed_hidden: Tensor = _Reverse.apply(gather_rows(hidden))  # type: ignore[no-untyped-call]
+        reversed_hidden: Tensor = _Reverse.apply(gather_rows(batch.hidden))  # type: ignore[no-untyped-call]
         guess = self.adversary(reversed_hidden)
-        truth = one_hot(batch.groups, self.n_groups)[:, -guess.shape[1] :].to(guess)
+        truth = one_hot(batch.whole.groups, self.n_groups)[:, -guess.shape[1] :].to(guess)
         losses = binary_cross_entropy_with_logits(guess, truth, reduction="none").mean(-1)
-        return self.strength * (losses * batch.weights).sum() / batch.weights.sum()
+        weights = batch.whole.weights
+        return self.strength * (losses * weights).sum() / weights.sum()
 
 
 class _Reverse(torch.autograd.Function):

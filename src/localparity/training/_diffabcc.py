@@ -5,9 +5,8 @@ from __future__ import annotations
 from torch import Tensor
 
 from localparity.training._losses import ABCCLoss
-from localparity.training._method import Method, MethodOptions
+from localparity.training._method import Method, MethodOptions, Scored
 from localparity.training._networks import Network
-from localparity.training._rows import Rows
 from localparity.training._soft_cdf import CASES
 
 
@@ -29,7 +28,7 @@ class DiffABCC(Method):
             options.temperature, criterion=options.criterion, from_logits=True, n_groups=n_groups
         )
 
-    def penalty(self, network: Network, batch: Rows, hidden: Tensor, logits: Tensor) -> Tensor:
+    def penalty(self, network: Network, batch: Scored) -> Tensor:
         """The batch's area between the distributions."""
-        disparity: Tensor = self.loss(logits, batch.groups, batch.labels, batch.weights)
+        disparity: Tensor = self.loss(batch.logits, *batch.whole.compared())
         return self.strength * disparity

@@ -5,7 +5,7 @@ from __future__ import annotations
 from torch import Tensor
 
 from localparity.training._losses import MCDPLoss
-from localparity.training._method import Method, MethodOptions
+from localparity.training._method import Method, MethodOptions, Scored
 from localparity.training._networks import Network
 from localparity.training._rows import Rows
 from localparity.training._soft_cdf import CASES
@@ -45,7 +45,7 @@ class DiffMCDP(Method):
         if self.options.search == "frozen":
             self.loss.threshold = float(training.labels.mean())
 
-    def penalty(self, network: Network, batch: Rows, hidden: Tensor, logits: Tensor) -> Tensor:
+    def penalty(self, network: Network, batch: Scored) -> Tensor:
         """The batch's maximal local disparity."""
-        disparity: Tensor = self.loss(logits, batch.groups, batch.labels, batch.weights)
+        disparity: Tensor = self.loss(batch.logits, *batch.whole.compared())
         return self.strength * disparity

@@ -8,11 +8,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import cosine_similarity
 
-from localparity.training._distributed import mean_over_processes
+from localparity.training._distributed import mean_over_processes, world_size
 from localparity.training._losses import DPLoss
-from localparity.training._method import Method, MethodOptions, cross_entropy
+from localparity.training._method import Method, MethodOptions, Scored, cross_entropy
 from localparity.training._networks import Network
-from localparity.training._rows import Rows
 
 
 class DRAlign(Method):
@@ -34,12 +33,11 @@ class DRAlign(Method):
         super().__init__(strength, n_groups, options)
         self.loss = DPLoss(from_logits=True, n_groups=n_groups)
 
-    def penalty(self, network: Network, batch: Rows, hidden: Tensor, logits: Tensor) -> Tensor:
+    def penalty(self, network: Network, batch: Scored) -> Tensor:
         """The batch's difference of mean scores, less the alignment."""
-        disparity: Tensor = self.loss(logits, batch.groups, batch.labels, batch.weights)
+        disparity: Tensor = self.loss(batch.logits, *batch.whole.compared())
         importances = [
-            self._importances(network, cross_entropy(logits, batch, batch.groups == group))
-            for group in range(self.n_groups)
+            self._importances(network, self._share_of_loss(batch, group)) for group in range(self.n_groups)
         ]
         cosines = [
             torch.stack(
@@ -48,6 +46,13 @@ class DRAlign(Method):
             for pair in combinations(importances, 2)
         ]
         return self.strength * disparity - self.options.alignment * torch.stack(cosines).mean()
+
+    def _share_of_loss(self, batch: Scored, group: int) -> Tensor:
+        """The process's share of the group's cross-entropy, such that the processes' mean is all of it."""
+        members = batch.own.groups == group
+        own, whole = ((rows.weights * (rows.groups == group)).sum() for rows in (batch.own, batch.whole))
+        share = own / whole.clamp_min(torch.finfo(whole.dtype).tiny) * world_size()
+        return cross_entropy(batch.own_logits, batch.own, members) * share
 
     def _importances(self, network: Network, loss: Tensor) -> list[Tensor]:
         weights = network.hidden_weights()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 import warnings
 from typing import Any, ClassVar
 
@@ -202,7 +203,7 @@ class LocalParityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         settings = self._settings()
         rows, grouping = self._check(X, y, sensitive_features, sample_weight)
         self.groups_ = grouping.names
-        seed = int(check_random_state(self.random_state).randint(2**31 - 1))
+        seed = self._seed()
         training, validation = rows, None
         if self.max_mcdp is not None or self.patience is not None:
             training, validation = hold_out(rows, self.validation_fraction, seed, grouping.names)
@@ -283,6 +284,12 @@ class LocalParityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
+
+    def _seed(self) -> int:
+        """The seed itself where one is given, so that a network starts as any that torch makes from it."""
+        if isinstance(self.random_state, numbers.Integral):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _settings(self) -> dict[str, Any]:
         """The preset's settings, with the parameters that are given in their place."""

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from localparity.training._distributed import gather_rows
-from localparity.training._method import Method
+from localparity.training._method import Method, Scored
 from localparity.training._networks import Network
 from localparity.training._rows import BalancedBatches, Batches, Rows
 
@@ -32,10 +32,10 @@ class FairMixup(Method):
         """As many rows of each group, group after group."""
         return BalancedBatches(training.groups, self.n_groups, batch_size, seed)
 
-    def penalty(self, network: Network, batch: Rows, hidden: Tensor, logits: Tensor) -> Tensor:
+    def penalty(self, network: Network, batch: Scored) -> Tensor:
         """How the score changes between groups."""
-        parts = batch.features.chunk(self.n_groups)
-        share = torch.rand((), device=batch.features.device)
+        parts = batch.own.features.chunk(self.n_groups)
+        share = torch.rand((), device=batch.own.features.device)
         slopes = [
             self._slope(network, share * first + (1.0 - share) * second, second - first)
             for first, second in combinations(parts, 2)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import Any, ClassVar, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -52,6 +52,28 @@ class MethodOptions:
     memory: int = 0
     balanced: bool = False
     alignment: float = 0.05
+
+
+class Scored(NamedTuple):
+    """A batch and what the network makes of it.
+
+    Attributes
+    ----------
+    own : Rows
+        This process's rows.
+    own_logits, hidden : Tensor
+        Their logits, and they themselves in the last hidden layer.
+    whole : Rows
+        The rows of all processes, but for the features, which are this process's own.
+    logits : Tensor
+        The logits of all processes' rows.
+    """
+
+    own: Rows
+    own_logits: Tensor
+    hidden: Tensor
+    whole: Rows
+    logits: Tensor
 
 
 class Method(nn.Module):
@@ -107,19 +129,15 @@ class Method(nn.Module):
         """The training rows with the weights that go with the batches."""
         return balancing_weights(training, self.n_groups) if self.options.balanced else training
 
-    def penalty(self, network: Network, batch: Rows, hidden: Tensor, logits: Tensor) -> Tensor:
+    def penalty(self, network: Network, batch: Scored) -> Tensor:
         """What is added to the cross-entropy: the strength times a disparity.
 
         Parameters
         ----------
         network : Network
             The network that is trained.
-        batch : Rows
-            The batch: of all processes together, but for the features, which are this process's own.
-        hidden : Tensor
-            This process's rows in the last hidden layer.
-        logits : Tensor
-            The logits of the whole batch.
+        batch : Scored
+            The batch and what the network makes of it.
 
         Returns
         -------
@@ -132,13 +150,14 @@ class Method(nn.Module):
         """The loss of a batch, over all processes."""
         with autocast:
             hidden = network.body(batch.features)
-            own = network.logits(hidden)
-        logits = gather_rows(own.to(batch.weights))
+            own_logits = network.logits(hidden)
+        own_logits, hidden = own_logits.to(batch.weights), hidden.to(batch.weights)
         whole = Rows(batch.features, *(gather_rows(column) for column in batch[1:]))
-        loss = cross_entropy(logits, whole)
+        scored = Scored(batch, own_logits, hidden, whole, gather_rows(own_logits))
+        loss = cross_entropy(scored.logits, whole)
         if self.strength == 0.0:
             return loss
-        return loss + self.penalty(network, whole, hidden.to(batch.weights), logits)
+        return loss + self.penalty(network, scored)
 
 
 def cross_entropy(logits: Tensor, rows: Rows, among: Tensor | None = None) -> Tensor:

@@ -23,6 +23,10 @@ class Rows(NamedTuple):
         """Some of the rows, in the given order."""
         return Rows(*(column[rows] for column in self))
 
+    def compared(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Groups, labels and weights, as the losses take them."""
+        return self.groups, self.labels, self.weights
+
     def to(self, device: torch.device) -> Rows:
         """The same rows on a device."""
         return Rows(*(column.to(device) for column in self))

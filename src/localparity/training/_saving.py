@@ -59,7 +59,10 @@ def load_classifier(folder: Any) -> LocalParityClassifier:
             f"{path} is damaged: the sha256 of {_TENSORS} is {found} where {described['sha256']} is expected"
         )
     tensors, _ = load_tensors(path / _TENSORS)
-    classifier = LocalParityClassifier(**described["parameters"])
+    parameters = described["parameters"]
+    if parameters["hidden"] is not None:
+        parameters["hidden"] = tuple(parameters["hidden"])
+    classifier = LocalParityClassifier(**parameters)
     classifier.encoder_ = TableEncoder.from_dict(described["encoder"])
     classifier.classes_ = np.asarray(described["classes"], dtype=described["classes_dtype"])
     classifier.groups_ = tuple(described["groups"])

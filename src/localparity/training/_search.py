@@ -24,6 +24,7 @@ _WINDOW_POINTS = 33
 _WINDOW_ZOOMS = 14
 _LEVEL = 1e-6
 _HAIR = 1e-6
+_STAIRCASE = 128.0
 
 
 @torch.no_grad()
@@ -126,7 +127,7 @@ def largest_window(
     signed = torch.cat([contrast, -contrast])
     grid = _grid(scores, _WINDOW_GRID * temperature)
     floor = _valleys(grid, soft_gap(scores, signed, grid, temperature))
-    centres = grid[None].expand(len(signed), -1)
+    centres = _centres(grid, scores, temperature, epsilon)[None].expand(len(signed), -1)
     reach = torch.full_like(centres[:, :1], 1.0 / max(64, math.ceil(8.0 * temperature)))
     offsets = torch.linspace(-1.0, 1.0, _ZOOM_POINTS, dtype=scores.dtype, device=scores.device)
     for _ in range(_WINDOW_ZOOMS):
@@ -141,6 +142,14 @@ def largest_window(
     sided = torch.where(positive >= negative, contrast, -contrast)
     ends = torch.cat([best - epsilon, best + epsilon], dim=-1).clamp(0.0, 1.0)
     return _balance(scores, sided, ends, temperature)
+
+
+def _centres(grid: Tensor, scores: Tensor, temperature: float, epsilon: float) -> Tensor:
+    """The centres to begin with: the grid and, on a staircase, the windows that start or end at a stair."""
+    if temperature <= _STAIRCASE:
+        return grid
+    reach = epsilon + 8.0 / temperature
+    return torch.cat([grid, scores + reach, scores - reach]).clamp(0.0, 1.0)
 
 
 def _valleys(grid: Tensor, height: Tensor) -> Tensor:
