@@ -21,7 +21,7 @@ _ZOOMS = 2
 _NEWTON_STEPS = 3
 _WINDOW_GRID = 4.0
 _WINDOW_POINTS = 33
-_WINDOW_ZOOMS = 14
+_WINDOW_ZOOMS = 12
 _LEVEL = 1e-6
 _HAIR = 1e-6
 _STAIRCASE = 128.0
@@ -141,7 +141,7 @@ def largest_window(
     best = torch.where(positive >= negative, above, below)
     sided = torch.where(positive >= negative, contrast, -contrast)
     ends = torch.cat([best - epsilon, best + epsilon], dim=-1).clamp(0.0, 1.0)
-    return _balance(scores, sided, ends, temperature)
+    return _balance(scores, sided, ends, temperature, _lowest(scores, sided, ends, temperature, grid))
 
 
 def _centres(grid: Tensor, scores: Tensor, temperature: float, epsilon: float) -> Tensor:
@@ -183,17 +183,26 @@ def _window_minimum(
     return torch.minimum(at_ends, within) + _HAIR * at_ends
 
 
-def _balance(scores: Tensor, contrast: Tensor, ends: Tensor, temperature: float) -> tuple[Tensor, Tensor]:
-    """The ends of the window with their shares, or its lowest point where they do not balance."""
-    fractions = torch.linspace(0.0, 1.0, _WINDOW_POINTS, dtype=scores.dtype, device=scores.device)
+def _lowest(scores: Tensor, contrast: Tensor, ends: Tensor, temperature: float, grid: Tensor) -> Tensor:
+    """The threshold inside the window with the smallest gap: the best of the grid, then zoomed in on."""
     low, high = ends[:, :1], ends[:, 1:]
-    lowest = low
+    height = soft_gap(scores, contrast, grid, temperature)
+    height = torch.where((grid >= low) & (grid <= high), height, torch.inf)
+    candidates = torch.cat([grid[height.argmin(-1, keepdim=True)].clamp(low, high), ends], dim=-1)
+    reach = torch.full_like(low, 1.0 / max(64, math.ceil(8.0 * temperature)))
+    offsets = torch.linspace(-1.0, 1.0, _WINDOW_POINTS, dtype=scores.dtype, device=scores.device)
     for _ in range(_WINDOW_ZOOMS):
-        points = low + (high - low) * fractions
-        values = soft_gap(scores, contrast, points, temperature)
-        lowest = points.gather(-1, values.argmin(-1, keepdim=True))
-        reach = (high - low) / (_WINDOW_POINTS - 1)
-        low, high = torch.maximum(lowest - reach, ends[:, :1]), torch.minimum(lowest + reach, ends[:, 1:])
+        heights = soft_gap(scores, contrast, candidates, temperature)
+        lowest = candidates.gather(-1, heights.argmin(-1, keepdim=True))
+        candidates = (lowest + reach * offsets).clamp(low, high)
+        reach = reach * (2.0 / (_WINDOW_POINTS - 1))
+    return lowest
+
+
+def _balance(
+    scores: Tensor, contrast: Tensor, ends: Tensor, temperature: float, lowest: Tensor
+) -> tuple[Tensor, Tensor]:
+    """The ends of the window with their shares, or its lowest point where they do not balance."""
     slopes, _ = gap_slopes(scores, contrast, ends, temperature)
     rise, fall = slopes[:, :1].clamp_min(0.0), (-slopes[:, 1:]).clamp_min(0.0)
     heights = soft_gap(scores, contrast, ends, temperature)
