@@ -1,5 +1,8 @@
 """Where two groups of people are treated most differently by a model's scores, and how sure that is."""
 
+from importlib import import_module
+from typing import Any
+
 from localparity import datasets, report, scale
 from localparity._audit import Audit, audit
 from localparity.metrics import (
@@ -58,3 +61,10 @@ __all__ = [
     "scale",
     "spdd",
 ]
+
+
+def __getattr__(name: str) -> Any:
+    """`localparity.training`, on first use: it imports torch."""
+    if name == "training":
+        return import_module("localparity.training")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -11,6 +11,8 @@ import localparity
 from localparity.cli.audit import audit
 from localparity.cli.demo import demo
 from localparity.cli.monitor import monitor
+from localparity.cli.predict import predict
+from localparity.cli.train import train
 
 # Click's own class, which some versions of typer carry inside and none exports.
 _UsageError: Any = typer.BadParameter.__base__
@@ -25,6 +27,8 @@ app = typer.Typer(
 app.command()(audit)
 app.command()(demo)
 app.command()(monitor)
+app.command()(train)
+app.command()(predict)
 
 
 def _show_version(wanted: bool) -> None:

@@ -1,0 +1,61 @@
+"""The columns of a file as the features of a model."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localparity._optional import require
+from localparity._tables import Table
+
+
+def read_features(table: Table, names: Iterable[str], texts: Collection[str] = ()) -> Any:
+    """A data frame of columns: numbers where every value is one, texts where none is or where so asked.
+
+    Parameters
+    ----------
+    table : Table
+        Where the columns are read from.
+    names : iterable of str
+        Which columns.
+    texts : collection of str
+        Those of them that are texts although they have numbers.
+
+    Returns
+    -------
+    pandas.DataFrame
+    """
+    values = table.read(numbers=[], values=names)
+    columns = {name: _typed(name, column, name in texts, table.name) for name, column in values.items()}
+    return require("pandas", extra="train").DataFrame(columns)
+
+
+def _typed(name: str, column: NDArray[Any], is_text: bool, source: str) -> NDArray[Any]:
+    if column.dtype.kind in "biuf" and not is_text:
+        return column.astype(np.float64)
+    missing = [row for row, value in enumerate(column.tolist()) if value is None]
+    if missing:
+        raise ValueError(f"column {name!r} of {source} has no value in data row {missing[0] + 1}")
+    texts = [str(value) for value in column.tolist()]
+    if is_text:
+        return np.asarray(texts, dtype=object)
+    numbers = [number for text in texts if (number := _number(text)) is not None]
+    if len(numbers) == len(texts):
+        return np.asarray(numbers, dtype=np.float64)
+    if numbers:
+        odd = next(row for row, text in enumerate(texts) if _number(text) is None)
+        raise ValueError(
+            f"column {name!r} of {source} has {texts[odd]!r} in data row {odd + 1} and numbers in "
+            f"{len(numbers)} of {len(texts)} rows; say --text {name} if it is a text"
+        )
+    return np.asarray(texts, dtype=object)
+
+
+def _number(text: str) -> float | None:
+    try:
+        return float(text)
+    except ValueError:
+        return None

@@ -1,0 +1,63 @@
+"""DRAlign: the units that matter must matter alike to all groups."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import torch
+from torch import Tensor
+from torch.nn.functional import cosine_similarity
+
+from localparity.training._distributed import mean_over_processes, world_size
+from localparity.training._losses import DPLoss
+from localparity.training._method import Method, MethodOptions, Scored, cross_entropy
+from localparity.training._networks import Network
+
+
+class DRAlign(Method):
+    """Cross-entropy plus `DPLoss`, less the cosines between the groups' unit importances.
+
+    A unit's importance to a group is the sum, over its incoming weights, of the square of the weight times
+    the gradient of that group's cross-entropy. The cosines are summed over the hidden layers and averaged
+    over the pairs of groups, and weigh `alignment` whatever the strength.
+
+    Examples
+    --------
+    >>> DRAlign(0.3, 2, MethodOptions()).name
+    'dralign'
+    """
+
+    name = "dralign"
+
+    def __init__(self, strength: float, n_groups: int, options: MethodOptions) -> None:
+        super().__init__(strength, n_groups, options)
+        self.loss = DPLoss(from_logits=True, n_groups=n_groups)
+
+    def penalty(self, network: Network, batch: Scored) -> Tensor:
+        """The batch's difference of mean scores, less the alignment."""
+        disparity: Tensor = self.loss(batch.logits, *batch.whole.compared())
+        importances = [
+            self._importances(network, self._share_of_loss(batch, group)) for group in range(self.n_groups)
+        ]
+        cosines = [
+            torch.stack(
+                [cosine_similarity(one, other, dim=0) for one, other in zip(*pair, strict=True)]
+            ).sum()
+            for pair in combinations(importances, 2)
+        ]
+        return self.strength * disparity - self.options.alignment * torch.stack(cosines).mean()
+
+    def _share_of_loss(self, batch: Scored, group: int) -> Tensor:
+        """The process's share of the group's cross-entropy, such that the processes' mean is all of it."""
+        members = batch.own.groups == group
+        own, whole = ((rows.weights * (rows.groups == group)).sum() for rows in (batch.own, batch.whole))
+        share = own / whole.clamp_min(torch.finfo(whole.dtype).tiny) * world_size()
+        return cross_entropy(batch.own_logits, batch.own, members) * share
+
+    def _importances(self, network: Network, loss: Tensor) -> list[Tensor]:
+        weights = network.hidden_weights()
+        gradients = torch.autograd.grad(loss, weights, create_graph=True)
+        return [
+            (weight * mean_over_processes(gradient)).square().sum(1)
+            for weight, gradient in zip(weights, gradients, strict=True)
+        ]

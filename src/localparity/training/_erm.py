@@ -1,0 +1,23 @@
+"""ERM: cross-entropy and nothing else."""
+
+from __future__ import annotations
+
+from localparity.training._method import Method, MethodOptions
+from localparity.training._soft_cdf import CASES
+
+
+class ERM(Method):
+    """Empirical risk minimisation; its strength is 0 whatever it is given.
+
+    Examples
+    --------
+    >>> ERM(0.3, 2, MethodOptions()).strength
+    0.0
+    """
+
+    name = "erm"
+    criteria = tuple(CASES)
+
+    def __init__(self, strength: float, n_groups: int, options: MethodOptions) -> None:
+        super().__init__(strength, n_groups, options)
+        self.strength = 0.0

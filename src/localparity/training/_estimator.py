@@ -1,0 +1,391 @@
+"""A scikit-learn classifier whose local disparity is penalised, or kept within a bound."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from typing import Any, ClassVar
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import check_random_state
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _num_samples,
+    check_is_fitted,
+    column_or_1d,
+)
+
+from localparity._encoding import TableEncoder, table_columns
+from localparity._validation import FloatArray, Grouping, as_choice, as_groups, as_level, as_number
+from localparity.training._bound import BoundNotMetWarning, search_strength
+from localparity.training._fitting import Fitting, hold_out
+from localparity.training._method import as_strength
+from localparity.training._methods import METHODS
+from localparity.training._presets import PRESETS, STRENGTHS
+from localparity.training._rows import Rows
+from localparity.training._saving import load_classifier, save_classifier
+from localparity.training._trainer import predict_scores
+
+
+class LocalParityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A neural classifier for two classes, trained by one of seven methods.
+
+    The sensitive feature is needed to fit and not to predict. Data frames may have text columns; they are
+    encoded, and numbers are standardised.
+
+    Parameters
+    ----------
+    method : str
+        "erm", "advdebias", "diffdp", "fairmixup", "dralign", "diffabcc" or "diffmcdp".
+    strength : float, optional
+        The weight of the method's penalty; None takes the middle of those that the paper compares.
+    max_mcdp : float, optional
+        In place of a strength: the most accurate model is sought whose MCDP(epsilon) on a validation part
+        is within this bound. Where none is found, a `BoundNotMetWarning` says so.
+    max_mcdp_confidence : float, optional
+        The bound then holds for the upper end of the interval of this level, in place of the estimate.
+    epsilon : float
+        The half-width of the windows: of `max_mcdp` and, with ``search="exact"``, of DiffMCDP's penalty.
+    criterion : str
+        Which people are compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
+        "equalized_odds".
+    preset : str
+        "paper" or "tuned": what the parameters below are where they are None.
+    temperature : float, optional
+        The steepness of the sigmoid that stands for a step, for DiffABCC and DiffMCDP.
+    search : str, optional
+        How DiffMCDP finds its threshold: "exact", "probe", "frozen" or "soft"; with `epsilon` or `memory`
+        None is "exact".
+    hidden : tuple of int, optional
+        The widths of the hidden layers.
+    dropout : float, optional
+        The share of hidden units left out in a training step.
+    steps, batch_size : int, optional
+        How many optimiser steps, and how many rows in each.
+    learning_rate : float, optional
+        Adam's, at the start.
+    sharpness : float
+        The power of the soft search.
+    memory : int
+        How many recent rows DiffMCDP remembers to find its threshold in.
+    balanced : bool
+        Whether every batch has as many rows of each group, reweighted: for small groups.
+    weight_decay : float
+        Decoupled, as in AdamW.
+    clip_norm : float, optional
+        The largest norm of a gradient.
+    precision : str
+        "float32"; "float64"; or "bfloat16" for the network's forward pass.
+    validation_fraction : float
+        The share of the rows held out where `max_mcdp` or `patience` needs a validation part.
+    patience : int, optional
+        After so many evaluations (every 25 steps) without a better one, training stops and goes back to
+        the best.
+    device : str
+        "auto" takes a GPU where there is one.
+    random_state : int, RandomState or None
+        The same seed gives the same bits on the CPU.
+    checkpoint : path, optional
+        A folder to which the state of training is written, so that an interrupted fit can go on; what was
+        written is removed when the fit is done.
+    verbose : bool
+        Whether to show a bar with the loss, AP and MCDP.
+
+    Attributes
+    ----------
+    classes_ : ndarray
+        The two classes; scores are those of the second.
+    groups_ : tuple
+        The groups' names.
+    strength_ : float
+        The strength, given or found.
+    history_ : list of dict
+        Step, loss and, where evaluated, average_precision and mcdp.
+    trials_ : list of Trial
+        With `max_mcdp`, the strengths that were tried and what the validation part says of them.
+    bound_met_ : bool
+        With `max_mcdp`, whether the bound is met.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> census = lp.datasets.make_census(2000, random_state=0)
+    >>> model = lp.training.LocalParityClassifier(strength=0.5, steps=60, random_state=0)
+    >>> model = model.fit(census.data, census.target, sensitive_features=census.sensitive_features)
+    >>> model.predict_proba(census.data).shape
+    (2000, 2)
+    """
+
+    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+
+    def __init__(
+        self,
+        method: str = "diffmcdp",
+        strength: float | None = None,
+        *,
+        max_mcdp: float | None = None,
+        max_mcdp_confidence: float | None = None,
+        epsilon: float = 0.0,
+        criterion: str = "demographic_parity",
+        preset: str = "tuned",
+        temperature: float | None = None,
+        search: str | None = None,
+        hidden: tuple[int, ...] | None = None,
+        dropout: float | None = None,
+        steps: int | None = None,
+        batch_size: int | None = None,
+        learning_rate: float | None = None,
+        sharpness: float = 8.0,
+        memory: int = 0,
+        balanced: bool = False,
+        weight_decay: float = 0.0,
+        clip_norm: float | None = None,
+        precision: str = "float32",
+        validation_fraction: float = 0.2,
+        patience: int | None = None,
+        device: str = "auto",
+        random_state: Any = None,
+        checkpoint: Any = None,
+        verbose: bool = False,
+    ) -> None:
+        self.method = method
+        self.strength = strength
+        self.max_mcdp = max_mcdp
+        self.max_mcdp_confidence = max_mcdp_confidence
+        self.epsilon = epsilon
+        self.criterion = criterion
+        self.preset = preset
+        self.temperature = temperature
+        self.search = search
+        self.hidden = hidden
+        self.dropout = dropout
+        self.steps = steps
+        self.batch_size = batch_size
+        self.learning_rate = learning_rate
+        self.sharpness = sharpness
+        self.memory = memory
+        self.balanced = balanced
+        self.weight_decay = weight_decay
+        self.clip_norm = clip_norm
+        self.precision = precision
+        self.validation_fraction = validation_fraction
+        self.patience = patience
+        self.device = device
+        self.random_state = random_state
+        self.checkpoint = checkpoint
+        self.verbose = verbose
+
+    def fit(
+        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
+    ) -> LocalParityClassifier:
+        """Train on rows with their classes and groups.
+
+        Parameters
+        ----------
+        X : array-like or data frame
+            The features.
+        y : array-like
+            Two classes, of any kind that can be sorted.
+        sensitive_features : array-like, data frame or mapping of columns
+            The group of each row; of several columns, the combinations that occur.
+        sample_weight : array-like, optional
+            Weights that are not negative; a row of weight 0 is as good as absent.
+
+        Returns
+        -------
+        LocalParityClassifier
+            Itself.
+        """
+        settings = self._settings()
+        rows, grouping = self._check(X, y, sensitive_features, sample_weight)
+        self.groups_ = grouping.names
+        seed = self._seed()
+        training, validation = rows, None
+        if self.max_mcdp is not None or self.patience is not None:
+            training, validation = hold_out(rows, self.validation_fraction, seed, grouping.names)
+        device = _device(self.device)
+        run = Fitting(self, settings, len(grouping.names), seed, training.to(device))
+        if self.max_mcdp is None:
+            strength = STRENGTHS[self.method] if self.strength is None else self.strength
+            held_out = None if validation is None else validation.to(device)
+            self.network_, self.history_ = run.train(as_strength(strength), None, held_out)
+            self.strength_ = as_strength(strength)
+        else:
+            assert validation is not None
+            self._fit_within_bound(run, validation.to(device))
+        run.forget_checkpoints()
+        self.network_.cpu()
+        return self
+
+    def predict_proba(self, X: Any) -> FloatArray:
+        """The two classes' probabilities, one row a row; the second column is the score.
+
+        Parameters
+        ----------
+        X : array-like or data frame
+            The features, in the columns that `fit` had.
+
+        Returns
+        -------
+        ndarray of shape (rows, 2)
+        """
+        check_is_fitted(self)
+        features = torch.from_numpy(self.encoder_.encode(table_columns(self, X, reset=False)))
+        scores = predict_scores(self.network_, features).numpy().astype(np.float64)
+        return np.column_stack([1.0 - scores, scores])
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """The class of each row: the second where its probability is above one half.
+
+        Parameters
+        ----------
+        X : array-like or data frame
+            The features, in the columns that `fit` had.
+
+        Returns
+        -------
+        ndarray of shape (rows,)
+        """
+        above = self.predict_proba(X)[:, 1] > 0.5
+        chosen: NDArray[Any] = self.classes_[above.astype(np.int64)]
+        return chosen
+
+    def save(self, folder: Any) -> None:
+        """Write the fitted model to a folder, as safetensors and JSON.
+
+        Parameters
+        ----------
+        folder : path
+            Where to; what an earlier `save` left there is replaced.
+        """
+        check_is_fitted(self)
+        save_classifier(self, folder)
+
+    @classmethod
+    def load(cls, folder: Any) -> LocalParityClassifier:
+        """The model that `save` wrote, ready to predict.
+
+        Parameters
+        ----------
+        folder : path
+            Where from; a folder that is not a whole model is a ValueError.
+
+        Returns
+        -------
+        LocalParityClassifier
+        """
+        return load_classifier(folder)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+    def _seed(self) -> int:
+        """The seed itself where one is given, so that a network starts as any that torch makes from it."""
+        if isinstance(self.random_state, numbers.Integral):
+            return int(self.random_state)
+        return int(check_random_state(self.random_state).randint(2**31 - 1))
+
+    def _settings(self) -> dict[str, Any]:
+        """The preset's settings, with the parameters that are given in their place."""
+        as_choice(self.method, "method", METHODS)
+        settings = dict(PRESETS[as_choice(self.preset, "preset", PRESETS)])
+        if self.search is None and (self.epsilon or self.memory):
+            settings["search"] = "exact"
+        given = {name: getattr(self, name) for name in settings if getattr(self, name, None) is not None}
+        as_choice(self.precision, "precision", ("float32", "bfloat16", "float64"))
+        as_level(self.validation_fraction, "validation_fraction")
+        if self.max_mcdp is not None:
+            as_number(self.max_mcdp, "max_mcdp")
+            if self.strength is not None:
+                raise ValueError("strength and max_mcdp are both given where one of them is expected")
+            if self.method == "erm":
+                raise ValueError("method is 'erm', which has no strength to search, where max_mcdp needs one")
+        if self.max_mcdp_confidence is not None:
+            as_level(self.max_mcdp_confidence, "max_mcdp_confidence")
+            if self.max_mcdp is None:
+                raise ValueError("max_mcdp_confidence is given where max_mcdp is None")
+        return settings | given
+
+    def _check(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> tuple[Rows, Grouping]:
+        """The rows as tensors, after every check; learns the classes and the encoding."""
+        if y is None:
+            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
+        columns = table_columns(self, X, reset=True)
+        labels = column_or_1d(y, warn=True)
+        check_classification_targets(labels)
+        if type_of_target(labels, input_name="y") != "binary":
+            kind = type_of_target(labels, input_name="y")
+            raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
+        rows = len(columns[0].values)
+        for name, given in (("y", labels), ("sensitive_features", sensitive_features)):
+            if given is not None and not isinstance(given, dict) and _num_samples(given) != rows:
+                raise ValueError(f"{name} has {_num_samples(given)} rows where X has {rows}")
+        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+        kept = weights > 0.0
+        self.classes_, codes = np.unique(labels[kept], return_inverse=True)
+        if len(self.classes_) < 2:
+            raise ValueError(
+                f"y has one class only, {self.classes_.tolist()}, in rows of weight above 0 "
+                "where two classes are expected"
+            )
+        grouping = as_groups(sensitive_features, rows)
+        self.encoder_ = TableEncoder().learn(columns, weights)
+        features = self.encoder_.encode(columns)
+        counts = np.bincount(grouping.codes[kept], minlength=len(grouping.names))
+        if not counts.all():
+            missing = grouping.names[int(np.argmin(counts))]
+            raise ValueError(f"the group {missing!r} has no training row of weight above 0")
+        return _as_rows(
+            features[kept], codes, grouping.codes[kept], weights[kept], _dtype(self.precision)
+        ), grouping
+
+    def _fit_within_bound(self, run: Fitting, validation: Rows) -> None:
+        self.network_, self.trials_, chosen = search_strength(
+            lambda strength, start: run.try_strength(strength, start, validation)
+        )
+        trial = self.trials_[chosen]
+        self.strength_, self.bound_met_ = trial.strength, trial.met
+        self.history_ = run.histories[trial.strength]
+        if not trial.met:
+            least = "MCDP" if self.max_mcdp_confidence is None else "upper end of MCDP"
+            warnings.warn(
+                f"the bound max_mcdp={self.max_mcdp} was not met: of {len(self.trials_)} strengths up to "
+                f"{self.trials_[-1].strength:g}, the least validation {least} is {trial.bounded:.4f}, at "
+                f"strength {trial.strength:g}; that model is kept",
+                BoundNotMetWarning,
+                stacklevel=3,
+            )
+
+
+def _as_rows(
+    features: FloatArray,
+    labels: NDArray[np.int64],
+    groups: NDArray[np.uint32],
+    weights: FloatArray,
+    dtype: torch.dtype,
+) -> Rows:
+    return Rows(
+        torch.from_numpy(features).to(dtype),
+        torch.from_numpy(labels).to(dtype),
+        torch.from_numpy(groups.astype(np.int64)),
+        torch.from_numpy(weights).to(dtype),
+    )
+
+
+def _dtype(precision: str) -> torch.dtype:
+    return torch.float64 if precision == "float64" else torch.float32
+
+
+def _device(name: str) -> torch.device:
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        return torch.device(name)
+    except RuntimeError as error:
+        raise ValueError(f"device is {name!r} where 'auto' or a torch device is expected: {error}") from error

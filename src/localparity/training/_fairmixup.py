@@ -1,0 +1,49 @@
+"""FairMixup: the score must not change on the way from one group to the other."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import torch
+from torch import Tensor
+
+from localparity.training._distributed import gather_rows
+from localparity.training._method import Method, Scored
+from localparity.training._networks import Network
+from localparity.training._rows import BalancedBatches, Batches, Rows
+
+
+class FairMixup(Method):
+    """Cross-entropy on batches with as many rows of each group, plus how the score changes in between.
+
+    Rows of two groups are mixed, x = t x0 + (1 - t) x1 with t uniform on [0, 1]; the penalty is the absolute
+    mean of the score's derivative at x in the direction x1 - x0, of the worst pair of groups.
+
+    Examples
+    --------
+    >>> from localparity.training._method import MethodOptions
+    >>> FairMixup(0.3, 2, MethodOptions()).name
+    'fairmixup'
+    """
+
+    name = "fairmixup"
+
+    def batches(self, training: Rows, batch_size: int, seed: int) -> Batches:
+        """As many rows of each group, group after group."""
+        return BalancedBatches(training.groups, self.n_groups, batch_size, seed)
+
+    def penalty(self, network: Network, batch: Scored) -> Tensor:
+        """How the score changes between groups."""
+        parts = batch.own.features.chunk(self.n_groups)
+        share = torch.rand((), device=batch.own.features.device)
+        slopes = [
+            self._slope(network, share * first + (1.0 - share) * second, second - first)
+            for first, second in combinations(parts, 2)
+        ]
+        return self.strength * torch.stack(slopes).amax()
+
+    def _slope(self, network: Network, mixed: Tensor, direction: Tensor) -> Tensor:
+        mixed = mixed.requires_grad_()
+        scores = torch.sigmoid(network(mixed))
+        (gradient,) = torch.autograd.grad(scores.sum(), mixed, create_graph=True)
+        return gather_rows((gradient * direction).flatten(1).sum(1)).mean().abs()

@@ -1,0 +1,139 @@
+"""One fit: trains networks at strengths, each with its own checkpoint."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from copy import deepcopy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from localparity._validation import Group
+from localparity.training._bound import Trial
+from localparity.training._method import MethodOptions
+from localparity.training._methods import make_method
+from localparity.training._networks import Network, multilayer
+from localparity.training._progress import progress_bar
+from localparity.training._rows import Rows
+from localparity.training._trainer import Plan, Trainer, evaluate, predict_scores
+from localparity.uncertainty import mcdp_interval
+
+if TYPE_CHECKING:
+    from localparity.training._estimator import LocalParityClassifier
+
+
+class Fitting:
+    """One call of `fit`: trains at strengths, each with its own checkpoint."""
+
+    def __init__(
+        self,
+        classifier: LocalParityClassifier,
+        settings: dict[str, Any],
+        n_groups: int,
+        seed: int,
+        training: Rows,
+    ) -> None:
+        self.classifier, self.settings, self.n_groups, self.seed = classifier, settings, n_groups, seed
+        self.training = training
+        self.histories: dict[float, list[dict[str, float]]] = {}
+        self.folder = None if classifier.checkpoint is None else Path(classifier.checkpoint)
+        self.written: list[Path] = []
+        self.plan = Plan(
+            steps=settings["steps"],
+            batch_size=settings["batch_size"],
+            learning_rate=settings["learning_rate"],
+            decay_every=settings["decay_every"],
+            weight_decay=classifier.weight_decay,
+            clip_norm=classifier.clip_norm,
+            precision=classifier.precision,
+            patience=classifier.patience,
+        )
+
+    def train(
+        self, strength: float, start: Network | None, validation: Rows | None
+    ) -> tuple[Network, list[dict[str, float]]]:
+        """The network trained at a strength, from a given start or from a new one."""
+        classifier, settings = self.classifier, self.settings
+        options = MethodOptions(
+            temperature=settings["temperature"],
+            epsilon=classifier.epsilon,
+            criterion=classifier.criterion,
+            search=settings["search"],
+            sharpness=classifier.sharpness,
+            memory=classifier.memory,
+            balanced=classifier.balanced,
+        )
+        method = make_method(classifier.method, strength, self.n_groups, options)
+        checkpoint = None
+        if self.folder is not None:
+            checkpoint = self.folder / f"strength-{strength:g}.safetensors"
+            self.written.append(checkpoint)
+        with progress_bar(
+            f"{classifier.method} {strength:g}", self.plan.steps, shown=classifier.verbose
+        ) as progress:
+            trainer = Trainer(
+                method,
+                self._new_network() if start is None else deepcopy(start),
+                self.plan,
+                seed=self.seed + 1,
+                checkpoint=checkpoint,
+                progress=progress,
+            )
+            history = trainer.fit(self.training, validation)
+        self.histories[strength] = history
+        return trainer.network, history
+
+    def try_strength(self, strength: float, start: Network | None, validation: Rows) -> tuple[Network, Trial]:
+        """A network and what the validation part says of it."""
+        classifier = self.classifier
+        network, _ = self.train(strength, start, validation)
+        found = evaluate(network, validation, classifier.epsilon, classifier.criterion)
+        bounded = found.mcdp
+        if classifier.max_mcdp_confidence is not None:
+            bounded = mcdp_interval(
+                validation.labels.cpu().numpy(),
+                predict_scores(network, validation.features).numpy(),
+                sensitive_features=validation.groups.cpu().numpy(),
+                epsilon=classifier.epsilon,
+                level=classifier.max_mcdp_confidence,
+                criterion=classifier.criterion,  # type: ignore[arg-type]
+                sample_weight=validation.weights.cpu().numpy(),
+            ).high
+        met = bounded <= float(classifier.max_mcdp or 0.0)
+        return network, Trial(strength, found.average_precision, found.mcdp, bounded, met)
+
+    def forget_checkpoints(self) -> None:
+        """Remove what only an interrupted fit needs."""
+        for path in self.written:
+            path.unlink(missing_ok=True)
+
+    def _new_network(self) -> Network:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            width = self.training.features.shape[1]
+            network = multilayer(width, self.settings["hidden"], self.settings["dropout"])
+        return network.to(self.training.features)
+
+
+def hold_out(rows: Rows, fraction: float, seed: int, groups: Sequence[Group]) -> tuple[Rows, Rows]:
+    """The rows to train on and the validation part, with the same shares of groups and classes."""
+    from sklearn.model_selection import train_test_split
+
+    cells = (rows.groups * 2 + rows.labels.long()).numpy()
+    if np.bincount(cells)[np.unique(cells)].min() < 2:
+        raise ValueError(
+            "a group has a class with one row only, which cannot be both in the training and in the "
+            "validation part"
+        )
+    train, held_out = train_test_split(
+        np.arange(len(cells)), test_size=fraction, stratify=cells, random_state=seed
+    )
+    training, validation = rows.take(torch.from_numpy(train)), rows.take(torch.from_numpy(held_out))
+    for part in (training, validation):
+        counts = np.bincount(part.groups.numpy(), minlength=len(groups))
+        if not counts.all():
+            missing = groups[int(np.argmin(counts))]
+            raise ValueError(f"the group {missing!r} has too few rows for a training and a validation part")
+    return training, validation

@@ -1,0 +1,302 @@
+"""Differentiable disparities of a batch, to add to anyone's loss."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from localparity._validation import as_choice, as_count, as_epsilon, as_number
+from localparity.training._memory import ScoreMemory
+from localparity.training._search import largest_gap, largest_window
+from localparity.training._soft_cdf import CASES, contrasts, soft_gap
+
+SEARCHES = ("exact", "probe", "frozen", "soft")
+_ABCC_POINTS = 101
+_PROBES = 100
+_SOFT_POINTS = 64
+
+
+def as_positive(value: Any, name: str) -> float:
+    """A number above 0."""
+    number = as_number(value, name)
+    if not number > 0.0:
+        raise ValueError(f"{name} is {number:g} where a number above 0 is expected")
+    return number
+
+
+class _DisparityLoss(nn.Module):
+    """What the losses share: who is compared with whom, and on which scale the scores come."""
+
+    def __init__(
+        self,
+        *,
+        criterion: str = "demographic_parity",
+        from_logits: bool = False,
+        n_groups: int | None = None,
+    ) -> None:
+        super().__init__()
+        self.criterion = as_choice(criterion, "criterion", CASES)
+        self.from_logits = bool(from_logits)
+        self.n_groups = None if n_groups is None else as_count(n_groups, "n_groups", at_least=2)
+
+    def forward(
+        self,
+        y_score: Tensor,
+        groups: Tensor,
+        y_true: Tensor | None = None,
+        sample_weight: Tensor | None = None,
+    ) -> Tensor:
+        """The disparity of the batch: a scalar that is not negative.
+
+        Parameters
+        ----------
+        y_score : Tensor of shape (rows,)
+            Scores, or logits with ``from_logits=True``.
+        groups : Tensor of shape (rows,)
+            The group of each row as a code from 0.
+        y_true : Tensor, optional
+            Labels 0 and 1, where the criterion needs them.
+        sample_weight : Tensor, optional
+            Weights that are not negative.
+
+        Returns
+        -------
+        Tensor
+            A scalar; 0, with a gradient of zeros, where the batch lacks a group.
+        """
+        for name, given in (("groups", groups), ("y_true", y_true), ("sample_weight", sample_weight)):
+            if given is not None and given.shape != y_score.shape:
+                raise ValueError(
+                    f"{name} has shape {tuple(given.shape)} where y_score has {tuple(y_score.shape)}"
+                )
+        scores = torch.sigmoid(y_score) if self.from_logits else y_score
+        return self._disparity(scores, groups, y_true, sample_weight)
+
+    def _disparity(
+        self, scores: Tensor, groups: Tensor, y_true: Tensor | None, sample_weight: Tensor | None
+    ) -> Tensor:
+        contrast = self._contrasts(groups, y_true, sample_weight, scores.dtype)
+        return self._of_comparisons(scores, contrast).amax()
+
+    def _of_comparisons(self, scores: Tensor, contrast: Tensor) -> Tensor:
+        raise NotImplementedError
+
+    def _contrasts(
+        self, groups: Tensor, y_true: Tensor | None, sample_weight: Tensor | None, dtype: torch.dtype
+    ) -> Tensor:
+        if y_true is None and CASES[self.criterion] != (None,):
+            raise ValueError(f"y_true is None where criterion {self.criterion!r} needs the labels")
+        n_groups = self.n_groups
+        if n_groups is None:
+            n_groups = max(2, int(groups.max()) + 1)
+        return contrasts(
+            groups,
+            n_groups,
+            criterion=self.criterion,
+            y_true=y_true,
+            sample_weight=sample_weight,
+            dtype=dtype,
+        )
+
+
+class DPLoss(_DisparityLoss):
+    """The largest difference of two groups' mean scores.
+
+    Parameters
+    ----------
+    criterion : str
+        Which people are compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
+        "equalized_odds", the worse of the two labels.
+    from_logits : bool
+        Whether the loss takes logits.
+    n_groups : int, optional
+        How many groups there are; None reads it from the largest code in the batch, which
+        ``torch.func.vmap``, ``torch.compile`` and CUDA graphs cannot do.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import localparity as lp
+    >>> loss = lp.training.DPLoss()
+    >>> loss(torch.tensor([0.2, 0.4, 0.9]), torch.tensor([0, 0, 1]))
+    tensor(0.6000)
+    """
+
+    def _of_comparisons(self, scores: Tensor, contrast: Tensor) -> Tensor:
+        return (contrast @ scores).abs()
+
+
+class ABCCLoss(_DisparityLoss):
+    """The area between two groups' smoothed cumulative distributions, for the worst pair.
+
+    The area is the trapezoid rule's over 101 points of [0, 1].
+
+    Parameters
+    ----------
+    temperature : float
+        The steepness of the sigmoid that stands for a step.
+    criterion, from_logits, n_groups
+        As for `DPLoss`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import localparity as lp
+    >>> loss = lp.training.ABCCLoss(temperature=100.0)
+    >>> round(float(loss(torch.tensor([0.2, 0.4, 0.9]), torch.tensor([0, 0, 1]))), 3)
+    0.6
+    """
+
+    def __init__(
+        self,
+        temperature: float = 20.0,
+        *,
+        criterion: str = "demographic_parity",
+        from_logits: bool = False,
+        n_groups: int | None = None,
+    ) -> None:
+        super().__init__(criterion=criterion, from_logits=from_logits, n_groups=n_groups)
+        self.temperature = as_positive(temperature, "temperature")
+
+    def _of_comparisons(self, scores: Tensor, contrast: Tensor) -> Tensor:
+        points = torch.linspace(0.0, 1.0, _ABCC_POINTS, dtype=scores.dtype, device=scores.device)
+        return torch.trapezoid(soft_gap(scores, contrast, points, self.temperature).abs(), points)
+
+
+class MCDPLoss(_DisparityLoss):
+    r"""The maximal local disparity of smoothed cumulative distributions, for the worst pair.
+
+    .. math::
+        \max_{y_0} \min_{|y - y_0| \le \epsilon} |\tilde F_a(y) - \tilde F_b(y)|, \qquad
+        \tilde F_g(y) = \frac{1}{n_g} \sum_{i \in g} \sigma(\tau (y - p_i))
+
+    Where the maximum lies is found first and held constant in the gradient, which by the envelope theorem is
+    the gradient of the maximum.
+
+    Parameters
+    ----------
+    temperature : float
+        The steepness of the sigmoid that stands for a step.
+    epsilon : float
+        The half-width of the windows; with ``search="exact"`` only.
+    search : str
+        "exact" finds the true maximiser; "probe" takes the best of 100 points between the lowest and the
+        highest score; "frozen" keeps to `threshold`; "soft" takes a p-norm of the gap, with the power
+        `sharpness`, over thresholds at the scores' quantiles: with sharpness 1 it is the area between
+        the distributions (ABCC), and with a growing one it goes to the maximum.
+    threshold : float, optional
+        Where ``search="frozen"`` measures the gap.
+    sharpness : float
+        The power of ``search="soft"``.
+    memory : int
+        How many recent rows are remembered. The maximiser and its sign are then found in the memory, and
+        the gradient, taken on the batch, is unbiased given them; the value is the memory's disparity.
+        For small groups, and for ``search="exact"`` without epsilon.
+    criterion, from_logits, n_groups
+        As for `DPLoss`.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import localparity as lp
+    >>> scores = torch.tensor([0.2, 0.4, 0.9], requires_grad=True)
+    >>> loss = lp.training.MCDPLoss(temperature=20.0)(scores, torch.tensor([0, 0, 1]))
+    >>> loss.backward()
+    >>> round(loss.item(), 2), bool((scores.grad[:2] < 0).all())
+    (0.99, True)
+    """
+
+    def __init__(
+        self,
+        temperature: float = 20.0,
+        epsilon: float = 0.0,
+        *,
+        search: str = "exact",
+        threshold: float | None = None,
+        sharpness: float = 8.0,
+        memory: int = 0,
+        criterion: str = "demographic_parity",
+        from_logits: bool = False,
+        n_groups: int | None = None,
+    ) -> None:
+        super().__init__(criterion=criterion, from_logits=from_logits, n_groups=n_groups)
+        self.temperature = as_positive(temperature, "temperature")
+        self.epsilon = as_epsilon(epsilon)
+        self.search = as_choice(search, "search", SEARCHES)
+        self.sharpness = as_number(sharpness, "sharpness")
+        if not self.sharpness >= 1.0:
+            raise ValueError(f"sharpness is {self.sharpness:g} where a number >= 1 is expected")
+        if self.epsilon > 0.0 and self.search != "exact":
+            raise ValueError(
+                f"epsilon is {self.epsilon:g} where search={search!r} needs 0; use search='exact'"
+            )
+        if self.search == "frozen" and threshold is None:
+            raise ValueError("threshold is None where search='frozen' needs a number")
+        self.threshold = None if threshold is None else as_number(threshold, "threshold")
+        rows = as_count(memory, "memory", at_least=0)
+        if rows and (self.search != "exact" or self.epsilon > 0.0):
+            raise ValueError(f"memory is {rows} where only search='exact' with epsilon 0 has a memory")
+        self.memory = ScoreMemory(rows) if rows else None
+
+    def _disparity(
+        self, scores: Tensor, groups: Tensor, y_true: Tensor | None, sample_weight: Tensor | None
+    ) -> Tensor:
+        if self.memory is None:
+            return super()._disparity(scores, groups, y_true, sample_weight)
+        contrast = self._contrasts(groups, y_true, sample_weight, scores.dtype)
+        past = self.memory.rows(scores, groups, y_true, sample_weight)
+        remembered = self._contrasts(past.groups, past.y_true, past.sample_weight, scores.dtype)
+        comparisons = min(len(contrast), len(remembered))
+        thresholds = largest_gap(past.scores, remembered, self.temperature)[:comparisons]
+        known = soft_gap(past.scores, remembered[:comparisons], thresholds, self.temperature)
+        worst = known.abs().argmax()
+        here = soft_gap(scores, contrast[:comparisons], thresholds, self.temperature)
+        moving = known.flatten()[worst].sign() * here.flatten()[worst]
+        if self.training:
+            self.memory.remember(scores, groups, y_true, sample_weight)
+        return known.abs().flatten()[worst] + moving - moving.detach()
+
+    def _of_comparisons(self, scores: Tensor, contrast: Tensor) -> Tensor:
+        if self.search == "soft":
+            return self._soft_maximum(scores, contrast)
+        thresholds, shares = self._where(scores.detach(), contrast)
+        return (shares * soft_gap(scores, contrast, thresholds, self.temperature).abs()).sum(-1)
+
+    def _where(self, scores: Tensor, contrast: Tensor) -> tuple[Tensor, Tensor]:
+        """The thresholds at which each comparison's gap is taken, and their shares."""
+        if self.epsilon > 0.0:
+            return largest_window(scores, contrast, self.temperature, self.epsilon)
+        if self.search == "exact":
+            thresholds = largest_gap(scores, contrast, self.temperature)
+        elif self.search == "probe":
+            steps = torch.linspace(0.0, 1.0, _PROBES, dtype=scores.dtype, device=scores.device)
+            points = scores.amin() + (scores.amax() - scores.amin()) * steps
+            gaps = soft_gap(scores, contrast, points, self.temperature).abs()
+            thresholds = points[gaps.argmax(-1, keepdim=True)]
+        else:
+            thresholds = torch.full_like(contrast[:, :1], float(self.threshold or 0.0))
+        return thresholds, torch.ones_like(thresholds)
+
+    def _soft_maximum(self, scores: Tensor, contrast: Tensor) -> Tensor:
+        """The p-norm of the gap over [0, 1], each threshold with the width that it stands for."""
+        quantiles = _quantiles(scores, _SOFT_POINTS)
+        ends = torch.zeros_like(quantiles[:1])
+        points = torch.cat([ends, quantiles, ends + 1.0])
+        gaps = soft_gap(scores, contrast, points, self.temperature).abs()
+        tiny = torch.finfo(scores.dtype).tiny ** 0.5
+        top = gaps.detach().amax(-1, keepdim=True).clamp_min(tiny)
+        mean: Tensor = torch.trapezoid((gaps / top).pow(self.sharpness), points)
+        norm: Tensor = (mean + tiny).pow(1.0 / self.sharpness)
+        return top[:, 0] * norm
+
+
+def _quantiles(scores: Tensor, points: int) -> Tensor:
+    """Equally spaced quantiles, interpolated, by operations that every transform of torch knows."""
+    ordered = scores.sort().values
+    places = torch.linspace(0.0, len(scores) - 1.0, points, dtype=scores.dtype, device=scores.device)
+    below = places.floor().long()
+    above = (below + 1).clamp_max(len(scores) - 1)
+    share = places - below
+    return ordered[below] * (1.0 - share) + ordered[above] * share

@@ -1,0 +1,28 @@
+"""The methods by their names."""
+
+from __future__ import annotations
+
+from localparity._validation import as_choice
+from localparity.training._advdebias import AdvDebias
+from localparity.training._diffabcc import DiffABCC
+from localparity.training._diffdp import DiffDP
+from localparity.training._diffmcdp import DiffMCDP
+from localparity.training._dralign import DRAlign
+from localparity.training._erm import ERM
+from localparity.training._fairmixup import FairMixup
+from localparity.training._method import Method, MethodOptions
+
+METHODS: dict[str, type[Method]] = {
+    method.name: method for method in (ERM, AdvDebias, DiffDP, FairMixup, DRAlign, DiffABCC, DiffMCDP)
+}
+
+
+def make_method(name: str, strength: float, n_groups: int, options: MethodOptions) -> Method:
+    """The method of a name.
+
+    Examples
+    --------
+    >>> make_method("diffdp", 0.2, 2, MethodOptions()).strength
+    0.2
+    """
+    return METHODS[as_choice(name, "method", METHODS)](strength, n_groups, options)

@@ -1,0 +1,125 @@
+"""Training rows as tensors, and the order in which batches take them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import NamedTuple
+
+import torch
+from torch import Tensor
+
+from localparity.training._distributed import process_index, world_size
+
+
+class Rows(NamedTuple):
+    """Features, labels 0 and 1, group codes and weights, one a row."""
+
+    features: Tensor
+    labels: Tensor
+    groups: Tensor
+    weights: Tensor
+
+    def take(self, rows: Tensor) -> Rows:
+        """Some of the rows, in the given order."""
+        return Rows(*(column[rows] for column in self))
+
+    def compared(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Groups, labels and weights, as the losses take them."""
+        return self.groups, self.labels, self.weights
+
+    def to(self, device: torch.device) -> Rows:
+        """The same rows on a device."""
+        return Rows(*(column.to(device) for column in self))
+
+
+class Batches:
+    """Epoch after epoch of shuffled rows, in batches of the same size.
+
+    What is left at the end of an epoch is too small for a batch and waits for a later epoch; with fewer rows
+    than a batch has, every batch is all of them.
+
+    Under several processes each takes its share of the same batch.
+
+    Parameters
+    ----------
+    rows : int
+        How many rows there are.
+    batch_size : int
+        How many of them a batch has.
+    seed : int
+        The same seed gives the same batches.
+
+    Examples
+    --------
+    >>> batches = Batches(5, 3, seed=0)
+    >>> len(batches.draw()), len(batches.draw())
+    (3, 3)
+    """
+
+    def __init__(self, rows: int, batch_size: int, seed: int) -> None:
+        self.rows, self.batch_size = rows, batch_size
+        self.generator = torch.Generator().manual_seed(seed)
+        self.order = torch.arange(0)
+
+    def draw(self) -> Tensor:
+        """The row numbers of the next batch."""
+        if len(self.order) < min(self.batch_size, self.rows):
+            self.order = torch.randperm(self.rows, generator=self.generator)
+        batch, self.order = self.order[: self.batch_size], self.order[self.batch_size :]
+        return batch[process_index() :: world_size()]
+
+    def state(self) -> dict[str, Tensor]:
+        """Everything that the next batches depend on."""
+        return {"order": self.order.clone(), "generator": self.generator.get_state()}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Go on from where `state` was taken."""
+        self.order = state["order"]
+        self.generator.set_state(state["generator"])
+
+
+class BalancedBatches(Batches):
+    """As many rows of each group in every batch, group after group.
+
+    A group with fewer rows than that is drawn with replacement.
+
+    Parameters
+    ----------
+    groups : Tensor
+        The group of each row as a code.
+    n_groups : int
+        How many groups there are.
+    batch_size : int
+        How many rows a batch has, over all groups.
+    seed : int
+        The same seed gives the same batches.
+
+    Examples
+    --------
+    >>> batches = BalancedBatches(torch.tensor([0, 0, 0, 1]), 2, 4, seed=0)
+    >>> batches.draw()[2:]
+    tensor([3, 3])
+    """
+
+    def __init__(self, groups: Tensor, n_groups: int, batch_size: int, seed: int) -> None:
+        super().__init__(len(groups), batch_size, seed)
+        self.members = [torch.nonzero(groups == group)[:, 0] for group in range(n_groups)]
+        self.share = max(1, batch_size // n_groups)
+
+    def draw(self) -> Tensor:
+        """The row numbers of the next batch."""
+        return torch.cat([self._of_group(members) for members in self.members])
+
+    def _of_group(self, members: Tensor) -> Tensor:
+        if len(members) < self.share:
+            places = torch.randint(len(members), (self.share,), generator=self.generator)
+        else:
+            places = torch.randperm(len(members), generator=self.generator)[: self.share]
+        return members[places][process_index() :: world_size()]
+
+
+def balancing_weights(rows: Rows, n_groups: int) -> Rows:
+    """The rows with weights that undo what balanced batches do to the groups' shares."""
+    shares: Sequence[Tensor] = [(rows.groups == group).float().mean() for group in range(n_groups)]
+    factor = torch.stack(list(shares))[rows.groups] * n_groups
+    return rows._replace(weights=rows.weights * factor.to(rows.weights))

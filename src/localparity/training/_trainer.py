@@ -1,0 +1,315 @@
+"""THE loop: every method is trained by it."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from localparity.metrics import mcdp
+from localparity.training._checkpoint import (
+    flatten_optimizer,
+    load_tensors,
+    restore_optimizer,
+    save_tensors,
+    with_prefix,
+    without_prefix,
+)
+from localparity.training._distributed import average_gradients, process_index
+from localparity.training._method import Method, cross_entropy
+from localparity.training._networks import Network
+from localparity.training._rows import Batches, Rows
+
+Progress = Callable[[dict[str, float]], None]
+_ROWS_AT_ONCE = 65_536
+
+
+@dataclass(frozen=True)
+class Plan:
+    """How long and how fast to train.
+
+    Parameters
+    ----------
+    steps : int
+        How many optimiser steps are taken at most.
+    batch_size : int
+        How many rows a batch has.
+    learning_rate : float
+        Adam's, at the start.
+    decay_every, decay_factor : int, float
+        After so many steps the learning rate is multiplied by the factor.
+    weight_decay : float
+        Decoupled, as in AdamW.
+    clip_norm : float, optional
+        The largest norm of a gradient; a larger one is scaled down to it.
+    precision : str
+        "float32" or "float64", as the rows are; or "bfloat16" for the network's forward pass.
+    check_every : int
+        After so many steps the validation rows are evaluated, and a checkpoint is written.
+    patience : int, optional
+        After so many evaluations without a better one, training stops and goes back to the best.
+
+    Examples
+    --------
+    >>> Plan().steps
+    150
+    """
+
+    steps: int = 150
+    batch_size: int = 1024
+    learning_rate: float = 1e-3
+    decay_every: int = 50
+    decay_factor: float = 0.1
+    weight_decay: float = 0.0
+    clip_norm: float | None = None
+    precision: str = "float32"
+    check_every: int = 25
+    patience: int | None = None
+
+
+@dataclass
+class Evaluation:
+    """How good and how even the scores of some rows are."""
+
+    loss: float
+    average_precision: float
+    mcdp: float
+
+
+@dataclass
+class _Run:
+    """What changes while training: all of it goes into a checkpoint."""
+
+    step: int = 0
+    best: float = float("inf")
+    waited: int = 0
+    history: list[dict[str, float]] = field(default_factory=list)
+    best_network: dict[str, Tensor] = field(default_factory=dict)
+
+
+class Trainer:
+    """Trains a network by a method.
+
+    Parameters
+    ----------
+    method : Method
+        What is added to the cross-entropy, and how rows are drawn.
+    network : Network
+        What is trained, in place.
+    plan : Plan
+        How long and how fast.
+    seed : int
+        The same seed gives the same bits on the CPU.
+    checkpoint : path, optional
+        Where to write what is needed to go on, at every evaluation; a run that finds it there goes on.
+    progress : callable, optional
+        Called after every step with the step, the loss and what is known of AP and MCDP.
+
+    Examples
+    --------
+    >>> from localparity.training._method import MethodOptions
+    >>> from localparity.training._methods import make_method
+    >>> from localparity.training._networks import multilayer
+    >>> rows = Rows(torch.randn(64, 3), (torch.arange(64) % 2).float(), torch.arange(64) % 2, torch.ones(64))
+    >>> method = make_method("erm", 0.0, 2, MethodOptions())
+    >>> trainer = Trainer(method, multilayer(3, (8,), 0.0), Plan(steps=5))
+    >>> len(trainer.fit(rows))
+    5
+    """
+
+    def __init__(
+        self,
+        method: Method,
+        network: Network,
+        plan: Plan,
+        *,
+        seed: int = 0,
+        checkpoint: Path | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        self.method, self.network, self.plan, self.seed = method, method.wrap(network), plan, seed
+        self.checkpoint, self.progress = checkpoint, progress
+
+    def fit(self, training: Rows, validation: Rows | None = None) -> list[dict[str, float]]:
+        """Train, and return a record of each step: its number, its loss and, where evaluated, AP and MCDP."""
+        devices = [training.features.device] if training.features.device.type == "cuda" else []
+        with torch.random.fork_rng(devices=devices):
+            torch.manual_seed(self.seed)
+            return self._fit(training, validation)
+
+    def _fit(self, training: Rows, validation: Rows | None) -> list[dict[str, float]]:
+        plan, run = self.plan, _Run()
+        self.method.prepare(training, self.network)
+        self.method.to(training.features.device).train()
+        batches = self.method.batches(training, plan.batch_size, self.seed)
+        optimizer = self._optimizer()
+        print_of_run = self._fingerprint(training)
+        training = self.method.reweighted(training)
+        if self.checkpoint is not None and self.checkpoint.exists():
+            self._resume(run, batches, optimizer, print_of_run)
+        while run.step < plan.steps and not self._exhausted(run):
+            loss = self._step(training.take(batches.draw()), optimizer, run.step)
+            run.step += 1
+            run.history.append({"step": run.step, "loss": float(loss)})
+            if run.step % plan.check_every == 0 or run.step == plan.steps:
+                self._check(run, validation)
+                self._save(run, batches, optimizer, print_of_run)
+            if self.progress is not None:
+                self.progress(run.history[-1])
+        if run.best_network:
+            self.network.load_state_dict(run.best_network)
+        self.network.eval()
+        return run.history
+
+    def _optimizer(self) -> torch.optim.Optimizer:
+        parameters = [*self.network.parameters(), *self.method.parameters()]
+        return torch.optim.AdamW(
+            parameters, lr=self.plan.learning_rate, weight_decay=self.plan.weight_decay, eps=1e-8
+        )
+
+    def _step(self, batch: Rows, optimizer: torch.optim.Optimizer, step: int) -> Tensor:
+        plan = self.plan
+        for group in optimizer.param_groups:
+            group["lr"] = plan.learning_rate * plan.decay_factor ** (step // plan.decay_every)
+        self.network.train()
+        optimizer.zero_grad()
+        loss = self.method.objective(self.network, batch, self._autocast(batch.features.device))
+        loss.backward()  # type: ignore[no-untyped-call]
+        parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
+        average_gradients(parameters)
+        if plan.clip_norm is not None:
+            torch.nn.utils.clip_grad_norm_(parameters, plan.clip_norm)
+        optimizer.step()
+        return loss.detach()
+
+    def _autocast(self, device: torch.device) -> AbstractContextManager[Any]:
+        return torch.autocast(device.type, torch.bfloat16, enabled=self.plan.precision == "bfloat16")
+
+    def _check(self, run: _Run, validation: Rows | None) -> None:
+        """Evaluate the validation rows, and note whether they are the best so far."""
+        if validation is None:
+            return
+        found = evaluate(self.network, validation, self.method.options.epsilon, self.method.options.criterion)
+        run.history[-1] |= {"average_precision": found.average_precision, "mcdp": found.mcdp}
+        if self.plan.patience is None:
+            return
+        value = found.loss + self.method.strength * found.mcdp
+        if value < run.best:
+            run.best, run.waited = value, 0
+            run.best_network = {name: tensor.clone() for name, tensor in self.network.state_dict().items()}
+        else:
+            run.waited += 1
+
+    def _exhausted(self, run: _Run) -> bool:
+        return self.plan.patience is not None and run.waited >= self.plan.patience
+
+    def _save(self, run: _Run, batches: Batches, optimizer: torch.optim.Optimizer, print_of_run: str) -> None:
+        if self.checkpoint is None or process_index() > 0:
+            return
+        tensors = {
+            **with_prefix("network", self.network.state_dict()),
+            **with_prefix("method", self.method.state_dict()),
+            **with_prefix("optimizer", flatten_optimizer(optimizer)),
+            **with_prefix("batches", batches.state()),
+            **with_prefix("best", run.best_network),
+            **with_prefix("random", _random_state(next(self.network.parameters()).device)),
+        }
+        values = {
+            "run": print_of_run,
+            "step": run.step,
+            "best": None if run.best == float("inf") else run.best,
+            "waited": run.waited,
+            "history": run.history,
+        }
+        save_tensors(self.checkpoint, tensors, values)
+
+    def _resume(
+        self, run: _Run, batches: Batches, optimizer: torch.optim.Optimizer, print_of_run: str
+    ) -> None:
+        assert self.checkpoint is not None
+        tensors, values = load_tensors(self.checkpoint)
+        if values["run"] != print_of_run:
+            raise ValueError(
+                f"{self.checkpoint} is the checkpoint of a run with other data or settings; "
+                "delete it, or name another, to start anew"
+            )
+        self.network.load_state_dict(without_prefix("network", tensors))
+        self.method.load_state_dict(without_prefix("method", tensors))
+        restore_optimizer(optimizer, without_prefix("optimizer", tensors))
+        batches.restore(without_prefix("batches", tensors))
+        _restore_random_state(without_prefix("random", tensors))
+        run.step, run.waited, run.history = values["step"], values["waited"], values["history"]
+        run.best = float("inf") if values["best"] is None else values["best"]
+        run.best_network = without_prefix("best", tensors)
+
+    def _fingerprint(self, training: Rows) -> str:
+        """What tells this run from another: settings, data and the network at the start."""
+        method = self.method
+        settings = [
+            asdict(self.plan),
+            method.name,
+            method.strength,
+            method.n_groups,
+            asdict(method.options),
+            self.seed,
+        ]
+        digest = hashlib.sha256(json.dumps(settings).encode())
+        for tensor in (*training, *self.network.state_dict().values()):
+            digest.update(np.ascontiguousarray(tensor.detach().cpu().numpy()).tobytes())
+        return digest.hexdigest()
+
+
+def predict_scores(network: Network, features: Tensor) -> Tensor:
+    """The scores of rows, on the CPU, with dropout off."""
+    network.eval()
+    like = next(network.parameters())
+    with torch.no_grad():
+        parts = [torch.sigmoid(network(part.to(like))).cpu() for part in torch.split(features, _ROWS_AT_ONCE)]
+    return torch.cat(parts)
+
+
+def evaluate(
+    network: Network, rows: Rows, epsilon: float = 0.0, criterion: str = "demographic_parity"
+) -> Evaluation:
+    """Cross-entropy, average precision and MCDP of rows, with dropout off."""
+    from sklearn.metrics import average_precision_score
+
+    network.eval()
+    with torch.no_grad():
+        logits = torch.cat([network(part) for part in torch.split(rows.features, _ROWS_AT_ONCE)])
+        loss = float(cross_entropy(logits, rows))
+    labels, groups, weights = (column.cpu().numpy() for column in (rows.labels, rows.groups, rows.weights))
+    scores = torch.sigmoid(logits).cpu().numpy()
+    return Evaluation(
+        loss,
+        float(average_precision_score(labels, scores, sample_weight=weights)),
+        mcdp(
+            labels,
+            scores,
+            sensitive_features=groups,
+            epsilon=epsilon,
+            criterion=criterion,  # type: ignore[arg-type]
+            sample_weight=weights,
+        ),
+    )
+
+
+def _random_state(device: torch.device) -> dict[str, Tensor]:
+    state = {"cpu": torch.get_rng_state()}
+    if device.type == "cuda":
+        state["cuda"] = torch.cuda.get_rng_state(device)
+    return state
+
+
+def _restore_random_state(state: dict[str, Tensor]) -> None:
+    torch.set_rng_state(state["cpu"])
+    if "cuda" in state:
+        torch.cuda.set_rng_state(state["cuda"])

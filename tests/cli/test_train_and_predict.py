@@ -1,0 +1,129 @@
+"""`localparity train` and `localparity predict`, as people type them."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import localparity as lp
+
+CENSUS = lp.datasets.make_census(900, random_state=0)
+FRAME = CENSUS.data.assign(sex=CENSUS.sensitive_features, income=CENSUS.target)
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "localparity", *map(str, arguments)],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={"COLUMNS": "110", "PATH": "", "HOME": "/nonexistent", "OMP_NUM_THREADS": "1"},
+    )
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("train")
+    FRAME.to_csv(path / "people.csv", index=False)
+    FRAME.to_parquet(path / "people.parquet")
+    found = run("train", path / "people.csv", *NAMED, "--steps", 20, "--out", path / "model")
+    assert (found.returncode, found.stderr) == (0, "")
+    assert "diffmcdp at strength 0.2; scores are of the class 1." in found.stdout
+    return path
+
+
+NAMED = ["--target", "income", "--group", "sex"]
+
+
+def test_scores_are_those_of_the_library_and_can_be_audited(folder: Path) -> None:
+    out = folder / "new" / "scores.parquet"
+    found = run("predict", folder / "model", folder / "people.csv", "--out", out, "--keep", "sex")
+    assert (found.returncode, found.stderr) == (0, "")
+    assert "900 scores are in" in found.stdout
+    scores = pd.read_parquet(out)
+    model = lp.training.LocalParityClassifier.load(folder / "model")
+    np.testing.assert_allclose(scores["score"], model.predict_proba(CENSUS.data)[:, 1], atol=1e-6)
+    assert scores["sex"].tolist() == FRAME["sex"].tolist()
+    audit = run("audit", out, "--score", "score", "--group", "sex", "--resamples", 10)
+    assert audit.returncode == 0
+    assert [path.name for path in out.parent.iterdir()] == ["scores.parquet"]
+
+
+def test_a_parquet_file_gives_the_same_scores_as_a_csv(folder: Path) -> None:
+    for ending in ("csv", "parquet"):
+        out = folder / f"{ending}.csv"
+        assert run("predict", folder / "model", folder / f"people.{ending}", "--out", out).returncode == 0
+    one, other = (pd.read_csv(folder / f"{ending}.csv")["score"] for ending in ("csv", "parquet"))
+    np.testing.assert_allclose(one, other, atol=1e-6)
+
+
+def test_a_bound_that_is_not_met_is_exit_code_1_and_a_model(folder: Path) -> None:
+    out = folder / "strict"
+    found = run("train", folder / "people.parquet", *NAMED, "--max-mcdp", 0, "--steps", 1, "--out", out)
+    assert found.returncode == 1
+    assert "the bound max_mcdp=0.0 was not met" in found.stderr
+    assert "Strengths tried, on the validation part" in found.stdout
+    assert (out / "model.json").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--target", "incom", "--group", "sex"], "there is no column in"),
+        ([*NAMED, "--method", "magic"], "method is 'magic' where one of"),
+        ([*NAMED, "--strength", "-1"], "strength is -1 where a finite number >= 0 is expected"),
+        (["--target", "age", "--group", "sex"], "Only binary classification is supported"),
+    ],
+)
+def test_wrong_usage_is_one_line_and_exit_code_2(folder: Path, arguments: list[str], message: str) -> None:
+    found = run("train", folder / "people.csv", *arguments, "--out", folder / "never")
+    assert found.returncode == 2
+    assert found.stderr.startswith("error: ")
+    assert message in found.stderr
+    assert not (folder / "never").exists()
+
+
+def test_a_column_that_is_partly_numbers(folder: Path) -> None:
+    mixed = FRAME.assign(age=FRAME["age"].astype(str).where(FRAME.index > 3, "old"))
+    mixed.to_csv(folder / "mixed.csv", index=False)
+    found = run("train", folder / "mixed.csv", *NAMED, "--out", folder / "never")
+    assert found.returncode == 2
+    assert "has 'old' in data row 1 and numbers in 896 of 900 rows; say --text age" in found.stderr
+    found = run("train", folder / "mixed.csv", *NAMED, "--text", "age", "--steps", 2, "--out", folder / "m2")
+    assert found.returncode == 0
+
+
+def test_a_missing_value(folder: Path) -> None:
+    FRAME.assign(occupation=FRAME["occupation"].where(FRAME.index != 5)).to_csv(
+        folder / "gap.csv", index=False
+    )
+    found = run("predict", folder / "model", folder / "gap.csv", "--out", folder / "gap.parquet")
+    assert found.returncode == 2
+    assert "column 'occupation'" in found.stderr
+    assert "has no value in data row 6" in found.stderr
+    assert not (folder / "gap.parquet").exists()
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["model", "people.csv", "--out", "scores.txt"], "where a .csv or .parquet file is expected"),
+        (["people.csv", "people.csv", "--out", "scores.csv"], "is not a model: model.json cannot be read"),
+        (
+            ["model", "people.csv", "--out", "s.csv", "--keep", "sex", "--score", "sex"],
+            "is a column that is kept",
+        ),
+        (["model", "new.csv", "--out", "s.csv"], "'astronaut' at row 0, which was not there at fit"),
+    ],
+)
+def test_what_predict_refuses(folder: Path, arguments: list[str], message: str) -> None:
+    FRAME.assign(occupation="astronaut").to_csv(folder / "new.csv", index=False)
+    paths = [folder / text if "." in text or text == "model" else text for text in arguments]
+    found = run("predict", *paths)
+    assert found.returncode == 2
+    assert message in found.stderr

@@ -1,0 +1,286 @@
+"""The classifier as scikit-learn users meet it."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.utils.estimator_checks import check_estimator
+from sklearn.utils.validation import _num_samples
+
+import localparity as lp
+from localparity.training import BoundNotMetWarning, LocalParityClassifier
+
+CENSUS = lp.datasets.make_census(1200, random_state=0)
+X, Y, SEX = CENSUS.data, CENSUS.target, CENSUS.sensitive_features
+QUICK: dict[str, Any] = {"steps": 30, "hidden": (16,), "batch_size": 256, "random_state": 0}
+
+
+def quick(**options: Any) -> LocalParityClassifier:
+    return LocalParityClassifier(**{**QUICK, **options})
+
+
+class Wrapped(LocalParityClassifier):
+    """Supplies the sensitive feature, which scikit-learn's checks know nothing of, from the rows themselves."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Wrapped:
+        try:
+            groups = (np.abs(np.asarray(X, dtype=float)[:, 0]) * 1000).astype(int) % 2
+        except (TypeError, ValueError, IndexError):
+            groups = np.zeros(_num_samples(X), dtype=int)
+        if len(set(groups)) < 2:
+            groups = np.arange(len(groups)) % 2
+        return super().fit(X, y, sensitive_features=groups, sample_weight=sample_weight)
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learns_own_checks() -> None:
+    options = {"hidden": (32,), "dropout": 0.0, "learning_rate": 0.01, "batch_size": 100_000}
+    estimator = Wrapped(
+        steps=60, search="exact", precision="float64", random_state=0, device="cpu", **options
+    )
+    found = check_estimator(estimator, on_fail=None, on_skip=None)
+    assert [(check["check_name"], check["exception"]) for check in found if check["status"] == "failed"] == []
+    assert len(found) > 50
+
+
+def test_text_columns_and_probabilities() -> None:
+    model = quick().fit(X, Y, sensitive_features=SEX)
+    scores = model.predict_proba(X)
+    np.testing.assert_allclose(scores.sum(axis=1), 1.0)
+    assert model.groups_ == ("Female", "Male")
+    assert set(model.predict(X)) <= {0, 1}
+    assert model.strength_ == 0.2
+    assert len(model.history_) == 30
+
+
+@pytest.mark.parametrize("method", list(lp.training.METHODS))
+def test_the_same_seed_gives_the_same_bits(method: str) -> None:
+    one, other = (quick(method=method).fit(X, Y, sensitive_features=SEX).predict_proba(X) for _ in range(2))
+    np.testing.assert_array_equal(one, other)
+    different = quick(method=method, random_state=1).fit(X, Y, sensitive_features=SEX).predict_proba(X)
+    assert not np.array_equal(one, different)
+
+
+def test_three_groups_from_two_columns() -> None:
+    age = np.where(X["age"] > 40, "old", "young")
+    model = quick(strength=0.5).fit(X, Y, sensitive_features=pd.DataFrame({"sex": SEX, "age": age}))
+    assert len(model.groups_) == 4
+
+
+def test_names_of_classes() -> None:
+    model = quick().fit(X, np.where(Y == 1, "yes", "no"), sensitive_features=SEX)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert set(model.predict(X)) <= {"no", "yes"}
+
+
+def test_grid_search_with_the_scorer_and_routing() -> None:
+    numbers = X[["age", "education_years", "hours_per_week"]]
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(
+            make_pipeline(StandardScaler(), quick()),
+            {"localparityclassifier__strength": [0.0, 2.0]},
+            scoring=lp.mcdp_scorer(),
+            cv=2,
+        )
+        search.fit(numbers, Y, sensitive_features=SEX)
+    assert search.best_params_ == {"localparityclassifier__strength": 2.0}
+
+
+def test_a_pipeline_without_routing() -> None:
+    numbers = X[["age", "education_years"]]
+    pipeline = make_pipeline(StandardScaler(), quick())
+    pipeline.fit(numbers, Y, localparityclassifier__sensitive_features=SEX)
+    assert pipeline.predict_proba(numbers).shape == (1200, 2)
+
+
+def test_a_clone_is_unfitted_and_equal() -> None:
+    model = quick(strength=0.7, max_mcdp=None)
+    assert clone(model).get_params() == model.get_params()
+
+
+def test_balanced_batches_memory_windows_and_criteria() -> None:
+    for options in (
+        {"balanced": True},
+        {"memory": 512},
+        {"epsilon": 0.05},
+        {"criterion": "equalized_odds"},
+        {"patience": 1},
+    ):
+        model = quick(**options).fit(X, Y, sensitive_features=SEX)
+        assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_a_bound_is_met_by_the_most_accurate_model() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = quick(max_mcdp=0.15, steps=60).fit(X, Y, sensitive_features=SEX)
+    met = [trial for trial in model.trials_ if trial.mcdp <= 0.15]
+    assert model.bound_met_
+    assert model.strength_ == max(met, key=lambda trial: trial.average_precision).strength
+    assert not model.trials_[0].met
+    unbounded = quick(strength=0.0, steps=60).fit(X, Y, sensitive_features=SEX)
+    fair, free = (
+        lp.mcdp(None, fitted.predict_proba(X)[:, 1], sensitive_features=SEX) for fitted in (model, unbounded)
+    )
+    assert fair < free
+
+
+def test_a_bound_that_cannot_be_met_is_said_plainly() -> None:
+    with pytest.warns(
+        BoundNotMetWarning, match=r"the bound max_mcdp=0.0 was not met: of 9 strengths up to 12.8"
+    ):
+        model = quick(max_mcdp=0.0, steps=2).fit(X, Y, sensitive_features=SEX)
+    assert not model.bound_met_
+    assert model.predict_proba(X).shape == (1200, 2)
+
+
+def test_a_bound_with_confidence_looks_at_the_upper_end() -> None:
+    with pytest.warns(BoundNotMetWarning, match="the least validation upper end of MCDP is"):
+        model = quick(max_mcdp=0.05, max_mcdp_confidence=0.95, steps=2).fit(X, Y, sensitive_features=SEX)
+    assert all(trial.bounded > trial.mcdp for trial in model.trials_)
+
+
+def test_saving_and_loading(tmp_path: Path) -> None:
+    model = quick().fit(X, np.where(Y == 1, "yes", "no"), sensitive_features=SEX)
+    model.save(tmp_path / "model")
+    again = LocalParityClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert again.get_params() == {**model.get_params()}
+    assert sorted(path.name for path in (tmp_path / "model").iterdir()) == ["model.json", "model.safetensors"]
+    with pytest.raises(ValueError, match="feature names"):
+        again.predict_proba(X.rename(columns={"age": "years"}))
+
+
+def test_folders_that_are_not_a_whole_model(tmp_path: Path) -> None:
+    quick().fit(X, Y, sensitive_features=SEX).save(tmp_path)
+    tensors, description = tmp_path / "model.safetensors", tmp_path / "model.json"
+    whole, described = tensors.read_bytes(), description.read_text()
+    for damage, message in (
+        (lambda: tensors.write_bytes(whole[:-1]), "is damaged: the sha256 of model.safetensors is"),
+        (lambda: tensors.unlink(), "is not a whole model: model.safetensors cannot be read"),
+        (lambda: description.write_text(described[:40]), "is not the description of a model"),
+        (
+            lambda: description.write_text(described.replace('"format": 1', '"format": 9')),
+            "has format 9 where 1 is expected",
+        ),
+        (lambda: description.unlink(), "is not a model: model.json cannot be read"),
+    ):
+        tensors.write_bytes(whole)
+        description.write_text(described)
+        damage()
+        with pytest.raises(ValueError, match=message):
+            LocalParityClassifier.load(tmp_path)
+
+
+def test_an_interrupted_fit_goes_on_to_the_same_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from localparity.training import _trainer
+
+    whole = quick(steps=60).fit(X, Y, sensitive_features=SEX).predict_proba(X)
+    step, count = _trainer.Trainer._step, 0
+
+    def interrupted(self: Any, *arguments: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count == 40:
+            raise KeyboardInterrupt
+        return step(self, *arguments)
+
+    monkeypatch.setattr(_trainer.Trainer, "_step", interrupted)
+    model = quick(steps=60, checkpoint=tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y, sensitive_features=SEX)
+    assert len(list(tmp_path.iterdir())) == 1
+    np.testing.assert_array_equal(model.fit(X, Y, sensitive_features=SEX).predict_proba(X), whole)
+    assert count == 40 + 60 - 25
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    quick(verbose=True, patience=5).fit(X, Y, sensitive_features=SEX)
+    shown = capsys.readouterr().err
+    assert "diffmcdp" in shown
+    assert "MCDP" in shown
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "magic"}, "method is 'magic' where one of"),
+        ({"preset": "best"}, "preset is 'best' where one of 'paper', 'tuned' is expected"),
+        ({"strength": -1.0}, "strength is -1 where a finite number >= 0 is expected"),
+        ({"strength": 0.1, "max_mcdp": 0.1}, "strength and max_mcdp are both given"),
+        ({"method": "erm", "max_mcdp": 0.1}, "method is 'erm', which has no strength to search"),
+        ({"max_mcdp_confidence": 0.9}, "max_mcdp_confidence is given where max_mcdp is None"),
+        (
+            {"max_mcdp": 0.1, "max_mcdp_confidence": 2},
+            "max_mcdp_confidence is 2 where a number between 0 and 1",
+        ),
+        ({"precision": "float8"}, "precision is 'float8' where one of"),
+        ({"device": "abacus"}, "device is 'abacus' where 'auto' or a torch device is expected"),
+        ({"validation_fraction": 1.0}, "validation_fraction is 1 where a number between 0 and 1"),
+    ],
+)
+def test_parameters_that_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        quick(**options).fit(X, Y, sensitive_features=SEX)
+
+
+@pytest.mark.parametrize(
+    ("y", "given", "message"),
+    [
+        (Y, {}, "sensitive_features is None where the group of each row is expected"),
+        (Y, {"sensitive_features": SEX[:5]}, "sensitive_features has 5 rows where X has 1200"),
+        (Y[:5], {"sensitive_features": SEX}, "y has 5 rows where X has 1200"),
+        (Y, {"sensitive_features": ["a"] * 1200}, "sensitive_features has one group only"),
+        (Y * 0, {"sensitive_features": SEX}, "y has one class only"),
+        (
+            Y + SEX.astype("U1").view("u4"),
+            {"sensitive_features": SEX},
+            "Only binary classification is supported",
+        ),
+        (
+            Y,
+            {"sensitive_features": SEX, "sample_weight": (SEX == "Male").astype(float)},
+            "the group 'Female' has no training row of weight above 0",
+        ),
+        (None, {"sensitive_features": SEX}, "requires y to be passed"),
+    ],
+)
+def test_rows_that_are_refused(y: Any, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        quick().fit(X, y, **given)
+
+
+def test_groups_too_small_for_a_validation_part() -> None:
+    groups = SEX.astype(object)
+    groups[np.flatnonzero(Y == 1)[0]] = "Other"
+    with pytest.raises(ValueError, match="a group has a class with one row only"):
+        quick(max_mcdp=0.1).fit(X, Y, sensitive_features=groups)
+    groups[np.flatnonzero(Y == 1)[1]] = "Other"
+    with pytest.raises(
+        ValueError, match="the group 'Other' has too few rows for a training and a validation"
+    ):
+        quick(max_mcdp=0.1, random_state=1).fit(X, Y, sensitive_features=groups)
+
+
+def test_unknown_categories_and_other_columns_at_prediction() -> None:
+    model = quick().fit(X, Y, sensitive_features=SEX)
+    with pytest.raises(
+        ValueError, match="column 'occupation' has 'astronaut' at row 0, which was not there at fit"
+    ):
+        model.predict_proba(X.assign(occupation="astronaut"))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict_proba(X[["age", "occupation"]])

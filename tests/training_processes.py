@@ -1,0 +1,62 @@
+"""What each of two processes computes; here, where a spawned process can import it."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+from pathlib import Path
+
+import torch
+
+from localparity.training import METHODS, MethodOptions, Plan, Rows, Trainer
+from localparity.training._distributed import average_gradients
+from localparity.training._methods import make_method
+from localparity.training._networks import Network, multilayer
+
+
+def rows() -> Rows:
+    generator = torch.Generator().manual_seed(0)
+    features = torch.randn(60, 5, generator=generator)
+    groups = (torch.arange(60) >= 30).long()
+    return Rows(features, (features[:, 0] > 0).float(), groups, torch.linspace(0.5, 1.5, 60))
+
+
+def network() -> Network:
+    torch.manual_seed(1)
+    return multilayer(5, (16, 8), 0.0)
+
+
+def loss_and_gradients(name: str, part: Rows) -> list[torch.Tensor]:
+    torch.manual_seed(2)
+    model, method = network(), make_method(name, 0.7, 2, MethodOptions())
+    method.prepare(part, model)
+    torch.manual_seed(3)
+    loss = method.objective(model, part, nullcontext())
+    loss.backward()
+    parameters = [*model.parameters(), *method.parameters()]
+    average_gradients(parameters)
+    return [loss.detach(), *(parameter.grad for parameter in parameters)]
+
+
+def part_of(index: int) -> Rows:
+    """Shards of different sizes; FairMixup's rows stay in step, group after group."""
+    shares = [torch.arange(0, 11), torch.arange(11, 30)]
+    return rows().take(torch.cat([shares[index], shares[index] + 30]))
+
+
+def work(index: int, port: int, folder: str) -> None:
+    torch.set_num_threads(1)
+    torch.distributed.init_process_group(
+        "gloo", init_method=f"tcp://127.0.0.1:{port}", rank=index, world_size=2
+    )
+    found = {name: loss_and_gradients(name, part_of(index)) for name in METHODS}
+    found["trained"] = trained()
+    torch.save(found, Path(folder) / f"{index}.pt")
+    torch.distributed.destroy_process_group()
+
+
+def trained() -> list[torch.Tensor]:
+    trainer = Trainer(
+        make_method("diffmcdp", 0.7, 2, MethodOptions()), network(), Plan(steps=4, batch_size=20), seed=5
+    )
+    trainer.fit(rows())
+    return list(trainer.network.state_dict().values())
