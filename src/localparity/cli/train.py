@@ -13,7 +13,7 @@ from rich.table import Table as RichTable
 import localparity as lp
 from localparity._tables import Table
 from localparity.cli._features import read_features
-from localparity.cli._show import percent
+from localparity.report._words import percent
 from localparity.metrics._criteria import Criterion
 
 if TYPE_CHECKING:
