@@ -2,42 +2,48 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-STAMP := $(VENV)/.installed
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
 .PHONY: demo test lint unit coverage test-slow bench clean
 
-demo: $(STAMP)
+demo: $(VENV)/.runtime
 	$(BIN)/localparity demo
 
 test: lint unit coverage
 
-lint: $(STAMP)
+lint: $(VENV)/.development
 	$(BIN)/ruff check src tests benchmarks
 	$(BIN)/ruff format --check src tests benchmarks
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
-unit: $(STAMP)
+unit: $(VENV)/.development
 	$(BIN)/pytest -n auto -m "not slow"
 
 # Compiled kernels are invisible to coverage, so the same tests run once more with the compiler off.
-coverage: $(STAMP)
+coverage: $(VENV)/.development
 	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=few $(BIN)/pytest -q -n auto -m "not slow and not compiled" \
 		tests/metrics tests/uncertainty tests/test_validation.py --cov --cov-report=
 	$(BIN)/coverage report --show-missing --skip-covered --fail-under=100 \
 		--include="src/localparity/metrics/*,src/localparity/uncertainty/*,src/localparity/_validation.py"
 
-test-slow: $(STAMP)
+test-slow: $(VENV)/.development
 	$(BIN)/pytest -n auto -m slow
 
-bench: $(STAMP)
+bench: $(VENV)/.development
 	$(BIN)/python -m benchmarks
 
-$(STAMP): pyproject.toml constraints.txt
-	test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install --quiet --upgrade --constraint constraints.txt pip
-	$(BIN)/python -m pip install --quiet --constraint constraints.txt --editable ".[dev]"
+$(VENV)/.runtime: $(BIN)/pip pyproject.toml constraints.txt
+	$(PIP) --editable "."
 	touch $@
+
+$(VENV)/.development: $(BIN)/pip pyproject.toml constraints.txt
+	$(PIP) --editable ".[dev]"
+	touch $@ $(VENV)/.runtime
+
+$(BIN)/pip:
+	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
+	$(PYTHON) -m venv --clear $(VENV)
 
 clean:
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* dist build

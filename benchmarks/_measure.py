@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import csv
-import gc
 import os
 import platform
-import time
+import timeit
 from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple, dataclass, fields
+from multiprocessing import get_context
 from pathlib import Path
 
 import numpy as np
@@ -33,32 +34,39 @@ def at_least(what: str, measured: float, bar: float, detail: str = "") -> Measur
     return Measurement(what, round(measured, 1), f">= {bar:g}", measured >= bar, detail)
 
 
-def seconds(call: Callable[[], object], *, repeats: int = 5) -> float:
-    """The shortest of several calls, after one that warms up."""
+def seconds(*calls: Callable[[], object], repeats: int = 5) -> list[float]:
+    """The shortest of several measurements of each call, each of as many calls as take a moment.
+
+    The calls take turns, so that what else the machine does touches all of them alike.
+    """
+    timers = [timeit.Timer(call) for call in calls]
+    for timer in timers:
+        timer.timeit(1)
+    counts = [max(1, int(0.05 / timer.timeit(1))) for timer in timers]
+    rounds = [
+        [timer.timeit(count) / count for timer, count in zip(timers, counts, strict=True)]
+        for _ in range(repeats)
+    ]
+    return [min(column) for column in zip(*rounds, strict=True)]
+
+
+def peak_bytes(prepare: Callable[[], Callable[[], object]]) -> int:
+    """How much the resident memory of a fresh process grows at most in the call that `prepare` returns."""
+    with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
+        return executor.submit(_grow, prepare).result()
+
+
+def _grow(prepare: Callable[[], Callable[[], object]]) -> int:
+    call = prepare()
+    before = _memory("VmRSS:")
+    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
     call()
-    found = []
-    for _ in range(repeats):
-        gc.collect()
-        start = time.perf_counter()
-        call()
-        found.append(time.perf_counter() - start)
-    return min(found)
+    return _memory("VmHWM:") - before
 
 
-def peak_bytes(call: Callable[[], object]) -> int:
-    """How much the process's resident memory grows at most during a call, after one that warms up."""
-    status, clear = Path("/proc/self/status"), Path("/proc/self/clear_refs")
-
-    def read(field: str) -> int:
-        line = next(line for line in status.read_text().splitlines() if line.startswith(field))
-        return 1024 * int(line.split()[1])
-
-    call()
-    gc.collect()
-    before = read("VmRSS:")
-    clear.write_text("5")  # forget the peak so far
-    call()
-    return read("VmHWM:") - before
+def _memory(field: str) -> int:
+    lines = Path("/proc/self/status").read_text().splitlines()
+    return 1024 * int(next(line for line in lines if line.startswith(field)).split()[1])
 
 
 def write_csv(path: Path, measurements: Sequence[Measurement]) -> None:

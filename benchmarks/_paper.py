@@ -17,12 +17,13 @@ def _gap(first: Array, second: Array, at: Array) -> Array:
 def algorithm_1(scores: Array, groups: NDArray[np.int64], epsilon: float) -> float:
     """Exact, by looking up the gap of every score inside the window of every score: O(N^2).
 
-    Like the published code it holds a matrix of N x N places, in which place 0 stands for a score outside.
+    It goes about it as the published code does, with N x N matrices of whole numbers: a mask for each end of
+    the windows, and the places of the scores inside, where place 0 stands for a score outside.
     """
     points, gap, best = _start(scores, groups, epsilon)
     starts = points[points <= 1.0 - epsilon, None]
-    inside = (points >= starts) & (points <= starts + 2.0 * epsilon)
-    places = inside * np.arange(1, points.size + 1)
+    masks = [inside.astype(np.int64) for inside in (points >= starts, points <= starts + 2.0 * epsilon)]
+    places = masks[0] * masks[1] * np.arange(1, points.size + 1)
     return float(max(best, np.concatenate([[np.inf], gap])[places].min(axis=1).max()))
 
 

@@ -16,15 +16,25 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "many"))
 NO_SKIPS = bool(os.environ.get("LOCALPARITY_NO_SKIPS"))
 
 
-@pytest.hookimpl(wrapper=True)
-def pytest_runtest_makereport(
-    item: pytest.Item, call: pytest.CallInfo[None]
-) -> Generator[None, pytest.TestReport, pytest.TestReport]:
-    """With LOCALPARITY_NO_SKIPS set, a test that skips for a missing component fails."""
-    report = yield
+def _fail_instead(report: pytest.TestReport | pytest.CollectReport) -> None:
     if NO_SKIPS and report.skipped and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
         report.longrepr = f"skipped where LOCALPARITY_NO_SKIPS is set: {report.longrepr}"
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
+    """With LOCALPARITY_NO_SKIPS set, a test that skips for a missing component fails."""
+    report = yield
+    _fail_instead(report)
+    return report
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
+    """And so does a file of tests that skips as a whole."""
+    report = yield
+    _fail_instead(report)
     return report
 
 

@@ -19,7 +19,8 @@ def test_arrays_are_frozen_without_touching_the_callers() -> None:
         assert array is not None
         with pytest.raises(ValueError, match="read-only"):
             array[0] = 1
-    scores[0] = 0.5
+    scores[0] = 7.0
+    assert found.scores.tolist() == [0.1, 0.9]
     assert len(found) == 2
     assert repr(found) == "Predictions(2 rows, 2 groups)"
 

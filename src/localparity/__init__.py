@@ -3,7 +3,7 @@
 from importlib import import_module
 from typing import Any
 
-from localparity import datasets
+from localparity import datasets, report, scale
 from localparity._audit import Audit, audit
 from localparity.metrics import (
     GapCurve,
@@ -57,6 +57,8 @@ __all__ = [
     "noise_floor",
     "p_rule",
     "permutation_test",
+    "report",
+    "scale",
     "spdd",
 ]
 

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from os import PathLike
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -16,18 +17,16 @@ from localparity._validation import (
     as_choice,
     as_count,
     as_epsilons,
-    as_level,
     as_number,
+    as_threshold,
 )
 from localparity.metrics import GapCurve, ScoreCounts, Window
 from localparity.metrics._comparison import check_predictions
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
-from localparity.uncertainty._bootstrap import bootstrap_bounds, draw_with_replacement
-from localparity.uncertainty._dkw import dkw_bounds
-from localparity.uncertainty._interval import INTERVAL_KINDS, Interval, IntervalKind
-from localparity.uncertainty._permutation import TestResult, deal_groups, summarise_null
-from localparity.uncertainty._resampling import Reweigh, pools_of, resample
+from localparity.uncertainty._interval import INTERVAL_KINDS, Interval, IntervalKind, intervals_of
+from localparity.uncertainty._permutation import TestResult, permutation_results
+from localparity.uncertainty._resampling import Draws
 
 SmallGroups = Literal["raise", "drop"]
 DecideBy = Literal["estimate", "upper", "lower"]
@@ -99,6 +98,8 @@ class Audit:
         All pairs, the worst first.
     left_out : tuple of LeftOut
         The groups that were too small and left out.
+    counts : ScoreCounts
+        The counts of the groups that were compared, for figures; no part of what is written out.
 
     Examples
     --------
@@ -108,7 +109,7 @@ class Audit:
     >>> audit.passes(0.10), audit.passes(0.50)
     (False, True)
     >>> print(audit.findings[0].window.sentence)
-    With a threshold anywhere between 0.2512 and 0.2514, people in Female are at least 30.0 points more likely
+    With a threshold anywhere between 0.2512 and 0.2513, people in Female are at least 30.0 points more likely
     to be at or below it than people in Male.
     """
 
@@ -121,6 +122,7 @@ class Audit:
     findings: tuple[Finding, ...]
     pairs: tuple[PairSummary, ...]
     left_out: tuple[LeftOut, ...]
+    counts: ScoreCounts = field(repr=False, compare=False)
 
     @classmethod
     def from_counts(
@@ -141,58 +143,38 @@ class Audit:
         on_resample: Callable[[], object] | None = None,
     ) -> Audit:
         """Audit counts, wherever they were made; the parameters are those of `localparity.audit`."""
-        at = np.unique(as_epsilons(list(epsilons), "epsilons"))
+        at = np.unique(as_epsilons(epsilons, "epsilons"))
         if not at.size:
             raise ValueError("epsilons is empty")
-        level = as_level(level)
         as_choice(interval, "interval", INTERVAL_KINDS)
         as_choice(small_groups, "small_groups", get_args(SmallGroups))
         n_resamples = as_count(n_resamples, "n_resamples", at_least=0)
-        min_group_size = as_count(min_group_size, "min_group_size")
+        threshold = None if threshold is None else as_threshold(threshold, counts.score_range)
         left_out: tuple[LeftOut, ...] = ()
         if small_groups == "drop":
             counts, left_out = _without_small_groups(counts, criterion, min_group_size)
         curves = counts.gap_curves(criterion, compare, min_group_size=min_group_size)
-
-        def resampled(reweigh: Reweigh) -> FloatArray:
-            return resample(
-                pools_of(counts, criterion),
-                reweigh,
-                compare=compare,
-                epsilons=at,
-                resolution=counts.resolution,
-                n_resamples=n_resamples,
-                random_state=random_state,
-                n_jobs=n_jobs,
-                on_resample=on_resample,
-            )
-
-        estimates = np.max([curve.mcdp_at(at) for curve in curves], axis=0)
-        if interval == "dkw":
-            low, high = dkw_bounds(curves, at, level)
-        else:
-            low, high = bootstrap_bounds(estimates, resampled(draw_with_replacement), level)
-        null = resampled(deal_groups) if n_resamples else None
+        draws = Draws(n_resamples, random_state, n_jobs, on_resample)
+        intervals = intervals_of(counts, curves, at, criterion, compare, level, interval, draws)
+        tests: list[TestResult | None] = [None] * at.size
+        if n_resamples:
+            tests = list(permutation_results(counts, curves, at, criterion, compare, draws))
+        worst = np.argmax([curve.mcdp_at(at) for curve in curves], axis=0)
         findings = tuple(
-            Finding(
-                epsilon=float(epsilon),
-                mcdp=float(estimates[i]),
-                interval=Interval(float(low[i]), float(estimates[i]), float(high[i]), level),
-                test=None if null is None else summarise_null(float(estimates[i]), null[:, i]),
-                window=max(curves, key=lambda curve: curve.mcdp(epsilon)).worst_window(epsilon),
-            )
-            for i, epsilon in enumerate(at)
+            Finding(epsilon, found.estimate, found, test, curves[pair].worst_window(epsilon))
+            for epsilon, found, test, pair in zip(at.tolist(), intervals, tests, worst, strict=True)
         )
         return cls(
             criterion=criterion,
             compare=compare,
             score_range=counts.score_range,
             interval_kind=interval,
-            threshold=None if threshold is None else as_number(threshold, "threshold"),
+            threshold=threshold,
             groups=_summarise_groups(counts, criterion),
             findings=findings,
             pairs=_summarise_pairs(curves, at, threshold),
             left_out=left_out,
+            counts=counts,
         )
 
     def passes(self, bound: float, *, epsilon: float | None = None, decide_by: DecideBy = "estimate") -> bool:
@@ -206,7 +188,8 @@ class Audit:
             One of the audit's epsilons; the smallest, which is the strictest, without it.
         decide_by : str
             "estimate" decides by the estimate; "upper" asks that the upper end of the interval is within the
-            bound, so that passing is proof; "lower" asks it of the lower end, so that failing is proof.
+            bound, so that passing is proof at the interval's level; "lower" asks it of the lower end, so that
+            failing is.
 
         Returns
         -------
@@ -234,7 +217,8 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """The whole audit as plain dictionaries and lists."""
-        found = asdict(self)
+        found = asdict(replace(self, counts=ScoreCounts({})))
+        del found["counts"]
         for finding, plain in zip(self.findings, found["findings"], strict=True):
             plain["window"]["sentence"] = finding.window.sentence
         return found
@@ -259,6 +243,46 @@ class Audit:
             for i, finding in enumerate(self.findings)
         ]
         return require("pandas", extra="data").DataFrame(rows)
+
+    def to_html(
+        self, path: str | PathLike[str], *, title: str = "Local disparity audit", force: bool = False
+    ) -> None:
+        """Write the audit as one page that opens anywhere, offline; `localparity.report.write_page`.
+
+        Parameters
+        ----------
+        path : path
+            Where to write it.
+        title : str
+            The page's heading.
+        force : bool
+            Whether a file that is there already is replaced.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import localparity as lp
+        >>> found = lp.audit(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"])
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "report.html"
+        >>> found.to_html(path)
+        >>> path.stat().st_size < 3_000_000
+        True
+        """
+        from localparity.report import write_page
+
+        write_page(path, {"scores": self}, title=title, force=force)
+
+    def _repr_html_(self) -> str | None:
+        """The verdict and the findings for a notebook; nothing without the extra `report`."""
+        from localparity.report._page import notebook_summary
+
+        return notebook_summary(self)
+
+    def __rich_console__(self, *_: Any) -> Iterator[Any]:
+        """The audit as `rich.print` shows it."""
+        from localparity.report._terminal import terminal_parts
+
+        yield from terminal_parts(self)
 
 
 def _summarise_groups(counts: ScoreCounts, criterion: str) -> tuple[GroupSummary, ...]:
@@ -296,7 +320,7 @@ def _without_small_groups(
     counts: ScoreCounts, criterion: str, min_group_size: int
 ) -> tuple[ScoreCounts, tuple[LeftOut, ...]]:
     """Leave out every group that has too few of the people compared under any label."""
-    small = counts.small_groups(criterion, min_group_size)
+    small = counts.small_groups(criterion, as_count(min_group_size, "min_group_size"))
     groups = len(counts.groups)
     if groups - len(small) < 2:
         raise ValueError(

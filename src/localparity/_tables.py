@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from os import PathLike, fspath
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Any
@@ -19,9 +19,12 @@ from numpy.typing import NDArray
 from localparity._validation import unknown_name
 
 if TYPE_CHECKING:
-    from duckdb import DuckDBPyConnection
+    from duckdb import DuckDBPyRelation
 
 Source = str | PathLike[str] | Sequence[str | PathLike[str]]
+
+_QUERY = re.compile(r"\s*(select|from|with|values|table|pivot|unpivot)\s", re.IGNORECASE)
+_NUMBER_TYPES = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(.*\)|BIGNUM|BOOLEAN")
 
 _DELIMITERS = {"csv": ",;\t|", "txt": ",;\t|", "tsv": "\t"}
 _READERS = {
@@ -50,12 +53,15 @@ def quote_text(text: str) -> str:
 
 
 class Table:
-    r"""The rows of files of one kind, of which columns can be read.
+    r"""The rows of files of one kind, of a query or of a DuckDB relation, of which columns can be read.
 
     Parameters
     ----------
-    source : path or sequence of paths
-        CSV, TSV, Parquet, JSON or JSON lines, also compressed; a glob stands for the files that match it.
+    source : path, sequence of paths, query or relation
+        CSV, TSV, Parquet, JSON or JSON lines, also compressed; a glob stands for the files that match it. A
+        text with a query in it is run by DuckDB.
+    memory_limit : str, optional
+        How much memory DuckDB may use before it writes to disk, such as "2GB"; a relation keeps its own.
 
     Examples
     --------
@@ -69,92 +75,119 @@ class Table:
     array([0.2, 0.9])
     """
 
-    def __init__(self, source: Source) -> None:
+    def __init__(self, source: Source | DuckDBPyRelation, *, memory_limit: str | None = None) -> None:
         import duckdb
 
-        paths = [source] if isinstance(source, str | PathLike) else list(source)
-        if not paths:
-            raise ValueError("no file is named")
-        self._paths = [fspath(path) for path in paths]
-        self.name = self._paths[0] if len(paths) == 1 else f"{self._paths[0]} and {len(paths) - 1} more"
         self._error: type[Exception] = duckdb.Error
-        self._connection: DuckDBPyConnection = duckdb.connect()
-        kind = _kind(self._paths)
-        self._from = self._reader(kind)
-        described = self._fetch(f"DESCRIBE SELECT * FROM {self._from}")
-        self.columns = [str(name) for name in described["column_name"]]
+        if isinstance(source, duckdb.DuckDBPyRelation):
+            self.name, self.rows = "the relation", "localparity_rows"
+            self._execute: Callable[[str], Any] = lambda query: source.query(self.rows, query)
+        else:
+            connection = duckdb.connect(config={"memory_limit": memory_limit} if memory_limit else {})
+            self._execute = connection.execute
+            self._paths = [source] if isinstance(source, str) else _paths(source)
+            self.name, self.rows = self._name_and_rows()
+        described = self.fetch(f"SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {self.rows})")
+        names, types = (described[column].tolist() for column in ("column_name", "column_type"))
+        self.types: dict[str, str] = dict(zip(map(str, names), map(str, types), strict=True))
+
+    def _name_and_rows(self) -> tuple[str, str]:
+        """What messages call the rows, and what SQL does."""
+        first, others = self._paths[0], len(self._paths) - 1
+        if not others and _QUERY.match(first) and _ending(first) not in (*_READERS, *_DELIMITERS):
+            return "the query", f"({first.rstrip().rstrip(';')})"
+        self.name = f"{first} and {others} more" if others else first
+        return self.name, self._reader(kind_of(self._paths))
+
+    @property
+    def columns(self) -> list[str]:
+        """The names of the columns."""
+        return list(self.types)
+
+    def check(self, names: Iterable[str]) -> None:
+        """Whether there are such columns."""
+        for name in names:
+            if name not in self.types:
+                raise unknown_name(f"column in {self.name} named", name, self.columns)
+
+    def number(self, name: str) -> str:
+        """A column as numbers, as an expression: NULL where it is none; true and false are 1 and 0."""
+        if _NUMBER_TYPES.fullmatch(self.types[name]):
+            kept = quote_name(name)
+            return kept if self.types[name] == "FLOAT" else f"CAST({kept} AS DOUBLE)"
+        text = f"CAST({quote_name(name)} AS VARCHAR)"
+        truth = f"CASE lower({text}) WHEN 'true' THEN 1.0 WHEN 'false' THEN 0.0 END"
+        return f"coalesce({truth}, TRY_CAST({text} AS DOUBLE))"
 
     def read(self, *, numbers: Iterable[str], values: Iterable[str]) -> dict[str, NDArray[Any]]:
-        """The named columns: `numbers` as float64, `values` as they are.
+        """The named columns: `numbers` as floats, of 32 bits where the file has such, `values` as they are.
 
         True and false count as 1 and 0. A missing number, and a text where a number is expected, are errors;
         a missing value is None.
         """
         numbers, values = list(dict.fromkeys(numbers)), list(dict.fromkeys(values))
-        for name in (*numbers, *values):
-            if name not in self.columns:
-                raise unknown_name(f"column in {self.name} named", name, self.columns)
-        expressions = [_as_number(name) for name in numbers] + [quote_name(name) for name in values]
+        self.check((*numbers, *values))
+        expressions = [self.number(name) for name in numbers] + [quote_name(name) for name in values]
         selected = ", ".join(f"{expression} AS c{i}" for i, expression in enumerate(expressions))
-        fetched = self._fetch(f"SELECT {selected} FROM {self._from}")
+        fetched = self.fetch(f"SELECT {selected} FROM {self.rows}")
         columns = {name: fetched[f"c{i}"] for i, name in enumerate((*numbers, *values))}
         if not next(iter(columns.values())).size:
-            raise ValueError(f"{self.name} has no rows")
-        found: dict[str, NDArray[Any]] = {name: self._all_numbers(name, columns[name]) for name in numbers}
+            raise self.no_rows()
+        for name in numbers:
+            missing = np.ma.getmaskarray(columns[name])
+            if missing.any():
+                raise self.no_number(name, int(np.argmax(missing)) + 1)
+        found: dict[str, NDArray[Any]] = {name: np.ma.getdata(columns[name]) for name in numbers}
         return found | {name: _with_none(columns[name]) for name in values}
 
-    def _all_numbers(self, name: str, column: NDArray[Any]) -> NDArray[np.float64]:
-        missing = np.ma.getmaskarray(column)
-        if missing.any():
-            row = int(np.argmax(missing))
-            no_number = f"{_as_number(name)} IS NULL LIMIT 1"
-            query = f"SELECT {quote_name(name)} AS value FROM {self._from} WHERE {no_number}"
-            value = _with_none(self._fetch(query)["value"])[0]
-            what = "no value" if value is None else repr(str(value))
-            raise ValueError(
-                f"column {name!r} of {self.name} has {what} in data row {row + 1} where numbers are expected"
-            )
-        return np.ma.getdata(column).astype(np.float64, copy=False)
+    def no_rows(self) -> ValueError:
+        """The error for a table without rows."""
+        return ValueError(f"{self.name} has no rows")
+
+    def no_number(self, name: str, row: int) -> ValueError:
+        """The error for the first value of a column that is no number, which is in a known data row."""
+        no_number = f"{self.number(name)} IS NULL LIMIT 1"
+        query = f"SELECT CAST({quote_name(name)} AS VARCHAR) AS value FROM {self.rows} WHERE {no_number}"
+        value = _with_none(self.fetch(query)["value"])[0]
+        what = "no value" if value is None else repr(str(value))
+        return ValueError(
+            f"column {name!r} of {self.name} has {what} in data row {row} where numbers are expected"
+        )
 
     def _reader(self, kind: str) -> str:
         paths = "[" + ", ".join(map(quote_text, self._paths)) + "]"
         if kind in _READERS:
             return _READERS[kind].format(paths)
-        delimiter, names = self._header(paths, _DELIMITERS[kind])
+        delimiter, names = self._header(paths, kind)
         columns = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in names)
         return (
             f"read_csv({paths}, auto_detect = false, header = true, delim = {quote_text(delimiter)}, "
             f"quote = '\"', escape = '\"', columns = {{{columns}}})"
         )
 
-    def _header(self, paths: str, delimiters: str) -> tuple[str, list[str]]:
+    def _header(self, paths: str, kind: str) -> tuple[str, list[str]]:
         """The delimiter and the column names of a CSV, from its first line."""
-        lines = self._fetch(
+        lines = self.fetch(
             f"SELECT line FROM read_csv({paths}, auto_detect = false, header = false, delim = '\x01', "
             "quote = '', escape = '', columns = {'line': 'VARCHAR'}) LIMIT 1"
         )["line"]
         if not lines.size:
             raise ValueError(f"{self.name} is empty")
         line = str(lines[0]).removeprefix("\ufeff")
-        delimiter = max(delimiters, key=re.sub(r'"(?:[^"]|"")*"', "", line).count)
+        delimiter = delimiter_of(line, kind)
         names = next(csv.reader([line], delimiter=delimiter))
         repeated = next((name for name in names if names.count(name) > 1), None)
         if repeated is not None:
             raise ValueError(f"{self.name} has more than one column named {repeated!r}")
         return delimiter, names
 
-    def _fetch(self, query: str) -> dict[str, NDArray[Any]]:
+    def fetch(self, query: str) -> dict[str, NDArray[Any]]:
+        """What a query over `rows` returns; a fault in the files is an error that names them."""
         try:
-            return self._connection.execute(query).fetchnumpy()
+            found: dict[str, NDArray[Any]] = self._execute(query).fetchnumpy()
         except self._error as error:
             raise ValueError(f"{self.name} cannot be read: {_first_reason(str(error))}") from error
-
-
-def _as_number(name: str) -> str:
-    """A column as numbers, NULL where it is none; true and false are 1 and 0."""
-    text = f"CAST({quote_name(name)} AS VARCHAR)"
-    truth = f"CASE lower({text}) WHEN 'true' THEN 1.0 WHEN 'false' THEN 0.0 END"
-    return f"coalesce({truth}, TRY_CAST({text} AS DOUBLE))"
+        return found
 
 
 def _with_none(column: NDArray[Any]) -> NDArray[Any]:
@@ -166,7 +199,25 @@ def _with_none(column: NDArray[Any]) -> NDArray[Any]:
     return values
 
 
-def _kind(paths: Sequence[str]) -> str:
+def delimiter_of(line: str, kind: str) -> str:
+    """The delimiter of a CSV, from its first line.
+
+    Examples
+    --------
+    >>> delimiter_of('"a,b";c;d', "csv")
+    ';'
+    """
+    return max(_DELIMITERS[kind], key=re.sub(r'"(?:[^"]|"")*"', "", line).count)
+
+
+def _paths(source: PathLike[str] | Sequence[str | PathLike[str]]) -> list[str]:
+    paths = [source] if isinstance(source, PathLike) else list(source)
+    if not paths:
+        raise ValueError("no file is named")
+    return [fspath(path) for path in paths]
+
+
+def kind_of(paths: Sequence[str]) -> str:
     """The kind of the files, from the endings of their names."""
     kinds = {_ending(path) for path in paths}
     if len(kinds) > 1:

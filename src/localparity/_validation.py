@@ -18,6 +18,10 @@ from numpy.typing import NDArray
 FloatArray = NDArray[np.float64]
 Group = Hashable
 
+LEAST_WEIGHT = 2.0**-48
+MOST_WEIGHT = 2.0**32
+"""Weights are added up in whole units, to which smaller ones and larger ones do not fit."""
+
 
 class Scores(NamedTuple):
     """Scores in their own units, and the length below which two lengths on the unit scale count as equal."""
@@ -34,29 +38,39 @@ class Grouping(NamedTuple):
 
 
 class Column(str):
-    """The name of a file's column, as messages call it."""
+    """The name of a file's column, as messages call it, and the number of the first row that is looked at."""
 
-    __slots__ = ()
+    first_row: int | None
+
+    def __new__(cls, name: str, first_row: int | None = 1) -> Column:
+        """A column whose rows count from `first_row`; None where rows have no order."""
+        column = super().__new__(cls, name)
+        column.first_row = first_row
+        return column
 
 
 def place(name: str, row: int) -> str:
     """Where a value stands: arrays count from 0, and the rows of a file from 1."""
-    return f"data row {row + 1}" if isinstance(name, Column) else f"row {row}"
+    if not isinstance(name, Column):
+        return f"row {row}"
+    return "some row" if name.first_row is None else f"data row {row + name.first_row}"
 
 
-def as_vector(values: Any, name: str) -> NDArray[Any]:
+def as_vector(values: Any, name: str, *, dtype: Any = None) -> NDArray[Any]:
     """One value a row as a one-dimensional array, from lists, data frames' columns and tensors on the CPU."""
     if hasattr(values, "detach"):
         values = values.detach()
+    if np.ma.is_masked(values):
+        row = int(np.argmax(np.ma.getmaskarray(values)))
+        raise ValueError(f"{name} has no value at {place(name, row)}, where its mask is set")
     try:
-        array = np.asarray(values)
+        array = np.asarray(values, dtype=dtype)
     except (TypeError, ValueError, RuntimeError) as error:
         raise ValueError(f"{name} cannot be read as an array: {error}") from error
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        hint = "; pass the column of the positive class" if array.ndim == 2 else ""
-        raise ValueError(f"{name} has shape {array.shape} where one value a row is expected{hint}")
+        raise ValueError(f"{name} has shape {array.shape} where one value a row is expected")
     if array.size == 0:
         raise ValueError(f"{name} is empty")
     return array
@@ -69,6 +83,8 @@ def as_numbers(values: Any, name: str) -> FloatArray:
 
 def _finite(array: NDArray[Any], name: str) -> NDArray[Any]:
     """Finite numbers: float32 as it is, everything else as float64."""
+    if array.dtype.kind == "c":
+        raise ValueError(f"{name} has complex numbers where real ones are expected")
     try:
         numbers = array if array.dtype == np.float32 else array.astype(np.float64, copy=False)
     except (TypeError, ValueError) as error:
@@ -95,6 +111,8 @@ def as_score_range(score_range: Any) -> tuple[float, float]:
 
 def as_scores(y_score: Any, score_range: tuple[float, float], name: str = "y_score") -> Scores:
     """Finite scores inside the range, and the resolution that their dtype gives them."""
+    if getattr(y_score, "ndim", 1) == 2 and y_score.shape[1] == 2:
+        raise ValueError(f"{name} has two columns where one is expected; pass that of the positive class")
     array = as_vector(y_score, name)
     values = _finite(array, name)
     low, high = score_range
@@ -113,14 +131,21 @@ def score_resolution(dtype: np.dtype[Any], score_range: tuple[float, float]) -> 
     zero the fraction grows accordingly; on [0, 1] it is four machine epsilons.
     """
     low, high = score_range
-    machine_epsilon = float(np.finfo(dtype if dtype.kind == "f" else np.float64).eps)
+    single = dtype.kind == "f" and dtype.itemsize < 8
+    machine_epsilon = float(np.finfo(dtype if single else np.float64).eps)
     return 4.0 * machine_epsilon * max(abs(low), abs(high)) / (high - low)
 
 
-def check_rows(name: str, rows: int, expected: int) -> None:
-    """Every argument has as many rows as y_score."""
+def rounding(resolution: float, score_range: tuple[float, float]) -> float:
+    """How far, in the scores' own units, a score may lie from the threshold that it stands for."""
+    low, high = score_range
+    return 0.5 * resolution * (high - low)
+
+
+def check_rows(name: str, rows: int, expected: int, of: str = "y_score") -> None:
+    """Every argument has as many rows as the scores."""
     if rows != expected:
-        raise ValueError(f"{name} has {rows} rows where y_score has {expected}")
+        raise ValueError(f"{name} has {rows} rows where {of} has {expected}")
 
 
 def as_labels(y_true: Any, rows: int, name: str = "y_true") -> NDArray[np.uint8]:
@@ -130,13 +155,23 @@ def as_labels(y_true: Any, rows: int, name: str = "y_true") -> NDArray[np.uint8]
     try:
         numbers = array.astype(np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} has {array[0]!r} where labels 0 and 1 are expected") from None
+        raise ValueError(f"{name} has {_first_word(array)!r} where labels 0 and 1 are expected") from None
     wrong = ~((numbers == 0.0) | (numbers == 1.0))
     if wrong.any():
         row = int(np.argmax(wrong))
         where = place(name, row)
         raise ValueError(f"{name} has {numbers[row]:g} at {where} where labels 0 and 1 are expected")
     return numbers.astype(np.uint8)
+
+
+def _first_word(array: NDArray[Any]) -> str:
+    """The first value that is no number."""
+    for value in array.tolist():
+        try:
+            float(value)
+        except (TypeError, ValueError):
+            break
+    return str(value)
 
 
 def as_weights(sample_weight: Any, rows: int, name: str = "sample_weight") -> FloatArray:
@@ -146,18 +181,29 @@ def as_weights(sample_weight: Any, rows: int, name: str = "sample_weight") -> Fl
     if weights.min() < 0.0:
         row = int(np.argmin(weights >= 0.0))
         raise ValueError(f"{name} has {weights[row]:g} at {place(name, row)} where weights >= 0 are expected")
+    countable = (weights == 0.0) | ((weights >= LEAST_WEIGHT) & (weights <= MOST_WEIGHT))
+    if not countable.all():
+        row = int(np.argmin(countable))
+        raise ValueError(
+            f"{name} has {weights[row]:g} at {place(name, row)} where 0 or a weight from {LEAST_WEIGHT:.2g} "
+            f"to {MOST_WEIGHT:.2g} is expected; multiply all weights with one number"
+        )
     return weights
 
 
-def as_groups(sensitive_features: Any, rows: int, name: str = "sensitive_features") -> Grouping:
+def as_groups(
+    sensitive_features: Any, rows: int, name: str = "sensitive_features", *, at_least: int = 2
+) -> Grouping:
     """The group of each row, from one column or from the intersection of several."""
     groupings = []
     for column_name, column in _columns(sensitive_features, name).items():
-        values = as_vector(column, column_name)
+        # Lists as objects: numpy would make one text of a missing value, and of 1 and "1".
+        listed = isinstance(column, list | tuple)
+        values = as_vector(column, column_name, dtype=object if listed else None)
         check_rows(column_name, values.size, rows)
         groupings.append(_factorize(values, column_name))
     grouping = groupings[0] if len(groupings) == 1 else _intersect(groupings)
-    if len(grouping.names) < 2:
+    if len(grouping.names) < at_least:
         raise ValueError(f"{name} has one group only, {grouping.names[0]!r}, where two or more are expected")
     return grouping
 
@@ -177,7 +223,7 @@ def _columns(sensitive_features: Any, name: str) -> dict[str, Any]:
     if not columns:
         raise ValueError(f"{name} has no columns")
     if isinstance(name, Column):
-        return {Column(f"column {key!r}"): column for key, column in columns.items()}
+        return {Column(f"column {key!r}", name.first_row): column for key, column in columns.items()}
     return {f"{name}[{key!r}]": column for key, column in columns.items()}
 
 
@@ -192,11 +238,14 @@ def _factorize(values: NDArray[Any], name: str) -> Grouping:
         return Grouping(codes, tuple(names))
     if values.dtype.kind == "O":
         return _factorize_objects(values, name)
-    if values.dtype.kind == "f" and np.isnan(values).any():
-        row = int(np.argmax(np.isnan(values)))
-        raise ValueError(f"{name} has no value at {place(name, row)}")
+    if values.dtype.kind in "mM":
+        values = values.astype(f"{values.dtype.kind}8[us]")
     distinct, inverse = np.unique(values, return_inverse=True)
-    return Grouping(inverse.astype(np.uint32), tuple(distinct.tolist()))
+    found = tuple(distinct.tolist())
+    if is_missing(found[-1]):  # NaN and NaT sort last
+        row = int(np.argmax(inverse == len(found) - 1))
+        raise ValueError(f"{name} has no value at {place(name, row)}")
+    return Grouping(inverse.astype(np.uint32), found)
 
 
 def _factorize_integers(values: NDArray[Any]) -> tuple[list[int], NDArray[np.uint32]]:
@@ -218,7 +267,12 @@ def _factorize_objects(values: NDArray[Any], name: str) -> Grouping:
     for row, value in enumerate(values.tolist()):
         if is_missing(value):
             raise ValueError(f"{name} has no value at {place(name, row)}")
-        codes[row] = code_of.setdefault(value, len(code_of))
+        try:
+            codes[row] = code_of.setdefault(value, len(code_of))
+        except TypeError:
+            raise ValueError(
+                f"{name} has {value!r} at {place(name, row)} where values that can be compared are expected"
+            ) from None
     names = sort_groups(code_of)
     rank = np.empty(len(names), dtype=np.uint32)
     rank[[code_of[group] for group in names]] = np.arange(len(names), dtype=np.uint32)
@@ -267,6 +321,25 @@ def as_number(value: Any, name: str) -> float:
     if math.isnan(number):
         raise ValueError(f"{name} is nan where a number is expected")
     return number
+
+
+def as_threshold(threshold: Any, score_range: tuple[float, float]) -> float:
+    """A threshold inside the score range, in the scores' own units."""
+    number = as_number(threshold, "threshold")
+    low, high = score_range
+    if not low <= number <= high:
+        raise ValueError(f"threshold is {number:g}, outside score_range ({low}, {high})")
+    return number
+
+
+def as_rng(random_state: Any) -> np.random.Generator:
+    """A random stream from a seed, a generator or nothing."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"random_state is {random_state!r} where a whole number >= 0, a Generator or None is expected"
+        ) from error
 
 
 def as_epsilons(epsilon: Any, name: str = "epsilon") -> FloatArray:

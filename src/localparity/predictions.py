@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -14,6 +14,7 @@ from localparity._validation import (
     Column,
     FloatArray,
     Group,
+    as_count,
     as_groups,
     as_labels,
     as_score_range,
@@ -29,6 +30,9 @@ class Names(NamedTuple):
     y_score: str = "y_score"
     sensitive_features: str = "sensitive_features"
     sample_weight: str = "sample_weight"
+
+
+ARGUMENTS = Names()
 
 
 @dataclass(frozen=True, eq=False)
@@ -79,6 +83,7 @@ class Predictions:
         sensitive_features: Any,
         sample_weight: Any = None,
         score_range: tuple[float, float] = (0.0, 1.0),
+        min_groups: int = 2,
     ) -> Predictions:
         """Check and freeze arrays, lists, data frames' columns or tensors on the CPU.
 
@@ -94,13 +99,20 @@ class Predictions:
             Weights that are not negative.
         score_range : tuple of float
             The lowest and the highest score there can be.
+        min_groups : int
+            The fewest groups there may be: 2, or 1 for a part of a larger whole.
 
         Returns
         -------
         Predictions
             Arrays that cannot be written to.
         """
-        return cls._checked(y_true, y_score, sensitive_features, sample_weight, score_range, Names())
+        # What checking has not converted is still the caller's, who may change it: keep a copy.
+        found = cls.checked(
+            y_true, y_score, sensitive_features, sample_weight, score_range, min_groups=min_groups
+        )
+        weights = None if found.weights is None else _frozen(found.weights.copy())
+        return replace(found, scores=_frozen(found.scores.copy()), weights=weights)
 
     @classmethod
     def read(
@@ -112,6 +124,7 @@ class Predictions:
         label: str | None = None,
         weight: str | None = None,
         score_range: tuple[float, float] = (0.0, 1.0),
+        min_groups: int = 2,
     ) -> Predictions:
         r"""Read the columns of a CSV, TSV, Parquet or JSON lines file, of a glob, or of several files.
 
@@ -125,6 +138,8 @@ class Predictions:
             The column of the groups; of several, the groups are the combinations that occur.
         score_range : tuple of float
             The lowest and the highest score there can be.
+        min_groups : int
+            The fewest groups there may be: 2, or 1 for a part of a larger whole.
 
         Returns
         -------
@@ -145,28 +160,36 @@ class Predictions:
         table = Table(source)
         columns = table.read(numbers=[name for name in (score, label, weight) if name], values=group_columns)
         groups = {name: columns[name] for name in group_columns}
-        return cls._checked(
+        return cls.checked(
             columns[label] if label else None,
             columns[score],
             groups if len(groups) > 1 else groups[group_columns[0]],
             columns[weight] if weight else None,
             score_range,
             Names(*(Column(f"column {name!r}") for name in (label, score, group_columns[0], weight))),
+            min_groups,
         )
 
     @classmethod
-    def _checked(
+    def checked(
         cls,
         y_true: Any,
         y_score: Any,
         sensitive_features: Any,
         sample_weight: Any,
         score_range: Any,
-        names: Names,
+        names: Names = ARGUMENTS,
+        min_groups: int = 2,
     ) -> Predictions:
+        """What `from_arrays` returns, over arrays that may still be the caller's: for use at once."""
         score_range = as_score_range(score_range)
         scores, resolution = as_scores(y_score, score_range, names.y_score)
-        codes, groups = as_groups(sensitive_features, scores.size, names.sensitive_features)
+        codes, groups = as_groups(
+            sensitive_features,
+            scores.size,
+            names.sensitive_features,
+            at_least=as_count(min_groups, "min_groups"),
+        )
         labels = None if y_true is None else as_labels(y_true, scores.size, names.y_true)
         weights = None
         if sample_weight is not None:

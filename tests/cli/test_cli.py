@@ -109,6 +109,35 @@ def test_wrong_use_is_one_line_and_exit_code_2(scores: Path, options: list[str],
     assert found.stdout == ""
 
 
+@pytest.mark.parametrize(
+    "criterion", ["demographic_parity", "equal_opportunity", "predictive_equality", "equalized_odds"]
+)
+def test_a_real_table_in_one_command(data_folder: Path, criterion: str) -> None:
+    columns = [
+        "--score",
+        "decile_score",
+        "--group",
+        "race",
+        "--label",
+        "two_year_recid",
+        "--score-range",
+        "1,10",
+    ]
+    path = data_folder / "compas" / "compas.csv"
+    found = run("audit", path, *columns, "--criterion", criterion, "--resamples", 20)
+    assert (found.returncode, found.stderr) == (0, "")
+    sizes = {
+        "demographic_parity": ["3,696", "2,454"],
+        "equal_opportunity": ["1,901", "966"],
+        "predictive_equality": ["1,795", "1,488"],
+        "equalized_odds": ["1,901", "966", "1,795", "1,488"],
+    }
+    for size in sizes[criterion]:
+        assert size in found.stdout
+    # Half a decile is less than a window of 0.05 x 9 on each side leaves, so the worst pair keeps its gap.
+    assert found.stdout.count("people in") >= 4
+
+
 def test_a_group_that_is_markup_is_only_a_name(tmp_path: Path) -> None:
     path = tmp_path / "[bold]odd.csv"
     path.write_text("p,g\n0.1,[red]a[/red]\n0.2,[/nonsense]\n")
@@ -118,8 +147,8 @@ def test_a_group_that_is_markup_is_only_a_name(tmp_path: Path) -> None:
     assert "[bold]odd.csv" in found.stdout
 
 
-def test_demo_tells_the_truth() -> None:
-    found = run("demo", "--rows", 3000)
+def test_demo_tells_the_truth(tmp_path: Path) -> None:
+    found = run("demo", "--rows", 3000, "--report", tmp_path / "demo.html")
     assert found.returncode == 0
     assert f"MCDP(0) is {100 * lp.datasets.census_mcdp(0):.2f}%, inside the interval" in found.stdout
     assert "localparity audit" in found.stdout

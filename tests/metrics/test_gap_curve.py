@@ -77,3 +77,16 @@ def test_a_threshold_is_a_number() -> None:
     curve = lp.gap_curve(None, [0.1, 0.2], sensitive_features=["a", "b"])
     with pytest.raises(ValueError, match="threshold has nan at row 0"):
         curve(float("nan"))
+
+
+@pytest.mark.parametrize("knots", [[], [300.0, 850.0], [0.5, 0.1], [float("nan"), 0.5], [0.1, 0.2, 0.3]])
+def test_what_makes_no_curve(knots: list[float]) -> None:
+    with pytest.raises(ValueError, match=r"knots and gap do not make a curve on score_range \(0.0, 1.0\)"):
+        lp.GapCurve(np.array(knots), np.array([0.5, 0.0]), ("a", "b"), (1, 1))
+
+
+def test_knots_that_are_out_of_order_inside_do_no_harm() -> None:
+    curve = lp.GapCurve(
+        np.array([0.0, 1e300, float("nan"), 1.0]), np.array([0.5, 0.1, 0.2, 0.0]), ("a", "b"), (1, 1)
+    )
+    assert np.isfinite(curve.mcdp(0.0))

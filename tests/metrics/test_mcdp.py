@@ -97,12 +97,19 @@ def test_criteria_compare_the_people_of_each_label(data: st.DataObject) -> None:
 def test_another_score_range_is_the_same_measure(data: st.DataObject) -> None:
     drawn = data.draw(people())
     epsilon = data.draw(epsilons(drawn.grid))
-    low, high = data.draw(st.sampled_from([(300.0, 850.0), (1.0, 10.0), (-1.0, 1.0), (0.0, 100.0)]))
-    scores = low + (high - low) * drawn.scores
+    ranges = [(300.0, 850.0), (1.0, 10.0), (-1.0, 1.0), (0.0, 100.0), (0.1, 1.1)]
+    low, high = data.draw(st.sampled_from(ranges))
+    scores = np.clip(low + (high - low) * drawn.scores, low, high)
     expected = float(oracles.mcdp(*drawn.samples(), epsilon))
     options = {"sensitive_features": drawn.groups, "score_range": (low, high)}
     assert lp.mcdp(None, scores, epsilon=float(epsilon), **options) == expected
     assert lp.abcc(None, scores, **options) == pytest.approx(float(oracles.abcc(*drawn.samples())), abs=1e-12)
+
+
+def test_the_ends_of_a_range_are_its_ends_in_single_precision_too() -> None:
+    scores = np.array([0.1, 1.1, 0.25, 1.1], dtype=np.float32)
+    options = {"sensitive_features": ["a", "a", "b", "b"], "score_range": (0.1, 1.1), "epsilon": 0.1}
+    assert lp.mcdp(None, scores, **options) == lp.mcdp(None, [0.1, 1.1, 0.25, 1.1], **options) == 0.5
 
 
 def test_decimal_scores_are_not_fooled_by_binary_fractions() -> None:

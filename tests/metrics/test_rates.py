@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
+import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -82,6 +83,8 @@ def test_p_rule_of_equalized_odds_is_the_worse_label() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
+        (lambda **o: lp.delta_dp(threshold=1.5, **o), r"threshold is 1.5, outside score_range \(0.0, 1.0\)"),
+        (lambda **o: lp.p_rule(threshold=-1, **o), r"threshold is -1, outside score_range \(0.0, 1.0\)"),
         (lambda **o: lp.delta_dp(threshold="x", **o), "threshold is 'x' where a number is expected"),
         (lambda **o: lp.p_rule(threshold=float("nan"), **o), "threshold is nan where a number is expected"),
         (lambda **o: lp.spdd(n_thresholds=1, **o), "n_thresholds is 1 where a whole number >= 2 is expected"),
@@ -90,3 +93,14 @@ def test_p_rule_of_equalized_odds_is_the_worse_label() -> None:
 def test_wrong_arguments(call: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         call(y_true=None, y_score=[0.1, 0.2], sensitive_features=[0, 1])  # type: ignore[operator]
+
+
+def test_single_precision_scores_meet_the_threshold_that_they_stand_for() -> None:
+    scores, groups = np.array([0.1, 0.1, 0.1, 0.9], dtype=np.float32), [0, 0, 1, 1]
+    assert lp.delta_dp(None, scores, sensitive_features=groups, threshold=0.1) == 0.5
+    assert lp.p_rule(None, scores, sensitive_features=groups, threshold=0.1) == 0.0
+
+
+def test_p_rule_of_another_range_has_its_threshold_in_the_middle() -> None:
+    options = {"sensitive_features": [0, 0, 1, 1], "score_range": (300, 850)}
+    assert lp.p_rule(None, [400, 600, 700, 800], **options) == 0.5

@@ -33,3 +33,13 @@ from localparity import Window
 )
 def test_a_window_in_words(window: Window, sentence: str) -> None:
     assert window.sentence == sentence
+
+
+def test_a_sentence_claims_no_more_than_holds() -> None:
+    sentence = Window(0.123449, 0.876551, 0.17977, "m", "f", ("m", "f")).sentence
+    assert "between 0.1235 and 0.8765" in sentence
+    assert "at least 17.9 points" in sentence
+    # A pair of groups, one of which is really named so.
+    assert "people in everyone" in Window(0.1, 0.2, 0.5, "b", "everyone", ("everyone", "b")).sentence
+    # Scores next to each other.
+    assert "between 0.5 and 0.5000000000000001" in Window(0.5, 0.5 + 2**-53, 0.5, 1, 0, (0, 1)).sentence

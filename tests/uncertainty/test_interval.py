@@ -85,6 +85,15 @@ def test_bootstrap_is_seeded_and_does_not_depend_on_the_number_of_jobs(
     assert 0.0 <= one.low < one.high <= 1.0
 
 
+def test_the_bootstrap_holds_its_own_estimate_near_parity() -> None:
+    rng = np.random.default_rng(1)
+    scores, groups = rng.random(1000), rng.integers(0, 2, 1000)
+    found = lp.mcdp_interval(
+        None, scores, sensitive_features=groups, kind="bootstrap", n_resamples=100, random_state=0
+    )
+    assert found.low <= found.estimate <= found.high
+
+
 def test_bootstrap_of_a_group_of_one_knows_no_deviation() -> None:
     found = lp.mcdp_interval(
         None, [0.2, 0.8], sensitive_features=["a", "b"], kind="bootstrap", n_resamples=5, random_state=0
@@ -111,7 +120,7 @@ def test_wrong_arguments(census: Any, options: dict[str, Any], message: str) -> 
 
 def test_both_ways_of_drawing_keep_the_sizes_and_agree_on_average(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.array([[50, 0, 20], [10, 1, 0]])
-    pool = Pool(np.array([0.1, 0.2, 0.3]), rows, None)
+    pool = Pool(np.array([0.1, 0.2, 0.3]), rows, rows.sum(axis=1))
     for most in (10**7, 0):
         monkeypatch.setattr(_bootstrap, "MOST_ROWS_ONE_BY_ONE", most)
         rng = np.random.default_rng(0)

@@ -12,7 +12,7 @@ from scipy.stats import ks_2samp
 import localparity as lp
 from localparity.uncertainty import _permutation
 from localparity.uncertainty._permutation import deal_groups
-from localparity.uncertainty._resampling import Pool, resample
+from localparity.uncertainty._resampling import Draws, Pool, resample
 
 
 @pytest.mark.compiled
@@ -67,7 +67,7 @@ def test_is_seeded_and_does_not_depend_on_the_number_of_jobs(weighted: bool) -> 
 
 def test_both_ways_of_dealing_keep_the_sizes_and_the_people(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.array([[5, 0, 2], [1, 1, 1], [0, 4, 0]])
-    pool = Pool(np.array([0.1, 0.2, 0.3]), rows, None)
+    pool = Pool(np.array([0.1, 0.2, 0.3]), rows, rows.sum(axis=1))
     for most in (10**7, 0):
         monkeypatch.setattr(_permutation, "MOST_ROWS_ONE_BY_ONE", most)
         dealt = deal_groups(pool, np.random.default_rng(0))
@@ -75,17 +75,21 @@ def test_both_ways_of_dealing_keep_the_sizes_and_the_people(monkeypatch: pytest.
         np.testing.assert_array_equal(dealt.sum(axis=0), rows.sum(axis=0))
 
 
+def test_billions_of_people_are_dealt_too() -> None:
+    rows = np.array([[3 * 10**9, 10**9, 0], [10**9, 10**9, 2 * 10**9]])
+    dealt = deal_groups(Pool(np.array([0.1, 0.2, 0.3]), rows, rows.sum(axis=1)), np.random.default_rng(0))
+    np.testing.assert_array_equal(dealt.sum(axis=1), rows.sum(axis=1))
+    np.testing.assert_allclose(dealt[0] / dealt[0].sum(), [0.5, 0.25, 0.25], atol=1e-4)
+
+
 def test_every_resample_is_told_of() -> None:
     told: list[int] = []
     resample(
-        [Pool(np.array([0.1, 0.2]), np.array([[1, 0], [0, 1]]), None)],
+        [Pool(np.array([0.1, 0.2]), np.array([[1, 0], [0, 1]]), np.array([1, 1]))],
         deal_groups,
+        Draws(7, random_state=0, on_resample=lambda: told.append(1)),
         compare="between_groups",
         epsilons=np.array([0.0]),
-        resolution=0.0,
-        n_resamples=7,
-        random_state=0,
-        on_resample=lambda: told.append(1),
     )
     assert len(told) == 7
 

@@ -10,6 +10,7 @@ import typer
 import localparity
 from localparity.cli.audit import audit
 from localparity.cli.demo import demo
+from localparity.cli.monitor import monitor
 from localparity.cli.predict import predict
 from localparity.cli.train import train
 
@@ -25,6 +26,7 @@ app = typer.Typer(
 )
 app.command()(audit)
 app.command()(demo)
+app.command()(monitor)
 app.command()(train)
 app.command()(predict)
 
@@ -55,10 +57,13 @@ def main() -> None:
     except (typer.Abort, KeyboardInterrupt):
         typer.echo("interrupted", err=True)
         sys.exit(130)
+    except Exception as error:
+        # Exit code 1 says that a bound was passed, so nothing else may end with it.
+        _fail(f"this should not have happened, please report it: {type(error).__name__}: {error}", code=3)
     sys.exit(code if isinstance(code, int) else 0)
 
 
-def _fail(message: str) -> NoReturn:
+def _fail(message: str, *, code: int = 2) -> NoReturn:
     if message:  # a call without arguments has printed its help and says nothing more
         typer.echo("error: " + " ".join(message.split()), err=True)
-    sys.exit(2)
+    sys.exit(code)

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from collections.abc import Callable
+from json import dumps
+from pathlib import Path
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
@@ -10,17 +13,33 @@ from rich.progress import Progress
 
 from localparity._audit import Audit, DecideBy, SmallGroups
 from localparity.cli._options import parse_numbers, parse_range
-from localparity.cli._show import percent, show_audit
 from localparity.metrics import ScoreCounts
 from localparity.metrics._criteria import Criterion, labels_of
 from localparity.metrics._groups import Compare
-from localparity.predictions import Predictions
+from localparity.report import write_page
+from localparity.report._terminal import terminal_parts
+from localparity.report._words import percent
+from localparity.scale import from_duckdb, from_spark
+from localparity.scale._spark import read_spark
 from localparity.uncertainty._interval import IntervalKind
+
+Engine = Literal["duckdb", "spark"]
+
+
+def _count_by_spark(path: str, **options: Any) -> ScoreCounts:
+    return from_spark(read_spark(path), **options)
+
+
+_COUNT: dict[Engine, Callable[..., ScoreCounts]] = {"duckdb": from_duckdb, "spark": _count_by_spark}
 
 
 def audit(
-    file: Annotated[
-        str, typer.Argument(help="CSV, TSV, Parquet or JSON lines; or a glob of such files, in quotes.")
+    files: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="FILE...",
+            help="CSV, TSV, Parquet or JSON lines, a model each; a glob in quotes is one model.",
+        ),
     ],
     score: Annotated[str, typer.Option(help="The column of the scores.")],
     group: Annotated[
@@ -46,6 +65,7 @@ def audit(
     interval: Annotated[IntervalKind, typer.Option(help="How the intervals are made.")] = "dkw",
     level: Annotated[float, typer.Option(help="The probability with which the intervals hold.")] = 0.95,
     resamples: Annotated[int, typer.Option(help="Permutations of the test; 0 leaves it out.")] = 1000,
+    engine: Annotated[Engine, typer.Option(help="What reads the file.")] = "duckdb",
     seed: Annotated[int, typer.Option(help="The same seed gives the same audit.")] = 0,
     jobs: Annotated[int, typer.Option(help="Resamples at a time, -1 for one a core.")] = -1,
     json: Annotated[bool, typer.Option("--json", help="Print the audit as JSON.")] = False,
@@ -55,6 +75,10 @@ def audit(
     decide_by: Annotated[
         DecideBy, typer.Option(help="What --fail-above compares: the estimate or an end of its interval.")
     ] = "estimate",
+    report: Annotated[
+        Path | None, typer.Option(help="Write a page with charts here, all models on it; opens offline.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Replace a page that is there already.")] = False,
 ) -> None:
     """Find where two groups are treated most differently by the scores in a file.
 
@@ -64,38 +88,65 @@ def audit(
     needs_labels = labels_of(criterion) != (None,)
     if needs_labels and label is None:
         raise typer.BadParameter(f"{criterion} needs the column of the labels", param_hint="--label")
-    predictions = Predictions.read(
-        file,
-        score=score,
-        group=group,
-        label=label if needs_labels else None,
-        weight=weight,
-        score_range=parse_range(score_range, "--score-range"),
-    )
-    found = _with_progress(
-        ScoreCounts.from_predictions(predictions),
-        resamples * (1 + (interval == "bootstrap")),
-        epsilons=epsilons,
-        criterion=criterion,
-        compare=compare,
-        threshold=threshold,
-        min_group_size=min_group_size,
-        small_groups=small_groups,
-        level=level,
-        interval=interval,
-        n_resamples=resamples,
-        random_state=seed,
-        n_jobs=jobs,
-    )
-    passes = None if fail_above is None else found.passes(fail_above, decide_by=decide_by)
+    found = {}
+    for file in _each_once(files):
+        counts = _COUNT[engine](
+            file,
+            score=score,
+            group=group,
+            label=label if needs_labels or report else None,
+            weight=weight,
+            score_range=parse_range(score_range, "--score-range"),
+            epsilons=epsilons,
+            criterion=criterion,
+            compare=compare,
+        )
+        found[file] = _with_progress(
+            counts,
+            resamples * (1 + (interval == "bootstrap")),
+            epsilons=epsilons,
+            criterion=criterion,
+            compare=compare,
+            threshold=threshold,
+            min_group_size=min_group_size,
+            small_groups=small_groups,
+            level=level,
+            interval=interval,
+            n_resamples=resamples,
+            random_state=seed,
+            n_jobs=jobs,
+        )
+    bound = 1.0 if fail_above is None else fail_above
+    passes = {file: one.passes(bound, decide_by=decide_by) for file, one in found.items()}
     if json:
-        typer.echo(found.to_json())
+        typer.echo(_as_json(found))
     else:
-        show_audit(Console(), found, title=file)
-    if passes is not None:
-        _tell_verdict(found, fail_above or 0.0, decide_by, passes)
-    if passes is False:
+        for file, one in found.items():
+            Console().print(*terminal_parts(one, title=file), sep="\n")
+    if fail_above is not None:
+        for file, one in found.items():
+            name = f"{file}: " if len(found) > 1 else ""
+            _tell_verdict(name, one, bound, decide_by, passes[file])
+    if report is not None:
+        columns = {"scores": score, "groups": ", ".join(group), "labels": label, "weights": weight}
+        _write_report(report, found, columns, force)
+    if not all(passes.values()):
         raise typer.Exit(1)
+
+
+def _each_once(files: list[str]) -> list[str]:
+    repeated = next((file for file in files if files.count(file) > 1), None)
+    if repeated is not None:
+        raise typer.BadParameter(f"{repeated} is named twice", param_hint="FILE")
+    return files
+
+
+def _write_report(path: Path, found: dict[str, Audit], columns: dict[str, str | None], force: bool) -> None:
+    if path.exists() and not force:
+        raise FileExistsError(f"{path} is there already; --force replaces it")
+    notes = {f"Column of the {what}": name for what, name in columns.items() if name}
+    write_page(path, found, title=f"Local disparity by {columns['groups']}", notes=notes, force=force)
+    typer.echo(f"report: {path}", err=True)
 
 
 def _with_progress(counts: ScoreCounts, resamples: int, **options: Any) -> Audit:
@@ -106,7 +157,15 @@ def _with_progress(counts: ScoreCounts, resamples: int, **options: Any) -> Audit
         return Audit.from_counts(counts, **options, on_resample=lambda: progress.advance(task))
 
 
-def _tell_verdict(found: Audit, bound: float, decide_by: str, passes: bool) -> None:
+def _as_json(found: dict[str, Audit]) -> str:
+    """One audit as its own JSON, several under the names of their files."""
+    if len(found) == 1:
+        return next(iter(found.values())).to_json()
+    together = (f"{dumps(file, ensure_ascii=False)}: {audit.to_json()}" for file, audit in found.items())
+    return "{" + ",\n".join(together) + "}"
+
+
+def _tell_verdict(name: str, found: Audit, bound: float, decide_by: str, passes: bool) -> None:
     finding = found.findings[0]
     what = {
         "estimate": f"MCDP({finding.epsilon:g}) is {percent(finding.mcdp)}",
@@ -114,4 +173,4 @@ def _tell_verdict(found: Audit, bound: float, decide_by: str, passes: bool) -> N
         "lower": f"the lower end of MCDP({finding.epsilon:g}) is {percent(finding.interval.low)}",
     }[decide_by]
     verdict, relation = ("pass", "within") if passes else ("fail", "above")
-    typer.echo(f"{verdict}: {what}, {relation} the bound of {percent(bound)}", err=True)
+    typer.echo(f"{verdict}: {name}{what}, {relation} the bound of {percent(bound)}", err=True)

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from localparity._optional import require
-from localparity._validation import FloatArray, as_choice, as_count, as_epsilon
+from localparity._validation import FloatArray, as_choice, as_count, as_epsilon, as_rng
 from localparity.metrics import GapCurve
 
 _SHARE_OF_MEN = 0.55
@@ -56,7 +56,7 @@ def make_census(n_samples: int = 20_000, *, random_state: Any = None, as_frame: 
     from sklearn.utils import Bunch
 
     n_samples = as_count(n_samples, "n_samples")
-    rng = np.random.default_rng(random_state)
+    rng = as_rng(random_state)
     male = rng.random(n_samples) < _SHARE_OF_MEN
     sex = np.where(male, "Male", "Female")
     occupation = np.empty(n_samples, dtype=np.int64)

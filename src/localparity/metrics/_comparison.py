@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from localparity._validation import Group, as_count
+from localparity._validation import Group
 from localparity.metrics._counts import ScoreCounts
 from localparity.metrics._criteria import Criterion, check_group_sizes, labels_of
 from localparity.metrics._gap_curve import GapCurve
@@ -27,13 +27,8 @@ def check_predictions(
     needs_labels = labels_of(criterion) != (None,)
     if needs_labels and y_true is None:
         raise ValueError(f"y_true is None where criterion={criterion!r} needs labels 0 and 1")
-    return Predictions.from_arrays(
-        y_true if needs_labels else None,
-        y_score,
-        sensitive_features=sensitive_features,
-        sample_weight=sample_weight,
-        score_range=score_range,
-    )
+    labels = y_true if needs_labels else None
+    return Predictions.checked(labels, y_score, sensitive_features, sample_weight, score_range)
 
 
 def gap_curves(
@@ -48,7 +43,6 @@ def gap_curves(
     min_group_size: int,
 ) -> list[GapCurve]:
     """The curves of all pairs that are compared."""
-    min_group_size = as_count(min_group_size, "min_group_size")
     predictions = check_predictions(
         y_true,
         y_score,

@@ -3,17 +3,27 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localparity._validation import FloatArray, Group, sort_groups, unknown_name
+from localparity.metrics._cells import CellGaps, Cells
 from localparity.metrics._criteria import check_group_sizes, labels_of
-from localparity.metrics._gap_curve import GapCurve
+from localparity.metrics._gap_curve import Bounds, GapCurve
 from localparity.metrics._groups import EVERYONE, pairs_of
 from localparity.metrics._profile import McdpProfile
+from localparity.metrics._units import (
+    UNIT_BITS,
+    Units,
+    carry,
+    to_floats,
+    to_units,
+    to_whole,
+    units_of_rows,
+)
 from localparity.predictions import Predictions
 
 Stratum = dict[Group, "Atoms"]
@@ -34,12 +44,18 @@ class Atoms:
         How many rows lie at each score.
     squares : float
         The sum of the squared weights of the rows, from which the effective size comes.
+    units : ndarray or None
+        The weights in whole units, whose sums are the same in any order; None without weights.
+    square_units : int
+        The sum of the squared weights in whole units; 0 without weights.
     """
 
     scores: FloatArray
     weights: NDArray[Any]
     rows: NDArray[np.int64]
     squares: float
+    units: Units | None = None
+    square_units: int = 0
 
     @classmethod
     def of_rows(cls, scores: NDArray[Any], weights: FloatArray | None = None) -> Atoms:
@@ -47,11 +63,26 @@ class Atoms:
         if weights is not None:
             scores, weights = scores[weights > 0.0], weights[weights > 0.0]
             rows = np.ones(scores.size, dtype=np.int64)
-            return cls._gather(scores, weights, rows, float(np.dot(weights, weights)))
+            square_units = to_whole(to_units(weights * weights))
+            return cls.gather(scores, rows, to_units(weights), square_units)
         ordered = np.sort(scores)
         starts = _run_starts(ordered)
-        rows = np.diff(np.append(starts, ordered.size))
-        return cls(ordered[starts].astype(np.float64, copy=False), rows, rows, float(scores.size))
+        distinct = ordered[starts].astype(np.float64, copy=False)
+        return cls.of_counts(distinct, np.diff(np.append(starts, ordered.size)))
+
+    @classmethod
+    def of_counts(
+        cls,
+        scores: FloatArray,
+        rows: NDArray[np.int64],
+        units: Units | None = None,
+        square_units: int = 0,
+    ) -> Atoms:
+        """Of distinct scores, ascending, the rows at each and, where there are weights, their units."""
+        if units is None:
+            return cls(scores, rows, rows, float(rows.sum()))
+        weights = to_floats(carry(units))
+        return cls(scores, weights, rows, square_units / 2**UNIT_BITS, units, square_units)
 
     @classmethod
     def join(cls, parts: Iterable[Atoms]) -> Atoms:
@@ -62,20 +93,57 @@ class Atoms:
         if not found:
             return cls.of_rows(np.empty(0))
         scores = np.concatenate([part.scores for part in found])
-        weights = np.concatenate([part.weights for part in found])
         rows = np.concatenate([part.rows for part in found])
-        return cls._gather(scores, weights, rows, sum(part.squares for part in found))
+        if all(part.units is None for part in found):
+            return cls.gather(scores, rows)
+        weighted = [part.with_units() for part in found]
+        units = np.concatenate([part.units for part in weighted if part.units is not None], axis=1)
+        return cls.gather(scores, rows, units, sum(part.square_units for part in weighted))
+
+    def with_units(self) -> Atoms:
+        """The same people with their weights in whole units, also where every row weighs 1."""
+        if self.units is not None:
+            return self
+        return replace(self, units=units_of_rows(self.rows), square_units=self.size << UNIT_BITS)
+
+    def snap(self, cells: Cells) -> Atoms:
+        """The same people, with those inside a cell counted at its high end."""
+        return self.gather(cells.snap(self.scores), self.rows, self.units, self.square_units)
+
+    def replaced(self, scores: FloatArray, finer: Atoms) -> Atoms:
+        """The same people, with those at some scores placed at finer ones."""
+        kept = ~np.isin(self.scores, scores)
+        units = None
+        if self.units is not None and finer.units is not None:
+            units = np.concatenate([self.units[:, kept], finer.units], axis=1)
+        scores = np.concatenate([self.scores[kept], finer.scores])
+        return self.gather(scores, np.concatenate([self.rows[kept], finer.rows]), units, self.square_units)
 
     @classmethod
-    def _gather(
-        cls, scores: NDArray[Any], weights: NDArray[Any], rows: NDArray[np.int64], squares: float
+    def gather(
+        cls,
+        scores: NDArray[Any],
+        rows: NDArray[np.int64],
+        units: Units | None = None,
+        square_units: int = 0,
     ) -> Atoms:
+        """Of scores in any order, which may repeat, what `of_counts` takes."""
         order = np.argsort(scores, kind="stable")
         ordered = scores[order]
         starts = _run_starts(ordered)
+        distinct = ordered[starts].astype(np.float64, copy=False)
         rows_at = np.add.reduceat(rows[order], starts)
-        weights_at = np.add.reduceat(weights[order], starts)
-        return cls(ordered[starts].astype(np.float64, copy=False), weights_at, rows_at, squares)
+        if units is None:
+            return cls.of_counts(distinct, rows_at)
+        units_at = np.add.reduceat(units[:, order], starts, axis=1)
+        return cls.of_counts(distinct, rows_at, units_at, square_units)
+
+    def below(self) -> NDArray[Any]:
+        """The weight before the first score and up to each; of weights, in extended precision."""
+        if self.units is None:
+            return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(self.weights, dtype=np.int64)])
+        running = carry(np.cumsum(self.units, axis=1))
+        return np.concatenate([np.zeros(1, dtype=np.longdouble), to_floats(running, np.longdouble)])
 
     @property
     def size(self) -> int:
@@ -92,6 +160,12 @@ class Atoms:
         at_or_below = int(np.searchsorted(self.scores, threshold, side="right"))
         return float(self.weights[at_or_below:].sum() / self.weights.sum())
 
+    def shares_at_or_below(self, thresholds: FloatArray) -> FloatArray:
+        """The cumulative distribution: the weighted share of scores at or below each threshold."""
+        below = self.below()
+        shares = below[np.searchsorted(self.scores, thresholds, side="right")] / below[-1]
+        return np.asarray(shares, dtype=np.float64)
+
 
 def with_everyone(stratum: Stratum) -> Stratum:
     """A stratum's groups and, beside them, all of its people together."""
@@ -106,12 +180,6 @@ def _run_starts(ordered: NDArray[Any]) -> NDArray[np.int64]:
     return np.concatenate([np.zeros(min(1, ordered.size), dtype=np.int64), changes])
 
 
-def _cumulative(weights: NDArray[Any]) -> NDArray[Any]:
-    """Running sums from 0; of floats in extended precision, so that millions of them lose nothing."""
-    dtype = np.int64 if weights.dtype.kind in "iu" else np.longdouble
-    return np.concatenate([np.zeros(1, dtype=dtype), np.cumsum(weights, dtype=dtype)])
-
-
 def curve_of_atoms(
     first: Atoms,
     second: Atoms,
@@ -121,32 +189,41 @@ def curve_of_atoms(
     score_range: tuple[float, float],
     resolution: float,
     rank_error: float = 0.0,
+    cells: Cells | None = None,
 ) -> GapCurve:
     """The gap curve of two groups."""
     # Imported here: numba is not loaded with the package.
     from localparity.metrics import _kernels
 
     knots, in_first, in_second = _kernels.merge_scores(first.scores, second.scores)
-    below_first, below_second = _cumulative(first.weights), _cumulative(second.weights)
+    below_first, below_second = first.below(), second.below()
     total_first, total_second = below_first[-1], below_second[-1]
     whole = below_first.dtype.kind == below_second.dtype.kind == "i"
-    if whole and float(total_first) * float(total_second) < 2.0**62:
-        # Whole numbers over one denominator: equal gaps are equal floats.
-        numerator = below_first[in_first] * total_second - below_second[in_second] * total_first
-        gap = numerator / (float(total_first) * float(total_second))
-    else:
-        gap = (below_first[in_first] / total_first - below_second[in_second] / total_second).astype(
-            np.float64
-        )
+    whole = whole and float(total_first) * float(total_second) < 2.0**62
+
+    def gap(at_first: NDArray[np.int64], at_second: NDArray[np.int64]) -> FloatArray:
+        if whole:
+            # Whole numbers over one denominator: equal gaps are equal floats.
+            numerator = below_first[at_first] * total_second - below_second[at_second] * total_first
+            return np.asarray(numerator / (float(total_first) * float(total_second)))
+        shares = below_first[at_first] / total_first - below_second[at_second] / total_second
+        return np.asarray(shares, dtype=np.float64)
+
+    known_below = None
+    if cells is not None:
+        before_first, before_second = (np.append(0, places[:-1]) for places in (in_first, in_second))
+        least, most = gap(before_first, in_second), gap(in_first, before_second)
+        known_below = CellGaps(cells.lows_of(knots), least, most)
     return GapCurve(
         knots,
-        gap,
+        gap(in_first, in_second),
         groups,
         (first.effective_size, second.effective_size),
         label,
         score_range,
         resolution,
         rank_error,
+        known_below,
     )
 
 
@@ -166,6 +243,8 @@ class ScoreCounts:
         Lengths, as fractions of the range, that differ by less count as equal.
     rank_error : float
         The most that a group's cumulative distribution may be off; 0 when the counts are exact.
+    cells : Cells or None
+        The cells of scores that are only known together; None where every score is known.
 
     Examples
     --------
@@ -184,6 +263,7 @@ class ScoreCounts:
     score_range: tuple[float, float] = (0.0, 1.0)
     resolution: float = 4.0 * float(np.finfo(np.float64).eps)
     rank_error: float = 0.0
+    cells: Cells | None = None
 
     @classmethod
     def from_predictions(cls, predictions: Predictions) -> ScoreCounts:
@@ -228,19 +308,44 @@ class ScoreCounts:
             )
         if self.labelled != other.labelled:
             raise ValueError("counts with labels cannot merge with counts without")
+        if self.sketched != other.sketched and (self.cells or other.cells):
+            raise ValueError("counts of a sketch cannot merge with counts on a grid")
         keys = [*self.atoms, *(key for key in other.atoms if key not in self.atoms)]
         atoms = {
             key: Atoms.join(counts.atoms[key] for counts in (self, other) if key in counts.atoms)
             for key in keys
         }
         resolution = max(self.resolution, other.resolution)
-        return ScoreCounts(atoms, self.score_range, resolution, max(self.rank_error, other.rank_error))
+        rank_error = max(self.rank_error, other.rank_error)
+        merged = ScoreCounts(atoms, self.score_range, resolution, rank_error)
+        if self.cells is None and other.cells is None:
+            return merged
+        cells = self.cells.union(other.cells) if self.cells else other.cells
+        assert cells is not None
+        return merged.snap(cells)
+
+    @property
+    def sketched(self) -> bool:
+        """Whether the distributions may be off anywhere, and not only inside cells."""
+        return self.rank_error > 0.0 and self.cells is None
+
+    def snap(self, cells: Cells) -> ScoreCounts:
+        """The same people, with those inside a cell counted at its high end."""
+        atoms = {key: found.snap(cells) for key, found in self.atoms.items()}
+        return replace(self, atoms=atoms).on_cells(cells)
+
+    def on_cells(self, cells: Cells | None) -> ScoreCounts:
+        """The same table, known to stand for cells, with the error that this makes."""
+        if cells is None:
+            return replace(self, rank_error=0.0, cells=None)
+        worst = max(_most_inside(found, cells) for found in self.atoms.values())
+        return replace(self, rank_error=worst, cells=cells)
 
     def without(self, groups: Iterable[Group]) -> ScoreCounts:
         """The counts without some groups."""
         left_out = set(groups)
         atoms = {key: found for key, found in self.atoms.items() if key[0] not in left_out}
-        return ScoreCounts(atoms, self.score_range, self.resolution, self.rank_error)
+        return replace(self, atoms=atoms)
 
     def strata(
         self, criterion: str = "demographic_parity", *, min_group_size: int = 1
@@ -275,11 +380,14 @@ class ScoreCounts:
         min_group_size: int = 1,
     ) -> list[GapCurve]:
         """The curves of all pairs that are compared."""
+        if len(self.groups) < 2:
+            named = ", ".join(map(repr, self.groups)) or "none"
+            raise ValueError(f"the counts have too few groups ({named}) where two or more are expected")
         curves = []
         for label, stratum in self.strata(criterion, min_group_size=min_group_size).items():
             pairs = pairs_of(list(stratum), compare)
             sides = with_everyone(stratum) if compare == "to_overall" else stratum
-            curves += [self._curve(sides, pair, label) for pair in pairs]
+            curves += [self.curve_between(sides, pair, label) for pair in pairs]
         return curves
 
     def gap_curve(self, a: Group, b: Group, criterion: str = "demographic_parity") -> GapCurve:
@@ -304,9 +412,10 @@ class ScoreCounts:
         for group in (a, b):
             if group not in sides:
                 raise unknown_name("group", group, sides)
-        return self._curve(sides, (a, b), label)
+        return self.curve_between(sides, (a, b), label)
 
-    def _curve(self, sides: Stratum, pair: tuple[Group, Group], label: int | None) -> GapCurve:
+    def curve_between(self, sides: Stratum, pair: tuple[Group, Group], label: int | None) -> GapCurve:
+        """The curve of a pair of the groups of a stratum."""
         return curve_of_atoms(
             *(sides[group] for group in pair),
             groups=pair,
@@ -314,6 +423,7 @@ class ScoreCounts:
             score_range=self.score_range,
             resolution=self.resolution,
             rank_error=self.rank_error,
+            cells=self.cells,
         )
 
     def profile(self, criterion: str = "demographic_parity", compare: str = "between_groups") -> McdpProfile:
@@ -328,3 +438,27 @@ class ScoreCounts:
     ) -> float:
         """MCDP(epsilon), of the worst pair."""
         return max(curve.mcdp(epsilon) for curve in self.gap_curves(criterion, compare))
+
+    def mcdp_bounds(
+        self,
+        epsilon: float = 0.0,
+        criterion: str = "demographic_parity",
+        compare: str = "between_groups",
+    ) -> Bounds:
+        """What MCDP(epsilon) of the worst pair lies between; twice the same number when the counts are exact.
+
+        Examples
+        --------
+        >>> import localparity as lp
+        >>> predictions = lp.Predictions.from_arrays(None, [0.2, 0.6], sensitive_features=["a", "b"])
+        >>> lp.ScoreCounts.from_predictions(predictions).mcdp_bounds(0.1)
+        Bounds(low=1.0, high=1.0)
+        """
+        found = [curve.mcdp_bounds(epsilon) for curve in self.gap_curves(criterion, compare)]
+        return Bounds(max(each.low for each in found), max(each.high for each in found))
+
+
+def _most_inside(atoms: Atoms, cells: Cells) -> float:
+    """The largest share of the weight that lies inside one cell."""
+    _, inside = cells.find(atoms.scores)
+    return float((atoms.weights * inside).max(initial=0.0) / atoms.weights.sum()) if atoms.size else 0.0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, get_args
 
-from localparity._validation import Group, as_choice
+from localparity._validation import Group, as_choice, as_count
 
 Criterion = Literal["demographic_parity", "equal_opportunity", "predictive_equality", "equalized_odds"]
 
@@ -34,6 +34,7 @@ def check_group_sizes(
     groups: Sequence[Group], rows: Sequence[int], label: int | None, min_group_size: int
 ) -> None:
     """Every group has as many of the people compared as the least size asks, and at least one."""
+    min_group_size = as_count(min_group_size, "min_group_size")
     for group, size in zip(groups, rows, strict=True):
         among = "" if label is None else f" with y_true = {label}"
         if size == 0:

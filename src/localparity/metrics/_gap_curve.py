@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from localparity._validation import FloatArray, Group, as_epsilon, as_numbers
+from localparity._validation import FloatArray, Group, as_epsilon, as_numbers, rounding
+from localparity.metrics._cells import CellGaps, Envelope, find_envelope
 from localparity.metrics._profile import McdpProfile, carried_half_widths, find_runs, mcdp_of_runs
 from localparity.metrics._window import Window
+
+if TYPE_CHECKING:
+    from localparity.report import GapCurveDisplay
+
+
+class Bounds(NamedTuple):
+    """Two numbers that a metric lies between; the same number twice where it is known exactly."""
+
+    low: float
+    high: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -39,6 +49,8 @@ class GapCurve:
         Lengths, as fractions of the range, that differ by less count as equal.
     rank_error : float
         The most that either distribution may be off; 0 when the curve is exact.
+    cells : CellGaps or None
+        Where scores are only known by cells, the bounds of the gap inside each; the gap at a knot is exact.
 
     Examples
     --------
@@ -58,17 +70,29 @@ class GapCurve:
     score_range: tuple[float, float] = (0.0, 1.0)
     resolution: float = 4.0 * float(np.finfo(np.float64).eps)
     rank_error: float = 0.0
+    cells: CellGaps | None = None
+
+    def __post_init__(self) -> None:
+        low, high = self.score_range
+        if not (self.knots.size == self.gap.size > 0 and low <= self.knots[0] <= self.knots[-1] <= high):
+            raise ValueError(f"knots and gap do not make a curve on score_range ({low}, {high})")
 
     @cached_property
     def unit_knots(self) -> FloatArray:
         """The knots as fractions of the score range."""
         low, high = self.score_range
-        return self.knots if (low, high) == (0.0, 1.0) else (self.knots - low) / (high - low)
+        if (low, high) == (0.0, 1.0):
+            return self.knots
+        unit = (self.knots - low) / (high - low)
+        # A score of few bits that stands for an end of the range may lie beside it.
+        unit[unit < self.resolution] = 0.0
+        return np.minimum(unit, 1.0)
 
     def __call__(self, threshold: Any) -> Any:
         """The signed gap at a threshold, a float for a number and an array for an array."""
         thresholds = as_numbers(np.atleast_1d(threshold), "threshold")
-        found = np.concatenate([[0.0], self.gap])[np.searchsorted(self.knots, thresholds, side="right")]
+        reach = thresholds + rounding(self.resolution, self.score_range)
+        found = np.concatenate([[0.0], self.gap])[np.searchsorted(self.knots, reach, side="right")]
         return found if np.ndim(threshold) else float(found[0])
 
     def mcdp(self, epsilon: float = 0.0) -> float:
@@ -86,26 +110,39 @@ class GapCurve:
 
     def worst_window(self, epsilon: float = 0.0) -> Window:
         """The longest run on which the gap is nowhere below MCDP(epsilon)."""
-        value = self.mcdp(epsilon)
+        return self.worst_windows(np.array([as_epsilon(epsilon)]))[0]
+
+    def worst_windows(self, epsilons: FloatArray) -> list[Window]:
+        """The worst windows at several epsilons, for little more than one costs."""
+        # Imported here: numba is not loaded with the package.
+        from localparity.metrics import _kernels
+
+        values, place = np.unique(self.mcdp_at(epsilons), return_inverse=True)
+        starts, ends = _kernels.longest_runs(self.unit_knots, self.gap, values)
+        turns = np.concatenate([[0], np.cumsum((self.gap[1:] > 0.0) != (self.gap[:-1] > 0.0))])
+        windows = [
+            self._window(float(value), int(start), int(end), bool(turns[end - 1] > turns[start]))
+            for value, start, end in zip(values, starts, ends, strict=True)
+        ]
+        return [windows[i] for i in place]
+
+    def _window(self, value: float, start: int, end: int, turns: bool) -> Window:
+        """The run from the knot `start` up to the knot `end`, in which the gap's sign may turn."""
         if value == 0.0:
             low, high = self.score_range
             return Window(low, high, 0.0, None, None, self.groups, self.label)
-        start, end = self._longest_run(np.abs(self.gap) >= value)
-        signs = self.gap[start:end] > 0.0
         first, second = self.groups
-        favoured, disfavoured = (second, first) if signs[0] else (first, second)
-        if signs.any() != signs.all():
+        favoured, disfavoured = (second, first) if self.gap[start] > 0.0 else (first, second)
+        if turns:
             favoured = disfavoured = None
         low, high = float(self.knots[start]), float(self.knots[end])
         return Window(low, high, value, favoured, disfavoured, self.groups, self.label)
 
-    def _longest_run(self, inside: NDArray[np.bool_]) -> tuple[int, int]:
-        """Of the runs of knots inside, the one that carries the widest window: its first and next knot."""
-        edges = np.flatnonzero(np.diff(np.concatenate([[False], inside, [False]])))
-        starts, ends = edges[::2], edges[1::2]
-        low, high = self.unit_knots[starts], self.unit_knots[ends]
-        longest = int(np.argmax(np.where(low > 0.0, 0.5 * (high - low), high)))
-        return int(starts[longest]), int(ends[longest])
+    def plot(self, ax: Any = None, *, level: float = 0.95, epsilon: float = 0.0) -> GapCurveDisplay:
+        """Draw the curve with its band and its worst window; see `localparity.report.GapCurveDisplay`."""
+        from localparity.report import GapCurveDisplay
+
+        return GapCurveDisplay(self, level=level, epsilon=epsilon).plot(ax)
 
     def abcc(self) -> float:
         """The area between the two cumulative distributions, exactly, as a fraction of the score range."""
@@ -114,3 +151,47 @@ class GapCurve:
     def mean_difference(self) -> float:
         """The mean score of group b less that of group a, as a fraction of the score range."""
         return float(np.sum(self.gap[:-1] * np.diff(self.unit_knots)))
+
+    @cached_property
+    def envelope(self) -> Envelope:
+        """The bounds of the absolute gap, step by step, of a curve with cells."""
+        if self.cells is None:
+            raise ValueError("a curve without cells has no envelope: its gap is known everywhere")
+        return find_envelope(self.knots, self.gap, self.cells)
+
+    def bounds(self) -> tuple[GapCurve, GapCurve]:
+        """Two exact curves: the absolute gap is nowhere below the first and nowhere above the second.
+
+        Every metric of the absolute gap is therefore at least what it is for the first and at most what it
+        is for the second. Of an exact curve, both are the curve itself.
+        """
+        if self.cells is not None:
+            knots, lower, upper = self.envelope.knots, self.envelope.lower, self.envelope.upper
+        elif self.rank_error > 0.0:
+            # The lowest and the highest score of a sketch are exact: outside of them there is no gap.
+            reach = 2.0 * self.rank_error * (np.arange(self.knots.size) < self.knots.size - 1)
+            knots, size = self.knots, np.abs(self.gap)
+            lower, upper = np.maximum(size - reach, 0.0), np.minimum(size + reach, 1.0)
+        else:
+            return self, self
+        return self._known(knots, lower), self._known(knots, upper)
+
+    def mcdp_bounds(self, epsilon: float = 0.0) -> Bounds:
+        """What MCDP(epsilon) lies between."""
+        return Bounds(*(curve.mcdp(epsilon) for curve in self.bounds()))
+
+    def abcc_bounds(self) -> Bounds:
+        """What ABCC lies between."""
+        return Bounds(*(curve.abcc() for curve in self.bounds()))
+
+    def mean_difference_bounds(self) -> Bounds:
+        """What the mean score of group b less that of group a lies between."""
+        if self.cells is None:
+            value, spread = self.mean_difference(), float(self.unit_knots[-1] - self.unit_knots[0])
+            return Bounds(value - 2.0 * self.rank_error * spread, value + 2.0 * self.rank_error * spread)
+        ends = (self._known(self.envelope.knots, gap) for gap in (self.envelope.least, self.envelope.most))
+        return Bounds(*(end.mean_difference() for end in ends))
+
+    def _known(self, knots: FloatArray, gap: FloatArray) -> GapCurve:
+        """A curve of the same pair that is exact."""
+        return replace(self, knots=knots, gap=gap, rank_error=0.0, cells=None)

@@ -6,13 +6,25 @@ that ``import localparity`` stays light.
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
 
 import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
 from localparity._validation import FloatArray
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def _compiled(function: F) -> F:
+    """Compile without the interpreter's lock, and keep the result on disk where there is a place for it."""
+    try:
+        return cast(F, njit(cache=True, nogil=True)(function))
+    except RuntimeError:  # neither the package's folder nor a cache folder of the user's can be written to
+        return cast(F, njit(nogil=True)(function))
+
 
 # A run's half-width falls into one of eight classes an octave, read off the top bits of its float:
 # 2**-60 and shorter is class 0, and a half-width of 1 is class 480.
@@ -21,7 +33,7 @@ _LOWEST_CLASS = (1023 - 60) << 3
 _CLASSES = 482
 
 
-@njit(cache=True, nogil=True)
+@_compiled
 def gap_of_keys(keys: NDArray[Any], first: int, second: int) -> tuple[NDArray[Any], FloatArray]:
     """The bits of the knots and the signed gap, from sorted keys: a score's bits over the bit of the group.
 
@@ -45,7 +57,7 @@ def gap_of_keys(keys: NDArray[Any], first: int, second: int) -> tuple[NDArray[An
     return knots[:found], gap[:found]
 
 
-@njit(cache=True, nogil=True)
+@_compiled
 def merge_scores(
     first: FloatArray, second: FloatArray
 ) -> tuple[FloatArray, NDArray[np.int64], NDArray[np.int64]]:
@@ -70,7 +82,7 @@ def merge_scores(
     return knots[:found], in_first[:found], in_second[:found]
 
 
-@njit(cache=True, nogil=True)
+@_compiled
 def profile_runs(knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The half-width and value of every run that no run of a longer class is at least as high as.
 
@@ -96,7 +108,7 @@ def profile_runs(knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatA
             half_width = 0.5 * (end - start) if start > 0.0 else end
             bits = np.float64(half_width).view(np.int64)
             length_class = int(bits >> _CLASS_SHIFT) - _LOWEST_CLASS
-            length_class = max(length_class, 0)
+            length_class = min(max(length_class, 0), _CLASSES - 2)
             run_value = value_of[depth]
             if run_value > highest[length_class + 1]:
                 half_widths[found] = half_width
@@ -111,3 +123,37 @@ def profile_runs(knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatA
             depth += 1
             value_of[depth] = value
     return half_widths[:found], values[:found]
+
+
+@_compiled
+def longest_runs(
+    knots: FloatArray, gap: FloatArray, values: FloatArray
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """For each of `values`, ascending, the longest run whose least absolute gap it is: first and next knot.
+
+    `knots` lie in [0, 1] and the gap is 0 at the last of them. Every value is the least absolute gap of some
+    run; of runs of one length the first is taken.
+    """
+    starts = np.zeros(values.size, np.int64)
+    ends = np.zeros(values.size, np.int64)
+    longest = np.zeros(values.size, np.float64)
+    start_of = np.empty(knots.size, np.int64)
+    value_of = np.empty(knots.size + 1, np.float64)
+    value_of[0] = 0.0
+    depth = 0
+    for knot in range(knots.size):
+        value = abs(gap[knot])
+        start = knot
+        while value_of[depth] > value:
+            start = start_of[depth - 1]
+            place = np.searchsorted(values, value_of[depth])
+            if place < values.size and values[place] == value_of[depth]:
+                length = knots[knot] - knots[start] if knots[start] > 0.0 else 2.0 * knots[knot]
+                if length > longest[place]:
+                    starts[place], ends[place], longest[place] = start, knot, length
+            depth -= 1
+        if value > value_of[depth]:
+            start_of[depth] = start
+            depth += 1
+            value_of[depth] = value
+    return starts, ends

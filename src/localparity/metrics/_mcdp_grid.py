@@ -82,13 +82,13 @@ def mcdp_on_grid(curve: GapCurve, epsilon: float, k: int) -> float:
         return curve.mcdp(0.0)
     if epsilon >= 1.0:
         return 0.0
+    if k / epsilon > _MOST_POINTS:
+        raise ValueError(
+            f"epsilon = {epsilon:g} and k = {k} ask for {k / epsilon:,.0f} points where at most "
+            f"{_MOST_POINTS:,} are looked at; mcdp is exact at any epsilon"
+        )
     step = epsilon / k
     points = int(np.ceil(1.0 / step)) + 1
-    if points > _MOST_POINTS:
-        raise ValueError(
-            f"epsilon = {epsilon:g} and k = {k} ask for {points:,} points where at most {_MOST_POINTS:,} are "
-            "looked at; mcdp is exact at any epsilon"
-        )
     # A point that rounding has put just below a knot counts as on it.
     grid = np.arange(points) * step + 0.5 * curve.resolution
     places = np.searchsorted(curve.unit_knots, grid, side="right")

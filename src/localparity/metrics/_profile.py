@@ -13,6 +13,7 @@ from localparity.metrics._window import Window
 
 if TYPE_CHECKING:
     from localparity.metrics._gap_curve import GapCurve
+    from localparity.report import McdpProfileDisplay
 
 _A_FEW = 8
 
@@ -145,6 +146,12 @@ class McdpProfile:
         epsilon = as_epsilon(epsilon)
         worst = max(self.curves, key=lambda curve: curve.mcdp(epsilon))
         return worst.worst_window(epsilon)
+
+    def plot(self, ax: Any = None, *, level: float = 0.95) -> McdpProfileDisplay:
+        """Draw the profile with its band; see `localparity.report.McdpProfileDisplay`."""
+        from localparity.report import McdpProfileDisplay
+
+        return McdpProfileDisplay(self, level=level).plot(ax)
 
     def __repr__(self) -> str:
         return f"McdpProfile({self.values.size - 1} steps, MCDP(0) = {self.values[0]:.4f})"

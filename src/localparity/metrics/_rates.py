@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from localparity._validation import as_count, as_number
+from localparity._validation import as_count, as_threshold, rounding
 from localparity.metrics._comparison import check_predictions, gap_curves
 from localparity.metrics._counts import ScoreCounts
 from localparity.metrics._criteria import Criterion
@@ -71,7 +71,7 @@ def delta_dp(
     )
     if threshold is None:
         return max(abs(curve.mean_difference()) for curve in curves)
-    threshold = as_number(threshold, "threshold")
+    threshold = as_threshold(threshold, curves[0].score_range)
     return max(float(abs(curve(threshold))) for curve in curves)
 
 
@@ -138,7 +138,7 @@ def p_rule(
     y_score: Any,
     *,
     sensitive_features: Any,
-    threshold: float = 0.5,
+    threshold: float | None = None,
     criterion: Criterion = "demographic_parity",
     sample_weight: Any = None,
     score_range: tuple[float, float] = (0.0, 1.0),
@@ -150,8 +150,9 @@ def p_rule(
     ----------
     y_true, y_score, sensitive_features : array-like
         Labels (or None), scores and groups, as in `mcdp`.
-    threshold : float
-        The threshold, in the scores' own units; a score above it is selected.
+    threshold : float, optional
+        The threshold, in the scores' own units; a score above it is selected. The middle of the range
+        without it.
     criterion : str
         Which people are compared, as in `mcdp`.
     sample_weight : array-like, optional
@@ -173,8 +174,6 @@ def p_rule(
     >>> lp.p_rule(None, scores, sensitive_features=sex)
     0.5
     """
-    threshold = as_number(threshold, "threshold")
-    min_group_size = as_count(min_group_size, "min_group_size")
     predictions = check_predictions(
         y_true,
         y_score,
@@ -183,10 +182,13 @@ def p_rule(
         sample_weight=sample_weight,
         score_range=score_range,
     )
+    middle = sum(predictions.score_range) / 2.0
+    threshold = as_threshold(middle if threshold is None else threshold, predictions.score_range)
+    reach = threshold + rounding(predictions.resolution, predictions.score_range)
     strata = ScoreCounts.from_predictions(predictions).strata(criterion, min_group_size=min_group_size)
     ratios = []
     for stratum in strata.values():
-        rates = [atoms.share_above(threshold) for atoms in stratum.values()]
+        rates = [atoms.share_above(reach) for atoms in stratum.values()]
         if max(rates) == 0.0:
             raise ValueError(f"threshold is {threshold:g} and no score is above it, so no ratio is defined")
         ratios.append(min(rates) / max(rates))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 from localparity._validation import Group
@@ -43,28 +44,36 @@ class Window:
         first, second = (group_text(group) for group in self.groups)
         if self.gap == 0.0:
             return _capitalised(f"{among}no window of this width has a gap between {first} and {second}.")
-        low, high = _format_ends(self.low, self.high)
+        low, high = round_inward(self.low, self.high)
         where = f"{among}with a threshold anywhere between {low} and {high}, "
-        points = f"{100.0 * self.gap:.1f} points"
+        points = f"{math.floor(1000.0 * self.gap + 1e-9) / 10.0:.1f} points"
         if self.favoured is None or self.disfavoured is None:
             what = f"{first} and {second} differ by at least {points}, in a direction that changes inside."
         else:
-            more, less = _people(self.disfavoured), _people(self.favoured)
+            more, less = (_people(group, self.groups) for group in (self.disfavoured, self.favoured))
             what = f"{more} are at least {points} more likely to be at or below it than {less}."
         return _capitalised(where + what)
 
 
-def _people(group: Group) -> str:
-    return "people overall" if group == EVERYONE else f"people in {group_text(group)}"
+def _people(group: Group, compared: tuple[Group, Group]) -> str:
+    return "people overall" if group == EVERYONE == compared[1] else f"people in {group_text(group)}"
 
 
 def _capitalised(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _format_ends(low: float, high: float) -> tuple[str, str]:
-    """Two different numbers with as few digits as tell them apart, four at the least."""
-    digits = 4
-    while f"{low:.{digits}g}" == f"{high:.{digits}g}":
-        digits += 1
-    return f"{low:.{digits}g}", f"{high:.{digits}g}"
+def round_inward(low: float, high: float) -> tuple[str, str]:
+    """The ends of a run with as few digits as keep them apart, four at the least, and inside it.
+
+    Examples
+    --------
+    >>> round_inward(0.123449, 0.876551)
+    ('0.1235', '0.8765')
+    """
+    for digits in range(4, 17):
+        step = 10.0 ** (math.floor(math.log10(max(abs(low), abs(high)))) + 1 - digits)
+        inner_low, inner_high = math.ceil(low / step - 1e-9) * step, math.floor(high / step + 1e-9) * step
+        if inner_low < inner_high:
+            return f"{inner_low:.{digits}g}", f"{inner_high:.{digits}g}"
+    return repr(low), repr(high)

@@ -8,32 +8,36 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._validation import FloatArray
-from localparity.uncertainty._resampling import MOST_ROWS_ONE_BY_ONE, Pool
+from localparity.uncertainty._resampling import MOST_ROWS_ONE_BY_ONE, IntArray, Pool
+
+
+def draw_rows(rows: IntArray, size: int, rng: np.random.Generator, knots_of_rows: IntArray) -> IntArray:
+    """How many of `size` rows fall on each knot, drawn with replacement from `rows` at the knots."""
+    if size <= MOST_ROWS_ONE_BY_ONE:
+        drawn = knots_of_rows[rng.integers(0, knots_of_rows.size, size)]
+        return np.bincount(drawn, minlength=rows.size)
+    return np.asarray(rng.multinomial(size, rows / rows.sum()), dtype=np.int64)
 
 
 def draw_with_replacement(pool: Pool, rng: np.random.Generator) -> NDArray[Any]:
-    """As many rows of each group as it has, drawn from its own; a row keeps the mean weight of its score."""
-    drawn = np.empty_like(pool.rows)
-    for group, (size, rows) in enumerate(zip(pool.sizes, pool.rows, strict=True)):
-        if size <= MOST_ROWS_ONE_BY_ONE:
-            knots = pool.knots_of_rows[group][rng.integers(0, size, size)]
-            drawn[group] = np.bincount(knots, minlength=rows.size)
-        else:
-            drawn[group] = rng.multinomial(size, rows / size)
-    if pool.weights is None:
-        return drawn
-    return drawn * (pool.weights / np.maximum(pool.rows, 1))
+    """As many people of each group as it has, drawn from its own."""
+    if pool.weighted:
+        return pool.draw(pool.weights / pool.weights.sum(axis=1, keepdims=True), rng)
+    parts = zip(pool.weights, pool.sizes, pool.knots_of_rows, strict=True)
+    return np.stack([draw_rows(rows, int(size), rng, knots) for rows, size, knots in parts])
 
 
 def bootstrap_bounds(
     estimates: FloatArray, resampled: FloatArray, level: float
 ) -> tuple[FloatArray, FloatArray]:
-    """The basic bootstrap interval at each epsilon, cut to [0, 1].
+    """The basic bootstrap interval at each epsilon, cut to [0, 1] and never without the estimate.
 
     The maximum over thresholds makes a resample's MCDP larger than the sample's on average, as it makes the
     sample's larger than the truth: the interval reflects the resampled deviations about the estimate, which
-    takes that bias out instead of counting it twice.
+    takes that bias out instead of counting it twice. Near parity that can carry it below the estimate
+    altogether; the upper end then stays at the estimate, so that deciding by it is never the laxer way.
     """
     tail = (1.0 - level) / 2.0
     lower, upper = np.quantile(resampled, [tail, 1.0 - tail], axis=0)
-    return np.clip(2.0 * estimates - upper, 0.0, 1.0), np.clip(2.0 * estimates - lower, 0.0, 1.0)
+    low = np.clip(2.0 * estimates - upper, 0.0, estimates)
+    return low, np.clip(2.0 * estimates - lower, estimates, 1.0)

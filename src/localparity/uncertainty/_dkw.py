@@ -31,15 +31,15 @@ def dkw_bounds(
 ) -> tuple[FloatArray, FloatArray]:
     """Bounds of the worst curve's MCDP at each epsilon that hold together with probability `level`.
 
-    MCDP is off by no more than the two distributions of its pair are off together, plus what the counts
-    themselves may be off. The probability of an error is divided over all the distributions involved.
+    MCDP is off by no more than the two distributions of its pair are off together, beyond what the counts
+    leave open. The probability of an error is divided over all the distributions involved.
     """
     sides = {(curve.label, group) for curve in curves for group in curve.groups}
     level_of_each = 1.0 - (1.0 - level) / len(sides)
     lower, upper = np.zeros(epsilons.size), np.zeros(epsilons.size)
     for curve in curves:
-        radius = sum(dkw_radius(size, level_of_each) + curve.rank_error for size in curve.sizes)
-        values = curve.mcdp_at(epsilons)
-        lower = np.maximum(lower, values - radius)
-        upper = np.maximum(upper, values + radius)
+        radius = sum(dkw_radius(size, level_of_each) for size in curve.sizes)
+        least, most = (bound.mcdp_at(epsilons) for bound in curve.bounds())
+        lower = np.maximum(lower, least - radius)
+        upper = np.maximum(upper, most + radius)
     return lower, np.minimum(upper, 1.0)

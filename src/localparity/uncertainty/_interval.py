@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal, get_args
 
 import numpy as np
 
-from localparity._validation import as_choice, as_count, as_epsilon, as_level
+from localparity._validation import FloatArray, as_choice, as_epsilon, as_level
 from localparity.metrics._comparison import check_predictions
 from localparity.metrics._counts import ScoreCounts
 from localparity.metrics._criteria import Criterion
+from localparity.metrics._gap_curve import GapCurve
 from localparity.metrics._groups import Compare
 from localparity.uncertainty._bootstrap import bootstrap_bounds, draw_with_replacement
 from localparity.uncertainty._dkw import dkw_bounds
-from localparity.uncertainty._resampling import pools_of, resample
+from localparity.uncertainty._resampling import Draws, pools_of, resample
 
 IntervalKind = Literal["dkw", "bootstrap"]
 
@@ -60,8 +62,8 @@ def mcdp_interval(
 
     "dkw" holds at any sample size and whatever the distributions, and is wide. "bootstrap" draws people anew
     inside each group; it is narrower and holds its level approximately, for samples that are not small and a
-    disparity that is clearly above the noise floor. With weights, both are approximate: "dkw" counts each
-    group as its effective size.
+    disparity that is clearly above the noise floor. With weights, both are approximate: each group counts as
+    its effective size.
 
     Parameters
     ----------
@@ -103,19 +105,35 @@ def mcdp_interval(
     True
     """
     epsilons = np.array([as_epsilon(epsilon)])
-    level = as_level(level)
     as_choice(kind, "kind", INTERVAL_KINDS)
-    predictions = check_predictions(
-        y_true,
-        y_score,
-        sensitive_features=sensitive_features,
-        criterion=criterion,
-        sample_weight=sample_weight,
-        score_range=score_range,
+    counts = ScoreCounts.from_predictions(
+        check_predictions(
+            y_true,
+            y_score,
+            sensitive_features=sensitive_features,
+            criterion=criterion,
+            sample_weight=sample_weight,
+            score_range=score_range,
+        )
     )
-    counts = ScoreCounts.from_predictions(predictions)
-    min_group_size = as_count(min_group_size, "min_group_size")
     curves = counts.gap_curves(criterion, compare, min_group_size=min_group_size)
+    draws = Draws(n_resamples, random_state, n_jobs)
+    (interval,) = intervals_of(counts, curves, epsilons, criterion, compare, level, kind, draws)
+    return interval
+
+
+def intervals_of(
+    counts: ScoreCounts,
+    curves: Sequence[GapCurve],
+    epsilons: FloatArray,
+    criterion: str,
+    compare: str,
+    level: float,
+    kind: str,
+    draws: Draws,
+) -> list[Interval]:
+    """The interval at each epsilon, of the worst of the counts' curves."""
+    level = as_level(level)
     estimates = np.max([curve.mcdp_at(epsilons) for curve in curves], axis=0)
     if kind == "dkw":
         low, high = dkw_bounds(curves, epsilons, level)
@@ -123,12 +141,11 @@ def mcdp_interval(
         resampled = resample(
             pools_of(counts, criterion),
             draw_with_replacement,
+            draws,
             compare=compare,
             epsilons=epsilons,
             resolution=counts.resolution,
-            n_resamples=n_resamples,
-            random_state=random_state,
-            n_jobs=n_jobs,
         )
         low, high = bootstrap_bounds(estimates, resampled, level)
-    return Interval(float(low[0]), float(estimates[0]), float(high[0]), level)
+    ends = zip(low.tolist(), estimates.tolist(), high.tolist(), strict=True)
+    return [Interval(lower, estimate, upper, level) for lower, estimate, upper in ends]

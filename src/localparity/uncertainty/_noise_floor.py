@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,10 +10,11 @@ import numpy as np
 
 from localparity._validation import as_count, as_epsilon, as_numbers
 from localparity.metrics._groups import Compare
-from localparity.uncertainty._permutation import deal_groups, null_quantiles
-from localparity.uncertainty._resampling import Pool, resample
+from localparity.uncertainty._bootstrap import draw_rows
+from localparity.uncertainty._permutation import null_quantiles
+from localparity.uncertainty._resampling import Draws, IntArray, Pool, resample
 
-_MOST_SIMULATED = 10_000
+_KNOTS = 10_000
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,8 @@ def noise_floor(
 ) -> NoiseFloor:
     """What MCDP(epsilon) measures between groups of these sizes when they do not differ at all.
 
-    At epsilon 0 and with no two scores equal it depends on the sizes alone. Groups are dealt at random from
-    one pool; a group of more than 10,000 is simulated at that size and the result scaled by the standard
-    error of the gap, to which what parity measures is proportional.
+    At epsilon 0 and with no two scores equal it depends on the sizes alone. Each group is drawn from one and
+    the same distribution, laid on 10,000 scores.
 
     Parameters
     ----------
@@ -62,7 +62,7 @@ def noise_floor(
     compare : str
         "between_groups" takes the worst pair, "to_overall" compares each group with everyone.
     n_resamples : int
-        How many times the groups are dealt.
+        How many times the groups are drawn.
     random_state : int, Generator or None
         The same seed gives the same result.
     n_jobs : int, optional
@@ -82,34 +82,27 @@ def noise_floor(
     0.05
     """
     epsilons = np.array([as_epsilon(epsilon)])
-    sizes = np.array([as_count(size, "group_sizes") for size in group_sizes], dtype=np.int64)
+    listed = group_sizes if isinstance(group_sizes, Iterable) else [group_sizes]
+    sizes = np.array([as_count(size, "group_sizes") for size in listed])
     if sizes.size < 2:
         raise ValueError(f"group_sizes has {sizes.size} groups where two or more are expected")
-    simulated = np.minimum(sizes, _MOST_SIMULATED)
-    total = int(simulated.sum())
-    places = (np.arange(total) + 0.5) / total
+    places = (np.arange(_KNOTS) + 0.5) / _KNOTS
     if scores is not None:
         places = np.quantile(_unit_scores(scores), places, method="inverted_cdf")
-    knots, inverse = np.unique(places, return_inverse=True)
-    dealt_once = np.zeros((sizes.size, knots.size), dtype=np.int64)
-    np.add.at(dealt_once, (np.repeat(np.arange(sizes.size), simulated), inverse), 1)
+    knots, rows = np.unique(places, return_counts=True)
+    knots_of_rows = np.repeat(np.arange(knots.size), rows)
+
+    def draw_from_one(_: Pool, rng: np.random.Generator) -> IntArray:
+        return np.stack([draw_rows(rows, int(size), rng, knots_of_rows) for size in sizes])
+
     null = resample(
-        [Pool(knots, dealt_once, None)],
-        deal_groups,
+        [Pool(knots, np.tile(rows, (sizes.size, 1)), sizes)],
+        draw_from_one,
+        Draws(n_resamples, random_state, n_jobs),
         compare=compare,
         epsilons=epsilons,
-        resolution=0.0,
-        n_resamples=n_resamples,
-        random_state=random_state,
-        n_jobs=n_jobs,
     )[:, 0]
-    null = np.minimum(null * np.sqrt(_largest_variance(sizes) / _largest_variance(simulated)), 1.0)
     return NoiseFloor(float(null.mean()), null_quantiles(null))
-
-
-def _largest_variance(sizes: Any) -> float:
-    """The variance of the gap of the two smallest groups, up to a factor that depends on the threshold."""
-    return float(np.sum(1.0 / np.sort(sizes)[:2]))
 
 
 def _unit_scores(scores: Any) -> Any:

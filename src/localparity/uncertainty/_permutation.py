@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._validation import FloatArray, as_count, as_epsilon
+from localparity._validation import FloatArray, as_epsilon
 from localparity.metrics._comparison import check_predictions
 from localparity.metrics._counts import ScoreCounts
 from localparity.metrics._criteria import Criterion
+from localparity.metrics._gap_curve import GapCurve
 from localparity.metrics._groups import Compare
-from localparity.uncertainty._resampling import MOST_ROWS_ONE_BY_ONE, Pool, pools_of, resample
+from localparity.uncertainty._resampling import MOST_ROWS_ONE_BY_ONE, Draws, Pool, pools_of, resample
 
 NULL_QUANTILES = (0.5, 0.9, 0.95, 0.99)
+
+_MOST_ROWS_DEALT = 10**9
 
 
 @dataclass(frozen=True)
@@ -43,16 +47,20 @@ class TestResult:
 
 
 def deal_groups(pool: Pool, rng: np.random.Generator) -> NDArray[Any]:
-    """The people of a pool dealt to its groups at random, each group keeping its size."""
-    left = pool.rows.sum(axis=0)
-    weight_of_row = None if pool.weights is None else pool.weights.sum(axis=0) / left
-    dealt = np.empty_like(pool.rows)
+    """The people of a pool dealt to its groups at random, each group keeping its size.
+
+    People with weights, and more people than numpy deals out, are drawn with replacement from all instead.
+    """
+    left = pool.weights.sum(axis=0)
+    if pool.weighted or left.sum() >= _MOST_ROWS_DEALT:
+        return pool.draw([left / left.sum()] * len(pool.sizes), rng)
+    dealt = np.empty_like(pool.weights)
     method: Literal["count", "marginals"] = "count" if left.sum() <= MOST_ROWS_ONE_BY_ONE else "marginals"
     for group, size in enumerate(pool.sizes[:-1]):
         dealt[group] = rng.multivariate_hypergeometric(left, size, method=method)
         left = left - dealt[group]
     dealt[-1] = left
-    return dealt if weight_of_row is None else dealt * weight_of_row
+    return dealt
 
 
 def summarise_null(statistic: float, null: FloatArray) -> TestResult:
@@ -89,7 +97,8 @@ def permutation_test(
     """Test whether parity itself could measure an MCDP(epsilon) as large.
 
     The groups are dealt to the people at random, among those with the same label where the criterion looks at
-    labels, and MCDP is measured each time. Under parity the p-value is valid at any sample size.
+    labels, and MCDP is measured each time. Under parity the p-value is valid at any sample size. With weights
+    it is approximate: each group counts as its effective size, drawn from everyone's weighted distribution.
 
     Parameters
     ----------
@@ -104,7 +113,7 @@ def permutation_test(
     criterion, compare : str
         Which people, and which groups, are compared, as in `mcdp`.
     sample_weight : array-like, optional
-        Weights that are not negative; people of one score are dealt with their mean weight.
+        Weights that are not negative.
     score_range : tuple of float
         The lowest and the highest score there can be.
     min_group_size : int
@@ -129,25 +138,38 @@ def permutation_test(
     True
     """
     epsilons = np.array([as_epsilon(epsilon)])
-    predictions = check_predictions(
-        y_true,
-        y_score,
-        sensitive_features=sensitive_features,
-        criterion=criterion,
-        sample_weight=sample_weight,
-        score_range=score_range,
+    counts = ScoreCounts.from_predictions(
+        check_predictions(
+            y_true,
+            y_score,
+            sensitive_features=sensitive_features,
+            criterion=criterion,
+            sample_weight=sample_weight,
+            score_range=score_range,
+        )
     )
-    counts = ScoreCounts.from_predictions(predictions)
-    min_group_size = as_count(min_group_size, "min_group_size")
     curves = counts.gap_curves(criterion, compare, min_group_size=min_group_size)
+    draws = Draws(n_resamples, random_state, n_jobs)
+    (result,) = permutation_results(counts, curves, epsilons, criterion, compare, draws)
+    return result
+
+
+def permutation_results(
+    counts: ScoreCounts,
+    curves: Sequence[GapCurve],
+    epsilons: FloatArray,
+    criterion: str,
+    compare: str,
+    draws: Draws,
+) -> list[TestResult]:
+    """The test at each epsilon, of the worst of the counts' curves."""
     null = resample(
         pools_of(counts, criterion),
         deal_groups,
+        draws,
         compare=compare,
         epsilons=epsilons,
         resolution=counts.resolution,
-        n_resamples=n_resamples,
-        random_state=random_state,
-        n_jobs=n_jobs,
     )
-    return summarise_null(max(curve.mcdp(epsilon) for curve in curves), null[:, 0])
+    statistics = np.max([curve.mcdp_at(epsilons) for curve in curves], axis=0)
+    return [summarise_null(float(value), null[:, i]) for i, value in enumerate(statistics)]

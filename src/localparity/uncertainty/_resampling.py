@@ -7,14 +7,14 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property, partial
 from os import cpu_count
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._validation import FloatArray, as_choice, as_count
+from localparity._validation import FloatArray, Group, as_count, as_rng
 from localparity.metrics._counts import ScoreCounts, Stratum
-from localparity.metrics._groups import COMPARISONS
+from localparity.metrics._groups import EVERYONE, pairs_of
 from localparity.metrics._profile import carried_half_widths, find_runs, mcdp_of_runs
 
 IntArray = NDArray[np.int64]
@@ -23,48 +23,61 @@ MOST_ROWS_ONE_BY_ONE = 2 * 10**7
 """Up to so many rows are drawn one by one, which is faster; more of them score by score, which is smaller."""
 
 
+class Draws(NamedTuple):
+    """How many resamples there are, from which seed, how many at a time, and who is told of each."""
+
+    n_resamples: int
+    random_state: Any = None
+    n_jobs: int | None = None
+    on_resample: Callable[[], object] | None = None
+
+
 @dataclass(frozen=True, eq=False)
 class Pool:
     """The groups of one stratum on the distinct scores of all of them together.
+
+    With weights, a group stands for as many equally weighted rows as would be as precise, its effective size,
+    and these have the weighted distribution.
 
     Attributes
     ----------
     unit_knots : ndarray
         The distinct scores, as fractions of the score range.
-    rows : ndarray
-        For each group, how many of its rows lie at each knot.
-    weights : ndarray or None
-        For each group, the weight at each knot; None where it is the rows.
+    weights : ndarray
+        For each group, the weight at each knot; without weights, its rows there.
+    sizes : ndarray
+        For each group, its rows, or with weights its effective size.
+    weighted : bool
+        Whether there are weights.
     """
 
     unit_knots: FloatArray
-    rows: IntArray
-    weights: FloatArray | None
+    weights: NDArray[Any]
+    sizes: IntArray
+    weighted: bool = False
 
     @classmethod
     def of_stratum(cls, stratum: Stratum, score_range: tuple[float, float]) -> Pool:
         """Lay the groups of a stratum on their common scores."""
         knots = np.unique(np.concatenate([atoms.scores for atoms in stratum.values()]))
-        weighted = any(atoms.weights is not atoms.rows for atoms in stratum.values())
-        rows = np.zeros((len(stratum), knots.size), dtype=np.int64)
-        weights = np.zeros(rows.shape) if weighted else None
+        weighted = any(atoms.units is not None for atoms in stratum.values())
+        weights = np.zeros((len(stratum), knots.size), dtype=np.float64 if weighted else np.int64)
         for group, atoms in enumerate(stratum.values()):
-            places = np.searchsorted(knots, atoms.scores)
-            rows[group, places] = atoms.rows
-            if weights is not None:
-                weights[group, places] = atoms.weights
+            weights[group, np.searchsorted(knots, atoms.scores)] = atoms.weights
+        sizes = [atoms.effective_size if weighted else atoms.size for atoms in stratum.values()]
         low, high = score_range
-        return cls((knots - low) / (high - low), rows, weights)
-
-    @cached_property
-    def sizes(self) -> IntArray:
-        """How many rows each group has."""
-        return np.asarray(self.rows.sum(axis=1), dtype=np.int64)
+        return cls((knots - low) / (high - low), weights, np.ceil(sizes).astype(np.int64), weighted)
 
     @cached_property
     def knots_of_rows(self) -> list[IntArray]:
-        """For each group, the place of each of its rows among the knots."""
-        return [np.repeat(np.arange(rows.size), rows) for rows in self.rows]
+        """For each group without weights, the place of each of its rows among the knots."""
+        return [np.repeat(np.arange(rows.size), rows) for rows in self.weights]
+
+    def draw(self, shares: Sequence[FloatArray], rng: np.random.Generator) -> FloatArray:
+        """As many people of each group as its size, from a distribution each, weighing as the group does."""
+        drawn = [rng.multinomial(size, share) for size, share in zip(self.sizes, shares, strict=True)]
+        scale = self.weights.sum(axis=1) / self.sizes
+        return np.asarray(np.stack(drawn) * scale[:, None], dtype=np.float64)
 
     def distributions(self, weights: NDArray[Any], compare: str) -> FloatArray:
         """The groups' cumulative distributions under some weights, and everyone's last where it is wanted."""
@@ -74,23 +87,19 @@ class Pool:
         return below / below[:, -1:]
 
 
-def pools_of(counts: ScoreCounts, criterion: str, min_group_size: int = 1) -> list[Pool]:
+def pools_of(counts: ScoreCounts, criterion: str) -> list[Pool]:
     """A pool for each label that a criterion compares."""
-    strata = counts.strata(criterion, min_group_size=min_group_size)
-    return [Pool.of_stratum(stratum, counts.score_range) for stratum in strata.values()]
+    return [Pool.of_stratum(stratum, counts.score_range) for stratum in counts.strata(criterion).values()]
 
 
 def worst_mcdp(pool: Pool, weights: NDArray[Any], compare: str, reach: FloatArray) -> FloatArray:
     """MCDP at several half-widths of the worst of the pairs that are compared."""
     distributions = pool.distributions(weights, compare)
-    groups = len(pool.rows)
-    if compare == "to_overall":
-        pairs = [(group, groups) for group in range(groups)]
-    else:
-        pairs = [(a, b) for b in range(groups) for a in range(b)]
+    groups = range(len(pool.sizes))
+    row_of: dict[Group, int] = {EVERYONE: len(groups), **{group: group for group in groups}}
     worst = np.zeros(reach.size)
-    for a, b in pairs:
-        runs = find_runs(pool.unit_knots, distributions[a] - distributions[b])
+    for a, b in pairs_of(groups, compare):
+        runs = find_runs(pool.unit_knots, distributions[row_of[a]] - distributions[row_of[b]])
         worst = np.maximum(worst, mcdp_of_runs(*runs, reach))
     return worst
 
@@ -102,24 +111,19 @@ Reweigh = Callable[[Pool, np.random.Generator], NDArray[Any]]
 def resample(
     pools: Sequence[Pool],
     reweigh: Reweigh,
+    draws: Draws,
     *,
     compare: str,
     epsilons: FloatArray,
-    resolution: float,
-    n_resamples: int,
-    random_state: Any,
-    n_jobs: int | None = None,
-    on_resample: Callable[[], object] | None = None,
+    resolution: float = 0.0,
 ) -> FloatArray:
     """MCDP at each epsilon (columns) in each of many resamples (rows).
 
-    Every resample has a random stream of its own, spawned from `random_state`, so that the result does not
-    depend on how many of them run at a time.
+    Every resample has a random stream of its own, spawned from the seed, so that the result does not depend
+    on how many of them run at a time.
     """
-    as_choice(compare, "compare", COMPARISONS)
-    n_resamples = as_count(n_resamples, "n_resamples")
-    jobs = 1 if n_jobs is None else as_count(n_jobs if n_jobs != -1 else cpu_count() or 1, "n_jobs")
-    streams = np.random.default_rng(random_state).spawn(n_resamples)
+    n_resamples = as_count(draws.n_resamples, "n_resamples")
+    streams = as_rng(draws.random_state).spawn(n_resamples)
     reach = carried_half_widths(epsilons, resolution)
 
     def one(stream: np.random.Generator) -> FloatArray:
@@ -127,11 +131,18 @@ def resample(
         values = [measure(pool, reweigh(pool, stream)) for pool in pools]
         return np.asarray(np.max(values, axis=0), dtype=np.float64)
 
+    jobs = _jobs(draws.n_jobs)
     found = np.empty((n_resamples, epsilons.size))
     with ThreadPoolExecutor(jobs) as executor:
         results = executor.map(one, streams) if jobs > 1 else map(one, streams)
         for row, values in enumerate(results):
             found[row] = values
-            if on_resample is not None:
-                on_resample()
+            if draws.on_resample is not None:
+                draws.on_resample()
     return found
+
+
+def _jobs(n_jobs: int | None) -> int:
+    if n_jobs is None:
+        return 1
+    return as_count(cpu_count() or 1 if n_jobs == -1 else n_jobs, "n_jobs")

@@ -2,38 +2,47 @@
 
 from __future__ import annotations
 
-from rich.console import Console, Group, RenderableType
+from collections.abc import Iterator
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
 from rich.markup import escape
 from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from localparity._audit import Audit, Finding
 from localparity.metrics._groups import group_text
+from localparity.report._words import interval_text, p_value_text, percent
+
+if TYPE_CHECKING:
+    from localparity._audit import Audit, Finding
 
 MOST_PAIRS = 10
 
 
-def show_audit(console: Console, audit: Audit, *, title: str) -> None:
-    """Print an audit: the groups, MCDP at each epsilon, the worst windows in words, and the worst pairs."""
+def terminal_parts(audit: Audit, *, title: str = "Audit") -> Iterator[RenderableType]:
+    """An audit for rich: the groups, MCDP at each epsilon, the worst windows in words, and the worst pairs.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> from rich.console import Console
+    >>> found = lp.audit(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"], random_state=0)
+    >>> next(terminal_parts(found)).plain
+    'Audit: demographic parity, between groups'
+    """
     headline = f"{escape(title)}: {audit.criterion.replace('_', ' ')}, {audit.compare.replace('_', ' ')}"
-    console.print(Text.from_markup(f"[bold]{headline}[/bold]"))
-    console.print(_groups_table(audit))
-    console.print(_findings_table(audit))
-    console.print(_sentences(audit))
-    console.print(_pairs_table(audit))
+    yield Text.from_markup(f"[bold]{headline}[/bold]")
+    yield _groups_table(audit)
+    yield _findings_table(audit)
+    yield _sentences(audit)
+    yield _pairs_table(audit)
     if len(audit.pairs) > MOST_PAIRS:
-        console.print(
-            f"... and {len(audit.pairs) - MOST_PAIRS} pairs more; --json has them all.", style="dim"
-        )
+        more = len(audit.pairs) - MOST_PAIRS
+        yield Text(f"... and {more} pairs more; the JSON has them all.", style="dim")
     if audit.left_out:
         names = ", ".join(f"{group_text(left.group)} ({left.rows:,})" for left in audit.left_out)
-        console.print(Text(f"Left out as too small: {names}."))
-
-
-def percent(fraction: float) -> str:
-    """A fraction as people read it."""
-    return f"{100.0 * fraction:.2f}%"
+        yield Text(f"Left out as too small: {names}.")
 
 
 def _groups_table(audit: Audit) -> Table:
@@ -62,16 +71,13 @@ def _findings_table(audit: Audit) -> Table:
     for name in ("epsilon", "MCDP", f"{100 * level:g}% interval", "p-value", "parity measures"):
         table.add_column(name, justify="right")
     for finding in audit.findings:
-        interval = f"{percent(finding.interval.low)} to {percent(finding.interval.high)}"
-        row = [f"{finding.epsilon:g}", percent(finding.mcdp), interval, *_test_cells(finding)]
-        table.add_row(*row)
+        cells = (f"{finding.epsilon:g}", percent(finding.mcdp), interval_text(finding), p_value_text(finding))
+        table.add_row(*cells, _parity_text(finding))
     return table
 
 
-def _test_cells(finding: Finding) -> tuple[str, str]:
-    if finding.test is None:
-        return "-", "-"
-    return f"{finding.test.p_value:.4f}", percent(finding.test.null_mean)
+def _parity_text(finding: Finding) -> str:
+    return "-" if finding.test is None else percent(finding.test.null_mean)
 
 
 def _sentences(audit: Audit) -> RenderableType:

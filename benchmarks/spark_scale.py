@@ -1,0 +1,66 @@
+"""10^7 rows in 16 partitions counted by Spark on local[2], against the counts of numpy.
+
+Run from the root of the repository: ``python benchmarks/spark_scale.py``. It prints the time, whether the
+counts agree bit for bit, and what the plan has: no Python worker and no stage of one partition over the rows.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+
+import numpy as np
+from pyspark.sql import SparkSession
+
+import localparity as lp
+from localparity.scale._columns import ScoreColumns
+from localparity.scale._spark import SparkScores
+
+
+def main() -> None:
+    """Measure and print one object of JSON."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=10_000_000)
+    options = parser.parse_args()
+    spark = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.driver.memory", "4g")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .getOrCreate()
+    )
+    spark.sparkContext.setLogLevel("ERROR")
+    # A scramble of the row's number that numpy can repeat: scores with five decimals and two groups.
+    frame = spark.range(0, options.rows, 1, 16).selectExpr(
+        "CAST((id * 7919) % 100003 AS DOUBLE) / 100003 AS p", "id % 5 < 2 AS g"
+    )
+    start = time.perf_counter()
+    counts = lp.scale.from_spark(frame, score="p", group="g")
+    seconds = time.perf_counter() - start
+    rows = np.arange(options.rows)
+    scores = ((rows * 7919) % 100003) / 100003
+    expected = lp.ScoreCounts.from_predictions(
+        lp.Predictions.from_arrays(None, scores, sensitive_features=rows % 5 < 2)
+    )
+    source = SparkScores(frame, ScoreColumns.of("p", "g", None, None, (0.0, 1.0)))
+    plan = source.counted(source._cell(20))._jdf.queryExecution().toString()
+    result = {
+        "rows": options.rows,
+        "partitions": frame.rdd.getNumPartitions(),
+        "seconds": seconds,
+        "equal_to_numpy": all(
+            counts.atoms[key].scores.tobytes() == atoms.scores.tobytes()
+            and counts.atoms[key].rows.tobytes() == atoms.rows.tobytes()
+            for key, atoms in expected.atoms.items()
+        ),
+        "python_in_plan": "Python" in plan,
+        "single_partition_in_plan": "SinglePartition" in plan,
+    }
+    print(json.dumps(result, indent=2))
+    spark.stop()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,144 @@
+"""`localparity monitor`: MCDP over time, a batch at a time."""
+
+from __future__ import annotations
+
+import hashlib
+import json as json_format
+from dataclasses import asdict
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Annotated
+
+import typer
+from rich.console import Console
+from rich.table import Table
+
+from localparity._audit import DecideBy
+from localparity.cli._options import parse_range
+from localparity.metrics._criteria import Criterion, labels_of
+from localparity.metrics._groups import Compare
+from localparity.predictions import Predictions
+from localparity.report._words import percent
+from localparity.scale._monitor import Every, Monitor, PeriodResult
+
+
+def monitor(
+    folder: Annotated[Path, typer.Argument(help="The folder that keeps the sketches.")],
+    batch: Annotated[
+        str | None, typer.Argument(help="A file of scores to append; the series alone without it.")
+    ] = None,
+    score: Annotated[str | None, typer.Option(help="The column of the scores.")] = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(help="The column of the groups; give it again to compare intersections."),
+    ] = None,
+    label: Annotated[str | None, typer.Option(help="The column of the labels, 0 and 1.")] = None,
+    at: Annotated[
+        str | None, typer.Option(help="When the batch was, such as 2026-05-17T13:00; now without it. UTC.")
+    ] = None,
+    batch_id: Annotated[
+        str | None,
+        typer.Option(
+            "--id", help="The batch's name; one that is known is not counted again. Else its content."
+        ),
+    ] = None,
+    every: Annotated[Every | None, typer.Option(help="How long a period is, for a new folder.")] = None,
+    score_range: Annotated[
+        str | None, typer.Option(help="The lowest and the highest score there can be, for a new folder.")
+    ] = None,
+    epsilon: Annotated[float, typer.Option(help="Half-width of windows, as a fraction of the range.")] = 0.0,
+    criterion: Annotated[Criterion, typer.Option(help="Which people are compared.")] = "demographic_parity",
+    compare: Annotated[
+        Compare, typer.Option(help="Every pair of groups, or each group with everyone.")
+    ] = "between_groups",
+    confidence: Annotated[float, typer.Option(help="The probability with which the bounds hold.")] = 0.99,
+    json: Annotated[bool, typer.Option("--json", help="Print the series as JSON.")] = False,
+    fail_above: Annotated[
+        float | None, typer.Option(help="Exit with 1 when MCDP in the newest period is above this.")
+    ] = None,
+    decide_by: Annotated[
+        DecideBy, typer.Option(help="What --fail-above compares: the estimate or one of its bounds.")
+    ] = "estimate",
+) -> None:
+    """Append a batch of scores and print MCDP over time, with bounds.
+
+    Exit codes: 0 when the newest period passes, 1 when MCDP is above the bound, 2 for wrong usage or input.
+    """
+    if labels_of(criterion) != (None,) and batch is not None and label is None:
+        raise typer.BadParameter(f"{criterion} needs the column of the labels", param_hint="--label")
+    limits = None if score_range is None else parse_range(score_range, "--score-range")
+    kept = Monitor(folder, every=every, score_range=limits)
+    if batch is not None:
+        _append(kept, batch, score, group, label, at, batch_id)
+    series = kept.series(epsilon, criterion=criterion, compare=compare, confidence=confidence)
+    if not series:
+        raise typer.BadParameter(f"{folder} has no period yet; name a batch to append", param_hint="FOLDER")
+    if json:
+        typer.echo(json_format.dumps([asdict(point) for point in series], indent=2))
+    else:
+        _show(Console(), series, epsilon)
+    if fail_above is not None and _above(series[-1], fail_above, decide_by):
+        raise typer.Exit(1)
+
+
+def _append(
+    kept: Monitor,
+    batch: str,
+    score: str | None,
+    group: list[str] | None,
+    label: str | None,
+    at: str | None,
+    batch_id: str | None,
+) -> None:
+    if score is None or not group:
+        raise typer.BadParameter("a batch needs its columns", param_hint="--score and --group")
+    try:
+        when = datetime.now(UTC) if at is None else datetime.fromisoformat(at)
+    except ValueError:
+        raise typer.BadParameter(
+            f"{at!r} where a time such as 2026-05-17T13:00 is expected", param_hint="--at"
+        ) from None
+    rows = Predictions.read(
+        batch, score=score, group=group, label=label, score_range=kept.score_range, min_groups=1
+    )
+    if batch_id is None:
+        if not Path(batch).is_file():
+            raise typer.BadParameter(f"{batch} is no single file, so it needs a name", param_hint="--id")
+        with Path(batch).open("rb") as file:
+            batch_id = hashlib.file_digest(file, "sha256").hexdigest()
+    if not kept.append(rows, at=when, batch_id=batch_id):
+        typer.echo(f"batch {batch_id} is known and was not counted again", err=True)
+
+
+def _show(console: Console, series: list[PeriodResult], epsilon: float) -> None:
+    table = Table(title=f"MCDP({epsilon:g}) over time", title_justify="left")
+    table.add_column("period")
+    for name in ("rows", "MCDP", "bounds"):
+        table.add_column(name, justify="right")
+    for point in series:
+        if point.mcdp is None or point.low is None or point.high is None:
+            table.add_row(point.period, f"{point.rows:,}", "-", point.missing)
+        else:
+            bounds = f"{percent(point.low)} to {percent(point.high)}"
+            table.add_row(point.period, f"{point.rows:,}", percent(point.mcdp), bounds)
+    console.print(table)
+
+
+def _above(newest: PeriodResult, bound: float, decide_by: DecideBy) -> bool:
+    if not 0.0 <= bound <= 1.0:
+        raise typer.BadParameter(
+            f"{bound:g} where a fraction in [0, 1] is expected", param_hint="--fail-above"
+        )
+    value = {"estimate": newest.mcdp, "upper": newest.high, "lower": newest.low}[decide_by]
+    if value is None:
+        raise ValueError(f"period {newest.period} has nothing to compare: {newest.missing}")
+    above = value > bound
+    verdict, relation = ("fail", "above") if above else ("pass", "within")
+    what = {"estimate": "MCDP", "upper": "the upper bound of MCDP", "lower": "the lower bound of MCDP"}[
+        decide_by
+    ]
+    typer.echo(
+        f"{verdict}: {what} in {newest.period} is {percent(value)}, {relation} the bound of {percent(bound)}",
+        err=True,
+    )
+    return above

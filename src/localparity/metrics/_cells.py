@@ -1,0 +1,129 @@
+"""Cells of scores: parts of the score range of which only the total inside is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localparity._validation import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Disjoint intervals ``(low, high]`` of scores, ascending; what lies inside one is counted at its high.
+
+    Attributes
+    ----------
+    lows, highs : ndarray
+        The ends, in the scores' own units.
+
+    Examples
+    --------
+    >>> cells = Cells(np.array([0.0, 0.5]), np.array([0.25, 1.0]))
+    >>> cells.snap(np.array([0.0, 0.1, 0.4, 0.6]))
+    array([0.  , 0.25, 0.4 , 1.  ])
+    """
+
+    lows: FloatArray
+    highs: FloatArray
+
+    def find(self, scores: FloatArray) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The first cell that does not end below each score, and whether the score lies in it."""
+        if not self.highs.size:
+            return np.zeros(scores.size, dtype=np.int64), np.zeros(scores.size, dtype=bool)
+        at = np.minimum(np.searchsorted(self.highs, scores), self.highs.size - 1)
+        return at, (scores > self.lows[at]) & (scores <= self.highs[at])
+
+    def snap(self, scores: FloatArray) -> FloatArray:
+        """Every score inside a cell moved to its high end."""
+        at, inside = self.find(scores)
+        snapped = scores.copy()
+        snapped[inside] = self.highs[at[inside]]
+        return snapped
+
+    def lows_of(self, knots: FloatArray) -> FloatArray:
+        """For each knot that a cell ends at the cell's low end, and for any other the knot itself."""
+        at, inside = self.find(knots)
+        lows = knots.copy()
+        lows[inside] = self.lows[at[inside]]
+        return lows
+
+    def only(self, kept: NDArray[np.bool_]) -> Cells | None:
+        """Some of the cells, None where that is no cell."""
+        return Cells(self.lows[kept], self.highs[kept]) if kept.any() else None
+
+    def union(self, other: Cells | None) -> Cells:
+        """The cells of both; where a cell lies inside another one, the larger of the two.
+
+        Examples
+        --------
+        >>> halves = Cells(np.array([0.0, 0.5]), np.array([0.5, 1.0]))
+        >>> halves.union(Cells(np.array([0.25]), np.array([0.5]))).highs
+        array([0.5, 1. ])
+        """
+        if other is None:
+            return self
+        lows, highs = (np.concatenate(ends) for ends in ((self.lows, other.lows), (self.highs, other.highs)))
+        order = np.lexsort((-highs, lows))
+        lows, highs = lows[order], highs[order]
+        reached = np.maximum.accumulate(highs)
+        apart = np.ones(highs.size, dtype=bool)
+        np.greater(highs[1:], reached[:-1], out=apart[1:])
+        return Cells(lows[apart], highs[apart])
+
+
+@dataclass(frozen=True, eq=False)
+class CellGaps:
+    """What is known of a gap curve below each of its knots.
+
+    Attributes
+    ----------
+    lows : ndarray
+        Where the cell begins that ends at the knot; the knot itself where there is none.
+    least, most : ndarray
+        The least and the greatest signed gap that there can be inside the cell.
+    """
+
+    lows: FloatArray
+    least: FloatArray
+    most: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Envelope:
+    """Two step functions that hold the absolute gap between them.
+
+    Attributes
+    ----------
+    knots : ndarray
+        Where the steps begin.
+    lower, upper : ndarray
+        The bounds of the absolute gap from each knot up to the next.
+    least, most : ndarray
+        The bounds of the signed gap.
+    cell : ndarray
+        The place of the curve's knot whose cell a step is; -1 where the gap is known.
+    """
+
+    knots: FloatArray
+    lower: FloatArray
+    upper: FloatArray
+    least: FloatArray
+    most: FloatArray
+    cell: NDArray[np.int64]
+
+
+def find_envelope(knots: FloatArray, gap: FloatArray, cells: CellGaps) -> Envelope:
+    """The bounds of the gap, from the gap at the knots and the bounds inside the cells."""
+    is_cell = cells.lows < knots
+    begins = np.column_stack([cells.lows, knots]).ravel()
+    step = np.column_stack([np.where(is_cell, np.arange(knots.size), -1), np.full(knots.size, -1)]).ravel()
+    kept = np.column_stack([is_cell, np.ones(knots.size, dtype=bool)]).ravel()
+    # A cell that begins at a knot says more of the gap from there on than the gap at the knot does.
+    kept[1:-1:2] &= ~(is_cell[1:] & (cells.lows[1:] == knots[:-1]))
+    least, most = (np.column_stack([inside, gap]).ravel()[kept] for inside in (cells.least, cells.most))
+    lower = np.maximum(0.0, np.maximum(least, -most))
+    upper = np.maximum(np.abs(least), np.abs(most))
+    return Envelope(begins[kept], lower, upper, least, most, step[kept])

@@ -1,0 +1,82 @@
+"""Sums of weights that do not depend on the order or the partition of the rows.
+
+A sum of floats changes with its order. Weights are therefore counted in whole units of 2**-96, in five limbs
+of 32 bits each, and whole numbers add the same in any order. Every weight from 2**-43 on is a whole number of
+units; a smaller one loses what lies below a unit. Engines count with the same formula, limb by limb.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Units = NDArray[np.int64]
+"""A column of limbs for each number, the least significant limb first."""
+
+LIMBS = 5
+LIMB_BITS = 32
+UNIT_BITS = 96
+
+_MASK = np.int64(2**LIMB_BITS - 1)
+_WHOLE_LIMB = UNIT_BITS // LIMB_BITS
+
+
+def limb_scale(limb: int) -> float:
+    """What a number is multiplied with before its limb is cut off: the limb is then
+    ``floor(x) - floor(x / 2**32) * 2**32``, and for the topmost limb ``floor(x)``.
+    """
+    return 2.0 ** (UNIT_BITS - LIMB_BITS * limb)
+
+
+def to_units(numbers: NDArray[np.float64]) -> Units:
+    """Numbers that are not negative in whole units.
+
+    Examples
+    --------
+    >>> to_units(np.array([1.0, 0.5]))[:, 0]
+    array([0, 0, 0, 1, 0])
+    """
+    units = np.empty((LIMBS, numbers.size), dtype=np.int64)
+    for limb in range(LIMBS):
+        scaled = numbers * limb_scale(limb)
+        cut = np.floor(scaled)
+        if limb < LIMBS - 1:
+            cut -= np.floor(scaled / 2.0**LIMB_BITS) * 2.0**LIMB_BITS
+        units[limb] = cut
+    return units
+
+
+def units_of_rows(rows: NDArray[np.int64]) -> Units:
+    """Rows that weigh 1 each."""
+    units = np.zeros((LIMBS, rows.size), dtype=np.int64)
+    units[_WHOLE_LIMB] = rows
+    return carry(units)
+
+
+def carry(units: Units) -> Units:
+    """The same numbers with every limb but the topmost below 2**32, which is one form a number."""
+    for limb in range(LIMBS - 1):
+        units[limb + 1] += units[limb] >> LIMB_BITS
+        units[limb] &= _MASK
+    return units
+
+
+def to_floats(units: Units, dtype: Any = np.float64) -> NDArray[Any]:
+    """The numbers as floats; equal numbers are equal floats, and greater ones are not less.
+
+    Examples
+    --------
+    >>> to_floats(to_units(np.array([0.1, 3.0])))
+    array([0.1, 3. ])
+    """
+    total = np.zeros(units.shape[1], dtype=dtype)
+    for limb in range(LIMBS):
+        total = total / dtype(2.0**LIMB_BITS) + units[limb].astype(dtype)
+    return np.asarray(total * dtype(2.0 ** (LIMB_BITS * (LIMBS - 1) - UNIT_BITS)))
+
+
+def to_whole(units: Units) -> int:
+    """The sum of all numbers as one whole number of units."""
+    return sum(int(units[limb].sum()) << (LIMB_BITS * limb) for limb in range(LIMBS))

@@ -1,0 +1,117 @@
+"""The page's tables, as plain data."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from localparity.metrics._groups import group_text
+from localparity.report._words import interval_text, p_value_text, pair_text, percent
+
+if TYPE_CHECKING:
+    from localparity._audit import Audit
+
+
+@dataclass(frozen=True)
+class PageTable:
+    """A table that a reader can sort.
+
+    Attributes
+    ----------
+    name : str
+        The element's identifier.
+    caption : str
+        What it shows.
+    names : tuple of str
+        The columns of text, which come first.
+    numbers : tuple of str
+        The columns of numbers.
+    rows : tuple
+        The cells, all as text.
+    """
+
+    name: str
+    caption: str
+    names: tuple[str, ...]
+    numbers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+
+
+def models_table(audits: Mapping[str, Audit]) -> PageTable:
+    """The models side by side: MCDP of the worst pair at each epsilon of the first model."""
+    epsilons = [finding.epsilon for finding in next(iter(audits.values())).findings]
+    rows = []
+    for name, audit in audits.items():
+        found = {finding.epsilon: percent(finding.mcdp) for finding in audit.findings}
+        first = audit.findings[0]
+        cells = [found.get(epsilon, "-") for epsilon in epsilons]
+        rows.append((name, *cells, interval_text(first), p_value_text(first)))
+    columns = [f"MCDP({epsilon:g})" for epsilon in epsilons]
+    numbers = (*columns, f"interval of {columns[0]}", "p-value")
+    return PageTable("models", "The models side by side", ("model",), numbers, tuple(rows))
+
+
+def findings_table(audits: Mapping[str, Audit]) -> PageTable:
+    """MCDP of the worst pair at each epsilon, with interval and test."""
+    level = next(iter(audits.values())).findings[0].interval.level
+    rows = [
+        (
+            *_model_cell(audits, name),
+            pair_text(finding.window.groups),
+            f"{finding.epsilon:g}",
+            percent(finding.mcdp),
+            interval_text(finding),
+            p_value_text(finding),
+            "-" if finding.test is None else percent(finding.test.null_mean),
+        )
+        for name, audit in audits.items()
+        for finding in audit.findings
+    ]
+    numbers = ("epsilon", "MCDP", f"{100 * level:g}% interval", "p-value", "parity measures")
+    names = (*_model_column(audits), "worst pair")
+    return PageTable("findings", "MCDP of the worst pair", names, numbers, tuple(rows))
+
+
+def pairs_table(audits: Mapping[str, Audit], most: int) -> PageTable:
+    """All pairs, the worst first."""
+    epsilons = [finding.epsilon for finding in next(iter(audits.values())).findings]
+    labelled = any(pair.label is not None for audit in audits.values() for pair in audit.pairs)
+    rows = []
+    for name, audit in audits.items():
+        for pair in audit.pairs[:most]:
+            mcdp = dict(zip((finding.epsilon for finding in audit.findings), pair.mcdp, strict=True))
+            cells = [percent(mcdp[epsilon]) if epsilon in mcdp else "-" for epsilon in epsilons]
+            label = (str(pair.label),) if labelled else ()
+            areas = (percent(pair.abcc), percent(pair.delta_dp))
+            rows.append((*_model_cell(audits, name), pair_text(pair.groups), *label, *cells, *areas))
+    columns = (("label",) if labelled else ()) + tuple(f"MCDP({epsilon:g})" for epsilon in epsilons)
+    names = (*_model_column(audits), "pair")
+    return PageTable("pairs", "Pairs, the worst first", names, (*columns, "ABCC", "delta-DP"), tuple(rows))
+
+
+def groups_table(audits: Mapping[str, Audit]) -> PageTable:
+    """The groups: how many they are and how they score on average."""
+    groups = [(name, group) for name, audit in audits.items() for group in audit.groups]
+    labelled = any(group.label is not None for _, group in groups)
+    rows = [
+        (
+            *_model_cell(audits, name),
+            group_text(group.group),
+            *((str(group.label),) if labelled else ()),
+            f"{group.rows:,}",
+            f"{group.effective_rows:,.1f}",
+            f"{group.mean_score:.4g}",
+        )
+        for name, group in groups
+    ]
+    numbers = (("label",) if labelled else ()) + ("rows", "effective rows", "mean score")
+    return PageTable("groups", "Groups", (*_model_column(audits), "group"), numbers, tuple(rows))
+
+
+def _model_column(audits: Mapping[str, Audit]) -> tuple[str, ...]:
+    return ("model",) if len(audits) > 1 else ()
+
+
+def _model_cell(audits: Mapping[str, Audit], name: str) -> tuple[str, ...]:
+    return (name,) if len(audits) > 1 else ()

@@ -1,0 +1,49 @@
+"""Few points of a long step function, its extremes among them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localparity._validation import FloatArray
+
+MOST_POINTS = 2000
+
+
+def thin_steps(knots: FloatArray, values: FloatArray, most: int = MOST_POINTS) -> NDArray[np.int64]:
+    """The places of at most `most` knots, ascending, that show a step function as all of them would.
+
+    The stretch between the first and the last knot is cut into equal parts; of each part the lowest and the
+    highest value stay, and so do the two ends. No extreme is lost, however narrow it is.
+
+    Parameters
+    ----------
+    knots, values : ndarray
+        Where the steps are, ascending, and the value from each on.
+    most : int
+        The most points, four at the least.
+
+    Returns
+    -------
+    ndarray
+        Places in `knots`.
+
+    Examples
+    --------
+    >>> knots = np.linspace(0.0, 1.0, 1001)
+    >>> values = np.zeros(1001)
+    >>> values[123] = 1.0
+    >>> kept = thin_steps(knots, values, most=20)
+    >>> kept.size <= 20, 123 in kept
+    (True, True)
+    """
+    if knots.size <= most:
+        return np.arange(knots.size)
+    edges = np.linspace(knots[0], knots[-1], (most - 2) // 2 + 1)[1:-1]
+    bounds = np.concatenate([[0], np.searchsorted(knots, edges), [knots.size]])
+    kept = {0, knots.size - 1}
+    for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
+        if start < end:
+            part = values[start:end]
+            kept |= {start + int(part.argmin()), start + int(part.argmax())}
+    return np.array(sorted(kept), dtype=np.int64)

@@ -1,0 +1,292 @@
+const data = JSON.parse(document.getElementById("page-data").textContent);
+const element = (id) => document.getElementById(id);
+const charts = {};
+const most = 4294967295;
+
+/* Numbers: fractions in [0, 1] come as base64 of 32-bit whole numbers and are unpacked when first looked at. */
+const unpacked = new Map();
+function unpack(text) {
+  if (!unpacked.has(text)) {
+    const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
+    unpacked.set(text, Float64Array.from(new Uint32Array(bytes.buffer), (whole) => whole / most));
+  }
+  return unpacked.get(text);
+}
+const percent = (fraction, digits = 2) => (100 * fraction).toFixed(digits) + "%";
+const short = (number) => String(Number(number.toPrecision(6)));
+const inRange = (model, fraction) => model.range[0] + fraction * (model.range[1] - model.range[0]);
+const isolated = (name) => "\u2068" + name + "\u2069";
+
+function show(id, fraction) {
+  const place = element(id);
+  place.value = String(fraction);
+  place.title = String(fraction);
+  place.textContent = percent(fraction);
+}
+
+/* The state is what the controls say. */
+const model = () => data.models[Number(element("model").value)];
+const epsilonPlace = () => Number(element("epsilon").value);
+const thresholdPlace = () => Number(element("threshold").value);
+
+function viewsOf(one) {
+  const labels = one.labels[element("criterion").value];
+  const pair = Number(element("pair").value);
+  const wanted = pair < 0 ? null : JSON.stringify(model().pairs[pair]);
+  const isWanted = one.pairs.map((names) => wanted === null || JSON.stringify(names) === wanted);
+  return one.views.filter((view) => labels.includes(view.label) && isWanted[view.pair]);
+}
+
+function worst(views, place) {
+  let found = views[0];
+  for (const view of views) if (unpack(view.mcdp)[place] > unpack(found.mcdp)[place]) found = view;
+  return found;
+}
+
+const among = (view) => (view.label === null ? "" : ` among people with label ${view.label}`);
+
+/* Words, the same as the library's */
+function roundInward(low, high, range) {
+  const slack = 2.5e-10 * (range[1] - range[0]);
+  const size = Math.floor(Math.log10(Math.max(Math.abs(low), Math.abs(high)))) + 1;
+  for (let digits = 4; digits < 10; digits += 1) {
+    const step = 10 ** (size - digits);
+    const inner = [Math.ceil((low - slack) / step) * step, Math.floor((high + slack) / step) * step];
+    if (inner[0] < inner[1]) return inner.map((end) => String(Number(end.toPrecision(digits))));
+  }
+  return [String(low), String(high)];
+}
+
+function tellWindow(chosen, view, place) {
+  const [first, second] = chosen.pairs[view.pair];
+  const sign = view.sign[place];
+  const ends = [unpack(view.low)[place], unpack(view.high)[place]].map((fraction) => inRange(chosen, fraction));
+  const points = (Math.floor(1000 * unpack(view.mcdp)[place] + 1e-6) / 10).toFixed(1) + " points";
+  const name = (text) => Object.assign(document.createElement("bdi"), { textContent: text });
+  const people = (text) => (chosen.overall && text === second ? ["people overall"] : ["people in ", name(text)]);
+  const where = view.label === null ? "" : `Among people with label ${view.label}, `;
+  let parts;
+  if (sign === "0") parts = ["no window of this width has a gap between ", name(first), " and ", name(second), "."];
+  else {
+    const [low, high] = roundInward(...ends, chosen.range);
+    parts = [`with a threshold anywhere between ${low} and ${high}, `];
+    if (sign === "x") parts.push(name(first), " and ", name(second), ` differ by at least ${points}, in a direction that changes inside.`);
+    else {
+      const [more, less] = sign === "+" ? [first, second] : [second, first];
+      parts.push(...people(more), ` are at least ${points} more likely to be at or below it than `, ...people(less), ".");
+    }
+  }
+  const opening = where || parts[0][0].toUpperCase();
+  element("window").replaceChildren(opening + (where ? parts[0] : parts[0].slice(1)), ...parts.slice(1));
+}
+
+function tellRates(chosen, view) {
+  const [a, b] = view.sides.map((side) => unpack(chosen.sides[side].rates)[thresholdPlace()]);
+  show("rate-a", a);
+  show("rate-b", b);
+  show("difference", Math.abs(a - b));
+  return [a, b];
+}
+
+function tellNames(chosen, view) {
+  const names = chosen.pairs[view.pair];
+  for (const place of document.querySelectorAll(".first-name")) place.textContent = names[0];
+  for (const place of document.querySelectorAll(".second-name")) place.textContent = names[1];
+  for (const place of document.querySelectorAll(".among")) place.textContent = among(view);
+}
+
+/* Charts */
+function put(chart, rows, axesChange = false) {
+  if (!charts[chart]) return;
+  for (const [name, values] of Object.entries(rows)) charts[chart].data(name, values);
+  if (axesChange) charts[chart].resize();
+  charts[chart].runAsync();
+}
+
+/* A curve: the rates at all thresholds, and the pair's own extremes between them. */
+function curveOf(chosen, view) {
+  const point = (x, a, b) => {
+    const gap = a - b;
+    return { x, a, b, gap, low: Math.max(-1, gap - view.radius), high: Math.min(1, gap + view.radius) };
+  };
+  const [first, second] = view.sides.map((side) => unpack(chosen.sides[side].rates));
+  const [a, b] = [unpack(view.a), unpack(view.b)];
+  const own = Array.from(unpack(view.x), (fraction, i) => point(inRange(chosen, fraction), a[i], b[i]));
+  return chosen.thresholds.map((x, i) => point(x, 1 - first[i], 1 - second[i])).concat(own).sort((p, q) => p.x - q.x);
+}
+
+let drawn = null, curve = null;
+function drawCurve(chosen, view) {
+  if (drawn === view) return;
+  drawn = view;
+  curve = curveOf(chosen, view);
+  const range = chosen.range.map((x) => ({ x }));
+  put("cdfs", { curve, range }, true);
+  put("gap", { curve, range, zero: [{ y: 0 }] }, true);
+}
+
+function drawPlace(chosen, view, place) {
+  const value = unpack(view.mcdp)[place];
+  const sign = view.sign[place];
+  const window = sign === "0" ? [] : [{ low: inRange(chosen, unpack(view.low)[place]), high: inRange(chosen, unpack(view.high)[place]) }];
+  const threshold = [{ x: chosen.thresholds[thresholdPlace()] }];
+  const levels = { "+": [value], "-": [-value], x: [value, -value], 0: [] }[sign];
+  put("cdfs", { window, threshold });
+  put("gap", { window, threshold, level: levels.map((y) => ({ y })) });
+  put("profiles", { at_epsilon: [{ epsilon: data.epsilons[place] }] });
+}
+
+const modelsShown = () => data.models.filter((one) => one.criteria.includes(element("criterion").value) && viewsOf(one).length);
+
+function drawProfiles() {
+  const shown = modelsShown();
+  const keys = shown.map((one) => {
+    const key = Object.assign(document.createElement("span"), { className: "key" });
+    const number = data.models.indexOf(one);
+    key.style.borderTop = `3px ${number ? "dashed" : "solid"} var(--model-${number % 6})`;
+    const item = document.createElement("li");
+    item.append(key, Object.assign(document.createElement("bdi"), { textContent: one.name }));
+    return item;
+  });
+  element("model-keys").replaceChildren(...(data.models.length > 1 ? keys : []));
+  const profiles = shown.flatMap((one) => {
+    const views = viewsOf(one);
+    return data.epsilons.map((epsilon, place) => ({ epsilon, mcdp: unpack(worst(views, place).mcdp)[place], model: one.name }));
+  });
+  const whole = (one) => (element("pair").value === "-1" || one.pairs.length === 1) && one.criterion === element("criterion").value;
+  const findings = shown.filter(whole).flatMap((one) => one.findings.map((found) => ({ ...found, model: one.name })));
+  put("profiles", { profiles, findings }, true);
+}
+
+/* What a screen reader is told */
+function describe(chosen, view, place, rates) {
+  const names = chosen.pairs[view.pair];
+  const epsilon = short(data.epsilons[place]), threshold = short(chosen.thresholds[thresholdPlace()]);
+  const value = percent(unpack(view.mcdp)[place]);
+  element("epsilon-shown").textContent = epsilon;
+  element("threshold-shown").textContent = threshold;
+  element("epsilon").setAttribute("aria-valuetext", `epsilon ${epsilon}: MCDP ${value}`);
+  element("threshold").setAttribute("aria-valuetext",
+    `threshold ${threshold}: ${percent(rates[0])} against ${percent(rates[1])} selected, a difference of ${percent(Math.abs(rates[0] - rates[1]))}`);
+  const pair = names.map(isolated).join(" and ") + among(view);
+  element("cdfs").setAttribute("aria-label", `Cumulative distributions of ${pair}. ${element("window").textContent}`);
+  element("gap").setAttribute("aria-label", `Gap between ${pair}. MCDP at epsilon ${epsilon} is ${value}.`);
+  element("profiles").setAttribute("aria-label", `MCDP of ${pair} falls from ${percent(unpack(view.mcdp)[0])} at epsilon 0 to ${value} at epsilon ${epsilon}.`);
+}
+
+function update() {
+  const chosen = model(), place = epsilonPlace();
+  const view = worst(viewsOf(chosen), place);
+  show("mcdp", unpack(view.mcdp)[place]);
+  tellWindow(chosen, view, place);
+  tellNames(chosen, view);
+  describe(chosen, view, place, tellRates(chosen, view));
+  drawCurve(chosen, view);
+  drawPlace(chosen, view, place);
+}
+
+/* Hover: the nearest known point of the curve, in both charts at once, with its exact values */
+function nearest(sorted, value) {
+  let low = 0, high = sorted.length - 1;
+  while (high - low > 1) {
+    const middle = (low + high) >> 1;
+    if (sorted[middle] > value) high = middle; else low = middle;
+  }
+  return value - sorted[low] <= sorted[high] - value ? low : high;
+}
+
+function scoreAt(chart, event) {
+  const box = element(chart).querySelector("svg").getBoundingClientRect();
+  return charts[chart].scale("x").invert(event.clientX - box.left - charts[chart].origin()[0]);
+}
+
+function tip(event, lines) {
+  const place = element("tip");
+  place.textContent = lines.join("\n");
+  place.hidden = false;
+  const left = Math.min(event.clientX + 14, innerWidth - place.offsetWidth - 8);
+  place.style.left = `${Math.max(8, left)}px`;
+  place.style.top = `${event.clientY - place.offsetHeight - 14}px`;
+}
+
+function hoverScore(chart, event) {
+  const chosen = model();
+  const { x, a, b } = curve[nearest(curve.map((point) => point.x), scoreAt(chart, event))];
+  for (const name of ["cdfs", "gap"]) put(name, { pointer: [{ x }] });
+  const names = chosen.pairs[drawn.pair].map(isolated);
+  tip(event, [`threshold ${short(x)}`, `${names[0]} at or below: ${percent(a, 4)}`, `${names[1]} at or below: ${percent(b, 4)}`, `gap ${percent(a - b, 4)}`]);
+}
+
+function hoverEpsilon(chart, event) {
+  const place = nearest(data.epsilons, scoreAt(chart, event));
+  const valueOf = (one) => unpack(worst(viewsOf(one), place).mcdp)[place];
+  tip(event, [`epsilon ${short(data.epsilons[place])}`, ...modelsShown().map((one) => `${isolated(one.name)}: ${percent(valueOf(one), 4)}`)]);
+}
+
+function hoverEnds() {
+  element("tip").hidden = true;
+  for (const name of ["cdfs", "gap"]) put(name, { pointer: [] });
+}
+
+/* Controls */
+function fill(id, options, chosen) {
+  element(id).replaceChildren(...options.map(([value, text]) => {
+    const option = Object.assign(document.createElement("option"), { value, textContent: text });
+    option.selected = value === chosen;
+    return option;
+  }));
+}
+
+function chooseModel() {
+  const chosen = model();
+  const at = chosen.threshold ?? (chosen.range[0] + chosen.range[1]) / 2;
+  fill("criterion", chosen.criteria.map((name) => [name, data.criteria[name]]), chosen.criterion);
+  const pairs = chosen.pairs.map((names, i) => [String(i), names.map(isolated).join(" and ")]);
+  fill("pair", pairs.length > 1 ? [["-1", "The worst pair"], ...pairs] : pairs, pairs.length > 1 ? "-1" : "0");
+  element("threshold").max = chosen.thresholds.length - 1;
+  element("threshold").value = nearest(chosen.thresholds, at);
+}
+
+function sortBy(header) {
+  const down = header.getAttribute("aria-sort") !== "descending" && header.classList.contains("number")
+    || header.getAttribute("aria-sort") === "ascending";
+  for (const other of header.parentNode.children) other.removeAttribute("aria-sort");
+  header.setAttribute("aria-sort", down ? "descending" : "ascending");
+  const body = header.closest("table").tBodies[0];
+  const numeric = header.classList.contains("number");
+  const keyOf = (row) => {
+    const text = row.children[header.cellIndex].textContent;
+    return numeric ? parseFloat(text.replaceAll(",", "")) : text;
+  };
+  const before = (a, b) => (numeric ? (a || 0) - (b || 0) : a.localeCompare(b));
+  const rows = Array.from(body.rows, (row) => [keyOf(row), row]);
+  rows.sort((a, b) => (down ? before(b[0], a[0]) : before(a[0], b[0])));
+  body.append(...rows.map(([, row]) => row));
+}
+
+async function drawCharts() {
+  for (const [name, spec] of Object.entries(data.charts)) {
+    const options = { actions: false, renderer: "svg", ast: true, tooltip: false, logLevel: 1 };
+    const { view } = await vegaEmbed(element(name), spec, options);
+    charts[name] = view;
+    const hover = name === "profiles" ? hoverEpsilon : hoverScore;
+    element(name).addEventListener("pointermove", (event) => hover(name, event));
+    element(name).addEventListener("pointerleave", hoverEnds);
+  }
+  drawn = null;
+  update();
+  drawProfiles();
+  document.documentElement.dataset.ready = "yes";
+}
+
+fill("model", data.models.map((one, i) => [String(i), one.name]), "0");
+element("epsilon").max = data.epsilons.length - 1;
+element("epsilon").value = data.epsilons.indexOf(data.models[0].findings[0].epsilon);
+chooseModel();
+element("interactive").hidden = false;
+element("model").addEventListener("change", () => { chooseModel(); update(); drawProfiles(); });
+for (const id of ["criterion", "pair"]) element(id).addEventListener("change", () => { update(); drawProfiles(); });
+for (const id of ["epsilon", "threshold"]) element(id).addEventListener("input", update);
+for (const button of document.querySelectorAll("thead button")) button.addEventListener("click", () => sortBy(button.closest("th")));
+update();
+drawCharts();

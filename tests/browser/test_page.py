@@ -1,0 +1,344 @@
+"""The page as a reader meets it: in a browser, from a file, with the network off."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import localparity as lp
+
+SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
+
+OpenPage = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def census() -> Any:
+    return lp.datasets.make_census(3000, random_state=0, as_frame=False)
+
+
+@pytest.fixture(scope="module")
+def groups(census: Any) -> NDArray[Any]:
+    """Three groups, so that there are three pairs."""
+    return np.where(np.asarray(census.data["age"]) < 30, "young", census.sensitive_features)
+
+
+def both_scores(census: Any) -> dict[str, NDArray[np.float64]]:
+    """The census's own scores, and some that depend on age, so that another pair is the worst."""
+    by_age = np.asarray(census.data["age"]) / 100
+    return {"first": census.score, "second": 0.7 * by_age + 0.3 * census.score}
+
+
+@pytest.fixture(scope="module")
+def path(census: Any, groups: NDArray[Any], tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Two models with labels, on one page."""
+    found = {}
+    for name, score in both_scores(census).items():
+        predictions = lp.Predictions.from_arrays(census.target, score, sensitive_features=groups)
+        counts = lp.ScoreCounts.from_predictions(predictions)
+        found[name] = lp.Audit.from_counts(counts, n_resamples=50, random_state=0)
+    path = tmp_path_factory.mktemp("page") / "report.html"
+    lp.report.write_page(path, found)
+    return path
+
+
+def page_data(page: Any) -> Any:
+    return json.loads(page.locator("#page-data").text_content())
+
+
+def value(page: Any, name: str) -> float:
+    return float(page.locator(f"#{name}").get_attribute("value"))
+
+
+def test_the_slider_for_epsilon_shows_mcdp(
+    open_page: OpenPage, path: Path, census: Any, groups: NDArray[Any]
+) -> None:
+    page = open_page(path)
+    epsilons = page_data(page)["epsilons"]
+    assert len(epsilons) == 501
+    windows = set()
+    profile = lp.mcdp_profile(None, census.score, sensitive_features=groups)
+    for place in range(0, len(epsilons), 23):
+        page.locator("#epsilon").fill(str(place))
+        truth = lp.mcdp(None, census.score, sensitive_features=groups, epsilon=epsilons[place])
+        assert value(page, "mcdp") == pytest.approx(truth, abs=1e-9)
+        assert page.locator("#mcdp").text_content() == f"{100 * truth:.2f}%"
+        assert float(page.locator("#epsilon-shown").text_content()) == epsilons[place]
+        window = page.locator("#window").text_content()
+        assert window == profile.worst_window(epsilons[place]).sentence
+        windows.add(window)
+    assert len(windows) > 10
+
+
+def test_the_slider_for_the_threshold_shows_both_selection_rates(
+    open_page: OpenPage, path: Path, census: Any, groups: NDArray[Any]
+) -> None:
+    page = open_page(path)
+    thresholds = page_data(page)["models"][0]["thresholds"]
+    page.locator("#pair").select_option(label="\u2068Female\u2069 and \u2068Male\u2069")
+    for place in range(0, len(thresholds), 61):
+        page.locator("#threshold").fill(str(place))
+        rates = [np.mean(census.score[groups == group] > thresholds[place]) for group in ("Female", "Male")]
+        assert value(page, "rate-a") == pytest.approx(rates[0], abs=1e-9)
+        assert value(page, "rate-b") == pytest.approx(rates[1], abs=1e-9)
+        assert value(page, "difference") == pytest.approx(abs(rates[0] - rates[1]), abs=1e-9)
+
+
+def test_pair_criterion_and_model_are_chosen(
+    open_page: OpenPage, path: Path, census: Any, groups: NDArray[Any]
+) -> None:
+    page = open_page(path)
+    page.locator("#epsilon").fill("50")
+    epsilon = page_data(page)["epsilons"][50]
+    pair_names = page_data(page)["models"][0]["pairs"]
+    assert page.locator("#pair option").count() == 1 + len(pair_names) == 4
+    scores = both_scores(census)
+    for model, score in scores.items():
+        page.locator("#model").select_option(label=model)
+        for criterion in page.locator("#criterion option").evaluate_all("all => all.map(one => one.value)"):
+            page.locator("#criterion").select_option(criterion)
+            truth = lp.mcdp(
+                census.target, score, sensitive_features=groups, epsilon=epsilon, criterion=criterion
+            )
+            assert value(page, "mcdp") == pytest.approx(truth, abs=1e-9)
+    page.locator("#criterion").select_option("equal_opportunity")
+    for number, pair in enumerate(page_data(page)["models"][1]["pairs"]):
+        page.locator("#pair").select_option(str(number))
+        kept = np.isin(groups, pair)
+        truth = lp.mcdp(
+            census.target[kept],
+            scores["second"][kept],
+            sensitive_features=groups[kept],
+            epsilon=epsilon,
+            criterion="equal_opportunity",
+        )
+        assert value(page, "mcdp") == pytest.approx(truth, abs=1e-9)
+        assert page.locator(".first-name").first.text_content() == pair[0]
+        assert page.locator("#window").text_content().startswith("Among people with label 1, with")
+
+
+def test_the_window_is_drawn_where_it_is_told(open_page: OpenPage, path: Path, census: Any) -> None:
+    page = open_page(path)
+    page.locator("#epsilon").fill("100")
+    low, high = page.locator("#window").text_content().split("between ")[1].split(",")[0].split(" and ")
+    page.wait_for_timeout(200)
+    box = page.locator("#gap svg .mark-rect path").first.bounding_box()
+    axis = page.locator("#gap svg .role-axis-domain line").first.bounding_box()
+    scale = axis["width"]
+    assert (box["x"] - axis["x"]) / scale == pytest.approx(float(low), abs=0.01)
+    assert (box["x"] + box["width"] - axis["x"]) / scale == pytest.approx(float(high), abs=0.01)
+
+
+def test_hovering_either_chart_tells_exact_values(
+    open_page: OpenPage, path: Path, census: Any, groups: NDArray[Any]
+) -> None:
+    page = open_page(path)
+    page.locator("#pair").select_option(label="\u2068Female\u2069 and \u2068Male\u2069")
+    for chart in ("cdfs", "gap"):
+        page.locator(f"#{chart} svg").hover(position={"x": 300, "y": 60})
+        page.wait_for_timeout(100)
+        lines = page.locator("#tip").text_content().split("\n")
+        threshold = float(lines[0].removeprefix("threshold "))
+        shares = [np.mean(census.score[groups == group] <= threshold) for group in ("Female", "Male")]
+        told = [float(line.split()[-1].rstrip("%")) / 100 for line in lines[1:]]
+        assert told == pytest.approx([*shares, shares[0] - shares[1]], abs=1e-3)
+        for other in ("cdfs", "gap"):
+            assert page.locator(f"#{other} svg .mark-rule line[stroke='var(--muted)']").count() == 1
+    page.mouse.move(0, 0)
+    page.locator("#tip").wait_for(state="hidden")
+
+
+def test_the_profile_compares_models_on_the_same_pair(
+    open_page: OpenPage, path: Path, census: Any, groups: NDArray[Any]
+) -> None:
+    page = open_page(path)
+    orders = [model["pairs"] for model in page_data(page)["models"]]
+    assert orders[0] != orders[1]
+    for number, pair in enumerate(orders[0]):
+        page.locator("#pair").select_option(str(number))
+        page.locator("#profiles svg").hover(position={"x": 150, "y": 60})
+        first, *lines = page.locator("#tip").text_content().split("\n")
+        epsilon, kept = float(first.removeprefix("epsilon ")), np.isin(groups, pair)
+        told = [float(line.split()[-1].rstrip("%")) / 100 for line in lines]
+        truth = [
+            lp.mcdp(None, score[kept], sensitive_features=groups[kept], epsilon=epsilon)
+            for score in both_scores(census).values()
+        ]
+        assert told == pytest.approx(truth, abs=1e-6)
+
+
+def test_tables_sort_by_every_column_both_ways(open_page: OpenPage, path: Path) -> None:
+    page = open_page(path)
+    for table in ("models", "findings", "pairs", "groups"):
+        headers = page.locator(f"#{table} thead th")
+        for column in range(headers.count()):
+            header, numeric = (
+                headers.nth(column),
+                "number" in (headers.nth(column).get_attribute("class") or ""),
+            )
+            directions = ("descending", "ascending") if numeric else ("ascending", "descending")
+            for direction in directions:
+                header.locator("button").click()
+                assert header.get_attribute("aria-sort") == direction
+                cells = page.locator(f"#{table} tbody tr").evaluate_all(
+                    "(rows, column) => rows.map(row => row.children[column].textContent)", column
+                )
+                keys = (
+                    [float(cell.split()[0].rstrip("%").replace(",", "")) for cell in cells]
+                    if numeric
+                    else cells
+                )
+                assert keys == sorted(keys, reverse=direction == "descending")
+
+
+def test_the_keyboard_is_enough(open_page: OpenPage, path: Path) -> None:
+    page = open_page(path)
+    page.locator("#epsilon").focus()
+    before = value(page, "mcdp")
+    for _ in range(60):
+        page.keyboard.press("ArrowRight")
+    assert value(page, "mcdp") < before
+    assert page.locator("#epsilon").get_attribute("aria-valuetext").startswith("epsilon 0.06: MCDP ")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "threshold"
+    page.keyboard.press("End")
+    assert value(page, "rate-a") == 0.0
+
+
+@pytest.mark.parametrize(
+    ("look", "options", "paper"),
+    [
+        ("light", {"color_scheme": "light"}, "rgb(255, 255, 255)"),
+        ("dark", {"color_scheme": "dark"}, "rgb(20, 23, 27)"),
+        ("narrow", {"viewport": {"width": 360, "height": 740}}, "rgb(255, 255, 255)"),
+        ("print", {"color_scheme": "dark"}, "rgb(255, 255, 255)"),
+    ],
+)
+def test_every_look_is_accessible(
+    open_page: OpenPage, path: Path, axe_source: str, look: str, options: dict[str, Any], paper: str
+) -> None:
+    page = open_page(path, **options)
+    if look == "print":
+        page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == paper
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    for chart in ("cdfs", "gap", "profiles"):
+        drawing = page.locator(f"#{chart} svg").bounding_box()
+        for text in page.locator(f"#{chart} svg text").all():
+            box = text.bounding_box()
+            assert drawing["x"] - 1 <= box["x"]
+            assert box["x"] + box["width"] <= drawing["x"] + drawing["width"] + 1
+            assert box["y"] + box["height"] <= drawing["y"] + drawing["height"] + 1
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"{look}.png", full_page=True)
+    page.evaluate(axe_source)
+    found = page.evaluate("axe.run()")
+    problems = [
+        (problem["id"], problem["nodes"][0]["html"])
+        for problem in found["violations"]
+        if problem["impact"] in {"serious", "critical"}
+    ]
+    assert problems == []
+    assert len(found["passes"]) > 20
+
+
+def test_names_are_text_and_run_nothing(open_page: OpenPage, tmp_path: Path) -> None:
+    names = [
+        "<img src=x onerror=alert(1)>",
+        "</script><script>alert(2)</script>",
+        "שלום عليكم",
+        '🦊 & "co" {{7*7}}',
+    ]
+    rng = np.random.default_rng(0)
+    groups = np.repeat(names, 30)
+    scores = rng.random(groups.size)
+    audits = {
+        name: lp.audit(None, scores, sensitive_features=groups, n_resamples=5, random_state=0)
+        for name in names
+    }
+    path = tmp_path / "odd.html"
+    column = '"; drop table'
+    lp.report.write_page(
+        path, audits, title=f"By {column}", notes={"Column of the groups": column, names[0]: names[1]}
+    )
+    page = open_page(path)
+    assert page.locator("h1").text_content() == f"By {column}"
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() == 4
+    for name in names:
+        assert page.locator("#groups").get_by_text(name, exact=True).count() == 2 * len(names)
+        page.locator("#model").select_option(label=name)
+    for number in range(page.locator("#pair option").count() - 1):
+        page.locator("#pair").select_option(str(number))
+        first = page_data(page)["models"][0]["pairs"][number][0]
+        assert page.locator(".first-name").first.text_content() == first
+    page.locator("#cdfs svg").hover(position={"x": 200, "y": 60})
+    assert page.locator("#tip").is_visible()
+
+
+def test_no_other_script_can_run(browser: Any, path: Path, tmp_path: Path) -> None:
+    """The page lets its own two scripts run and nothing else, whatever text would get into it."""
+    text = path.read_text(encoding="utf-8")
+    changed = tmp_path / "changed.html"
+    changed.write_text(text.replace("<main>", '<main><b id="b" onclick="alert(1)">x</b>'), encoding="utf-8")
+    page = browser.new_page()
+    told, popped_up = [], []
+    page.on("console", lambda message: told.append(message.text))
+    page.on("dialog", lambda dialog: popped_up.append(dialog.message))
+    page.goto(changed.as_uri())
+    page.locator("#b").click()
+    page.wait_for_timeout(100)
+    page.close()
+    assert popped_up == []
+    assert any("Content Security Policy" in text for text in told)
+
+
+def test_forty_groups_stay_small_and_open_fast(open_page: OpenPage, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 40, 20_000)
+    scores = rng.beta(2, 3 + codes / 40)
+    names = np.array([f"Department {code // 2:02d} × {'women' if code % 2 else 'men'}" for code in range(40)])
+    audit = lp.audit(None, scores, sensitive_features=names[codes], n_resamples=0)
+    path = tmp_path / "many.html"
+    audit.to_html(path)
+    assert path.stat().st_size < 3e6
+    seconds = []
+    for _ in range(3):  # the fastest says what the page costs, the others what else the machine does
+        start = time.perf_counter()
+        page = open_page(path)
+        seconds.append(time.perf_counter() - start)
+    assert min(seconds) < 2.0
+    assert page.locator("#pair option").count() == 781
+    epsilons = page_data(page)["epsilons"]
+    for place in (0, 5, 20):
+        page.locator("#epsilon").fill(str(place))
+        truth = lp.mcdp(None, scores, sensitive_features=names[codes], epsilon=epsilons[place])
+        assert value(page, "mcdp") == pytest.approx(truth, abs=1e-9)
+
+
+@pytest.mark.parametrize("compare", ["between_groups", "to_overall"])
+def test_words_are_the_library_s_in_other_ranges_too(
+    open_page: OpenPage, tmp_path: Path, compare: Any
+) -> None:
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 3, 400)
+    scores = np.round(300 + 550 * rng.beta(2, 2 + groups / 4))
+    options = {"sensitive_features": groups, "score_range": (300, 850)}
+    audit = lp.audit(None, scores, compare=compare, n_resamples=0, **options)
+    audit.to_html(tmp_path / "range.html")
+    page = open_page(tmp_path / "range.html")
+    profile = lp.mcdp_profile(None, scores, compare=compare, **options)
+    epsilons = page_data(page)["epsilons"]
+    for place in range(0, len(epsilons), 31):
+        page.locator("#epsilon").fill(str(place))
+        assert value(page, "mcdp") == pytest.approx(profile(epsilons[place]), abs=1e-9)
+        window = profile.worst_window(epsilons[place])
+        if window.gap > 0.0:
+            assert page.locator("#window").text_content() == window.sentence

@@ -1,0 +1,82 @@
+"""`localparity monitor` as people type it."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import localparity as lp
+
+pytest.importorskip("datasketches")
+
+
+def run(*arguments: object) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "localparity", "monitor", *map(str, arguments)]
+    environment = {"COLUMNS": "110", "PATH": "", "HOME": "/nonexistent", "PYTHONWARNINGS": "error"}
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
+@pytest.fixture
+def scores(tmp_path: Path) -> Path:
+    census = lp.datasets.make_census(800, random_state=0)
+    path = tmp_path / "scores.csv"
+    census.data.assign(p=census.score, sex=census.sensitive_features).to_csv(path, index=False)
+    return path
+
+
+COLUMNS = ("--score", "p", "--group", "sex")
+
+
+def test_append_print_and_fail(tmp_path: Path, scores: Path) -> None:
+    folder = tmp_path / "monitor"
+    found = run(folder, scores, *COLUMNS, "--at", "2026-05-17T13:00")
+    assert (found.returncode, found.stderr) == (0, "")
+    assert "2026-05-17" in found.stdout
+    again = run(folder, scores, *COLUMNS, "--at", "2026-05-18", "--json", "--fail-above", 0.9)
+    assert again.returncode == 0
+    assert "is known and was not counted again" in again.stderr
+    assert "pass: MCDP in 2026-05-17 is " in again.stderr
+    (point,) = json.loads(again.stdout)
+    assert (point["period"], point["rows"]) == ("2026-05-17", 800)
+    above = run(folder, "--fail-above", 0.01, "--decide-by", "lower", "--epsilon", 0.02)
+    assert above.returncode == 1
+    assert "fail: the lower bound of MCDP in 2026-05-17 is " in above.stderr
+
+
+def test_a_period_of_one_group_is_shown_and_decides_nothing(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("p,sex\n0.1,f\n0.2,f\n")
+    folder = tmp_path / "monitor"
+    found = run(folder, tmp_path / "a.csv", *COLUMNS)
+    assert found.returncode == 0
+    assert "-" in found.stdout
+    decided = run(folder, "--fail-above", 0.5)
+    assert decided.returncode == 2
+    assert "has nothing to compare" in decided.stderr
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ([], "has no period yet; name a batch to append"),
+        (["{file}"], "--score and --group: a batch needs its columns"),
+        (["{file}", *COLUMNS, "--at", "noon"], "--at: 'noon' where a time such as"),
+        (["{file}", *COLUMNS, "--criterion", "equalized_odds"], "needs the column of the labels"),
+        (["{file}", "--score", "q", "--group", "sex"], "named 'q'"),
+        (["{folder}/*.csv", *COLUMNS], "is no single file, so it needs a name"),
+        (["{file}", *COLUMNS, "--fail-above", "7"], "--fail-above: 7 where a fraction in [0, 1] is expected"),
+        (["{file}", *COLUMNS, "--every", "week"], "'week' is not one of"),
+        (["{file}", *COLUMNS, "--score-range", "5,6"], "outside score_range (5.0, 6.0)"),
+    ],
+)
+def test_wrong_use_is_one_line_and_exit_code_2(
+    tmp_path: Path, scores: Path, options: list[str], message: str
+) -> None:
+    given = [option.format(file=scores, folder=tmp_path) for option in options]
+    found = run(tmp_path / "monitor", *given)
+    assert found.returncode == 2
+    assert found.stderr.startswith("error: ")
+    assert message in found.stderr

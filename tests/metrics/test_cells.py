@@ -1,0 +1,162 @@
+"""Counts by cells and by sketches: bounds that hold the exact value, sums that do not depend on the order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import localparity as lp
+import oracles
+from localparity.metrics._cells import Cells
+from localparity.metrics._counts import Atoms
+from scale_rows import CRITERIA, assert_same_counts
+from strategies import People, epsilons, people
+
+
+def counts_of(
+    drawn: People, rows: NDArray[np.bool_] | slice = slice(None), *, weighted: bool
+) -> lp.ScoreCounts:
+    atoms = {}
+    for group in np.unique(drawn.groups[rows]):
+        for label in (0, 1):
+            chosen = (drawn.groups[rows] == group) & (drawn.labels[rows] == label)
+            weights = drawn.weights[rows][chosen] if weighted else None
+            atoms[int(group), label] = Atoms.of_rows(drawn.scores[rows][chosen], weights)
+    return lp.ScoreCounts(atoms)
+
+
+@given(st.data())
+def test_bounds_hold_the_definition_in_rational_arithmetic(data: st.DataObject) -> None:
+    drawn = data.draw(people(max_size=12))
+    epsilon, level = data.draw(epsilons(drawn.grid)), data.draw(st.integers(1, 8))
+    exact = counts_of(drawn, weighted=False)
+    coarse = lp.scale.bounded(exact, max_scores=1, level=level)
+    expected = float(oracles.mcdp(*drawn.samples(), epsilon))
+    low, high = coarse.mcdp_bounds(float(epsilon))
+    assert low <= expected <= high
+    assert low <= coarse.mcdp(float(epsilon)) <= high
+    a, b = drawn.samples()
+    (curve,) = coarse.gap_curves()
+    threshold = data.draw(st.sampled_from(drawn.exact_scores))
+    for (low, high), value in (
+        (curve.abcc_bounds(), oracles.abcc(a, b)),
+        (curve.mean_difference_bounds(), oracles.mean(b) - oracles.mean(a)),
+        ((side(float(threshold)) for side in curve.bounds()), abs(oracles.gap(a, b, threshold))),
+    ):
+        assert low - 1e-12 <= float(value) <= high + 1e-12
+
+
+@given(st.data(), st.booleans(), st.sampled_from(["between_groups", "to_overall"]))
+def test_bounds_hold_the_exact_value(data: st.DataObject, weighted: bool, compare: str) -> None:
+    drawn = data.draw(people(n_groups=3, max_size=8))
+    epsilon, level = float(data.draw(epsilons(drawn.grid))), data.draw(st.integers(1, 12))
+    exact = counts_of(drawn, weighted=weighted)
+    coarse = lp.scale.bounded(exact, max_scores=1, level=level)
+    for criterion in CRITERIA:
+        try:
+            value = exact.mcdp(epsilon, criterion, compare)
+        except ValueError:
+            continue
+        low, high = coarse.mcdp_bounds(epsilon, criterion, compare)
+        assert low <= value <= high
+        worst = coarse.rank_error
+        assert high - low <= 4.0 * worst + 1e-12 or epsilon > 0.0
+
+
+@given(st.data(), st.booleans())
+def test_merging_in_any_order_and_partition_gives_the_same_bytes(data: st.DataObject, weighted: bool) -> None:
+    drawn = data.draw(people(n_groups=2, max_size=14))
+    size = drawn.scores.size
+    part = np.array(data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size)))
+    limit = data.draw(st.integers(1, 30))
+    pieces = [counts_of(drawn, part == i, weighted=weighted) for i in range(4) if (part == i).any()]
+    options = {"max_scores": limit, "level": 4}
+    whole = lp.scale.bounded(counts_of(drawn, weighted=weighted), **options)
+    for order in (pieces, pieces[::-1]):
+        assert_same_counts(lp.scale.merge_bounded(order, **options), whole)
+    if len(pieces) == 4:
+        halves = [lp.scale.merge_bounded(half, **options) for half in (pieces[::2], pieces[1::2])]
+        merged = lp.scale.merge_bounded(halves, **options)
+        assert_same_counts(merged, whole)
+        assert merged.rank_error == whole.rank_error
+
+
+def test_what_cannot_merge_says_so() -> None:
+    atoms = {("a", None): Atoms.of_rows(np.array([0.1])), ("b", None): Atoms.of_rows(np.array([0.9]))}
+    sketched = lp.ScoreCounts(atoms, rank_error=0.01)
+    gridded = lp.scale.bounded(lp.ScoreCounts(atoms), max_scores=1, level=2)
+    with pytest.raises(ValueError, match="counts of a sketch cannot merge with counts on a grid"):
+        sketched.merge(gridded)
+    with pytest.raises(ValueError, match="parts is empty"):
+        lp.scale.merge_bounded([])
+    with pytest.raises(ValueError, match="max_scores is 0 where a whole number >= 1 is expected"):
+        lp.scale.bounded(gridded, max_scores=0)
+
+
+def test_cells_join_the_larger_of_two() -> None:
+    quarters = Cells(np.array([0.0, 0.25, 0.75]), np.array([0.25, 0.5, 1.0]))
+    joined = quarters.union(Cells(np.array([0.0]), np.array([0.5])))
+    assert (joined.lows.tolist(), joined.highs.tolist()) == ([0.0, 0.75], [0.5, 1.0])
+    assert quarters.only(np.zeros(3, dtype=bool)) is None
+
+
+def test_an_exact_curve_is_its_own_bounds() -> None:
+    curve = lp.gap_curve(None, [0.1, 0.2], sensitive_features=["a", "b"])
+    assert curve.bounds() == (curve, curve)
+    assert curve.abcc_bounds() == (curve.abcc(), curve.abcc())
+    assert curve.mean_difference_bounds() == (curve.mean_difference(), curve.mean_difference())
+    with pytest.raises(ValueError, match="a curve without cells has no envelope"):
+        _ = curve.envelope
+
+
+@given(st.data(), st.floats(0.001, 0.2))
+def test_a_sketch_is_bounded_by_its_rank_error(data: st.DataObject, rank_error: float) -> None:
+    drawn = data.draw(people(max_size=12))
+    epsilon = float(data.draw(epsilons(drawn.grid)))
+    exact = counts_of(drawn, weighted=False)
+    sketched = lp.ScoreCounts(exact.atoms, rank_error=rank_error)
+    value = exact.mcdp(epsilon)
+    low, high = sketched.mcdp_bounds(epsilon)
+    assert low <= value <= high
+    assert low == pytest.approx(max(value - 2 * rank_error, 0.0), abs=1e-12)
+    assert high <= min(value + 2 * rank_error, 1.0) + 1e-12
+    (curve,) = sketched.gap_curves()
+    low, high = curve.mean_difference_bounds()
+    assert low <= curve.mean_difference() <= high
+
+
+@given(st.data())
+def test_rows_without_weights_weigh_one(data: st.DataObject) -> None:
+    drawn = data.draw(people(max_size=8))
+    plain, weighted = (counts_of(drawn, weighted=weighted) for weighted in (False, True))
+    ones = lp.ScoreCounts({key: atoms.with_units() for key, atoms in plain.atoms.items()})
+    for one, two in ((plain, weighted), (weighted, plain), (weighted, ones)):
+        assert_same_counts(one.merge(two), ones.merge(weighted))
+
+
+def test_cells_can_be_replaced_by_what_is_in_them() -> None:
+    scores, weights = np.array([0.1, 0.2, 0.6, 0.9]), np.array([1.0, 2.0, 3.0, 4.0])
+    cells = Cells(np.array([0.0]), np.array([0.25]))
+    for given_weights in (None, weights):
+        exact = Atoms.of_rows(scores, given_weights)
+        inside = Atoms.of_rows(scores[:2], None if given_weights is None else weights[:2])
+        snapped = exact.snap(cells)
+        assert snapped.scores.tolist() == [0.25, 0.6, 0.9]
+        back = snapped.replaced(np.array([0.25]), inside)
+        for name in ("scores", "rows", "weights"):
+            np.testing.assert_array_equal(getattr(back, name), getattr(exact, name))
+        assert back.squares == exact.squares
+    counts = lp.ScoreCounts({("a", None): exact, ("b", None): inside})
+    assert counts.snap(cells).rank_error == 1.0
+    assert counts.snap(cells).on_cells(None).rank_error == 0.0
+
+
+def test_counts_of_one_group_have_nothing_to_compare() -> None:
+    alone = lp.ScoreCounts({("a", None): Atoms.of_rows(np.array([0.1]))})
+    with pytest.raises(ValueError, match=r"the counts have too few groups \('a'\) where two or more"):
+        alone.mcdp()
+    with pytest.raises(ValueError, match=r"the counts have too few groups \(none\)"):
+        lp.ScoreCounts({}).mcdp()

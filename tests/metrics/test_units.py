@@ -1,0 +1,49 @@
+"""Weights in whole units: exact, and the same in any order."""
+
+from __future__ import annotations
+
+import re
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from localparity import _validation as validation
+from localparity.metrics._units import UNIT_BITS, carry, to_floats, to_units, to_whole
+
+weights = st.lists(st.floats(validation.LEAST_WEIGHT, validation.MOST_WEIGHT), min_size=1, max_size=30)
+
+
+@given(weights)
+def test_units_are_the_number_up_to_a_unit(drawn: list[float]) -> None:
+    for number in drawn:
+        units = to_whole(to_units(np.array([number])))
+        exact = Fraction(number) * 2**UNIT_BITS
+        assert 0 <= exact - units < 1
+        if number >= 2.0**-43:
+            assert units == exact
+
+
+@given(weights, st.randoms())
+def test_sums_do_not_depend_on_the_order_or_the_parts(drawn: list[float], random: object) -> None:
+    units = to_units(np.array(drawn))
+    whole = carry(units.sum(axis=1, keepdims=True))
+    shuffled = drawn.copy()
+    random.shuffle(shuffled)  # type: ignore[attr-defined]
+    cut = len(drawn) // 2
+    parts = [
+        carry(to_units(np.array(part)).sum(axis=1, keepdims=True))
+        for part in (shuffled[:cut], shuffled[cut:])
+    ]
+    assert carry(parts[0] + parts[1]).tobytes() == whole.tobytes()
+    total = sum(map(Fraction, drawn))
+    assert to_floats(whole)[0] == pytest.approx(float(total), rel=1e-12)
+
+
+@pytest.mark.parametrize("weight", [1e-20, 1e10])
+def test_a_weight_that_does_not_fit_is_named(weight: float) -> None:
+    message = f"sample_weight has {weight:g} at row 1 where 0 or a weight from 3.6e-15 to 4.3e+09 is expected"
+    with pytest.raises(ValueError, match=re.escape(message)):
+        validation.as_weights([0.0, weight], 2)

@@ -1,0 +1,64 @@
+"""The worst windows at many epsilons at once against the definition, one epsilon at a time."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+from hypothesis import given
+
+import localparity as lp
+import oracles
+from strategies import People, people
+
+
+def longest_level_run(people: People, level: float) -> tuple[Fraction, Fraction]:
+    """Over the range cut at every score, the longest stretch on which the gap is nowhere below `level`."""
+    a, b = people.samples()
+    knots = sorted({Fraction(0), Fraction(1), *people.exact_scores})
+    inside = [abs(oracles.gap(a, b, low)) >= Fraction(level) - Fraction(1, 10**9) for low in knots[:-1]]
+    best = (Fraction(0), Fraction(0), Fraction(0))
+    start = None
+    for (low, high), keep in zip(pairwise(knots), inside, strict=True):
+        start = (low if start is None else start) if keep else None
+        if start is not None:
+            length = high - start if start > 0 else 2 * high
+            best = max(best, (length, -start, high))
+    return -best[1], best[2]
+
+
+@given(people())
+def test_windows_at_many_epsilons_are_the_longest_runs(people: People) -> None:
+    curve = lp.gap_curve(None, people.scores, sensitive_features=people.groups)
+    epsilons = np.array([0.0, 0.005, 0.05, 0.1, 0.25, 0.6])
+    for epsilon, window in zip(epsilons, curve.worst_windows(epsilons), strict=True):
+        assert window.gap == curve.mcdp(epsilon)
+        assert window == curve.worst_window(float(epsilon))
+        if window.gap > 0.0:
+            low, high = longest_level_run(people, window.gap)
+            assert (window.low, window.high) == (float(low), float(high))
+
+
+def test_a_window_in_which_the_gap_turns_favours_nobody() -> None:
+    scores, groups = [0.0, 0.4, 0.4, 0.8], ["a", "b", "b", "a"]
+    window = lp.gap_curve(None, scores, sensitive_features=groups).worst_windows(np.array([0.1]))[0]
+    assert (window.low, window.high, window.favoured, window.disfavoured) == (0.0, 0.8, None, None)
+
+
+def test_shares_at_or_below_count_the_weights() -> None:
+    predictions = lp.Predictions.from_arrays(
+        None,
+        [0.2, 0.2, 0.6, 0.5],
+        sensitive_features=["a", "a", "a", "b"],
+        sample_weight=[1.0, 2.0, 5.0, 1.0],
+    )
+    atoms = lp.ScoreCounts.from_predictions(predictions).atoms["a", None]
+    shares = atoms.shares_at_or_below(np.array([0.0, 0.2, 0.5, 0.6, 1.0]))
+    assert shares.tolist() == [0.0, 0.375, 0.375, 1.0, 1.0]
+
+
+def test_curves_and_profiles_draw_themselves() -> None:
+    curve = lp.gap_curve(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"])
+    assert curve.plot().curve is curve
+    assert curve.profile().plot().profile.curves == (curve,)

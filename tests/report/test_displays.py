@@ -1,0 +1,238 @@
+"""Every display against a picture of it that was looked at, at two sizes, and as scikit-learn's are used.
+
+LOCALPARITY_NEW_BASELINES=1 writes the pictures anew; look at each before it is committed.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import localparity as lp
+from localparity import report
+
+matplotlib = pytest.importorskip("matplotlib")
+
+BASELINE = Path(__file__).parent / "baseline"
+SIZES = {"paper": ((3.4, 2.6), 100), "slide": ((8.0, 4.5), 60)}
+TOLERANCE = 3.0
+
+
+@pytest.fixture(autouse=True)
+def _no_window() -> Iterator[None]:
+    with matplotlib.rc_context():
+        matplotlib.use("agg")
+        matplotlib.rcdefaults()
+        yield
+    from matplotlib import pyplot
+
+    pyplot.close("all")
+
+
+@pytest.fixture(scope="module")
+def census() -> Any:
+    return lp.datasets.make_census(2000, random_state=0, as_frame=False)
+
+
+def months(rows: int) -> list[str]:
+    return [f"2024-{1 + 6 * row // rows:02d}" for row in range(rows)]
+
+
+def education_score(census: Any) -> Any:
+    return 1.0 / (1.0 + np.exp(-0.5 * (np.asarray(census.data["education_years"]) - 14.0)))
+
+
+def draw_cdfs(census: Any, **options: Any) -> Any:
+    return report.GroupCdfDisplay.from_predictions(None, census.score, epsilon=0.05, **options)
+
+
+def draw_gap(census: Any, **options: Any) -> Any:
+    return report.GapCurveDisplay.from_predictions(None, census.score, epsilon=0.05, **options)
+
+
+def draw_profile(census: Any, **options: Any) -> Any:
+    return report.McdpProfileDisplay.from_predictions(
+        None, census.score, n_resamples=50, random_state=0, **options
+    )
+
+
+def draw_rates(census: Any, **options: Any) -> Any:
+    return report.SelectionRateDisplay.from_predictions(
+        census.target, education_score(census), criterion="equal_opportunity", **options
+    )
+
+
+def draw_trade_off(census: Any, **options: Any) -> Any:
+    education = education_score(census)
+    scores = {"all": census.score, "education": education, "half and half": (census.score + education) / 2}
+    return report.TradeOffDisplay.from_predictions(census.target, scores, **options)
+
+
+def draw_over_time(census: Any, **options: Any) -> Any:
+    return report.McdpOverTimeDisplay.from_predictions(
+        None, census.score, times=months(census.score.size), bound=0.25, **options
+    )
+
+
+DRAWINGS: dict[str, Callable[..., Any]] = {
+    "cdfs": draw_cdfs,
+    "gap": draw_gap,
+    "profile": draw_profile,
+    "rates": draw_rates,
+    "trade_off": draw_trade_off,
+    "over_time": draw_over_time,
+}
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_the_picture_is_the_one_that_was_looked_at(census: Any, tmp_path: Path, name: str, size: str) -> None:
+    from matplotlib import pyplot
+    from matplotlib.testing.compare import compare_images
+
+    inches, dots = SIZES[size]
+    figure, ax = pyplot.subplots(figsize=inches, layout="constrained")
+    display = DRAWINGS[name](census, sensitive_features=census.sensitive_features, ax=ax)
+    assert display.ax_ is ax
+    assert display.figure_ is figure
+    drawn, expected = tmp_path / f"{name}_{size}.png", BASELINE / f"{name}_{size}.png"
+    if os.environ.get("LOCALPARITY_NEW_BASELINES"):
+        drawn = expected
+    figure.savefig(drawn, dpi=dots, metadata={"Software": None})
+    assert compare_images(str(expected), str(drawn), TOLERANCE) is None
+
+
+@pytest.mark.parametrize("size", SIZES)
+@pytest.mark.parametrize("name", DRAWINGS)
+def test_no_label_hides_another_or_leaves_the_figure(census: Any, name: str, size: str) -> None:
+    from matplotlib import pyplot
+
+    figure, ax = pyplot.subplots(figsize=SIZES[size][0], layout="constrained")
+    DRAWINGS[name](census, sensitive_features=census.sensitive_features, ax=ax)
+    figure.canvas.draw()
+    legend = ax.get_legend().get_window_extent()
+    assert legend.y0 >= ax.get_window_extent().y1 - 1
+    for axis in (ax.xaxis, ax.yaxis):
+        boxes = [label.get_window_extent() for label in axis.get_ticklabels() if label.get_text()]
+        if axis is ax.xaxis and ax.xaxis.get_ticklabels()[0].get_rotation():
+            continue
+        assert not any(a.overlaps(b) for i, a in enumerate(boxes) for b in boxes[:i])
+    inside = figure.bbox.padded(1)
+    labels = [label for label in (ax.xaxis.label, ax.yaxis.label) if label.get_text()]
+    for box in (legend, *(label.get_window_extent() for label in labels)):
+        assert inside.x0 <= box.x0
+        assert box.x1 <= inside.x1
+        assert inside.y0 <= box.y0
+        assert box.y1 <= inside.y1
+
+
+@pytest.mark.parametrize("name", ["cdfs", "gap", "profile", "rates", "over_time"])
+def test_an_estimator_is_drawn_as_its_scores_are(census: Any, name: str) -> None:
+    from sklearn.linear_model import LogisticRegression
+
+    X = np.column_stack([census.data["education_years"], census.data["hours_per_week"]])
+    model = LogisticRegression().fit(X, census.target)
+    scores = model.predict_proba(X)[:, 1]
+    kind = {
+        "cdfs": report.GroupCdfDisplay,
+        "gap": report.GapCurveDisplay,
+        "profile": report.McdpProfileDisplay,
+        "rates": report.SelectionRateDisplay,
+        "over_time": report.McdpOverTimeDisplay,
+    }[name]
+    options: dict[str, Any] = {"sensitive_features": census.sensitive_features}
+    if name == "over_time":
+        options |= {"times": months(scores.size), "sample_weight": np.ones(scores.size)}
+    if name == "profile":
+        options["n_resamples"] = 0
+    first = kind.from_estimator(model, X, census.target, **options)
+    second = kind.from_predictions(census.target, scores, **options)
+    lines = [[line.get_xydata() for line in display.ax_.lines] for display in (first, second)]
+    assert len(lines[0]) > 0
+    for one, other in zip(*lines, strict=True):
+        np.testing.assert_array_equal(one, other)
+
+
+def test_several_estimators_trade_off(census: Any) -> None:
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.metrics import average_precision_score
+
+    X = np.column_stack([census.data["education_years"], census.data["hours_per_week"]])
+    model = LogisticRegression().fit(X, census.target)
+    display = report.TradeOffDisplay.from_estimators(
+        {"a": model}, X, census.target, sensitive_features=census.sensitive_features, epsilon=0.05
+    )
+    scores = model.predict_proba(X)[:, 1]
+    assert display.average_precision == [average_precision_score(census.target, scores)]
+    truth = lp.mcdp(None, scores, sensitive_features=census.sensitive_features, epsilon=0.05)
+    assert display.intervals[0].estimate == truth
+    assert display.ax_.get_xlabel() == "MCDP(0.05)"
+
+
+def test_audits_over_time(census: Any) -> None:
+    audit = lp.audit(None, census.score, sensitive_features=census.sensitive_features, n_resamples=0)
+    display = report.McdpOverTimeDisplay.from_audits([2023, 2024], [audit, audit], epsilon=0.05)
+    assert [interval.estimate for interval in display.intervals] == [audit.finding(0.05).mcdp] * 2
+
+
+def test_curves_and_profiles_plot_themselves(census: Any) -> None:
+    curve = lp.gap_curve(None, census.score, sensitive_features=census.sensitive_features)
+    from_curve = curve.plot(epsilon=0.1)
+    assert from_curve.ax_.get_ylabel() == "gap, Female less Male"
+    profile = lp.mcdp_profile(None, census.score, sensitive_features=census.sensitive_features)
+    steps = profile.plot(level=0.9).ax_.lines[0].get_xydata()
+    np.testing.assert_array_equal(steps[:, 1], profile(steps[:, 0]))
+
+
+def test_the_pair_asked_for_is_drawn(census: Any) -> None:
+    groups = np.asarray(census.data["occupation"])
+    for kind in (report.GroupCdfDisplay, report.GapCurveDisplay, report.SelectionRateDisplay):
+        display = kind.from_predictions(
+            None, census.score, sensitive_features=groups, groups=("office", "everyone")
+        )
+        shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+        assert any("office" in text for text in [*shown, display.ax_.get_ylabel()])
+
+
+def test_names_are_text() -> None:
+    groups = np.repeat(["$x_{", "_hidden"], 5)
+    scores = np.linspace(0.05, 0.95, 10)
+    display = report.GroupCdfDisplay.from_predictions(None, scores, sensitive_features=groups)
+    display.figure_.canvas.draw()
+    shown = [text.get_text().strip() for text in display.ax_.get_legend().get_texts()]
+    assert {r"\$x_{", "_hidden"} <= set(shown)
+
+
+def test_what_cannot_be_drawn_is_named(census: Any) -> None:
+    from sklearn.svm import LinearSVC
+
+    groups = census.sensitive_features
+    with pytest.raises(ValueError, match=r"estimator is LinearSVC\(\) where a classifier with predict_proba"):
+        report.GapCurveDisplay.from_estimator(LinearSVC(), None, None, sensitive_features=groups)
+    with pytest.raises(ValueError, match="times has 3 rows where y_score has 2000 rows"):
+        report.McdpOverTimeDisplay.from_predictions(
+            None, census.score, sensitive_features=groups, times=[1, 2, 3]
+        )
+    with pytest.raises(ValueError, match="times has None where y_score has 2000 rows"):
+        report.McdpOverTimeDisplay.from_predictions(None, census.score, sensitive_features=groups)
+    with pytest.raises(ValueError, match="level is 2"):
+        lp.gap_curve(None, census.score, sensitive_features=groups).plot(level=2.0)
+
+
+def test_a_missing_component_names_the_extra(census: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    import sys
+
+    monkeypatch.setitem(sys.modules, "matplotlib.pyplot", None)
+    with pytest.raises(ImportError, match=r"matplotlib.pyplot is needed .* 'localparity\[report\]'"):
+        lp.gap_curve(None, census.score, sensitive_features=census.sensitive_features).plot()
+
+
+def test_parity_has_no_window_to_shade() -> None:
+    display = report.GroupCdfDisplay.from_predictions(None, [0.5, 0.5], sensitive_features=["a", "b"])
+    shown = [text.get_text() for text in display.ax_.get_legend().get_texts()]
+    assert "worst window" not in shown

@@ -1,0 +1,139 @@
+"""The page as a file: whole or not at all, small, and nothing in it but text and its own scripts."""
+
+from __future__ import annotations
+
+import io
+import json
+import re
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import localparity as lp
+from localparity.report._page import render_page
+
+
+@pytest.fixture(scope="module")
+def audit() -> lp.Audit:
+    scores, groups = [0.1, 0.3, 0.5, 0.4, 0.6, 0.9], ["f", "f", "f", "m", "m", "m"]
+    return lp.audit(None, scores, sensitive_features=groups, n_resamples=20, random_state=0)
+
+
+def test_the_numbers_are_in_the_page_as_json(audit: lp.Audit, tmp_path: Path) -> None:
+    audit.to_html(tmp_path / "report.html", title="A title")
+    text = (tmp_path / "report.html").read_text(encoding="utf-8")
+    numbers = re.search(r'id="numbers">(.*?)</script>', text, re.DOTALL)
+    assert numbers is not None
+    assert json.loads(numbers[1])["scores"] == json.loads(audit.to_json())
+    assert "<title>A title</title>" in text
+
+
+def test_a_page_is_the_same_every_time(audit: lp.Audit) -> None:
+    pages = {render_page({"scores": audit}, title="Same", notes={}) for _ in range(2)}
+    assert len(pages) == 1
+
+
+def test_nothing_in_the_page_points_elsewhere(audit: lp.Audit) -> None:
+    text = render_page({"scores": audit}, title="Alone", notes={})
+    without_scripts = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
+    assert not re.search(r"https?:|<link|<img|\bsrc=|@import|url\(", without_scripts)
+    assert text.count("<script") == text.count("</script>") == 4
+    assert "default-src 'none'" in text
+
+
+@pytest.mark.parametrize("left_out", ["altair", "jinja2", "vl_convert"])
+def test_a_missing_component_names_the_extra(
+    audit: lp.Audit, tmp_path: Path, left_out: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from localparity.report import _page
+
+    _page._library.cache_clear()
+    monkeypatch.setitem(sys.modules, left_out, None)
+    with pytest.raises(ImportError, match=rf"{left_out}.*'localparity\[report\]'"):
+        audit.to_html(tmp_path / "report.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_is_there_stays_without_force(audit: lp.Audit, tmp_path: Path) -> None:
+    path = tmp_path / "report.html"
+    path.write_text("mine")
+    with pytest.raises(FileExistsError, match=r"report\.html is there already; force replaces it"):
+        audit.to_html(path)
+    assert path.read_text() == "mine"
+    audit.to_html(path, force=True)
+    assert "<!doctype html>" in path.read_text(encoding="utf-8")
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_path_that_cannot_be_written(audit: lp.Audit, tmp_path: Path) -> None:
+    with pytest.raises(OSError, match=r"no/such/report\.html cannot be written: No such file or directory"):
+        audit.to_html(tmp_path / "no" / "such" / "report.html")
+    with pytest.raises(OSError, match="cannot be written: Is a directory"):
+        audit.to_html(tmp_path, force=True)
+    assert list(tmp_path.iterdir()) == []
+    assert [path.name for path in tmp_path.parent.glob(".*tmp")] == []
+
+
+def test_an_interrupted_write_leaves_nothing(
+    audit: lp.Audit, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(Path, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        audit.to_html(tmp_path / "report.html")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_no_model_is_an_error() -> None:
+    with pytest.raises(ValueError, match="audits is empty where one model or more is expected"):
+        render_page({}, title="Nobody", notes={})
+
+
+def test_notes_tell_what_was_left_out_and_what_is_uncertain() -> None:
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["a", "b", "few"], [200, 200, 3])
+    predictions = lp.Predictions.from_arrays(None, rng.random(403), sensitive_features=groups)
+    exact = lp.ScoreCounts.from_predictions(predictions)
+    counts = lp.ScoreCounts(exact.atoms, rank_error=0.01)
+    options = {"small_groups": "drop", "min_group_size": 10, "n_resamples": 0, "threshold": 0.5}
+    audits = {
+        name: lp.Audit.from_counts(counts, interval="dkw", **options)  # type: ignore[arg-type]
+        for name in ("one", "two")
+    }
+    text = render_page(audits, title="Notes", notes={"Source": "a survey"})
+    for note in ("Left out as too small, one", "few (3)", "off by 1 points", "a survey", "shares above 0.5"):
+        assert note in text
+
+
+def test_pairs_that_do_not_fit_are_mentioned() -> None:
+    rng = np.random.default_rng(0)
+    groups = np.repeat(np.arange(42), 5)
+    audit = lp.audit(None, rng.random(groups.size), sensitive_features=groups, n_resamples=0)
+    text = render_page({"scores": audit}, title="Many", notes={})
+    assert len(audit.pairs) == 861
+    assert "the 800 worst of each model" in text
+    assert text.count('<tr><th scope="row">') == 4 + 800 + 42
+
+
+def test_an_audit_shows_itself_in_a_notebook(audit: lp.Audit, monkeypatch: pytest.MonkeyPatch) -> None:
+    html = audit._repr_html_()
+    assert html is not None
+    assert "MCDP(0) is 66.67%" in html
+    assert html.count("<tr>") == 1 + len(audit.findings)
+    odd = lp.audit(None, [0.1, 0.9], sensitive_features=["<b>", "c"], n_resamples=0)._repr_html_()
+    assert odd is not None
+    assert "<b>" not in odd
+    monkeypatch.setitem(sys.modules, "jinja2", None)
+    assert audit._repr_html_() is None
+
+
+def test_rich_prints_an_audit(audit: lp.Audit) -> None:
+    from rich.console import Console
+
+    console = Console(width=120, file=io.StringIO())
+    console.print(audit)
+    assert "MCDP of the worst pair" in console.file.getvalue()  # type: ignore[attr-defined]

@@ -1,0 +1,103 @@
+"""What the page carries is what the library measures."""
+
+from __future__ import annotations
+
+import base64
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from numpy.typing import NDArray
+
+import localparity as lp
+from localparity.report._page_data import MOST_VIEWS, model_data, pack, plan_page
+from strategies import People, people
+
+
+def unpack(text: str) -> NDArray[np.float64]:
+    return np.frombuffer(base64.b64decode(text), dtype="<u4") / (2**32 - 1)
+
+
+def test_packing_loses_less_than_the_page_promises() -> None:
+    fractions = np.random.default_rng(0).random(10_000)
+    assert np.abs(unpack(pack(fractions)) - fractions).max() < 2e-10
+    assert pack(np.array([-1e-8, 1.0 + 1e-8])) == pack(np.array([0.0, 1.0]))
+
+
+@settings(max_examples=25)
+@given(people(n_groups=3))
+def test_every_slider_position_has_the_values_of_the_library(people: People) -> None:
+    audit = lp.audit(
+        None, people.scores, sensitive_features=people.groups, epsilons=[0, 0.033], n_resamples=0
+    )
+    plan = plan_page({"model": audit})
+    data = model_data("model", audit, plan)
+    assert 0.033 in plan.epsilons
+    assert len(data["views"]) == len(data["pairs"]) == 3
+    for view in data["views"]:
+        pair = [int(name) for name in data["pairs"][view["pair"]]]
+        kept = np.isin(people.groups, pair)
+        profile = lp.mcdp_profile(None, people.scores[kept], sensitive_features=people.groups[kept])
+        assert unpack(view["mcdp"]) == pytest.approx(profile(plan.epsilons), abs=1e-9)
+        for side, group in zip(view["sides"], pair, strict=True):
+            scores = people.scores[people.groups == group]
+            rates = (scores[None, :] > np.array(data["thresholds"])[:, None]).mean(axis=1)
+            assert unpack(data["sides"][side]["rates"]) == pytest.approx(rates, abs=1e-9)
+        for place in range(0, plan.epsilons.size, 25):
+            window = lp.gap_curve(
+                None, people.scores, sensitive_features=people.groups, groups=(pair[0], pair[1])
+            ).worst_window(plan.epsilons[place])
+            ends = unpack(view["low"])[place], unpack(view["high"])[place]
+            assert ends == pytest.approx((window.low, window.high), abs=1e-9)
+            assert {"+": pair[0], "-": pair[1], "x": None, "0": None}[
+                view["sign"][place]
+            ] == window.disfavoured
+
+
+def labelled(n_groups: int, *, criterion: Any, rows: int = 4000) -> lp.Audit:
+    rng = np.random.default_rng(0)
+    predictions = lp.Predictions.from_arrays(
+        rng.integers(0, 2, rows), rng.random(rows), sensitive_features=rng.integers(0, n_groups, rows)
+    )
+    counts = lp.ScoreCounts.from_predictions(predictions)
+    return lp.Audit.from_counts(counts, criterion=criterion, n_resamples=0, threshold=0.123)
+
+
+def test_with_labels_every_criterion_can_be_chosen() -> None:
+    audit = labelled(2, criterion="demographic_parity")
+    data = model_data("model", audit, plan_page({"model": audit}))
+    assert data["criteria"] == list(lp.metrics._criteria.CRITERIA)
+    assert {view["label"] for view in data["views"]} == {None, 0, 1}
+    assert 0.123 in data["thresholds"]
+
+
+def test_a_group_without_one_label_leaves_that_criterion_out() -> None:
+    predictions = lp.Predictions.from_arrays(
+        [0, 1, 0, 0], [0.1, 0.2, 0.3, 0.4], sensitive_features=["a", "a", "b", "b"]
+    )
+    audit = lp.Audit.from_counts(lp.ScoreCounts.from_predictions(predictions), n_resamples=0)
+    data = model_data("model", audit, plan_page({"model": audit}))
+    assert data["criteria"] == ["demographic_parity", "predictive_equality"]
+
+
+def test_more_pairs_than_fit_leave_the_least_bad_out() -> None:
+    audit = labelled(30, criterion="equalized_odds")
+    plan = plan_page({"model": audit})
+    data = model_data("model", audit, plan)
+    assert len(data["views"]) == MOST_VIEWS
+    assert data["criteria"] == ["equal_opportunity", "predictive_equality", "equalized_odds"]
+    assert data["pairs"][0] == [str(group) for group in audit.pairs[0].groups]
+
+
+def test_everyone_and_other_ranges() -> None:
+    rng = np.random.default_rng(1)
+    scores, groups = rng.uniform(300, 850, 500), rng.integers(0, 3, 500)
+    audit = lp.audit(
+        None, scores, sensitive_features=groups, compare="to_overall", score_range=(300, 850), n_resamples=0
+    )
+    data = model_data("model", audit, plan_page({"model": audit}))
+    assert {pair[1] for pair in data["pairs"]} == {"everyone"}
+    everyone = data["views"][0]["sides"][1]
+    rates = (scores[None, :] > np.array(data["thresholds"])[:, None]).mean(axis=1)
+    assert unpack(data["sides"][everyone]["rates"]) == pytest.approx(rates, abs=1e-9)

@@ -1,0 +1,149 @@
+"""Sketches: small, mergeable, and within their stated error."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+import localparity as lp
+from localparity.scale import ScoreSketch
+
+pytest.importorskip("datasketches")
+
+SIZE = 1_000_000
+
+
+def two_groups(size: int, seed: int) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    rng = np.random.default_rng(seed)
+    groups = np.repeat([0, 1], size)
+    return rng.beta(2.0, 3.0 + 0.3 * groups), groups
+
+
+def exact_mcdp(scores: NDArray[np.float64], groups: NDArray[np.int64], epsilon: float) -> float:
+    return lp.mcdp(None, scores, sensitive_features=groups, epsilon=epsilon)
+
+
+def sketch_of(scores: NDArray[np.float64], groups: NDArray[np.int64]) -> ScoreSketch:
+    sketch = ScoreSketch()
+    sketch.update(None, scores, sensitive_features=groups)
+    return sketch
+
+
+def test_a_short_stream_is_kept_whole() -> None:
+    scores, groups = two_groups(700, 0)
+    labels = np.arange(scores.size) % 2
+    sketch = ScoreSketch()
+    for part in np.array_split(np.arange(scores.size), 7):
+        sketch.update(labels[part], scores[part], sensitive_features=groups[part])
+    counts = sketch.counts()
+    assert counts.rank_error == 0.0
+    for criterion in ("demographic_parity", "equalized_odds"):
+        expected = lp.mcdp(labels, scores, sensitive_features=groups, epsilon=0.02, criterion=criterion)
+        assert counts.mcdp_bounds(0.02, criterion) == (expected, expected)
+
+
+def test_a_million_scores_a_group_fit_in_64_kilobytes() -> None:
+    scores, groups = two_groups(SIZE, 0)
+    sketch = sketch_of(scores, groups)
+    assert len(sketch.to_bytes()) < 2 * 64 * 1024
+    counts = sketch.counts()
+    assert counts.size == 2 * SIZE
+    for epsilon in (0.0, 0.05):
+        low, high = counts.mcdp_bounds(epsilon)
+        assert low <= exact_mcdp(scores, groups, epsilon) <= high
+        assert high - low < 0.012
+    # The highest and the lowest score are exact.
+    assert counts.atoms[0, None].scores[0] == scores[groups == 0].min()
+    assert counts.atoms[1, None].scores[-1] == scores[groups == 1].max()
+    assert counts.mcdp_bounds(1.0) == (0.0, 0.0)
+
+
+@pytest.mark.slow
+def test_the_stated_error_holds_in_99_of_100_runs() -> None:
+    scores, groups = two_groups(SIZE, 1)
+    exact = {epsilon: exact_mcdp(scores, groups, epsilon) for epsilon in (0.0, 0.05)}
+    rng = np.random.default_rng(2)
+    held = 0
+    for _ in range(1000):
+        start = int(rng.integers(2 * SIZE))
+        counts = sketch_of(np.roll(scores, start), np.roll(groups, start)).counts(0.99)
+        bounds = {epsilon: counts.mcdp_bounds(epsilon) for epsilon in exact}
+        held += all(bounds[epsilon].low <= value <= bounds[epsilon].high for epsilon, value in exact.items())
+    assert held >= 990
+
+
+def test_merged_sketches_are_a_sketch_of_all() -> None:
+    scores, groups = two_groups(50_000, 3)
+    parts = [sketch_of(scores[i::4], groups[i::4]) for i in range(4)]
+    merged = parts[0].merge(parts[1]).merge(parts[2].merge(parts[3]))
+    assert merged.size == scores.size
+    assert parts[0].size == scores.size // 4  # what was merged stays as it was
+    low, high = merged.counts().mcdp_bounds(0.01)
+    assert low <= exact_mcdp(scores, groups, 0.01) <= high
+
+
+def test_a_group_that_appears_late() -> None:
+    sketch = ScoreSketch()
+    sketch.update(None, [0.2], sensitive_features=["a"])
+    with pytest.raises(
+        ValueError, match=r"the counts have too few groups \('a'\) where two or more are expected"
+    ):
+        sketch.counts().mcdp()
+    late = ScoreSketch()
+    late.update(None, [0.7], sensitive_features=["b"])
+    assert sketch.merge(late).counts().mcdp() == 1.0
+    assert "1 rows, 1 groups" in repr(late)
+
+
+def test_bytes_keep_everything() -> None:
+    sketch = ScoreSketch(score_range=(300, 850), k=200)
+    sketch.update(
+        [1, 0, 1], [310, 320, 330], sensitive_features={"sex": ["f", "m", "f"], "old": [True, False, True]}
+    )
+    back = ScoreSketch.from_bytes(sketch.to_bytes())
+    assert (back.score_range, back.k, back.size, back.labelled) == ((300.0, 850.0), 200, 3, True)
+    assert back.counts().groups == (("f", True), ("m", False))
+    assert back.to_bytes() == sketch.to_bytes()
+    back.update([0], [400], sensitive_features={"sex": ["x"], "old": [True]})
+    assert back.size == 4
+
+
+def test_damaged_bytes_and_other_versions_are_named() -> None:
+    data = sketch_of(*two_groups(10, 0)).to_bytes()
+    with pytest.raises(ValueError, match="the sketch is damaged: its checksum does not fit"):
+        ScoreSketch.from_bytes(data[:-1] + b"!")
+    other = bytearray(data)
+    other[8] = 2
+    with pytest.raises(ValueError, match="the sketch has version 2 where version 1 is expected"):
+        ScoreSketch.from_bytes(bytes(other))
+    with pytest.raises(ValueError, match="the file has 0 bytes"):
+        ScoreSketch.from_bytes(b"", "the file")
+
+
+def test_what_does_not_fit_is_named() -> None:
+    sketch = sketch_of(*two_groups(10, 0))
+    with pytest.raises(ValueError, match="rows with labels cannot join a sketch without"):
+        sketch.update([0, 1], [0.1, 0.2], sensitive_features=[0, 1])
+    with pytest.raises(ValueError, match=r"y_score has 7\.0 at row 0, outside score_range"):
+        sketch.update(None, [7.0], sensitive_features=[0])
+    weighted = lp.Predictions.from_arrays(None, [0.1, 0.2], sensitive_features=[0, 1], sample_weight=[1, 2])
+    with pytest.raises(ValueError, match="a sketch counts rows and takes no weights"):
+        sketch.add(weighted)
+    wide = lp.Predictions.from_arrays(None, [0.1, 0.2], sensitive_features=[0, 1], score_range=(0, 2))
+    with pytest.raises(ValueError, match=r"scores over \(0.0, 2.0\) cannot join a sketch over \(0.0, 1.0\)"):
+        sketch.add(wide)
+    with pytest.raises(
+        ValueError, match=r"a sketch over .* with k = 2048 cannot merge with one over .* k = 100"
+    ):
+        sketch.merge(ScoreSketch(k=100))
+    with pytest.raises(ValueError, match="k is 70000 where a whole number <= 65535 is expected"):
+        ScoreSketch(k=70_000)
+    with pytest.raises(ValueError, match="the sketch has no rows"):
+        ScoreSketch().counts()
+    with pytest.raises(ValueError, match="confidence is 1 where a number between 0 and 1"):
+        sketch.counts(1.0)
+    odd = ScoreSketch()
+    odd.update(None, [0.1], sensitive_features=np.array([3 + 4j], dtype=object))
+    with pytest.raises(ValueError, match=r"group \(3\+4j\) is no text, number or truth value"):
+        odd.to_bytes()

@@ -1,0 +1,109 @@
+"""Counts of tensors equal those of numpy, exactly, without all scores on the host."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import localparity as lp
+from localparity.scale._torch import TorchScores
+from scale_rows import CRITERIA, EPSILONS, Rows, assert_same_counts, make_rows
+
+DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
+
+
+@pytest.fixture(scope="module")
+def rows() -> Rows:
+    found = make_rows(4000)
+    return Rows(found.scores, np.unique(found.groups, return_inverse=True)[1], found.labels, found.weights)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+def test_counts_are_those_of_numpy_bit_for_bit(rows: Rows, device: str, dtype: torch.dtype) -> None:
+    scores = torch.tensor(rows.scores, dtype=dtype, device=device)
+    groups, labels, weights = (
+        torch.tensor(values, device=device) for values in (rows.groups, rows.labels, rows.weights)
+    )
+    exact = Rows(scores.cpu().numpy(), rows.groups, rows.labels, rows.weights)
+    found = lp.scale.from_torch(scores, groups, labels=labels, weights=weights)
+    assert_same_counts(found, exact.counts())
+    plain = lp.scale.from_torch(scores, groups.to(torch.int8))
+    assert_same_counts(plain, exact.counts(labelled=False, weighted=False))
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("criterion", CRITERIA)
+@pytest.mark.parametrize("compare", ["between_groups", "to_overall"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_on_a_grid_it_is_exact_where_it_was_asked(
+    rows: Rows, device: str, criterion: Any, compare: Any, weighted: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(TorchScores, "budget", 100)
+    single = rows.scores.astype(np.float32)
+    found = lp.scale.from_torch(
+        torch.tensor(single, device=device),
+        torch.tensor(rows.groups, device=device),
+        labels=torch.tensor(rows.labels, device=device),
+        weights=torch.tensor(rows.weights, device=device) if weighted else None,
+        criterion=criterion,
+        compare=compare,
+        max_scores=200,
+        level=5,
+    )
+    assert found.cells is not None
+    exact = Rows(single, rows.groups, rows.labels, rows.weights).counts(weighted=weighted)
+    for epsilon in EPSILONS:
+        value = exact.mcdp(epsilon, criterion, compare)
+        assert found.mcdp_bounds(epsilon, criterion, compare) == (value, value)
+        assert found.mcdp(epsilon, criterion, compare) == value
+
+
+@settings(max_examples=30)
+@given(st.integers(0, 10**6), st.integers(1, 12), st.sampled_from([(0.0, 1.0), (300.0, 850.0), (-1.0, 1.0)]))
+def test_any_range_and_grid(seed: int, level: int, score_range: tuple[float, float]) -> None:
+    rng = np.random.default_rng(seed)
+    low, high = score_range
+    scores = (low + (high - low) * rng.beta(2, 3, 3000)).astype(np.float32).clip(low, high)
+    groups = rng.integers(0, 2, 3000)
+    found = lp.scale.from_torch(
+        torch.tensor(scores), torch.tensor(groups), score_range=score_range, max_scores=50, level=level
+    )
+    for epsilon in EPSILONS:
+        value = lp.mcdp(None, scores, sensitive_features=groups, epsilon=epsilon, score_range=score_range)
+        assert found.mcdp_bounds(epsilon) == (value, value)
+
+
+def test_groups_of_any_whole_numbers() -> None:
+    scores = torch.tensor([0.1, 0.5, 0.9])
+    assert lp.scale.from_torch(scores, torch.tensor([True, False, True])).groups == (False, True)
+    assert lp.scale.from_torch(scores, torch.tensor([-5, 10**12, 7])).groups == (-5, 7, 10**12)
+    assert lp.scale.from_torch(scores, torch.tensor([3, 9, 3], dtype=torch.uint8)).groups == (3, 9)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"scores": torch.tensor([0.1, 1.5])}, r"scores has 1.5 at row 1, outside score_range \(0.0, 1.0\)"),
+        ({"scores": torch.tensor([float("nan"), 0.5])}, "scores has nan at row 0, outside score_range"),
+        ({"scores": torch.tensor([0, 1])}, "scores has dtype torch.int64 where one of torch.float16, "),
+        ({"scores": torch.empty(0)}, "scores is empty"),
+        ({"groups": torch.tensor([0])}, "groups has 1 rows where scores has 2"),
+        ({"groups": torch.tensor([0.0, 1.0])}, "groups has dtype torch.float32 where whole numbers or truth"),
+        ({"groups": torch.tensor([1, 1])}, "groups has one group only, 1, where two or more are expected"),
+        ({"labels": torch.tensor([0, 2])}, "labels has 2 at row 1 where labels 0 and 1 are expected"),
+        ({"labels": torch.tensor([0, 1, 0])}, "labels has 3 rows where scores has 2"),
+        ({"weights": torch.tensor([1.0, -2.0])}, "weights has -2 at row 1 where 0 or a weight from 3.6e-15"),
+        ({"weights": torch.tensor([0.0, 2.0])}, "weights is 0 in all rows of group 0"),
+        ({"score_range": (1, 0)}, r"score_range is \(1.0, 0.0\)"),
+    ],
+)
+def test_what_does_not_fit_is_named(options: dict[str, Any], message: str) -> None:
+    given_options = {"scores": torch.tensor([0.1, 0.2]), "groups": torch.tensor([0, 1]), **options}
+    with pytest.raises(ValueError, match=message):
+        lp.scale.from_torch(**given_options)

@@ -1,0 +1,59 @@
+"""What the engines' tests share: rows in arrays, and the counts that numpy makes of them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+import localparity as lp
+
+CRITERIA = ("demographic_parity", "equal_opportunity", "predictive_equality", "equalized_odds")
+EPSILONS = (0.0, 0.01, 0.05, 0.1)
+
+
+@dataclass(frozen=True)
+class Rows:
+    """Scores on a fine grid and at the ends, three groups, labels, weights of many sizes."""
+
+    scores: NDArray[np.float64]
+    groups: NDArray[np.str_]
+    labels: NDArray[np.int64]
+    weights: NDArray[np.float64]
+
+    def counts(self, *, labelled: bool = True, weighted: bool = True) -> lp.ScoreCounts:
+        predictions = lp.Predictions.from_arrays(
+            self.labels if labelled else None,
+            self.scores,
+            sensitive_features=self.groups,
+            sample_weight=self.weights if weighted else None,
+        )
+        return lp.ScoreCounts.from_predictions(predictions)
+
+
+def make_rows(size: int, seed: int = 0) -> Rows:
+    rng = np.random.default_rng(seed)
+    groups = rng.choice(["a", "b", "c"], size, p=[0.5, 0.3, 0.2])
+    scores = rng.beta(2.0, 3.0 + 0.5 * (groups == "b"))
+    scores[: size // 20] = 0.0
+    scores[size // 20 : size // 10] = 1.0
+    scores[size // 10 : size // 2] = scores[size // 10 : size // 2].round(3)
+    order = rng.permutation(size)
+    weights = rng.random(size) * 10.0 ** rng.integers(-6, 6, size)
+    weights[:: size // 10] = 0.0
+    return Rows(scores[order], groups[order], rng.integers(0, 2, size), weights)
+
+
+def assert_same_counts(found: lp.ScoreCounts, expected: lp.ScoreCounts) -> None:
+    """Bit for bit, keys, scores, rows and weights."""
+    occupied = {key for key, atoms in expected.atoms.items() if atoms.size}
+    assert {key for key, atoms in found.atoms.items() if atoms.size} == occupied
+    for key in occupied:
+        one, two = found.atoms[key], expected.atoms[key]
+        for name in ("scores", "rows", "weights"):
+            left, right = getattr(one, name), getattr(two, name)
+            assert left.dtype == right.dtype
+            assert left.tobytes() == right.tobytes(), (key, name)
+        assert one.squares == two.squares
+    assert (found.score_range, found.resolution) == (expected.score_range, expected.resolution)
