@@ -13,8 +13,8 @@ from rich.table import Table as RichTable
 import localparity as lp
 from localparity._tables import Table
 from localparity.cli._features import read_features
-from localparity.report._words import percent
 from localparity.metrics._criteria import Criterion
+from localparity.report._words import percent
 
 if TYPE_CHECKING:
     from localparity.training import LocalParityClassifier
