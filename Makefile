@@ -34,7 +34,7 @@ bench: $(VENV)/.development
 	$(BIN)/python -m benchmarks
 
 $(VENV)/.runtime: $(BIN)/pip pyproject.toml constraints.txt
-	$(PIP) --editable "."
+	$(PIP) --editable ".[report,train]"
 	touch $@
 
 $(VENV)/.development: $(BIN)/pip pyproject.toml constraints.txt

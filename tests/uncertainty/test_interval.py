@@ -118,12 +118,13 @@ def test_wrong_arguments(census: Any, options: dict[str, Any], message: str) -> 
         interval_of(census, **options)
 
 
-def test_both_ways_of_drawing_keep_the_sizes_and_agree_on_average(monkeypatch: pytest.MonkeyPatch) -> None:
-    rows = np.array([[50, 0, 20], [10, 1, 0]])
-    pool = Pool(np.array([0.1, 0.2, 0.3]), rows, rows.sum(axis=1))
-    for most in (10**7, 0):
-        monkeypatch.setattr(_bootstrap, "MOST_ROWS_ONE_BY_ONE", most)
-        rng = np.random.default_rng(0)
-        draws = np.array([_bootstrap.draw_with_replacement(pool, rng) for _ in range(500)])
-        assert (draws.sum(axis=2) == rows.sum(axis=1)).all()
-        np.testing.assert_allclose(draws.mean(axis=0), rows, atol=0.8)
+@pytest.mark.parametrize("knots", [3, 60])
+def test_both_ways_of_drawing_keep_the_sizes_and_agree_on_average(knots: int) -> None:
+    """Knot by knot where rows are many to a knot, and row by row where they are few."""
+    rows = np.zeros((2, knots), dtype=np.int64)
+    rows[:, :3] = [[50, 0, 20], [10, 1, 0]]
+    pool = Pool(np.linspace(0.1, 0.3, knots), rows, rows.sum(axis=1))
+    rng = np.random.default_rng(0)
+    draws = np.array([_bootstrap.draw_with_replacement(pool, rng) for _ in range(500)])
+    assert (draws.sum(axis=2) == rows.sum(axis=1)).all()
+    np.testing.assert_allclose(draws.mean(axis=0), rows, atol=0.8)

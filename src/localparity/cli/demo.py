@@ -5,11 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated, Any
 
-import numpy as np
 import typer
 from rich.console import Console
 
 import localparity as lp
+from localparity._optional import require
 from localparity._validation import FloatArray
 from localparity.report._terminal import terminal_parts
 from localparity.report._words import percent
@@ -22,16 +22,10 @@ def demo(
         "localparity-demo.html"
     ),
 ) -> None:
-    """Audit the scores of an invented model on an invented census, and compare with the truth."""
-    census = lp.datasets.make_census(rows, random_state=seed, as_frame=False)
-    audits = {
-        name: lp.audit(
-            None, score, sensitive_features=census.sensitive_features, random_state=seed, n_jobs=-1
-        )
-        for name, score in _models(census).items()
-    }
-    found = next(iter(audits.values()))
+    """Audit an invented model on an invented census, then train one without and one with a penalty."""
     console = Console()
+    census = lp.datasets.make_census(rows, random_state=seed, as_frame=False)
+    found = _audit(census.score, census, seed)
     console.print(*terminal_parts(found, title=f"A census of {rows:,} invented people"), sep="\n")
     console.print(
         "The model never saw sex, but occupation and hours stand in for it. The truth, as it was made:"
@@ -40,15 +34,33 @@ def demo(
         truth = lp.datasets.census_mcdp(finding.epsilon)
         inside = "inside" if finding.interval.low <= truth <= finding.interval.high else "outside"
         console.print(f"  MCDP({finding.epsilon:g}) is {percent(truth)}, {inside} the interval")
-    console.print("Audit a file of your own:  localparity audit scores.csv --score p --group sex")
+    audits = {"as made": found}
     try:
+        audits |= _train(census, seed, console)
         lp.report.write_page(report, audits, title="An invented census", force=True)
-        console.print(f"Both models on one page:  {report.resolve()}", soft_wrap=True)
+        console.print(f"All models on one page:  {report.resolve()}", soft_wrap=True)
     except ImportError as error:
-        console.print(f"No page with charts: {error}")
+        console.print(f"That is all without the optional parts: {error}", soft_wrap=True)
+    console.print("Audit a file of your own:  localparity audit scores.csv --score p --group sex")
 
 
-def _models(census: Any) -> dict[str, FloatArray]:
-    """The census's own scores, and those of a model that knows education alone, in which the sexes agree."""
-    years = np.asarray(census.data["education_years"])
-    return {"all features": census.score, "education alone": 1.0 / (1.0 + np.exp(-0.5 * (years - 14.0)))}
+def _audit(scores: FloatArray, census: Any, seed: int) -> lp.Audit:
+    return lp.audit(None, scores, sensitive_features=census.sensitive_features, random_state=seed, n_jobs=-1)
+
+
+def _train(census: Any, seed: int, console: Console) -> dict[str, lp.Audit]:
+    """Train ERM and DiffMCDP on other people of the same census, and audit both on these."""
+    require("torch", extra="train")
+    audited = require("pandas", extra="train").DataFrame(census.data)
+    people = lp.datasets.make_census(census.target.size, random_state=seed + 1)
+    audits = {}
+    for name, strength in (("ERM", 0.0), ("DiffMCDP", 0.3)):
+        model = lp.training.LocalParityClassifier(
+            name.lower(), strength, preset="paper", device="cpu", random_state=seed
+        )
+        model.fit(people.data, people.target, sensitive_features=people.sensitive_features)
+        scores = model.predict_proba(audited)[:, 1]
+        audits[name] = _audit(scores, census, seed)
+        value = percent(audits[name].findings[0].mcdp)
+        console.print(f"{name}, trained on {people.target.size:,} others: MCDP(0) is {value}")
+    return audits
