@@ -18,7 +18,7 @@ lint: $(VENV)/.development
 	$(BIN)/lint-imports
 
 unit: $(VENV)/.development
-	$(BIN)/pytest -n auto -m "not slow"
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto -m "not slow" --durations=20
 
 # Compiled kernels are invisible to coverage, so the same tests run once more with the compiler off.
 coverage: $(VENV)/.development

@@ -59,6 +59,21 @@ def test_a_glob_and_a_list_are_all_their_files(tmp_path: Path) -> None:
     check(Table([tmp_path / "1.csv", tmp_path / "2.csv"]))
 
 
+def test_files_with_other_columns_are_not_mixed_up(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("p,q,sex\n0.1,0.9,f\n")
+    (tmp_path / "2.csv").write_text("q,p,sex\n0.9,0.3,f\n")
+    with pytest.raises(ValueError, match=r"2.csv has other columns, or in another order, than .*1.csv"):
+        Table(str(tmp_path / "*.csv"))
+
+
+def test_a_column_without_a_name_is_called_by_its_place(tmp_path: Path) -> None:
+    # What pandas writes unless it is told not to write its index.
+    (tmp_path / "a.csv").write_text(",p,sex\n0,0.25,f\n1,0.5,m\n")
+    table = Table(tmp_path / "a.csv")
+    assert table.columns == ["column0", "p", "sex"]
+    assert table.read(numbers=["p"], values=["sex"])["p"].tolist() == [0.25, 0.5]
+
+
 def test_words_stay_words_and_truth_counts_as_one(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("p,sex,y\n0.1,f,True\n0.2,t,false\n")
     found = Table(tmp_path / "a.csv").read(numbers=["y"], values=["sex", "p"])
@@ -91,8 +106,11 @@ def test_a_missing_value_is_none(tmp_path: Path) -> None:
         ("a.csv", "p,sex\n" + "0.1,f\n" * 30000 + "oops\n", "a.csv cannot be read: line 30002: "),
         ("a.csv", "p,sex\n0.1,f\nhigh,m\n", "column 'p' of .*a.csv has 'high' in data row 2 where numbers"),
         ("a.csv", "p,sex\n0.1,f\n,m\n", "column 'p' of .*a.csv has no value in data row 2 where numbers"),
-        ("a.csv", "p,sex,p\n0.1,f,1\n", "a.csv has more than one column named 'p'"),
+        ("a.csv", "p,sex,p\n0.1,f,1\n", "a.csv has more than one column named 'p', apart from case"),
         ("a.csv", "P,sex\n0.1,f\n", "there is no column in .*a.csv named 'p'; did you mean 'P'?"),
+        ("a.csv", "p,P,sex\n0.1,1,f\n", "a.csv has more than one column named 'p', apart from case"),
+        ("a.csv", "\np,sex\n0.1,f\n", "a.csv starts with a blank line"),
+        ("a.csv", 'p,"sex\n or so"\n0.1,f\n', "a.csv cannot be read: line 1: a quote in the header"),
         ("a.parquet", "PAR1 or not", "a.parquet cannot be read: "),
         ("a.jsonl", '{"p": 1, "sex": "f"}\n{"p": \n', "a.jsonl cannot be read: .*line"),
         ("a.xlsx", "", "a.xlsx ends with none of .csv, .txt, .tsv, .parquet"),
@@ -115,5 +133,7 @@ def test_no_file_and_files_of_two_kinds(tmp_path: Path) -> None:
         Table([])
     with pytest.raises(ValueError, match=r"the files are of several kinds \(csv, parquet\)"):
         Table(["a.csv", "b.parquet"])
-    with pytest.raises(ValueError, match=r"nowhere.csv and 1 more cannot be read: No files found"):
+    with pytest.raises(
+        ValueError, match=r"nowhere.csv and 1 more cannot be read: there is no file nowhere.csv"
+    ):
         Table(["nowhere.csv", "nowhere too.csv"])

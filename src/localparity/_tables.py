@@ -158,27 +158,48 @@ class Table:
         paths = "[" + ", ".join(map(quote_text, self._paths)) + "]"
         if kind in _READERS:
             return _READERS[kind].format(paths)
-        delimiter, names = self._header(paths, kind)
+        first, *others = self._files()
+        header = self._first_line(first)
+        for other in others:
+            if self._first_line(other) != header:
+                raise ValueError(f"{other} has other columns, or in another order, than {first}")
+        delimiter, names = self._header(header, kind)
         columns = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in names)
         return (
             f"read_csv({paths}, auto_detect = false, header = true, delim = {quote_text(delimiter)}, "
             f"quote = '\"', escape = '\"', columns = {{{columns}}})"
         )
 
-    def _header(self, paths: str, kind: str) -> tuple[str, list[str]]:
-        """The delimiter and the column names of a CSV, from its first line."""
+    def _files(self) -> list[str]:
+        """The files that the paths stand for."""
+        files: list[str] = []
+        for path in self._paths:
+            found = self.fetch(f"SELECT file FROM glob({quote_text(path)}) ORDER BY file")["file"].tolist()
+            if not found:
+                raise ValueError(f"{self.name} cannot be read: there is no file {path}")
+            files += map(str, found)
+        return files
+
+    def _first_line(self, file: str) -> str:
         lines = self.fetch(
-            f"SELECT line FROM read_csv({paths}, auto_detect = false, header = false, delim = '\x01', "
-            "quote = '', escape = '', columns = {'line': 'VARCHAR'}) LIMIT 1"
+            f"SELECT line FROM read_csv({quote_text(file)}, auto_detect = false, header = false, "
+            "delim = '\x01', quote = '', escape = '', columns = {'line': 'VARCHAR'}) LIMIT 1"
         )["line"]
-        if not lines.size:
-            raise ValueError(f"{self.name} is empty")
-        line = str(lines[0]).removeprefix("\ufeff")
+        if not lines.size or np.ma.is_masked(lines):
+            raise ValueError(f"{file} {'starts with a blank line' if lines.size else 'is empty'}")
+        return str(lines[0]).removeprefix("\ufeff")
+
+    def _header(self, line: str, kind: str) -> tuple[str, list[str]]:
+        """The delimiter and the column names of a CSV; a column without a name is called by its place."""
+        if line.count('"') % 2:
+            raise ValueError(f"{self.name} cannot be read: line 1: a quote in the header is not closed")
         delimiter = delimiter_of(line, kind)
-        names = next(csv.reader([line], delimiter=delimiter))
-        repeated = next((name for name in names if names.count(name) > 1), None)
-        if repeated is not None:
-            raise ValueError(f"{self.name} has more than one column named {repeated!r}")
+        found = next(csv.reader([line], delimiter=delimiter))
+        names = [name or f"column{place}" for place, name in enumerate(found)]
+        folded = [name.casefold() for name in names]
+        for name in names:
+            if folded.count(name.casefold()) > 1:
+                raise ValueError(f"{self.name} has more than one column named {name!r}, apart from case")
         return delimiter, names
 
     def fetch(self, query: str) -> dict[str, NDArray[Any]]:

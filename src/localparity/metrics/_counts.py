@@ -278,6 +278,9 @@ class ScoreCounts:
         order = np.argsort(narrow, kind="stable")
         ends = np.cumsum(np.bincount(codes, minlength=len(keys)))
         scores = predictions.scores[order]
+        if any(float(scores.dtype.type(end)) != end for end in predictions.score_range):
+            # An end of the range that few bits cannot hold is the end that they stand for.
+            scores = np.clip(scores.astype(np.float64), *predictions.score_range)
         weights = None if predictions.weights is None else predictions.weights[order]
         atoms = {}
         for key, start, end in zip(keys, np.append(0, ends[:-1]), ends, strict=True):

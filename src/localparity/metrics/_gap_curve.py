@@ -74,7 +74,9 @@ class GapCurve:
 
     def __post_init__(self) -> None:
         low, high = self.score_range
-        if not (self.knots.size == self.gap.size > 0 and low <= self.knots[0] <= self.knots[-1] <= high):
+        slack = rounding(self.resolution, self.score_range)
+        inside = self.knots.size > 0 and low - slack <= self.knots[0] <= self.knots[-1] <= high + slack
+        if not inside or self.knots.size != self.gap.size:
             raise ValueError(f"knots and gap do not make a curve on score_range ({low}, {high})")
 
     @cached_property
