@@ -35,7 +35,7 @@ NOTES = [
     "method stays as it is described.",
     "",
     "DRAlign on Bank gave 14.3 and 16.1 at strength 0.4 with two seeds of dropout and batches from the",
-    "same start. Its differences all lean to one side, however; six other readings, tried at one strength",
+    "same start. In MCDP(0) its differences all lean to one side; six other readings, tried at one strength",
     "each, did not bring both AP and MCDP within the bounds at that strength, but for one (the first two",
     "layers only) on too few runs to tell. What is behind them has not been found.",
 ]
