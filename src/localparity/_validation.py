@@ -166,12 +166,15 @@ def as_labels(y_true: Any, rows: int, name: str = "y_true") -> NDArray[np.uint8]
 
 def _first_word(array: NDArray[Any]) -> str:
     """The first value that is no number."""
-    for value in array.tolist():
-        try:
-            float(value)
-        except (TypeError, ValueError):
-            break
-    return str(value)
+    return str(next(value for value in array.tolist() if not _is_number(value)))
+
+
+def _is_number(value: Any) -> bool:
+    try:
+        float(value)
+    except (TypeError, ValueError):
+        return False
+    return True
 
 
 def as_weights(sample_weight: Any, rows: int, name: str = "sample_weight") -> FloatArray:

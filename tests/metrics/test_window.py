@@ -43,3 +43,4 @@ def test_a_sentence_claims_no_more_than_holds() -> None:
     assert "people in everyone" in Window(0.1, 0.2, 0.5, "b", "everyone", ("everyone", "b")).sentence
     # Scores next to each other.
     assert "between 0.5 and 0.5000000000000001" in Window(0.5, 0.5 + 2**-53, 0.5, 1, 0, (0, 1)).sentence
+    assert "between 0.9999999999999999 and 1.0" in Window(1 - 2**-53, 1.0, 0.5, 1, 0, (0, 1)).sentence
