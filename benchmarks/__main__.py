@@ -17,7 +17,7 @@ from benchmarks._measure import Measurement, at_least, at_most, peak_bytes, seco
 from benchmarks._paper import algorithm_1, algorithm_1_in_blocks, algorithm_2
 from localparity.uncertainty._bootstrap import draw_with_replacement
 from localparity.uncertainty._permutation import deal_groups
-from localparity.uncertainty._resampling import pools_of, resample
+from localparity.uncertainty._resampling import Draws, pools_of, resample
 
 PAPER_EPSILONS = np.array([0.0, 0.01, 0.05, 0.1])
 
@@ -104,11 +104,10 @@ def bench_resamples() -> Iterator[Measurement]:
                 return resample(
                     pools,
                     reweigh,
+                    Draws(resamples, random_state=0),
                     compare="between_groups",
                     epsilons=PAPER_EPSILONS,
                     resolution=counts.resolution,
-                    n_resamples=resamples,
-                    random_state=0,
                 )
 
             all_of_them, sort = seconds(several, lambda scores=scores: np.sort(scores))
