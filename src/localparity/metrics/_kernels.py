@@ -108,7 +108,9 @@ def profile_runs(knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatA
             half_width = 0.5 * (end - start) if start > 0.0 else end
             bits = np.float64(half_width).view(np.int64)
             length_class = int(bits >> _CLASS_SHIFT) - _LOWEST_CLASS
-            length_class = min(max(length_class, 0), _CLASSES - 2)
+            if length_class > _CLASSES - 2:
+                length_class = _CLASSES - 2
+            length_class = max(length_class, 0)
             run_value = value_of[depth]
             if run_value > highest[length_class + 1]:
                 half_widths[found] = half_width
