@@ -130,5 +130,5 @@ def test_the_demo_ends_with_the_path_of_a_page(
 ) -> None:
     page = tmp_path / "demo.html"
     assert run(monkeypatch, "demo", "--rows", 500, "--report", page) == 0
-    assert capsys.readouterr().out.splitlines()[-1] == f"Both models on one page:  {page}"
-    assert [model["name"] for model in page_data(page)["models"]] == ["all features", "education alone"]
+    assert capsys.readouterr().out.splitlines()[-1] == f"All models on one page:  {page}"
+    assert [model["name"] for model in page_data(page)["models"]] == ["as made", "ERM", "DiffMCDP"]

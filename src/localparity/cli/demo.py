@@ -7,6 +7,7 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
+from rich.text import Text
 
 import localparity as lp
 from localparity._optional import require
@@ -37,11 +38,14 @@ def demo(
     audits = {"as made": found}
     try:
         audits |= _train(census, seed, console)
-        lp.report.write_page(report, audits, title="An invented census", force=True)
-        console.print(f"All models on one page:  {report.resolve()}", soft_wrap=True)
     except ImportError as error:
-        console.print(f"That is all without the optional parts: {error}", soft_wrap=True)
+        console.print(Text(f"No model is trained: {error}"), soft_wrap=True)
     console.print("Audit a file of your own:  localparity audit scores.csv --score p --group sex")
+    try:
+        lp.report.write_page(report, audits, title="An invented census", force=True)
+        console.print(Text(f"All models on one page:  {report.resolve()}"), soft_wrap=True)
+    except ImportError as error:
+        console.print(Text(f"No page with charts: {error}"), soft_wrap=True)
 
 
 def _audit(scores: FloatArray, census: Any, seed: int) -> lp.Audit:
