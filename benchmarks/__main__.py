@@ -5,33 +5,21 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
 
 import numpy as np
-from numpy.typing import NDArray
 
 import localparity as lp
 from benchmarks._measure import Measurement, at_least, at_most, peak_bytes, seconds, write_csv
 from benchmarks._paper import algorithm_1, algorithm_1_in_blocks, algorithm_2
+from benchmarks._people import draw_people, prepare_profile
 from localparity.uncertainty._bootstrap import draw_with_replacement
 from localparity.uncertainty._permutation import deal_groups
 from localparity.uncertainty._resampling import Draws, pools_of, resample
 
 PAPER_EPSILONS = np.array([0.0, 0.01, 0.05, 0.1])
-
-
-def draw_people(rows: int, name: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
-    rng = np.random.default_rng(0)
-    groups = rng.integers(0, 2, rows)
-    return (rng.random(rows) if name == "parity" else rng.beta(2 + groups, 3 - groups)), groups
-
-
-def prepare_profile(rows: int, name: str) -> Callable[[], object]:
-    scores, groups = draw_people(rows, name)
-    lp.mcdp_profile(None, scores[:1000], sensitive_features=groups[:1000]).values  # noqa: B018, compiles
-    return lambda: lp.mcdp_profile(None, scores, sensitive_features=groups).values
 
 
 def bench_profile() -> Iterator[Measurement]:

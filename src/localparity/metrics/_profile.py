@@ -40,6 +40,7 @@ def pareto_steps(
     """
     order = np.argsort(-values, kind="stable")
     half_widths, values = half_widths[order], values[order]
+    del order  # of millions of runs, each array counts
     longest = np.maximum.accumulate(half_widths)
     leads = np.ones(values.size, dtype=bool)
     np.greater(half_widths[1:], longest[:-1], out=leads[1:])
