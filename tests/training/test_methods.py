@@ -79,10 +79,11 @@ def test_fairmixup() -> None:
     batch, model = rows(), network()
     order = torch.cat([torch.nonzero(batch.groups == group)[:, 0] for group in (0, 1)])
     batch = batch.take(order)
-    torch.manual_seed(5)
-    found = objective("fairmixup", 0.3, batch, model)
-    torch.manual_seed(5)
-    t = torch.rand(()).double()
+    method = make_method("fairmixup", 0.3, 2, OPTIONS)
+    method.draw(torch.Generator().manual_seed(5))
+    found = method.objective(model, batch, nullcontext())
+    t = method.share.double()
+    assert 0.0 < t < 1.0
     first, second = batch.features.chunk(2)
     step, size = 1e-6, len(first)
     change = 0.0

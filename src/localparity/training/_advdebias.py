@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import binary_cross_entropy_with_logits, one_hot
+from torch.nn.functional import binary_cross_entropy_with_logits
 
 from localparity.training._distributed import gather_rows
 from localparity.training._method import Method, Scored
-from localparity.training._networks import Network
+from localparity.training._networks import Dropout, Network
 from localparity.training._rows import Rows
 
 _ADVERSARY_WIDTH = 50
@@ -43,25 +41,17 @@ class AdvDebias(Method):
     def wrap(self, network: Network) -> Network:
         """The network without dropout."""
         for layer in network.modules():
-            if isinstance(layer, nn.Dropout):
-                layer.p = 0.0
+            if isinstance(layer, Dropout):
+                layer.share = 0.0
         return network
 
     def penalty(self, network: Network, batch: Scored) -> Tensor:
         """The adversary's cross-entropy."""
-        reversed_hidden: Tensor = _Reverse.apply(gather_rows(batch.hidden))  # type: ignore[no-untyped-call]
-        guess = self.adversary(reversed_hidden)
-        truth = one_hot(batch.whole.groups, self.n_groups)[:, -guess.shape[1] :].to(guess)
+        hidden = gather_rows(batch.hidden)
+        # The value is that of the hidden layer, exactly; the gradient is its negative.
+        guess = self.adversary(2.0 * hidden.detach() - hidden)
+        codes = torch.arange(self.n_groups, device=guess.device)[-guess.shape[1] :]
+        truth = (batch.whole.groups[:, None] == codes).to(guess)
         losses = binary_cross_entropy_with_logits(guess, truth, reduction="none").mean(-1)
         weights = batch.whole.weights
         return self.strength * (losses * weights).sum() / weights.sum()
-
-
-class _Reverse(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx: Any, values: Tensor) -> Tensor:
-        return values.view_as(values)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> Tensor:
-        return -gradients[0]

@@ -43,7 +43,7 @@ class DiffMCDP(Method):
     def prepare(self, training: Rows, network: Network) -> None:
         """Freeze the threshold at the positive rate."""
         if self.options.search == "frozen":
-            self.loss.threshold = float(training.labels.mean())
+            self.loss.threshold = training.labels.mean()
 
     def penalty(self, network: Network, batch: Scored) -> Tensor:
         """The batch's maximal local disparity."""

@@ -6,6 +6,7 @@ from itertools import combinations
 
 import torch
 from torch import Tensor
+from torch.func import functional_call
 from torch.nn.functional import cosine_similarity
 
 from localparity.training._distributed import mean_over_processes, world_size
@@ -36,28 +37,32 @@ class DRAlign(Method):
     def penalty(self, network: Network, batch: Scored) -> Tensor:
         """The batch's difference of mean scores, less the alignment."""
         disparity: Tensor = self.loss(batch.logits, *batch.whole.compared())
-        importances = [
-            self._importances(network, self._share_of_loss(batch, group)) for group in range(self.n_groups)
-        ]
         cosines = [
-            torch.stack(
-                [cosine_similarity(one, other, dim=0) for one, other in zip(*pair, strict=True)]
-            ).sum()
-            for pair in combinations(importances, 2)
+            torch.stack([cosine_similarity(layer[one], layer[other], dim=0) for layer in importances]).sum()
+            for importances in [self._importances(network, batch)]
+            for one, other in combinations(range(self.n_groups), 2)
         ]
         return self.strength * disparity - self.options.alignment * torch.stack(cosines).mean()
 
-    def _share_of_loss(self, batch: Scored, group: int) -> Tensor:
-        """The process's share of the group's cross-entropy, such that the processes' mean is all of it."""
-        members = batch.own.groups == group
-        own, whole = ((rows.weights * (rows.groups == group)).sum() for rows in (batch.own, batch.whole))
-        share = own / whole.clamp_min(torch.finfo(whole.dtype).tiny) * world_size()
-        return cross_entropy(batch.own_logits, batch.own, members) * share
-
-    def _importances(self, network: Network, loss: Tensor) -> list[Tensor]:
+    def _importances(self, network: Network, batch: Scored) -> list[Tensor]:
+        """For each hidden layer, the groups' unit importances, a row a group."""
         weights = network.hidden_weights()
-        gradients = torch.autograd.grad(loss, weights, create_graph=True)
+        # The network's other state, which a second pass must not change.
+        state = {name: buffer.clone() for name, buffer in network.named_buffers()}
+
+        def losses(weights: dict[str, Tensor]) -> Tensor:
+            logits: Tensor = functional_call(network, {**state, **weights}, (batch.own.features,))
+            return torch.stack([_share_of_loss(logits, batch, group) for group in range(self.n_groups)])
+
+        gradients = torch.func.jacrev(losses)(weights)
         return [
-            (weight * mean_over_processes(gradient)).square().sum(1)
-            for weight, gradient in zip(weights, gradients, strict=True)
+            (weight * mean_over_processes(gradients[name])).square().sum(2)
+            for name, weight in weights.items()
         ]
+
+
+def _share_of_loss(logits: Tensor, batch: Scored, group: int) -> Tensor:
+    """The process's share of the group's cross-entropy, such that the processes' mean is all of it."""
+    own, whole = ((rows.weights * (rows.groups == group)).sum() for rows in (batch.own, batch.whole))
+    share = own / whole.clamp_min(torch.finfo(whole.dtype).tiny) * world_size()
+    return cross_entropy(logits, batch.own, batch.own.groups == group) * share

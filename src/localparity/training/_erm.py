@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from localparity.training._method import Method, MethodOptions
+from localparity.training._method import Method, MethodOptions, as_strength
 from localparity.training._soft_cdf import CASES
 
 
@@ -11,13 +11,12 @@ class ERM(Method):
 
     Examples
     --------
-    >>> ERM(0.3, 2, MethodOptions()).strength
-    0.0
+    >>> ERM(0.3, 2, MethodOptions()).penalised
+    False
     """
 
     name = "erm"
     criteria = tuple(CASES)
 
     def __init__(self, strength: float, n_groups: int, options: MethodOptions) -> None:
-        super().__init__(strength, n_groups, options)
-        self.strength = 0.0
+        super().__init__(0.0 * as_strength(strength), n_groups, options)

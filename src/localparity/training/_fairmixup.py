@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from localparity.training._distributed import gather_rows
-from localparity.training._method import Method, Scored
+from localparity.training._method import Method, MethodOptions, Scored
 from localparity.training._networks import Network
 from localparity.training._rows import BalancedBatches, Batches, Rows
 
@@ -21,12 +21,21 @@ class FairMixup(Method):
 
     Examples
     --------
-    >>> from localparity.training._method import MethodOptions
     >>> FairMixup(0.3, 2, MethodOptions()).name
     'fairmixup'
     """
 
     name = "fairmixup"
+    share: Tensor
+
+    def __init__(self, strength: float, n_groups: int, options: MethodOptions) -> None:
+        super().__init__(strength, n_groups, options)
+        self.register_buffer("share", torch.zeros(()))
+
+    @torch.no_grad()
+    def draw(self, generator: torch.Generator) -> None:
+        """Draw how near to which group the mixed rows are."""
+        self.share.uniform_(generator=generator)
 
     def batches(self, training: Rows, batch_size: int, seed: int) -> Batches:
         """As many rows of each group, group after group."""
@@ -35,15 +44,15 @@ class FairMixup(Method):
     def penalty(self, network: Network, batch: Scored) -> Tensor:
         """How the score changes between groups."""
         parts = batch.own.features.chunk(self.n_groups)
-        share = torch.rand((), device=batch.own.features.device)
         slopes = [
-            self._slope(network, share * first + (1.0 - share) * second, second - first)
+            self._slope(network, self.share * first + (1.0 - self.share) * second, second - first)
             for first, second in combinations(parts, 2)
         ]
         return self.strength * torch.stack(slopes).amax()
 
     def _slope(self, network: Network, mixed: Tensor, direction: Tensor) -> Tensor:
-        mixed = mixed.requires_grad_()
-        scores = torch.sigmoid(network(mixed))
-        (gradient,) = torch.autograd.grad(scores.sum(), mixed, create_graph=True)
+        def total(features: Tensor) -> Tensor:
+            return torch.sigmoid(network(features)).sum()
+
+        gradient = torch.func.grad(total)(mixed)
         return gather_rows((gradient * direction).flatten(1).sum(1)).mean().abs()

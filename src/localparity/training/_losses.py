@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import torch
@@ -208,6 +209,8 @@ class MCDPLoss(_DisparityLoss):
     (0.99, True)
     """
 
+    threshold: Tensor
+
     def __init__(
         self,
         temperature: float = 20.0,
@@ -234,7 +237,8 @@ class MCDPLoss(_DisparityLoss):
             )
         if self.search == "frozen" and threshold is None:
             raise ValueError("threshold is None where search='frozen' needs a number")
-        self.threshold = None if threshold is None else as_number(threshold, "threshold")
+        number = math.nan if threshold is None else as_number(threshold, "threshold")
+        self.register_buffer("threshold", torch.tensor(number), persistent=False)
         rows = as_count(memory, "memory", at_least=0)
         if rows and (self.search != "exact" or self.epsilon > 0.0):
             raise ValueError(f"memory is {rows} where only search='exact' with epsilon 0 has a memory")
@@ -276,7 +280,7 @@ class MCDPLoss(_DisparityLoss):
             gaps = soft_gap(scores, contrast, points, self.temperature).abs()
             thresholds = points[gaps.argmax(-1, keepdim=True)]
         else:
-            thresholds = torch.full_like(contrast[:, :1], float(self.threshold or 0.0))
+            thresholds = self.threshold.to(scores).expand(len(contrast), 1)
         return thresholds, torch.ones_like(thresholds)
 
     def _soft_maximum(self, scores: Tensor, contrast: Tensor) -> Tensor:

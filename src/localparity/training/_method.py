@@ -81,7 +81,9 @@ class Method(nn.Module):
 
     A method overrides what differs: `penalty`, `prepare` (what it learns from the training rows before the
     first step; parameters that it adds are trained along), `wrap` (what it does to the network), `batches`
-    (how rows are drawn) and `reweighted` (whether rows count for what they do in the data).
+    (how rows are drawn), `reweighted` (whether rows count for what they do in the data) and `draw` (what else
+    it leaves to chance in a step). Everything that changes is a parameter or a buffer, so that the methods
+    of several runs can be stacked.
 
     Parameters
     ----------
@@ -94,16 +96,19 @@ class Method(nn.Module):
 
     Examples
     --------
-    >>> Method(0.5, 2, MethodOptions()).strength
+    >>> float(Method(0.5, 2, MethodOptions()).strength)
     0.5
     """
 
     name: ClassVar[str] = ""
     criteria: ClassVar[tuple[str, ...]] = ("demographic_parity",)
+    strength: Tensor
 
     def __init__(self, strength: float, n_groups: int, options: MethodOptions) -> None:
         super().__init__()
-        self.strength = as_strength(strength)
+        number = as_strength(strength)
+        self.penalised = number > 0.0
+        self.register_buffer("strength", torch.tensor(number, dtype=torch.float64))
         self.n_groups = n_groups
         self.options = options
         if options.criterion not in self.criteria:
@@ -128,6 +133,9 @@ class Method(nn.Module):
     def reweighted(self, training: Rows) -> Rows:
         """The training rows with the weights that go with the batches."""
         return balancing_weights(training, self.n_groups) if self.options.balanced else training
+
+    def draw(self, generator: torch.Generator) -> None:
+        """Draw what the method leaves to chance in a step."""
 
     def penalty(self, network: Network, batch: Scored) -> Tensor:
         """What is added to the cross-entropy: the strength times a disparity.
@@ -155,7 +163,7 @@ class Method(nn.Module):
         whole = Rows(batch.features, *(gather_rows(column) for column in batch[1:]))
         scored = Scored(batch, own_logits, hidden, whole, gather_rows(own_logits))
         loss = cross_entropy(scored.logits, whole)
-        if self.strength == 0.0:
+        if not self.penalised:
             return loss
         return loss + self.penalty(network, scored)
 

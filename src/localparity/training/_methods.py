@@ -22,7 +22,7 @@ def make_method(name: str, strength: float, n_groups: int, options: MethodOption
 
     Examples
     --------
-    >>> make_method("diffdp", 0.2, 2, MethodOptions()).strength
+    >>> float(make_method("diffdp", 0.2, 2, MethodOptions()).strength)
     0.2
     """
     return METHODS[as_choice(name, "method", METHODS)](strength, n_groups, options)

@@ -5,7 +5,56 @@ from __future__ import annotations
 from collections.abc import Sequence
 from itertools import pairwise
 
+import torch
 from torch import Tensor, nn
+
+
+class Dropout(nn.Module):
+    """Leaves out a share of the units; which ones is drawn before a step, not during it.
+
+    The mask is a buffer, so that the forward pass is a pure function of its tensors: it can be repeated
+    within a step, and a stack of networks has a stack of masks.
+
+    Parameters
+    ----------
+    width : int
+        How many units there are.
+    share : float
+        The share of them that is left out.
+
+    Examples
+    --------
+    >>> dropout = Dropout(4, 0.5)
+    >>> dropout.draw(2, torch.Generator().manual_seed(0))
+    >>> sorted(set(dropout(torch.ones(2, 4)).flatten().tolist()))
+    [0.0, 2.0]
+    """
+
+    kept: Tensor
+
+    def __init__(self, width: int, share: float) -> None:
+        super().__init__()
+        self.width, self.share = width, share
+        self.register_buffer("kept", torch.ones(0, width), persistent=False)
+
+    def make_room(self, rows: int) -> None:
+        """Have a mask for so many rows."""
+        if len(self.kept) != rows:
+            self.kept = self.kept.new_ones(rows, self.width)
+
+    @torch.no_grad()
+    def draw(self, rows: int, generator: torch.Generator) -> None:
+        """Draw which units are kept for each of so many rows."""
+        if self.share == 0.0:
+            return
+        self.make_room(rows)
+        self.kept.uniform_(generator=generator).ge_(self.share).div_(1.0 - self.share)
+
+    def forward(self, values: Tensor) -> Tensor:
+        """The values without the units that are left out; in evaluation, as they are."""
+        if not self.training or self.share == 0.0:
+            return values
+        return values * self.kept[: values.shape[0]]
 
 
 class Network(nn.Module):
@@ -20,7 +69,6 @@ class Network(nn.Module):
 
     Examples
     --------
-    >>> import torch
     >>> network = Network(nn.Identity(), nn.Linear(3, 1))
     >>> network(torch.zeros(5, 3)).shape
     torch.Size([5])
@@ -39,9 +87,19 @@ class Network(nn.Module):
         """The logits of rows."""
         return self.logits(self.body(features))
 
-    def hidden_weights(self) -> list[Tensor]:
-        """The weight matrices of the body's linear layers."""
-        return [layer.weight for layer in self.body.modules() if isinstance(layer, nn.Linear)]
+    def draw(self, rows: int, generator: torch.Generator) -> None:
+        """Draw what a training step leaves to chance."""
+        for layer in self.modules():
+            if isinstance(layer, Dropout):
+                layer.draw(rows, generator)
+
+    def hidden_weights(self) -> dict[str, Tensor]:
+        """The weight matrices of the body's linear layers, by their names."""
+        return {
+            f"body.{name}.weight": layer.weight
+            for name, layer in self.body.named_modules()
+            if isinstance(layer, nn.Linear)
+        }
 
 
 def multilayer(n_features: int, hidden: Sequence[int], dropout: float) -> Network:
@@ -62,11 +120,12 @@ def multilayer(n_features: int, hidden: Sequence[int], dropout: float) -> Networ
 
     Examples
     --------
-    >>> [tuple(weight.shape) for weight in multilayer(101, (512, 256, 64), 0.5).hidden_weights()]
+    >>> weights = multilayer(101, (512, 256, 64), 0.5).hidden_weights()
+    >>> [tuple(weight.shape) for weight in weights.values()]
     [(512, 101), (256, 512), (64, 256)]
     """
     widths = [n_features, *hidden]
     layers: list[nn.Module] = []
     for width, next_width in pairwise(widths):
-        layers += [nn.Linear(width, next_width), nn.ReLU(), nn.Dropout(dropout)]
+        layers += [nn.Linear(width, next_width), nn.ReLU(), Dropout(next_width, dropout)]
     return Network(nn.Sequential(*layers), nn.Linear(widths[-1], 1))

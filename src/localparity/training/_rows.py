@@ -61,9 +61,14 @@ class Batches:
         self.generator = torch.Generator().manual_seed(seed)
         self.order = torch.arange(0)
 
+    @property
+    def size(self) -> int:
+        """How many rows every batch has."""
+        return min(self.batch_size, self.rows)
+
     def draw(self) -> Tensor:
         """The row numbers of the next batch."""
-        if len(self.order) < min(self.batch_size, self.rows):
+        if len(self.order) < self.size:
             self.order = torch.randperm(self.rows, generator=self.generator)
         batch, self.order = self.order[: self.batch_size], self.order[self.batch_size :]
         return batch[process_index() :: world_size()]
@@ -105,6 +110,11 @@ class BalancedBatches(Batches):
         super().__init__(len(groups), batch_size, seed)
         self.members = [torch.nonzero(groups == group)[:, 0] for group in range(n_groups)]
         self.share = max(1, batch_size // n_groups)
+
+    @property
+    def size(self) -> int:
+        """How many rows every batch has."""
+        return self.share * len(self.members)
 
     def draw(self) -> Tensor:
         """The row numbers of the next batch."""

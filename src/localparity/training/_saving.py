@@ -36,7 +36,7 @@ def save_classifier(classifier: LocalParityClassifier, folder: Any) -> None:
         "classes": classifier.classes_.tolist(),
         "classes_dtype": classifier.classes_.dtype.str,
         "groups": [str(group) for group in classifier.groups_],
-        "hidden": [int(weight.shape[0]) for weight in classifier.network_.hidden_weights()],
+        "hidden": [int(weight.shape[0]) for weight in classifier.network_.hidden_weights().values()],
         "strength": classifier.strength_,
     }
     write_whole(path / _DESCRIPTION, json.dumps(described, indent=1).encode())

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import asdict, dataclass, field
@@ -26,7 +27,7 @@ from localparity.training._checkpoint import (
 from localparity.training._distributed import average_gradients, process_index
 from localparity.training._method import Method, cross_entropy
 from localparity.training._networks import Network
-from localparity.training._rows import Batches, Rows
+from localparity.training._rows import Rows
 
 Progress = Callable[[dict[str, float]], None]
 _ROWS_AT_ONCE = 65_536
@@ -44,8 +45,11 @@ class Plan:
         How many rows a batch has.
     learning_rate : float
         Adam's, at the start.
+    schedule : str
+        "steps" multiplies the learning rate by `decay_factor` after every `decay_every` steps; "cosine"
+        brings it down to 0 along half a cosine.
     decay_every, decay_factor : int, float
-        After so many steps the learning rate is multiplied by the factor.
+        What the schedule "steps" does.
     weight_decay : float
         Decoupled, as in AdamW.
     clip_norm : float, optional
@@ -66,6 +70,7 @@ class Plan:
     steps: int = 150
     batch_size: int = 1024
     learning_rate: float = 1e-3
+    schedule: str = "steps"
     decay_every: int = 50
     decay_factor: float = 0.1
     weight_decay: float = 0.0
@@ -73,6 +78,12 @@ class Plan:
     precision: str = "float32"
     check_every: int = 25
     patience: int | None = None
+
+    def learning_rate_at(self, step: int) -> float:
+        """The learning rate of a step, counted from 0."""
+        if self.schedule == "cosine":
+            return self.learning_rate * 0.5 * (1.0 + math.cos(math.pi * step / self.steps))
+        return self.learning_rate * self.decay_factor ** (step // self.decay_every)
 
 
 @dataclass
@@ -86,11 +97,12 @@ class Evaluation:
 
 @dataclass
 class _Run:
-    """What changes while training: all of it goes into a checkpoint."""
+    """What changes while training; `losses` are those that `history` does not have yet."""
 
     step: int = 0
     best: float = float("inf")
     waited: int = 0
+    losses: list[Tensor] = field(default_factory=list)
     history: list[dict[str, float]] = field(default_factory=list)
     best_network: dict[str, Tensor] = field(default_factory=dict)
 
@@ -140,68 +152,91 @@ class Trainer:
 
     def fit(self, training: Rows, validation: Rows | None = None) -> list[dict[str, float]]:
         """Train, and return a record of each step: its number, its loss and, where evaluated, AP and MCDP."""
-        devices = [training.features.device] if training.features.device.type == "cuda" else []
-        with torch.random.fork_rng(devices=devices):
-            torch.manual_seed(self.seed)
-            return self._fit(training, validation)
-
-    def _fit(self, training: Rows, validation: Rows | None) -> list[dict[str, float]]:
         plan, run = self.plan, _Run()
-        self.method.prepare(training, self.network)
-        self.method.to(training.features.device).train()
-        batches = self.method.batches(training, plan.batch_size, self.seed)
-        optimizer = self._optimizer()
-        print_of_run = self._fingerprint(training)
-        training = self.method.reweighted(training)
+        self.begin(training)
+        optimizer = torch.optim.AdamW(
+            self.parameters(), lr=plan.learning_rate, weight_decay=plan.weight_decay, eps=1e-8
+        )
+        print_of_run = "" if self.checkpoint is None else self._fingerprint(training)
         if self.checkpoint is not None and self.checkpoint.exists():
-            self._resume(run, batches, optimizer, print_of_run)
+            self._resume(run, optimizer, print_of_run)
         while run.step < plan.steps and not self._exhausted(run):
-            loss = self._step(training.take(batches.draw()), optimizer, run.step)
+            run.losses.append(self._step(optimizer, run.step))
             run.step += 1
-            run.history.append({"step": run.step, "loss": float(loss)})
             if run.step % plan.check_every == 0 or run.step == plan.steps:
                 self._check(run, validation)
-                self._save(run, batches, optimizer, print_of_run)
-            if self.progress is not None:
-                self.progress(run.history[-1])
+                self._save(run, optimizer, print_of_run)
         if run.best_network:
             self.network.load_state_dict(run.best_network)
         self.network.eval()
         return run.history
 
-    def _optimizer(self) -> torch.optim.Optimizer:
-        parameters = [*self.network.parameters(), *self.method.parameters()]
-        return torch.optim.AdamW(
-            parameters, lr=self.plan.learning_rate, weight_decay=self.plan.weight_decay, eps=1e-8
-        )
-
-    def _step(self, batch: Rows, optimizer: torch.optim.Optimizer, step: int) -> Tensor:
-        plan = self.plan
-        for group in optimizer.param_groups:
-            group["lr"] = plan.learning_rate * plan.decay_factor ** (step // plan.decay_every)
+    def begin(self, training: Rows) -> None:
+        """Prepare the method, and set where rows and chance come from."""
+        device = training.features.device
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            torch.manual_seed(self.seed)
+            self.method.prepare(training, self.network)
+        self.method.to(training.features).train()
         self.network.train()
+        self.generator = torch.Generator(device).manual_seed(self.seed)
+        self.batches = self.method.batches(training, self.plan.batch_size, self.seed)
+        self.training = self.method.reweighted(training)
+
+    def parameters(self) -> list[Tensor]:
+        """What is trained."""
+        return [*self.network.parameters(), *self.method.parameters()]
+
+    def draw(self) -> Tensor:
+        """Draw all that a step leaves to chance, and return the row numbers of its batch."""
+        rows = self.batches.draw()
+        self.network.draw(len(rows), self.generator)
+        self.method.draw(self.generator)
+        return rows
+
+    def loss(self) -> Tensor:
+        """The loss of the next batch."""
+        batch = self.training.take(self.draw().to(self.training.features.device))
+        return self.method.objective(self.network, batch, self.autocast(batch.features.device))
+
+    def autocast(self, device: torch.device) -> AbstractContextManager[Any]:
+        """The precision of the network's forward pass."""
+        return torch.autocast(device.type, torch.bfloat16, enabled=self.plan.precision == "bfloat16")
+
+    def _step(self, optimizer: torch.optim.Optimizer, step: int) -> Tensor:
+        for group in optimizer.param_groups:
+            group["lr"] = self.plan.learning_rate_at(step)
         optimizer.zero_grad()
-        loss = self.method.objective(self.network, batch, self._autocast(batch.features.device))
+        loss = self.loss()
         loss.backward()  # type: ignore[no-untyped-call]
-        parameters = [parameter for group in optimizer.param_groups for parameter in group["params"]]
-        average_gradients(parameters)
-        if plan.clip_norm is not None:
-            torch.nn.utils.clip_grad_norm_(parameters, plan.clip_norm)
+        average_gradients(self.parameters())
+        if self.plan.clip_norm is not None:
+            torch.nn.utils.clip_grad_norm_(self.parameters(), self.plan.clip_norm)
         optimizer.step()
         return loss.detach()
 
-    def _autocast(self, device: torch.device) -> AbstractContextManager[Any]:
-        return torch.autocast(device.type, torch.bfloat16, enabled=self.plan.precision == "bfloat16")
-
     def _check(self, run: _Run, validation: Rows | None) -> None:
+        """Note the steps since the last check, and evaluate the validation rows."""
+        first = run.step - len(run.losses) + 1
+        # One transfer for all of them: a step must not wait for its loss.
+        values = torch.stack(run.losses).tolist()
+        run.losses.clear()
+        records = [{"step": first + place, "loss": loss} for place, loss in enumerate(values)]
+        run.history += records
+        if validation is not None:
+            self._evaluate(run, validation)
+        if self.progress is not None:
+            for record in records:
+                self.progress(record)
+
+    def _evaluate(self, run: _Run, validation: Rows) -> None:
         """Evaluate the validation rows, and note whether they are the best so far."""
-        if validation is None:
-            return
         found = evaluate(self.network, validation, self.method.options.epsilon, self.method.options.criterion)
+        self.network.train()
         run.history[-1] |= {"average_precision": found.average_precision, "mcdp": found.mcdp}
         if self.plan.patience is None:
             return
-        value = found.loss + self.method.strength * found.mcdp
+        value = found.loss + float(self.method.strength) * found.mcdp
         if value < run.best:
             run.best, run.waited = value, 0
             run.best_network = {name: tensor.clone() for name, tensor in self.network.state_dict().items()}
@@ -211,16 +246,16 @@ class Trainer:
     def _exhausted(self, run: _Run) -> bool:
         return self.plan.patience is not None and run.waited >= self.plan.patience
 
-    def _save(self, run: _Run, batches: Batches, optimizer: torch.optim.Optimizer, print_of_run: str) -> None:
+    def _save(self, run: _Run, optimizer: torch.optim.Optimizer, print_of_run: str) -> None:
         if self.checkpoint is None or process_index() > 0:
             return
         tensors = {
             **with_prefix("network", self.network.state_dict()),
             **with_prefix("method", self.method.state_dict()),
             **with_prefix("optimizer", flatten_optimizer(optimizer)),
-            **with_prefix("batches", batches.state()),
+            **with_prefix("batches", self.batches.state()),
             **with_prefix("best", run.best_network),
-            **with_prefix("random", _random_state(next(self.network.parameters()).device)),
+            "random": self.generator.get_state(),
         }
         values = {
             "run": print_of_run,
@@ -231,9 +266,7 @@ class Trainer:
         }
         save_tensors(self.checkpoint, tensors, values)
 
-    def _resume(
-        self, run: _Run, batches: Batches, optimizer: torch.optim.Optimizer, print_of_run: str
-    ) -> None:
+    def _resume(self, run: _Run, optimizer: torch.optim.Optimizer, print_of_run: str) -> None:
         assert self.checkpoint is not None
         tensors, values = load_tensors(self.checkpoint)
         if values["run"] != print_of_run:
@@ -244,8 +277,8 @@ class Trainer:
         self.network.load_state_dict(without_prefix("network", tensors))
         self.method.load_state_dict(without_prefix("method", tensors))
         restore_optimizer(optimizer, without_prefix("optimizer", tensors))
-        batches.restore(without_prefix("batches", tensors))
-        _restore_random_state(without_prefix("random", tensors))
+        self.batches.restore(without_prefix("batches", tensors))
+        self.generator.set_state(tensors["random"])
         run.step, run.waited, run.history = values["step"], values["waited"], values["history"]
         run.best = float("inf") if values["best"] is None else values["best"]
         run.best_network = without_prefix("best", tensors)
@@ -256,7 +289,7 @@ class Trainer:
         settings = [
             asdict(self.plan),
             method.name,
-            method.strength,
+            float(method.strength),
             method.n_groups,
             asdict(method.options),
             self.seed,
@@ -300,16 +333,3 @@ def evaluate(
             sample_weight=weights,
         ),
     )
-
-
-def _random_state(device: torch.device) -> dict[str, Tensor]:
-    state = {"cpu": torch.get_rng_state()}
-    if device.type == "cuda":
-        state["cuda"] = torch.cuda.get_rng_state(device)
-    return state
-
-
-def _restore_random_state(state: dict[str, Tensor]) -> None:
-    torch.set_rng_state(state["cpu"])
-    if "cuda" in state:
-        torch.cuda.set_rng_state(state["cuda"])
