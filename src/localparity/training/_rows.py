@@ -86,7 +86,8 @@ class Batches:
 class BalancedBatches(Batches):
     """As many rows of each group in every batch, group after group.
 
-    A group with fewer rows than that is drawn with replacement.
+    Each group has its own epochs; a group with fewer rows than its share of a batch is drawn with
+    replacement.
 
     Parameters
     ----------
@@ -108,7 +109,8 @@ class BalancedBatches(Batches):
 
     def __init__(self, groups: Tensor, n_groups: int, batch_size: int, seed: int) -> None:
         super().__init__(len(groups), batch_size, seed)
-        self.members = [torch.nonzero(groups == group)[:, 0] for group in range(n_groups)]
+        self.members = [torch.nonzero(groups == group)[:, 0].cpu() for group in range(n_groups)]
+        self.orders = [self.order] * n_groups
         self.share = max(1, batch_size // n_groups)
 
     @property
@@ -118,14 +120,27 @@ class BalancedBatches(Batches):
 
     def draw(self) -> Tensor:
         """The row numbers of the next batch."""
-        return torch.cat([self._of_group(members) for members in self.members])
+        return torch.cat([self._of_group(group) for group in range(len(self.members))])
 
-    def _of_group(self, members: Tensor) -> Tensor:
+    def state(self) -> dict[str, Tensor]:
+        """Everything that the next batches depend on."""
+        orders = {f"order.{group}": order.clone() for group, order in enumerate(self.orders)}
+        return {**super().state(), **orders}
+
+    def restore(self, state: dict[str, Tensor]) -> None:
+        """Go on from where `state` was taken."""
+        super().restore(state)
+        self.orders = [state[f"order.{group}"] for group in range(len(self.orders))]
+
+    def _of_group(self, group: int) -> Tensor:
+        members = self.members[group]
         if len(members) < self.share:
             places = torch.randint(len(members), (self.share,), generator=self.generator)
-        else:
-            places = torch.randperm(len(members), generator=self.generator)[: self.share]
-        return members[places][process_index() :: world_size()]
+            return members[places][process_index() :: world_size()]
+        if len(self.orders[group]) < self.share:
+            self.orders[group] = members[torch.randperm(len(members), generator=self.generator)]
+        batch, self.orders[group] = self.orders[group][: self.share], self.orders[group][self.share :]
+        return batch[process_index() :: world_size()]
 
 
 def balancing_weights(rows: Rows, n_groups: int) -> Rows:
