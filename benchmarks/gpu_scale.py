@@ -5,7 +5,9 @@ Run from the root of the repository: ``PYTHONPATH=src python benchmarks/gpu_scal
 
 It prints the time of ``torch.sort``, the time of ``from_torch`` and MCDP at four epsilons, their ratio, which
 should be at most 3, the peak of the device's memory over the bytes of the scores, which should be at most 12,
-and whether the values are exact.
+whether the values are exact, and where the time goes: the check of the scores, the choice of each group's
+rows, the sort of each group's scores into distinct ones, all of the reading, then what the rounds of counting
+take on the device and on the host, and MCDP with its bounds from the counts.
 """
 
 from __future__ import annotations
@@ -20,6 +22,8 @@ import numpy as np
 import torch
 
 import localparity as lp
+from localparity.scale._grid import MAX_SCORES, Tally, count_scores
+from localparity.scale._torch import LEVEL, TorchScores, check_scores
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1)
 
@@ -53,9 +57,81 @@ def best_of(repeats: int, device: str, work: Callable[[], Any]) -> tuple[float, 
 
 
 def audit(scores: torch.Tensor, groups: torch.Tensor) -> list[tuple[float, float, float]]:
-    (curve,) = lp.scale.from_torch(scores, groups, epsilons=EPSILONS).gap_curves()
+    return evaluate(lp.scale.from_torch(scores, groups, epsilons=EPSILONS))
+
+
+def evaluate(counts: lp.ScoreCounts) -> list[tuple[float, float, float]]:
+    (curve,) = counts.gap_curves()
     lower, upper = curve.bounds()
     return list(zip(*(each.mcdp_at(np.array(EPSILONS)) for each in (curve, lower, upper)), strict=True))
+
+
+class TimedScores(TorchScores):
+    """A source that keeps how long each of its rounds took, and what came back."""
+
+    def on_grid(self, *arguments: Any) -> list[Tally]:
+        """Count by cells."""
+        return self._timed(super().on_grid, *arguments)
+
+    def exactly(self, *arguments: Any) -> list[Tally]:
+        """Count by scores."""
+        return self._timed(super().exactly, *arguments)
+
+    def _timed(self, work: Callable[..., list[Tally]], *arguments: Any) -> list[Tally]:
+        start = time.perf_counter()
+        tallies = work(*arguments)
+        took = time.perf_counter() - start
+        self.rounds = [*getattr(self, "rounds", []), (took, sum(tally.at.size for tally in tallies))]
+        return tallies
+
+
+def times_of_group(
+    repeats: int, device: str, scores: torch.Tensor, groups: torch.Tensor, group: int
+) -> dict[str, float]:
+    """How long one group's part of the reading takes, and a sort of its scores with their order."""
+    choice_time, chosen = best_of(repeats, device, lambda: scores[groups == group])
+    unique_time, _ = best_of(repeats, device, lambda: torch.unique(chosen, return_counts=True))
+    sort_time, _ = best_of(repeats, device, lambda: torch.sort(chosen))
+    return {"choose_s": choice_time, "unique_s": unique_time, "sort_of_the_parts_s": sort_time}
+
+
+def breakdown(repeats: int, device: str, scores: torch.Tensor, groups: torch.Tensor) -> dict[str, Any]:
+    """The shortest time of each step; the steps of the rounds are of the quickest run."""
+    range_of_scores = (0.0, 1.0)
+    check_time, _ = best_of(repeats, device, lambda: check_scores(scores, range_of_scores))
+    parts = [times_of_group(repeats, device, scores, groups, group) for group in (0, 1)]
+    read_time, source = best_of(
+        repeats, device, lambda: TimedScores(scores, groups, None, None, range_of_scores)
+    )
+    runs = []
+    for _ in range(repeats):
+        source.rounds = []
+        count_time, counts = best_of(1, device, lambda: count(source))
+        runs.append((count_time, source.rounds))
+    count_time, rounds = min(runs)
+    on_device = sum(took for took, _ in rounds)
+    value_time, _ = best_of(repeats, device, lambda: evaluate(counts))
+    return {
+        "check_s": check_time,
+        **{step: sum(part[step] for part in parts) for step in parts[0]},
+        "read_s": read_time,
+        "rounds": len(rounds),
+        "rounds_on_device_s": on_device,
+        "rounds_on_host_s": count_time - on_device,
+        "brought_by_rounds": [brought for _, brought in rounds],
+        "value_s": value_time,
+    }
+
+
+def count(source: TorchScores) -> lp.ScoreCounts:
+    return count_scores(
+        source,
+        max_scores=MAX_SCORES,
+        level=LEVEL,
+        epsilons=EPSILONS,
+        criterion="demographic_parity",
+        compare="between_groups",
+    )
 
 
 def by_brute_force(scores: torch.Tensor, groups: torch.Tensor) -> float:
@@ -99,6 +175,7 @@ def main() -> None:
         "audit_over_sort": audit_time / sort_time,
         "peak_memory_over_scores": peak / bytes_of_scores,
         "mcdp": {str(epsilon): value for epsilon, (value, _, _) in zip(EPSILONS, values, strict=True)},
+        "breakdown": breakdown(options.repeats, device, scores, groups),
         "exact": all(value == low == high for value, low, high in values),
         "mcdp_0_by_brute_force": by_brute_force(scores, groups),
     }

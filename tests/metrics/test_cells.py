@@ -100,7 +100,7 @@ def test_cells_join_the_larger_of_two() -> None:
     quarters = Cells(np.array([0.0, 0.25, 0.75]), np.array([0.25, 0.5, 1.0]))
     joined = quarters.union(Cells(np.array([0.0]), np.array([0.5])))
     assert (joined.lows.tolist(), joined.highs.tolist()) == ([0.0, 0.75], [0.5, 1.0])
-    assert quarters.only(np.zeros(3, dtype=bool)) is None
+    assert quarters.replaced(quarters.highs, None) is None
 
 
 def test_an_exact_curve_is_its_own_bounds() -> None:

@@ -30,14 +30,16 @@ class Cells:
     highs: FloatArray
 
     def find(self, scores: FloatArray) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """The first cell that does not end below each score, and whether the score lies in it."""
+        """For ascending scores the first cell that does not end below each, and whether it lies in it."""
+        # Imported here: numba is not loaded with the package.
+        from localparity.metrics import _kernels
+
         if not self.highs.size:
             return np.zeros(scores.size, dtype=np.int64), np.zeros(scores.size, dtype=bool)
-        at = np.minimum(np.searchsorted(self.highs, scores), self.highs.size - 1)
-        return at, (scores > self.lows[at]) & (scores <= self.highs[at])
+        return _kernels.find_cells(self.lows, self.highs, scores)
 
     def snap(self, scores: FloatArray) -> FloatArray:
-        """Every score inside a cell moved to its high end."""
+        """Ascending scores, with every one inside a cell moved to its high end."""
         at, inside = self.find(scores)
         snapped = scores.copy()
         snapped[inside] = self.highs[at[inside]]
@@ -50,9 +52,22 @@ class Cells:
         lows[inside] = self.lows[at[inside]]
         return lows
 
-    def only(self, kept: NDArray[np.bool_]) -> Cells | None:
-        """Some of the cells, None where that is no cell."""
-        return Cells(self.lows[kept], self.highs[kept]) if kept.any() else None
+    def replaced(self, highs: FloatArray, finer: Cells | None) -> Cells | None:
+        """The cells without those that end at some highs, and with finer ones; None where none is left.
+
+        Examples
+        --------
+        >>> halves = Cells(np.array([0.0, 0.5]), np.array([0.5, 1.0]))
+        >>> halves.replaced(np.array([0.5]), Cells(np.array([0.25]), np.array([0.5]))).lows
+        array([0.25, 0.5 ])
+        """
+        kept = ~is_among(self.highs, highs)
+        parts = [(self.lows[kept], self.highs[kept])]
+        if finer is not None:
+            parts.append((finer.lows, finer.highs))
+        lows, found = (np.concatenate(ends) for ends in zip(*parts, strict=True))
+        order = np.argsort(found, kind="stable")
+        return Cells(lows[order], found[order]) if found.size else None
 
     def union(self, other: Cells | None) -> Cells:
         """The cells of both; where a cell lies inside another one, the larger of the two.
@@ -117,13 +132,25 @@ class Envelope:
 
 def find_envelope(knots: FloatArray, gap: FloatArray, cells: CellGaps) -> Envelope:
     """The bounds of the gap, from the gap at the knots and the bounds inside the cells."""
-    is_cell = cells.lows < knots
-    begins = np.column_stack([cells.lows, knots]).ravel()
-    step = np.column_stack([np.where(is_cell, np.arange(knots.size), -1), np.full(knots.size, -1)]).ravel()
-    kept = np.column_stack([is_cell, np.ones(knots.size, dtype=bool)]).ravel()
-    # A cell that begins at a knot says more of the gap from there on than the gap at the knot does.
-    kept[1:-1:2] &= ~(is_cell[1:] & (cells.lows[1:] == knots[:-1]))
-    least, most = (np.column_stack([inside, gap]).ravel()[kept] for inside in (cells.least, cells.most))
+    # Imported here: numba is not loaded with the package.
+    from localparity.metrics import _kernels
+
+    begins, least, most, cell = _kernels.envelope_of(knots, gap, cells.lows, cells.least, cells.most)
     lower = np.maximum(0.0, np.maximum(least, -most))
     upper = np.maximum(np.abs(least), np.abs(most))
-    return Envelope(begins[kept], lower, upper, least, most, step[kept])
+    return Envelope(begins, lower, upper, least, most, cell)
+
+
+def is_among(ordered: FloatArray, few: FloatArray) -> NDArray[np.bool_]:
+    """For each of many numbers, ascending, whether it is one of a few.
+
+    Examples
+    --------
+    >>> is_among(np.array([0.1, 0.2, 0.3]), np.array([0.2, 0.25, 0.4]))
+    array([False,  True, False])
+    """
+    found = np.zeros(ordered.size, dtype=bool)
+    places = np.searchsorted(ordered, few)
+    places = places[places < ordered.size]
+    found[places] = ordered[places] == few[: places.size]
+    return found

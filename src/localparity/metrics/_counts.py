@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._validation import FloatArray, Group, sort_groups, unknown_name
-from localparity.metrics._cells import CellGaps, Cells
+from localparity.metrics._cells import CellGaps, Cells, is_among
 from localparity.metrics._criteria import check_group_sizes, labels_of
 from localparity.metrics._gap_curve import Bounds, GapCurve
 from localparity.metrics._groups import EVERYONE, pairs_of
@@ -111,8 +111,8 @@ class Atoms:
         return self.gather(cells.snap(self.scores), self.rows, self.units, self.square_units)
 
     def replaced(self, scores: FloatArray, finer: Atoms) -> Atoms:
-        """The same people, with those at some scores placed at finer ones."""
-        kept = ~np.isin(self.scores, scores)
+        """The same people, with those at some scores, ascending, placed at finer ones."""
+        kept = ~is_among(self.scores, scores)
         units = None
         if self.units is not None and finer.units is not None:
             units = np.concatenate([self.units[:, kept], finer.units], axis=1)

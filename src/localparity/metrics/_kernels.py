@@ -159,3 +159,77 @@ def longest_runs(
             depth += 1
             value_of[depth] = value
     return starts, ends
+
+
+@_compiled
+def find_cells(
+    lows: FloatArray, highs: FloatArray, scores: FloatArray
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """For ascending scores the first cell that does not end below each, and whether the score lies in it."""
+    at = np.empty(scores.size, np.int64)
+    inside = np.empty(scores.size, np.bool_)
+    cell = 0
+    for place in range(scores.size):
+        while cell < highs.size - 1 and highs[cell] < scores[place]:
+            cell += 1
+        at[place] = cell
+        inside[place] = lows[cell] < scores[place] <= highs[cell]
+    return at, inside
+
+
+@_compiled
+def envelope_of(
+    knots: FloatArray, gap: FloatArray, lows: FloatArray, least: FloatArray, most: FloatArray
+) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.int64]]:
+    """The steps that a gap, known at the knots and bounded in the cells that end there, is bounded by.
+
+    Returns where they begin, the least and the greatest signed gap of each, and the knot whose cell it is.
+    """
+    begins = np.empty(2 * knots.size, np.float64)
+    lowest = np.empty(begins.size, np.float64)
+    highest = np.empty(begins.size, np.float64)
+    cell = np.empty(begins.size, np.int64)
+    found = 0
+    for knot in range(knots.size):
+        if lows[knot] < knots[knot]:
+            begins[found], cell[found] = lows[knot], knot
+            lowest[found], highest[found] = least[knot], most[knot]
+            found += 1
+        # A cell that begins at a knot says more of the gap from there on than the gap at the knot does.
+        after = knot + 1
+        if after < knots.size and lows[after] == knots[knot] and lows[after] < knots[after]:
+            continue
+        begins[found], cell[found] = knots[knot], -1
+        lowest[found], highest[found] = gap[knot], gap[knot]
+        found += 1
+    return begins[:found], lowest[:found], highest[:found], cell[:found]
+
+
+@_compiled
+def deciding_steps(
+    begins: FloatArray,
+    lower: FloatArray,
+    upper: FloatArray,
+    least: FloatArray,
+    most: FloatArray,
+    reach: FloatArray,
+) -> NDArray[np.bool_]:
+    """The steps that MCDP hangs on, at each half-width of `reach` known to lie from `least` to `most`.
+
+    A run counts only where the upper bound of the gap is nowhere below `least` and it carries a window, and
+    in such a run only the steps whose lower bound is below `most`. The upper bound is 0 at the last step.
+    """
+    decides = np.zeros(begins.size, np.bool_)
+    for i in range(reach.size):
+        start = 0
+        while start < begins.size:
+            end = start
+            while upper[end] >= least[i] and upper[end] > 0.0:
+                end += 1
+            begin = begins[start]
+            half_width = 0.5 * (begins[end] - begin) if begin > 0.0 else begins[end]
+            if half_width > reach[i]:
+                for step in range(start, end):
+                    decides[step] = decides[step] or lower[step] < most[i]
+            start = end + 1
+    return decides

@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from localparity._validation import FloatArray, Group, as_count, as_epsilons
 from localparity.metrics import GapCurve, ScoreCounts
-from localparity.metrics._cells import Cells
+from localparity.metrics._cells import Cells, is_among
 from localparity.metrics._counts import Atoms
 from localparity.metrics._profile import carried_half_widths
 from localparity.metrics._units import Units
@@ -245,7 +245,7 @@ def _counts_of(source: ScoreSource, tallies: Sequence[Tally], level: int | None 
     if level is None:
         atoms = {tally.key: _atoms_of(tally, tally.at) for tally in tallies}
         return ScoreCounts(atoms, score_range, source.resolution)
-    numbers = np.unique(np.concatenate([tally.at for tally in tallies])).astype(np.int64)
+    numbers = _union([tally.at for tally in tallies])
     places = [np.searchsorted(numbers, tally.at) for tally in tallies]
     least, most = np.full(numbers.size, np.inf), np.full(numbers.size, -np.inf)
     for place, tally in zip(places, tallies, strict=True):
@@ -258,6 +258,17 @@ def _counts_of(source: ScoreSource, tallies: Sequence[Tally], level: int | None 
     return ScoreCounts(atoms, score_range, source.resolution).on_cells(cells)
 
 
+def _union(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
+    """The distinct numbers of parts that each ascend, ascending."""
+    if not parts:
+        return np.empty(0)
+    joined = np.concatenate(parts)
+    joined.sort(kind="stable")  # which merges ascending parts
+    kept = np.ones(joined.size, dtype=bool)
+    np.not_equal(joined[1:], joined[:-1], out=kept[1:])
+    return joined[kept]
+
+
 def _atoms_of(tally: Tally, scores: FloatArray) -> Atoms:
     return Atoms.of_counts(scores, tally.rows, tally.units, tally.square_units)
 
@@ -268,25 +279,18 @@ def deciding_cells(curve: GapCurve, epsilons: FloatArray) -> FloatArray:
     A window counts only where the gap may reach the lower bound of MCDP all along it, and in such a window
     only the cells in which the gap may fall below the upper bound. When these are known exactly, so is MCDP.
     """
+    # Imported here: numba is not loaded with the package.
+    from localparity.metrics import _kernels
+
     if curve.cells is None:
         return np.empty(0)
     steps = curve.envelope
     low, high = curve.score_range
     begins = (steps.knots - low) / (high - low)
-    lower, upper = curve.bounds()
+    least, most = (bound.mcdp_at(epsilons) for bound in curve.bounds())
     reach = carried_half_widths(epsilons, curve.resolution)
-    decides = np.zeros(steps.knots.size, dtype=bool)
-    for least, most, half_width in zip(lower.mcdp_at(epsilons), upper.mcdp_at(epsilons), reach, strict=True):
-        above = (steps.upper >= least) & (steps.upper > 0.0)
-        turns = np.flatnonzero(np.diff(np.concatenate([[False], above, [False]])))
-        starts, ends = turns[::2], turns[1::2]
-        begin, end = begins[starts], begins[ends]
-        wide = np.where(begin > 0.0, 0.5 * (end - begin), end) > half_width
-        inside = np.zeros(steps.knots.size + 1, dtype=np.int64)
-        inside[starts[wide]] += 1
-        inside[ends[wide]] -= 1
-        decides |= (np.cumsum(inside[:-1]) > 0) & (steps.lower < most) & (steps.cell >= 0)
-    return curve.knots[steps.cell[decides]]
+    decides = _kernels.deciding_steps(begins, steps.lower, steps.upper, least, most, reach)
+    return curve.knots[steps.cell[decides & (steps.cell >= 0)]]
 
 
 def refine(
@@ -305,15 +309,15 @@ def refine(
         compared = counts.without(counts.small_groups(criterion, 1))
         curves = compared.gap_curves(criterion, compare) if len(compared.groups) > 1 else []
         deciding = [deciding_cells(curve, epsilons) for curve in curves]
-        opened = np.unique(np.concatenate([np.empty(0), *deciding]))
+        opened = _union(deciding)
         if not opened.size or opened.size > _MOST_CELLS_OPENED:
             break
         parents = Parents(level, cell_numbers(opened, level, counts.score_range))
-        inside = sum(int(atoms.rows[np.isin(atoms.scores, opened)].sum()) for atoms in counts.atoms.values())
+        inside = sum(int(atoms.rows[is_among(atoms.scores, opened)].sum()) for atoms in counts.atoms.values())
         if inside <= source.budget or level >= _DEEPEST_LEVEL:
             finer = _counts_of(source, source.exactly(parents))
         else:
-            level += int(np.clip(np.log2(source.budget / opened.size), 3, 10))
+            level += int(np.clip(np.log2(source.budget / opened.size), 2, 10))
             finer = _counts_of(source, source.on_grid(level, parents), level)
         counts = _splice(counts, opened, finer)
     return counts
@@ -326,6 +330,4 @@ def _splice(counts: ScoreCounts, opened: FloatArray, finer: ScoreCounts) -> Scor
         key: found.replaced(opened, finer.atoms[key]) if key in finer.atoms else found
         for key, found in counts.atoms.items()
     }
-    left = counts.cells.only(~np.isin(counts.cells.highs, opened))
-    cells = finer.cells if left is None else left.union(finer.cells)
-    return replace(counts, atoms=atoms).on_cells(cells)
+    return replace(counts, atoms=atoms).on_cells(counts.cells.replaced(opened, finer.cells))
