@@ -110,5 +110,33 @@ def _on_gpu(device: str) -> bool:
     return bool(require("torch", extra="train").cuda.is_available())
 
 
+@app.command()
+def tables(
+    store: StoreOption = _STORE,
+    out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("localparity-tables"),
+) -> None:
+    """Write the paper's tables beside its own values, as Markdown, LaTeX and CSV."""
+    from localparity.experiments._tables import write_tables
+
+    _tell(write_tables(Store(store), out), out)
+
+
+@app.command()
+def figures(
+    store: StoreOption = _STORE,
+    out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("localparity-figures"),
+) -> None:
+    """Draw the paper's figures, as PNG, SVG and PDF."""
+    from localparity.experiments.figures import write_figures
+
+    _tell(write_figures(Store(store), out), out)
+
+
+def _tell(written: list[Path], out: Path) -> None:
+    for path in written:
+        typer.echo(path.name)
+    typer.echo(f"{len(written)} files are in {out}")
+
+
 for _name in DATA_SET_NAMES:
     app.command(_name, help=f"Train what the store lacks of the runs on {_name}.")(_dataset_command(_name))

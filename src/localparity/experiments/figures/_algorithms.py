@@ -1,0 +1,73 @@
+"""Error and speed-up of Algorithm 2 over K and epsilon (Figure 5)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from localparity.experiments._algorithm_study import EPSILONS, AlgorithmStudy
+from localparity.experiments.figures._style import finish
+from localparity.report._display import COLOURS, show_percent
+
+
+def draw_errors(ax: Any, study: AlgorithmStudy, title: str = "") -> None:
+    """How far Algorithm 2 is above MCDP on average over the runs, with the deviation; the profile is exact.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where to draw.
+    study : AlgorithmStudy
+        What was measured.
+    title : str
+        What stands above.
+    """
+    for epsilon, colour, marker in zip(EPSILONS, COLOURS, "osD", strict=False):
+        own = [each for each in study.approximations if each.epsilon == epsilon]
+        ks = [each.k for each in own]
+        mean = [each.error for each in own]
+        spread = [each.error_deviation for each in own]
+        bars = {"elinewidth": 0.7, "capsize": 2, "capthick": 0.7, "lw": 1.2, "ms": 4}
+        ax.errorbar(ks, mean, yerr=spread, color=colour, marker=marker, label=_name(epsilon), **bars)
+    ax.axhline(0.0, color="black", ls="--", lw=1.1, label="exact profile, every epsilon")
+    _axis_of_k(ax)
+    ax.set_ylabel("estimate less MCDP")
+    show_percent(ax.yaxis)
+    finish(ax, title)
+
+
+def draw_speed_ups(ax: Any, study: AlgorithmStudy, title: str = "") -> None:
+    """How many times faster than Algorithm 1: Algorithm 2, and the exact profile with every epsilon at once.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where to draw.
+    study : AlgorithmStudy
+        What was measured.
+    title : str
+        What stands above.
+    """
+    for epsilon, colour, marker in zip(EPSILONS, COLOURS, "osD", strict=False):
+        own = [each for each in study.approximations if each.epsilon == epsilon]
+        times = [study.algorithm_1 / each.seconds for each in own]
+        ax.plot(
+            [each.k for each in own], times, color=colour, marker=marker, label=_name(epsilon), lw=1.2, ms=4
+        )
+    profile = study.algorithm_1 / study.profile
+    ax.axhline(profile, color="black", ls="--", lw=1.1, label="exact profile, every epsilon")
+    _axis_of_k(ax)
+    ax.set_yscale("log")
+    ax.set_ylabel("times faster than Algorithm 1")
+    finish(ax, title)
+
+
+def _name(epsilon: float) -> str:
+    return f"Algorithm 2, epsilon {epsilon:g}"
+
+
+def _axis_of_k(ax: Any) -> None:
+    from localparity.experiments._algorithm_study import KS
+
+    ax.set_xscale("log", base=2)
+    ax.set_xticks(KS, [str(k) for k in KS])
+    ax.set_xlabel("K, points to a half-width")

@@ -1,0 +1,108 @@
+"""What all figures share: their colours, their sizes, and how they are written."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from io import BytesIO
+from pathlib import Path
+from typing import Any
+
+from localparity._files import write_whole
+from localparity._optional import require
+from localparity.experiments._methods import TITLES
+from localparity.report._display import COLOURS, MARKERS, QUIET
+
+_BLUE, _RED, _GREEN, _PINK, _ORANGE, _SKY, _BLACK = COLOURS
+_COLOUR_OF = dict(zip(TITLES, (_BLACK, _SKY, _BLUE, _GREEN, _ORANGE, _PINK, _RED), strict=True))
+_MARKER_OF = dict(zip(TITLES, MARKERS, strict=True))
+_DASHES = ("-", "--", ":", "-.")
+FORMATS = ("png", "svg", "pdf")
+_WIDTH, _HEIGHT = 3.4, 2.7
+
+
+def look_of(method: str, form: int = 0) -> dict[str, Any]:
+    """Colour, marker and line of a method; its further forms differ in the line.
+
+    Examples
+    --------
+    >>> look_of("diffmcdp")["ls"], look_of("diffmcdp", 1)["ls"]
+    ('-', '--')
+    """
+    ours = method == "diffmcdp"
+    return {
+        "color": _COLOUR_OF[method],
+        "marker": _MARKER_OF[method],
+        "ls": _DASHES[form % len(_DASHES)],
+        "lw": 1.8 if ours else 1.1,
+        "ms": 5.0 if ours else 4.0,
+        "zorder": 4 if ours else 3,
+    }
+
+
+def panels(columns: int, rows: int = 1, *, height: float = _HEIGHT) -> tuple[Any, list[list[Any]]]:
+    """A figure with a row or several of axes, at the width of a page."""
+    figure_class = require("matplotlib.figure", extra="report").Figure
+    figure = figure_class(figsize=(_WIDTH * columns, height * rows), layout="constrained")
+    return figure, figure.subplots(rows, columns, squeeze=False).tolist()
+
+
+def legend_below(figure: Any, axes: Sequence[Any], *, columns: int = 7) -> None:
+    """One legend for several axes, below them; each name once."""
+    found: dict[str, Any] = {}
+    for ax in axes:
+        for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
+            found.setdefault(label, handle)
+    figure.legend(
+        found.values(),
+        found.keys(),
+        loc="outside lower center",
+        ncols=min(columns, len(found)),
+        frameon=False,
+        fontsize="small",
+        handlelength=1.8,
+        columnspacing=1.2,
+    )
+
+
+def finish(ax: Any, title: str = "") -> None:
+    """A quiet grid, open axes, a title."""
+    ax.grid(alpha=0.25, lw=0.6)
+    ax.set_axisbelow(True)
+    ax.spines[["top", "right"]].set_visible(False)
+    if title:
+        ax.set_title(title, fontsize="medium")
+
+
+def note(ax: Any, text: str, *, x: float = 0.97, y: float = 0.05) -> None:
+    """Numbers in a corner of the axes."""
+    ax.text(
+        x,
+        y,
+        text,
+        transform=ax.transAxes,
+        ha="right" if x > 0.5 else "left",
+        va="top" if y > 0.5 else "bottom",
+        fontsize="small",
+        bbox={"facecolor": "white", "edgecolor": "none", "alpha": 0.8, "pad": 1.5},
+    )
+
+
+def floor_line(ax: Any, value: float, *, vertical: bool = True) -> None:
+    """What parity itself would measure, on the axis of MCDP."""
+    draw = ax.axvline if vertical else ax.axhline
+    draw(value, color=QUIET, ls=(0, (1, 1.5)), lw=1.2, zorder=1, label="parity itself, on average")
+
+
+def save(figure: Any, out: Path, name: str) -> list[Path]:
+    """Write a figure in every format; the same figure gives the same bytes."""
+    matplotlib = require("matplotlib", extra="report")
+    written = []
+    with matplotlib.rc_context({"svg.hashsalt": "localparity", "pdf.fonttype": 42}):
+        for kind in FORMATS:
+            content = BytesIO()
+            stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[kind]
+            figure.savefig(content, format=kind, dpi=200, metadata=stamp)
+            path = out / f"{name}.{kind}"
+            write_whole(path, content.getvalue())
+            written.append(path)
+    return written
