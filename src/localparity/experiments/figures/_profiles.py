@@ -10,9 +10,9 @@ import numpy as np
 from localparity._validation import FloatArray
 from localparity.experiments._selection import Selection
 from localparity.experiments._store import Store
-from localparity.experiments.figures._style import finish, look_of
+from localparity.experiments.figures._style import FLOOR_TITLE, finish, look_of, show_percent
 from localparity.metrics import mcdp_profile
-from localparity.report._display import QUIET, show_percent
+from localparity.report._display import QUIET
 
 EPSILONS = np.linspace(0.0, 0.15, 61)
 
@@ -48,12 +48,12 @@ def draw_profiles(
         mean = profiles.mean(axis=0)
         look = look_of(selection.method, forms.get(selection.method, 0))
         forms[selection.method] = forms.get(selection.method, 0) + 1
-        ax.plot(EPSILONS, mean, label=selection.variant, markevery=10, **look)
+        ax.plot(EPSILONS, mean, label=selection.variant, markevery=(5, 10), **look)
         if len(profiles) > 1:
             spread = profiles.std(axis=0, ddof=1)
             ax.fill_between(EPSILONS, mean - spread, mean + spread, color=look["color"], alpha=0.12, lw=0)
     if floor is not None:
-        ax.plot(*floor, color=QUIET, ls=(0, (1, 1.5)), lw=1.2, label="parity itself, on average")
+        ax.plot(*floor, color=QUIET, ls=(0, (1, 1.5)), lw=1.2, label=FLOOR_TITLE)
     ax.set_xlim(0.0, EPSILONS[-1])
     ax.set_ylim(0.0, None)
     ax.set_xlabel("epsilon, half of a window's width")

@@ -10,13 +10,14 @@ from typing import Any
 from localparity._files import write_whole
 from localparity._optional import require
 from localparity.experiments._methods import TITLES
-from localparity.report._display import COLOURS, MARKERS, QUIET
+from localparity.report._display import COLOURS, QUIET
 
 _BLUE, _RED, _GREEN, _PINK, _ORANGE, _SKY, _BLACK = COLOURS
 _COLOUR_OF = dict(zip(TITLES, (_BLACK, _SKY, _BLUE, _GREEN, _ORANGE, _PINK, _RED), strict=True))
-_MARKER_OF = dict(zip(TITLES, MARKERS, strict=True))
+_MARKER_OF = dict(zip(TITLES, "osD^vP*", strict=True))
 _DASHES = ("-", "--", ":", "-.")
 FORMATS = ("png", "svg", "pdf")
+FLOOR_TITLE = "parity itself, on average"
 _WIDTH, _HEIGHT = 3.4, 2.7
 
 
@@ -34,7 +35,7 @@ def look_of(method: str, form: int = 0) -> dict[str, Any]:
         "marker": _MARKER_OF[method],
         "ls": _DASHES[form % len(_DASHES)],
         "lw": 1.8 if ours else 1.1,
-        "ms": 5.0 if ours else 4.0,
+        "ms": 8.0 if ours else 4.0,
         "zorder": 4 if ours else 3,
     }
 
@@ -46,22 +47,31 @@ def panels(columns: int, rows: int = 1, *, height: float = _HEIGHT) -> tuple[Any
     return figure, figure.subplots(rows, columns, squeeze=False).tolist()
 
 
-def legend_below(figure: Any, axes: Sequence[Any], *, columns: int = 7) -> None:
-    """One legend for several axes, below them; each name once."""
+def legend_below(figure: Any, axes: Sequence[Any], *, last: str = FLOOR_TITLE) -> None:
+    """One legend for several axes, below them: each name once, one of them last."""
     found: dict[str, Any] = {}
     for ax in axes:
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
+    names = sorted(found, key=lambda name: name == last)
+    room = figure.get_figwidth() * 72.0 / (38.0 + 5.0 * max(map(len, names)))
     figure.legend(
-        found.values(),
-        found.keys(),
+        [found[name] for name in names],
+        names,
         loc="outside lower center",
-        ncols=min(columns, len(found)),
+        ncols=max(1, min(len(names), int(room))),
         frameon=False,
         fontsize="small",
         handlelength=1.8,
         columnspacing=1.2,
     )
+
+
+def show_percent(axis: Any) -> None:
+    """Few ticks, in percent, without needless zeros."""
+    ticker = require("matplotlib.ticker", extra="report")
+    axis.set_major_locator(ticker.MaxNLocator(5))
+    axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{100 * value:g}%"))
 
 
 def finish(ax: Any, title: str = "") -> None:
@@ -90,7 +100,7 @@ def note(ax: Any, text: str, *, x: float = 0.97, y: float = 0.05) -> None:
 def floor_line(ax: Any, value: float, *, vertical: bool = True) -> None:
     """What parity itself would measure, on the axis of MCDP."""
     draw = ax.axvline if vertical else ax.axhline
-    draw(value, color=QUIET, ls=(0, (1, 1.5)), lw=1.2, zorder=1, label="parity itself, on average")
+    draw(value, color=QUIET, ls=(0, (1, 1.5)), lw=1.2, zorder=1, label=FLOOR_TITLE)
 
 
 def save(figure: Any, out: Path, name: str) -> list[Path]:

@@ -10,8 +10,7 @@ import numpy as np
 from localparity.experiments._results_table import METRIC_TITLES
 from localparity.experiments._selection import by_variant
 from localparity.experiments._store import Record
-from localparity.experiments.figures._style import finish, floor_line, look_of
-from localparity.report._display import show_percent
+from localparity.experiments.figures._style import finish, floor_line, look_of, show_percent
 
 
 def draw_trade_off(

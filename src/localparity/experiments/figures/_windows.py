@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from localparity.experiments._result import Scored
-from localparity.experiments.figures._style import finish
+from localparity.experiments.figures._style import finish, show_percent
 from localparity.metrics import gap_curve
-from localparity.report._display import COLOURS, show_percent
+from localparity.report._display import COLOURS
 from localparity.report._thin import thin_steps
 
 EPSILONS = (0.0, 0.02, 0.05)

@@ -13,7 +13,7 @@ from localparity.experiments._algorithm_study import study_algorithms
 from localparity.experiments._data import DATA_SETS
 from localparity.experiments._selection import Selection, by_data_set, by_grid, select
 from localparity.experiments._store import Record, Store
-from localparity.experiments.figures._algorithms import draw_errors, draw_speed_ups
+from localparity.experiments.figures._algorithms import PROFILE_TITLE, draw_errors, draw_speed_ups
 from localparity.experiments.figures._cdfs import draw_cdfs, toy_people
 from localparity.experiments.figures._profiles import EPSILONS, draw_profiles
 from localparity.experiments.figures._style import legend_below, panels, save
@@ -96,13 +96,13 @@ class _Drawing:
             figure, (axes,) = panels(len(datasets))
             for ax, dataset in zip(axes, datasets, strict=True):
                 self._trade_off(ax, dataset, preset, metric, DATA_SETS[dataset].title)
-            legend_below(figure, axes, columns=4 * len(datasets))
+            legend_below(figure, axes)
             self._save(figure, f"{name}-{preset}")
         for dataset in datasets:
             figure, (axes,) = panels(3)
             for ax, metric in zip(axes, ("mcdp_0_01", "mcdp_0_05", "mcdp_0_1"), strict=True):
                 self._trade_off(ax, dataset, preset, metric, DATA_SETS[dataset].title)
-            legend_below(figure, axes, columns=9)
+            legend_below(figure, axes)
             self._save(figure, f"ap-mcdp-epsilon-{dataset}-{preset}")
 
     def profiles(self, chosen: dict[str, list[Selection]], preset: str) -> None:
@@ -112,7 +112,7 @@ class _Drawing:
             epsilons = EPSILONS[::4]
             floor = np.array([self._floor(dataset, preset, float(epsilon)) for epsilon in epsilons])
             draw_profiles(ax, self.store, selections, floor=(epsilons, floor), title=DATA_SETS[dataset].title)
-        legend_below(figure, axes, columns=4 * len(chosen))
+        legend_below(figure, axes)
         self._save(figure, f"figure-4-{preset}")
 
     def temperatures(self, preset: str) -> None:
@@ -152,7 +152,7 @@ class _Drawing:
         for error, speed, study in zip(errors, speeds, studies, strict=True):
             draw_errors(error, study, DATA_SETS[study.dataset].title)
             draw_speed_ups(speed, study)
-        legend_below(figure, [*errors, *speeds], columns=2 * len(studies))
+        legend_below(figure, [*errors, *speeds], last=PROFILE_TITLE)
         self._save(figure, "figure-5")
 
     def _trade_off(self, ax: Any, dataset: str, preset: str, metric: str, title: str) -> None:
