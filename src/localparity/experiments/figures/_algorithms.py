@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from localparity._optional import require
 from localparity.experiments._algorithm_study import EPSILONS, KS, AlgorithmStudy
 from localparity.experiments.figures._style import finish, show_percent
 from localparity.report._display import COLOURS
@@ -57,8 +58,11 @@ def draw_speed_ups(ax: Any, study: AlgorithmStudy, title: str = "") -> None:
     ax.axhline(profile, color="black", ls="--", lw=1.1, label=PROFILE_TITLE)
     _axis_of_k(ax)
     ax.set_yscale("log")
-    ax.set_ylim(100.0, None)
+    ax.margins(y=0.25)
+    ticker = require("matplotlib.ticker", extra="report")
+    ax.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
+    ax.yaxis.set_minor_formatter(ticker.NullFormatter())
     ax.set_ylabel("times faster\nthan Algorithm 1")
     finish(ax, title)
 

@@ -55,6 +55,7 @@ def draw_profiles(
     if floor is not None:
         ax.plot(*floor, color=QUIET, ls=(0, (1, 1.5)), lw=1.2, label=FLOOR_TITLE)
     ax.set_xlim(0.0, EPSILONS[-1])
+    ax.set_xticks([0.0, 0.05, 0.1, 0.15])
     ax.set_ylim(0.0, None)
     ax.set_xlabel("epsilon, half of a window's width")
     ax.set_ylabel("MCDP(epsilon)")

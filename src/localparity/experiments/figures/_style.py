@@ -54,12 +54,11 @@ def legend_below(figure: Any, axes: Sequence[Any], *, last: str = FLOOR_TITLE) -
         for handle, label in zip(*ax.get_legend_handles_labels(), strict=True):
             found.setdefault(label, handle)
     names = sorted(found, key=lambda name: name == last)
-    room = figure.get_figwidth() * 72.0 / (38.0 + 5.0 * max(map(len, names)))
     figure.legend(
         [found[name] for name in names],
         names,
         loc="outside lower center",
-        ncols=max(1, min(len(names), int(room))),
+        ncols=_columns_that_fit(names, 72.0 * figure.get_figwidth()),
         frameon=False,
         fontsize="small",
         handlelength=1.8,
@@ -67,10 +66,21 @@ def legend_below(figure: Any, axes: Sequence[Any], *, last: str = FLOOR_TITLE) -
     )
 
 
+def _columns_that_fit(names: Sequence[str], points: float) -> int:
+    """The most columns of a legend that a width has room for; matplotlib fills them one after the other."""
+    for columns in range(len(names), 1, -1):
+        length, longer = divmod(len(names), columns)
+        ends = [length * (place + 1) + min(place + 1, longer) for place in range(columns)]
+        parts = [names[start:end] for start, end in zip([0, *ends], ends, strict=False)]
+        if sum(42.0 + 5.0 * max(map(len, part)) for part in parts) <= points:
+            return columns
+    return 1
+
+
 def show_percent(axis: Any) -> None:
     """Few ticks, in percent, without needless zeros."""
     ticker = require("matplotlib.ticker", extra="report")
-    axis.set_major_locator(ticker.MaxNLocator(5))
+    axis.set_major_locator(ticker.MaxNLocator(5, steps=[1, 2, 5, 10]))
     axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{100 * value:g}%"))
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from localparity._optional import require
 from localparity.experiments._results_table import METRIC_TITLES
 from localparity.experiments._selection import by_variant
 from localparity.experiments._store import Record
@@ -52,7 +53,7 @@ def draw_temperatures(
     title: str = "",
 ) -> None:
     """The trade-off of one method at several temperatures, as `draw_trade_off` draws it."""
-    colours = require_colours(len(records))
+    colours = ordered_colours(len(records))
     for place, (temperature, own) in enumerate(sorted(records.items())):
         look = {**look_of("diffmcdp"), "color": colours[place], "marker": "osD^vP"[place % 6], "lw": 1.3}
         draw_strengths(ax, by_strength(own), metric, f"temperature {temperature:g}", look)
@@ -82,10 +83,8 @@ def draw_strengths(
     ax.errorbar(x, y, xerr=x_spread, yerr=y_spread, label=name, **bars, **look)
 
 
-def require_colours(count: int) -> list[Any]:
+def ordered_colours(count: int) -> list[Any]:
     """Colours from pale to dark for values that have an order."""
-    from localparity._optional import require
-
     ramp = require("matplotlib", extra="report").colormaps["viridis_r"]
     return [ramp(0.15 + 0.75 * place / max(1, count - 1)) for place in range(count)]
 
