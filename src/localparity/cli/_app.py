@@ -12,6 +12,7 @@ from localparity.cli.audit import audit
 from localparity.cli.demo import demo
 from localparity.cli.monitor import monitor
 from localparity.cli.predict import predict
+from localparity.cli.reproduce import app as reproduce
 from localparity.cli.train import train
 
 # Click's own class, which some versions of typer carry inside and none exports.
@@ -29,6 +30,7 @@ app.command()(demo)
 app.command()(monitor)
 app.command()(train)
 app.command()(predict)
+app.add_typer(reproduce, name="reproduce")
 
 
 def _show_version(wanted: bool) -> None:

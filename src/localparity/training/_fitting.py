@@ -17,7 +17,7 @@ from localparity.training._methods import make_method
 from localparity.training._networks import Network, multilayer
 from localparity.training._progress import progress_bar
 from localparity.training._rows import Rows
-from localparity.training._trainer import Plan, Trainer, evaluate, predict_scores
+from localparity.training._trainer import Plan, Progress, Trainer, evaluate, predict_scores
 from localparity.uncertainty import mcdp_interval
 
 if TYPE_CHECKING:
@@ -55,6 +55,18 @@ class Fitting:
         self, strength: float, start: Network | None, validation: Rows | None
     ) -> tuple[Network, list[dict[str, float]]]:
         """The network trained at a strength, from a given start or from a new one."""
+        classifier = self.classifier
+        title = f"{classifier.method} {strength:g}"
+        with progress_bar(title, self.plan.steps, shown=classifier.verbose) as progress:
+            trainer = self.trainer(strength, start, progress)
+            history = trainer.fit(self.training, validation)
+        self.histories[strength] = history
+        return trainer.network, history
+
+    def trainer(
+        self, strength: float, start: Network | None = None, progress: Progress | None = None
+    ) -> Trainer:
+        """What trains at a strength, from a given start or from a new one."""
         classifier, settings = self.classifier, self.settings
         options = MethodOptions(
             temperature=settings["temperature"],
@@ -70,20 +82,14 @@ class Fitting:
         if self.folder is not None:
             checkpoint = self.folder / f"strength-{strength:g}.safetensors"
             self.written.append(checkpoint)
-        with progress_bar(
-            f"{classifier.method} {strength:g}", self.plan.steps, shown=classifier.verbose
-        ) as progress:
-            trainer = Trainer(
-                method,
-                self._new_network() if start is None else deepcopy(start),
-                self.plan,
-                seed=self.seed + 1,
-                checkpoint=checkpoint,
-                progress=progress,
-            )
-            history = trainer.fit(self.training, validation)
-        self.histories[strength] = history
-        return trainer.network, history
+        return Trainer(
+            method,
+            self._new_network() if start is None else deepcopy(start),
+            self.plan,
+            seed=self.seed + 1,
+            checkpoint=checkpoint,
+            progress=progress,
+        )
 
     def try_strength(self, strength: float, start: Network | None, validation: Rows) -> tuple[Network, Trial]:
         """A network and what the validation part says of it."""

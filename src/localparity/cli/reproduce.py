@@ -1,0 +1,142 @@
+"""`localparity reproduce`: the paper's experiments, then its tables and figures."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from localparity.cli._options import parse_numbers
+from localparity.experiments._grids import DATA_SET_NAMES, PRESET_NAMES
+from localparity.experiments._methods import TITLES
+from localparity.experiments._run import SEARCHES, Run, grid
+from localparity.experiments._runner import BACKENDS, make_stacks, run_missing
+from localparity.experiments._store import Store
+
+app = typer.Typer(
+    no_args_is_help=True,
+    help="Run the paper's experiments on a data set, then write its tables and figures.",
+)
+
+StoreOption = Annotated[Path, typer.Option(help="The folder in which finished runs are kept.")]
+_STORE = Path("localparity-store")
+
+
+def _dataset_command(dataset: str) -> Callable[..., None]:
+    def command(
+        preset: Annotated[str, typer.Option(help=" or ".join(PRESET_NAMES) + ".")] = "paper",
+        store: StoreOption = _STORE,
+        methods: Annotated[
+            str | None, typer.Option(help=f"Some of {', '.join(TITLES)}, with commas; ERM comes along.")
+        ] = None,
+        strengths: Annotated[str | None, typer.Option(help="Some of the strengths, with commas.")] = None,
+        seeds: Annotated[int, typer.Option(help="How many seeds, from 0 on.")] = 5,
+        searches: Annotated[
+            str | None, typer.Option(help=f"Further forms of DiffMCDP: {', '.join(SEARCHES)}.")
+        ] = None,
+        temperatures: Annotated[
+            str | None, typer.Option(help="Further temperatures of DiffMCDP, with commas.")
+        ] = None,
+        jobs: Annotated[int, typer.Option(help="How many runs at a time; -1 for all cores.")] = 1,
+        backend: Annotated[
+            str, typer.Option(help=f"Joblib's backend: {', '.join(BACKENDS)}; a cluster is a flag.")
+        ] = "loky",
+        device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
+        stacked: Annotated[
+            bool | None,
+            typer.Option(
+                "--stacked/--one-by-one",
+                help="Whether a method's runs train together; without it, on a GPU they do.",
+            ),
+        ] = None,
+        dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would run.")] = False,
+        quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    ) -> None:
+        """Train what the store lacks of a data set's runs; an interrupted call is gone on with."""
+        runs = grid(
+            dataset,
+            preset=preset,
+            methods=None if methods is None else methods.split(","),
+            strengths=None if strengths is None else parse_numbers(strengths, "--strengths"),
+            seeds=seeds,
+            searches=[] if searches is None else searches.split(","),
+            temperatures=[] if temperatures is None else parse_numbers(temperatures, "--temperatures"),
+        )
+        opened = Store(store)
+        missing = opened.missing(runs)
+        together = _on_gpu(device) if stacked is None else stacked
+        if dry_run:
+            _list(missing, len(runs), together)
+        else:
+            _run(opened, runs, missing, jobs, backend, device, together, quiet)
+
+    return command
+
+
+def _list(missing: list[Run], wanted: int, stacked: bool) -> None:
+    for stack in make_stacks(missing) if stacked else [[run] for run in missing]:
+        typer.echo("; ".join(run.title for run in stack))
+    typer.echo(f"{len(missing)} of {wanted} runs would be trained, the others are in the store")
+
+
+def _run(
+    store: Store,
+    runs: list[Run],
+    missing: list[Run],
+    jobs: int,
+    backend: str,
+    device: str,
+    stacked: bool,
+    quiet: bool,
+) -> None:
+    from localparity.experiments._progress import progress_bar
+
+    with progress_bar(len(missing), shown=not quiet) as progress:
+        run_missing(
+            store, missing, jobs=jobs, backend=backend, device=device, stacked=stacked, progress=progress
+        )
+    typer.echo(
+        f"{len(missing)} runs were trained, {len(runs) - len(missing)} were there; all are in {store.folder}"
+    )
+
+
+def _on_gpu(device: str) -> bool:
+    if device != "auto":
+        return device.startswith("cuda")
+    from localparity._optional import require
+
+    return bool(require("torch", extra="train").cuda.is_available())
+
+
+@app.command()
+def tables(
+    store: StoreOption = _STORE,
+    out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("localparity-tables"),
+) -> None:
+    """Write the paper's tables beside its own values, as Markdown, LaTeX and CSV."""
+    from localparity.experiments._tables import write_tables
+
+    _tell(write_tables(Store(store), out), out)
+
+
+@app.command()
+def figures(
+    store: StoreOption = _STORE,
+    out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("localparity-figures"),
+) -> None:
+    """Draw the paper's figures, as PNG, SVG and PDF."""
+    from localparity.experiments.figures import write_figures
+
+    _tell(write_figures(Store(store), out), out)
+
+
+def _tell(written: list[Path], out: Path) -> None:
+    for path in written:
+        typer.echo(path.name)
+    typer.echo(f"{len(written)} files are in {out}")
+
+
+for _name in DATA_SET_NAMES:
+    app.command(_name, help=f"Train what the store lacks of the runs on {_name}.")(_dataset_command(_name))

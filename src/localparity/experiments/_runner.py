@@ -1,0 +1,113 @@
+"""Runs what a store lacks, several at a time, and goes on where it was interrupted."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any, Protocol
+
+from localparity._optional import require
+from localparity._validation import as_choice, as_count
+from localparity.experiments._run import Run
+from localparity.experiments._store import Store
+
+BACKENDS = ("loky", "threading", "dask", "ray")
+
+
+class Progress(Protocol):
+    """Told of every run that is done."""
+
+    def __call__(self, run: Run, metrics: dict[str, float]) -> None:
+        """One more run is in the store."""
+
+
+def run_missing(
+    store: Store,
+    runs: Iterable[Run],
+    *,
+    jobs: int = 1,
+    backend: str = "loky",
+    device: str = "auto",
+    stacked: bool = False,
+    progress: Progress | None = None,
+) -> int:
+    """Train the runs that a store lacks and add them to it.
+
+    Each run is in the store as soon as it is done, so an interrupted call loses no more than what was in
+    progress, and the next call goes on from there.
+
+    Parameters
+    ----------
+    store : Store
+        Where the runs go.
+    runs : iterable of Run
+        What is wanted; what is there already is left alone.
+    jobs : int
+        How many run at a time, -1 for as many as there are cores.
+    backend : str
+        Joblib's: "loky" (processes), "threading", or "dask" and "ray" for a cluster that is set up.
+    device : str
+        "auto" takes a GPU where there is one.
+    stacked : bool
+        Whether the runs of a method that differ only in strength and seed train together.
+    progress : callable, optional
+        Called with each run and its metrics when it is in the store.
+
+    Returns
+    -------
+    int
+        How many runs were trained.
+    """
+    from joblib import Parallel, delayed, parallel_config
+
+    as_choice(backend, "backend", BACKENDS)
+    if jobs != -1:
+        as_count(jobs, "jobs")
+    missing = store.missing(runs)
+    tasks = make_stacks(missing) if stacked else [[run] for run in missing]
+    if not tasks:
+        return 0
+    _register(backend)
+    with parallel_config(backend=backend, n_jobs=min(jobs, len(tasks))):
+        done = Parallel(return_as="generator_unordered")(
+            delayed(_run_task)(store.folder, task, device) for task in tasks
+        )
+        for finished in done:
+            for run, metrics in finished:
+                if progress is not None:
+                    progress(run, metrics)
+    return len(missing)
+
+
+def make_stacks(runs: Iterable[Run]) -> list[list[Run]]:
+    """The runs that differ only in strength and seed, together.
+
+    Examples
+    --------
+    >>> from localparity.experiments._run import grid
+    >>> [len(stack) for stack in make_stacks(grid("adult", seeds=2))]
+    [2, 10, 10, 10, 10, 10, 10]
+    """
+    stacks: dict[tuple[Any, ...], list[Run]] = {}
+    for run in runs:
+        alike = run.dataset, run.preset, run.method, run.search, run.temperature
+        stacks.setdefault(alike, []).append(run)
+    return list(stacks.values())
+
+
+def _run_task(folder: Any, runs: Sequence[Run], device: str) -> list[tuple[Run, dict[str, float]]]:
+    """Train some runs together and write them: what a process of its own does."""
+    from localparity.experiments._train import train_runs
+
+    store = Store(folder)
+    results = train_runs(runs, device)
+    for run, result in zip(runs, results, strict=True):
+        store.add(run, result)
+    return [(run, result.metrics) for run, result in zip(runs, results, strict=True)]
+
+
+def _register(backend: str) -> None:
+    """Make a cluster's backend known to joblib."""
+    if backend == "dask":
+        require("distributed", extra="cluster")
+    elif backend == "ray":
+        require("ray.util.joblib", extra="cluster").register_ray()

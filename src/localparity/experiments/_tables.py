@@ -1,0 +1,68 @@
+"""The paper's tables from a store, as Markdown, LaTeX and CSV."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from localparity._files import write_whole
+from localparity.experiments._algorithm_study import study_algorithms
+from localparity.experiments._findings import findings
+from localparity.experiments._hyperparameter_table import hyperparameter_table
+from localparity.experiments._results_table import results_table
+from localparity.experiments._selection import Selection, by_data_set, select
+from localparity.experiments._store import Store
+from localparity.experiments._time_tables import algorithm_time_table, training_time_table
+from localparity.uncertainty import noise_floor
+
+_HOW = (
+    "All values are percentages on the test part: mean ± deviation over the seeds (sample deviation), beside "
+    "what the paper reports. Of a method's strengths each seed takes the one with the lowest validation "
+    "MCDP(0) among those that keep 95% of ERM's validation AP. delta-DP is the difference of the shares "
+    "with a score above 0.5. Bold is the best of a column. A star marks a value that is further from the "
+    "paper's than the paper's deviation, or than 1.0 point where that is larger."
+)
+
+
+def write_tables(store: Store, out: Path) -> list[Path]:
+    """Write every table as LaTeX and CSV, and all of them into one Markdown file.
+
+    Parameters
+    ----------
+    store : Store
+        The runs.
+    out : path
+        The folder to write to.
+
+    Returns
+    -------
+    list of Path
+        The files that were written.
+    """
+    records = list(store.records())
+    if not records:
+        raise ValueError(f"the store {store.folder} has no runs: train some with `localparity reproduce`")
+    selections = select(records)
+    results = [results_table(own, _floor(store, own)) for own in by_data_set(selections)]
+    tables = [
+        *results,
+        hyperparameter_table(records),
+        training_time_table(records),
+        algorithm_time_table(study_algorithms(store)),
+    ]
+    page = ["# Results", "", _HOW, "", *(table.to_markdown() for table in tables), *findings(selections)]
+    written = {out / "tables.md": "\n".join(page).rstrip() + "\n"}
+    for table in tables:
+        written[out / f"{table.name}.tex"] = table.to_latex()
+        written[out / f"{table.name}.csv"] = table.to_csv()
+    for path, text in written.items():
+        write_whole(path, text.encode())
+    return list(written)
+
+
+def _floor(store: Store, selections: Sequence[Selection]) -> float:
+    """What parity measures at the test part's group sizes."""
+    record = next(record for each in selections for record in each.chosen.values())
+    groups = store.scores(record.run).group
+    sizes = [int((groups == group).sum()) for group in sorted(set(groups))]
+    return float(noise_floor(sizes, random_state=0))

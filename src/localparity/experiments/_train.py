@@ -1,0 +1,131 @@
+"""From runs to results: the only part of the experiments that trains."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from functools import lru_cache
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor
+
+from localparity._encoding import table_columns
+from localparity.experiments._data import DATA_SETS, load_people
+from localparity.experiments._result import Result, Scored
+from localparity.experiments._run import Run
+from localparity.training import LocalParityClassifier, Rows, Trainer
+from localparity.training._estimator import _device
+from localparity.training._fitting import Fitting
+from localparity.training._trainer import predict_scores
+
+
+class Part(NamedTuple):
+    """Encoded features of a part that is scored, with its groups and labels."""
+
+    features: Tensor
+    groups: NDArray[Any]
+    labels: NDArray[np.int64]
+
+
+class Parts(NamedTuple):
+    """The three parts of a data set at a seed."""
+
+    training: Rows
+    n_groups: int
+    validation: Part
+    test: Part
+
+
+def train_runs(runs: Sequence[Run], device: str = "auto") -> list[Result]:
+    """Train runs and measure them; on the CPU with one thread, so that the bits do not depend on the cores.
+
+    Parameters
+    ----------
+    runs : sequence of Run
+        Runs of one data set, method and preset, which may differ in strength and seed.
+    device : str
+        "auto" takes a GPU where there is one.
+
+    Returns
+    -------
+    list of Result
+        One a run, in their order.
+    """
+    place = _device(device)
+    parts = [prepare(run.dataset, run.seed) for run in runs]
+    with _one_thread():
+        started = time.perf_counter()
+        trainers = [
+            make_trainer(run, of.training.to(place), of.n_groups) for run, of in zip(runs, parts, strict=True)
+        ]
+        for trainer, of in zip(trainers, parts, strict=True):
+            trainer.fit(of.training.to(place))
+        seconds = (time.perf_counter() - started) / len(runs)
+        return [_measure(trainer, of, seconds, place) for trainer, of in zip(trainers, parts, strict=True)]
+
+
+def make_trainer(run: Run, training: Rows, n_groups: int) -> Trainer:
+    """What the estimator would train with, for a run."""
+    classifier = LocalParityClassifier(
+        run.method,
+        preset=run.preset,
+        random_state=run.seed,
+        **{**run.changes, "search": run.settings["search"]},
+    )
+    fitting = Fitting(classifier, classifier._settings(), n_groups, run.seed, training)
+    return fitting.trainer(run.strength)
+
+
+@lru_cache(maxsize=8)
+def prepare(dataset: str, seed: int) -> Parts:
+    """The parts of a data set at a seed, encoded as the estimator encodes them."""
+    if DATA_SETS[dataset].kind != "table":
+        load_people(dataset)
+        raise ValueError(f"{dataset} is a data set of images, for which there is no network yet")
+    people = load_people(dataset)
+    split = DATA_SETS[dataset].split(people.labels, seed)
+    classifier = LocalParityClassifier()
+    table, labels, groups = people.features, people.labels, people.groups
+    training, grouping = classifier._check(
+        table.iloc[split.train], labels[split.train], groups[split.train], None
+    )
+    scored = [
+        Part(_encode(classifier, table.iloc[rows]), groups[rows], labels[rows])
+        for rows in (split.validation, split.test)
+    ]
+    return Parts(training, len(grouping.names), *scored)
+
+
+def _encode(classifier: LocalParityClassifier, table: Any) -> Tensor:
+    columns = table_columns(classifier, table, reset=False)
+    return torch.from_numpy(classifier.encoder_.encode(columns)).to(torch.float32)
+
+
+def _measure(trainer: Trainer, parts: Parts, seconds: float, device: torch.device) -> Result:
+    import localparity
+
+    scored = {
+        name: Scored(predict_scores(trainer.network, part.features).numpy(), part.groups, part.labels)
+        for name, part in (("val", parts.validation), ("test", parts.test))
+    }
+    metrics = {key: value for name, people in scored.items() for key, value in people.measure(name).items()}
+    versions = {"localparity": localparity.__version__, "torch": torch.__version__}
+    return Result(metrics, scored["test"], seconds, _device_name(device), versions)
+
+
+def _device_name(device: torch.device) -> str:
+    return torch.cuda.get_device_name(device) if device.type == "cuda" else str(device)
+
+
+@contextmanager
+def _one_thread() -> Iterator[None]:
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)

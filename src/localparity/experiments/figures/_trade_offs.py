@@ -1,0 +1,106 @@
+"""Average precision against a disparity, for every method and strength (Figures 3 and 6, appendix)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from localparity._optional import require
+from localparity.experiments._results_table import METRIC_TITLES
+from localparity.experiments._selection import by_variant
+from localparity.experiments._store import Record
+from localparity.experiments.figures._style import finish, floor_line, look_of, show_percent
+
+
+def draw_trade_off(
+    ax: Any, records: Sequence[Record], metric: str, *, floor: float | None = None, title: str = ""
+) -> None:
+    """The test AP of methods against a disparity: up and to the left is better.
+
+    Each marker is the mean over the seeds at one strength, with the deviation on both axes; a line joins a
+    method's strengths.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where to draw.
+    records : sequence of Record
+        The runs of one data set and preset.
+    metric : str
+        The disparity, such as "mcdp_0".
+    floor : float, optional
+        What parity itself would measure, as a fraction.
+    title : str
+        What stands above.
+    """
+    forms: dict[str, int] = {}
+    for variant, own in by_variant(records):
+        method = own[0].run.method
+        look = look_of(method, forms.get(method, 0))
+        forms[method] = forms.get(method, 0) + 1
+        draw_strengths(ax, by_strength(own), metric, variant, look)
+    _finish(ax, metric, floor, title)
+
+
+def draw_temperatures(
+    ax: Any,
+    records: Mapping[float, Sequence[Record]],
+    metric: str,
+    *,
+    floor: float | None = None,
+    title: str = "",
+) -> None:
+    """The trade-off of one method at several temperatures, as `draw_trade_off` draws it."""
+    colours = ordered_colours(len(records))
+    for place, (temperature, own) in enumerate(sorted(records.items())):
+        look = {**look_of("diffmcdp"), "color": colours[place], "marker": "osD^vP"[place % 6], "lw": 1.3}
+        draw_strengths(ax, by_strength(own), metric, f"temperature {temperature:g}", look)
+    _finish(ax, metric, floor, title)
+
+
+def by_strength(records: Iterable[Record]) -> dict[float, list[Record]]:
+    """The runs of each strength, in their order."""
+    found: dict[float, list[Record]] = {}
+    for record in records:
+        found.setdefault(record.run.strength, []).append(record)
+    return dict(sorted(found.items()))
+
+
+def draw_strengths(
+    ax: Any, strengths: Mapping[float, Sequence[Record]], metric: str, name: str, look: Mapping[str, Any]
+) -> None:
+    """A line through the strengths of one method, with error bars."""
+    values = np.array(
+        [
+            [_mean_and_deviation(own, f"test_{metric}"), _mean_and_deviation(own, "test_ap")]
+            for own in strengths.values()
+        ]
+    )
+    (x, x_spread), (y, y_spread) = values[:, 0].T, values[:, 1].T
+    bars = {"elinewidth": 0.7, "capsize": 1.5, "capthick": 0.7}
+    ax.errorbar(x, y, xerr=x_spread, yerr=y_spread, label=name, **bars, **look)
+
+
+def ordered_colours(count: int) -> list[Any]:
+    """Colours from pale to dark for values that have an order."""
+    ramp = require("matplotlib", extra="report").colormaps["viridis_r"]
+    return [ramp(0.15 + 0.75 * place / max(1, count - 1)) for place in range(count)]
+
+
+def _mean_and_deviation(records: Sequence[Record], name: str) -> tuple[float, float]:
+    values = np.array([record.metrics[name] for record in records])
+    return float(values.mean()), float(values.std(ddof=1)) if values.size > 1 else 0.0
+
+
+def _finish(ax: Any, metric: str, floor: float | None, title: str) -> None:
+    if floor is not None:
+        floor_line(ax, floor)
+    ax.set_xlim(0.0, None)
+    ax.margins(y=0.08)
+    ax.set_xlabel(METRIC_TITLES[metric])
+    ax.set_ylabel("average precision")
+    show_percent(ax.xaxis)
+    show_percent(ax.yaxis)
+    finish(ax, title)
