@@ -29,8 +29,10 @@ def test_layers_are_those_of_torchvision() -> None:
     assert maps.shape == (2, 512, 2, 2)
 
 
-def test_the_same_as_torchvisions_where_it_is_installed() -> None:
-    models = pytest.importorskip("torchvision.models", exc_type=ImportError)
+def same_as_torchvision() -> None:
+    """Run it where torchvision is installed: ``python -c "import test_resnet as t; t.same_as_torchvision()"``."""
+    from torchvision import models
+
     theirs = models.resnet18().eval()
     ours = resnet18(theirs.state_dict()).eval()
     pixels = faces(3, 48).features
