@@ -1,6 +1,6 @@
 """Train grids on a machine without DuckDB, and bring the results home.
 
-There: ``python -m benchmarks.train_elsewhere RESULTS.zip --jobs 8 adult:tuned bank:tuned``, where ``utkface:tuned:1``
+There: ``python -m benchmarks.train_elsewhere RESULTS.zip --jobs 8 adult:tuned bank:tuned``; ``adult:tuned:1``
 takes the first seed only. At home: ``python -m benchmarks.train_elsewhere RESULTS.zip --store STORE``.
 """
 
@@ -28,7 +28,7 @@ def main() -> None:
     parser.add_argument("grids", nargs="*", help="data:preset or data:preset:seeds")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--store", type=Path)
-    given = parser.parse_args()
+    given = parser.parse_intermixed_args()
     if given.store is not None:
         bring_home(given.archive, given.store)
         return
@@ -77,7 +77,7 @@ def bring_home(archive: Path, store: Path) -> None:
         for name in zipped.namelist():
             run, result = load_result(Path(zipped.extract(name, folder)))
             there.add(run, result)
-    print(f"{len(there.records())} runs are in {store}")
+    print(f"{len(list(there.records()))} runs are in {store}")
 
 
 if __name__ == "__main__":
