@@ -53,7 +53,7 @@ class DRAlign(Method):
             return torch.stack([_share_of_loss(logits, batch, group) for group in range(self.n_groups)])
 
         with statistics_at_rest(network):
-            gradients = torch.func.jacrev(losses)(weights)
+            gradients = torch.func.jacrev(losses, chunk_size=1)(weights)
         return [
             (weight * mean_over_processes(gradients[name])).square().flatten(2).sum(2)
             for name, weight in weights.items()
