@@ -1,6 +1,6 @@
 """One optimiser step of each method on a GPU, over that of ERM: ``python -m benchmarks.gpu_step``.
 
-The methods take turns, so that all of them see the same machine; the table is written to results/gpu_step.json.
+The methods take turns, so that all of them see the same machine; results/gpu_step.json has the table.
 """
 
 from __future__ import annotations
@@ -75,7 +75,8 @@ def same_as_unrecorded(rows: Rows) -> None:
             value.backward()
             gradients.append(torch.cat([scores.grad, value.detach()[None]]))
         torch.testing.assert_close(*gradients)
-    assert recorded._replayed.recordings and not plain._replayed.recordings
+    assert recorded._replayed.recordings
+    assert not plain._replayed.recordings
 
 
 if __name__ == "__main__":
