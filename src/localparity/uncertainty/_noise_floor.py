@@ -12,7 +12,7 @@ from localparity._validation import as_count, as_epsilon, as_numbers
 from localparity.metrics._groups import Compare
 from localparity.uncertainty._bootstrap import draw_rows
 from localparity.uncertainty._permutation import null_quantiles
-from localparity.uncertainty._resampling import Draws, IntArray, Pool, resample
+from localparity.uncertainty._resampling import Draws, IntArray, Pool, one_by_one, resample
 
 _KNOTS = 10_000
 
@@ -93,7 +93,8 @@ def noise_floor(
     knots_of_rows = np.repeat(np.arange(knots.size), rows)
 
     def draw_from_one(_: Pool, rng: np.random.Generator) -> IntArray:
-        return np.stack([draw_rows(rows, int(size), rng, knots_of_rows) for size in sizes])
+        few = [knots_of_rows if one_by_one(int(size), knots.size) else None for size in sizes]
+        return np.stack([draw_rows(rows, int(size), rng, at) for size, at in zip(sizes, few, strict=True)])
 
     null = resample(
         [Pool(knots, np.tile(rows, (sizes.size, 1)), sizes)],
@@ -101,7 +102,7 @@ def noise_floor(
         Draws(n_resamples, random_state, n_jobs),
         compare=compare,
         epsilons=epsilons,
-    )[:, 0]
+    ).values[:, 0]
     return NoiseFloor(float(null.mean()), null_quantiles(null))
 
 

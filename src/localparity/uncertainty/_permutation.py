@@ -15,7 +15,7 @@ from localparity.metrics._counts import ScoreCounts
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._gap_curve import GapCurve
 from localparity.metrics._groups import Compare
-from localparity.uncertainty._resampling import MOST_ROWS_ONE_BY_ONE, Draws, Pool, pools_of, resample
+from localparity.uncertainty._resampling import Draws, Pool, one_by_one, pools_of, resample
 
 NULL_QUANTILES = (0.5, 0.9, 0.95, 0.99)
 
@@ -52,10 +52,11 @@ def deal_groups(pool: Pool, rng: np.random.Generator) -> NDArray[Any]:
     People with weights, and more people than numpy deals out, are drawn with replacement from all instead.
     """
     left = pool.weights.sum(axis=0)
-    if pool.weighted or left.sum() >= _MOST_ROWS_DEALT:
-        return pool.draw([left / left.sum()] * len(pool.sizes), rng)
+    people = left.sum()
+    if pool.weighted or people >= _MOST_ROWS_DEALT:
+        return pool.draw([left / people] * len(pool.sizes), rng)
     dealt = np.empty_like(pool.weights)
-    method: Literal["count", "marginals"] = "count" if left.sum() <= MOST_ROWS_ONE_BY_ONE else "marginals"
+    method: Literal["count", "marginals"] = "count" if one_by_one(int(people), left.size) else "marginals"
     for group, size in enumerate(pool.sizes[:-1]):
         dealt[group] = rng.multivariate_hypergeometric(left, size, method=method)
         left = left - dealt[group]
@@ -63,9 +64,9 @@ def deal_groups(pool: Pool, rng: np.random.Generator) -> NDArray[Any]:
     return dealt
 
 
-def summarise_null(statistic: float, null: FloatArray) -> TestResult:
-    """The p-value of a statistic among what parity measures."""
-    as_large = int(np.count_nonzero(null >= statistic - 1e-12))
+def summarise_null(statistic: float, seen: float, null: FloatArray) -> TestResult:
+    """The p-value of a statistic, `seen` at the thresholds of the null, among what parity measures."""
+    as_large = int(np.count_nonzero(null >= seen - 1e-12))
     return TestResult(
         statistic=statistic,
         p_value=(1 + as_large) / (1 + null.size),
@@ -99,6 +100,10 @@ def permutation_test(
     The groups are dealt to the people at random, among those with the same label where the criterion looks at
     labels, and MCDP is measured each time. Under parity the p-value is valid at any sample size. With weights
     it is approximate: each group counts as its effective size, drawn from everyone's weighted distribution.
+
+    Where there are more than 32,768 distinct scores, the data and the permutations are compared at as many
+    thresholds with about as many people between them. The p-value stays as valid; what parity measures, on
+    average and at its quantiles, comes out some 0.4% of itself too small.
 
     Parameters
     ----------
@@ -163,7 +168,7 @@ def permutation_results(
     draws: Draws,
 ) -> list[TestResult]:
     """The test at each epsilon, of the worst of the counts' curves."""
-    null = resample(
+    resampled = resample(
         pools_of(counts, criterion),
         deal_groups,
         draws,
@@ -172,4 +177,5 @@ def permutation_results(
         resolution=counts.resolution,
     )
     statistics = np.max([curve.mcdp_at(epsilons) for curve in curves], axis=0)
-    return [summarise_null(float(value), null[:, i]) for i, value in enumerate(statistics)]
+    columns = zip(statistics.tolist(), resampled.seen.tolist(), resampled.values.T, strict=True)
+    return [summarise_null(statistic, seen, null) for statistic, seen, null in columns]
