@@ -136,6 +136,31 @@ def score_resolution(dtype: np.dtype[Any], score_range: tuple[float, float]) -> 
     return 4.0 * machine_epsilon * max(abs(low), abs(high)) / (high - low)
 
 
+def held_ends(score_range: tuple[float, float], dtype: np.dtype[Any]) -> tuple[float, float]:
+    """The ends of the score range as a dtype holds them; scores of that dtype go from the one to the other.
+
+    Examples
+    --------
+    >>> held_ends((0.1, 0.5), np.dtype(np.float32))
+    (0.10000000149011612, 0.5)
+    """
+    low, high = score_range
+    return float(dtype.type(low)), float(dtype.type(high))
+
+
+def at_ends(scores: NDArray[Any], score_range: tuple[float, float]) -> NDArray[Any]:
+    """Scores as they are, and those beyond an end of the range, which their dtype cannot hold, at that end.
+
+    Examples
+    --------
+    >>> at_ends(np.array([0.25, 1.1], dtype=np.float32), (0.0, 1.1)) <= 1.1
+    array([ True,  True])
+    """
+    if held_ends(score_range, scores.dtype) == score_range:
+        return scores
+    return np.clip(scores.astype(np.float64), *score_range)
+
+
 def rounding(resolution: float, score_range: tuple[float, float]) -> float:
     """How far, in the scores' own units, a score may lie from the threshold that it stands for."""
     low, high = score_range

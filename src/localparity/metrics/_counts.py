@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._validation import FloatArray, Group, sort_groups, unknown_name
+from localparity._validation import FloatArray, Group, at_ends, sort_groups, unknown_name
 from localparity.metrics._cells import CellGaps, Cells, is_among
 from localparity.metrics._criteria import check_group_sizes, labels_of
 from localparity.metrics._gap_curve import Bounds, GapCurve
@@ -277,10 +277,7 @@ class ScoreCounts:
         narrow = codes.astype(np.uint16) if len(keys) < 2**16 else codes
         order = np.argsort(narrow, kind="stable")
         ends = np.cumsum(np.bincount(codes, minlength=len(keys)))
-        scores = predictions.scores[order]
-        if any(float(scores.dtype.type(end)) != end for end in predictions.score_range):
-            # An end of the range that few bits cannot hold is the end that they stand for.
-            scores = np.clip(scores.astype(np.float64), *predictions.score_range)
+        scores = at_ends(predictions.scores[order], predictions.score_range)
         weights = None if predictions.weights is None else predictions.weights[order]
         atoms = {}
         for key, start, end in zip(keys, np.append(0, ends[:-1]), ends, strict=True):

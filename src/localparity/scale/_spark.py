@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from localparity._optional import require
 from localparity._tables import delimiter_of, kind_of
-from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, score_resolution, unknown_name
+from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, held_ends, score_resolution, unknown_name
 from localparity.metrics import ScoreCounts
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
@@ -96,8 +96,8 @@ class SparkScores:
         self._types = dict(frame.dtypes)
         self._columns, self._frame = columns, frame
         self.score_range = columns.score_range
-        single = self._types[columns.score] == "float"
-        self.resolution = score_resolution(np.dtype("f4" if single else "f8"), columns.score_range)
+        self._dtype = np.dtype("f4" if self._types[columns.score] == "float" else "f8")
+        self.resolution = score_resolution(self._dtype, columns.score_range)
         self._groups = [f"g{i}" for i in range(len(columns.group))]
         self._rows = self._short_names()
 
@@ -169,13 +169,23 @@ class SparkScores:
     def _short_names(self) -> DataFrame:
         """The columns under short names: score s, label y, weight w, groups g0, g1 and so on."""
         columns, functions = self._columns, self._functions
-        selected = [(self._number(columns.score) + 0.0).alias("s")]
+        selected = [(self._score() + 0.0).alias("s")]
         label = functions.lit(None).cast("double") if columns.label is None else self._number(columns.label)
         selected.append(label.alias("y"))
         if columns.weight is not None:
             selected.append(self._number(columns.weight).alias("w"))
         selected += [functions.col(_quoted(name)).alias(f"g{i}") for i, name in enumerate(columns.group)]
         return self._frame.select(*selected)
+
+    def _score(self) -> Column:
+        """The score; one beyond an end of the range, which its few bits cannot hold, at that end."""
+        functions, score = self._functions, self._number(self._columns.score)
+        held, (low, high) = held_ends(self.score_range, self._dtype), self.score_range
+        if held == self.score_range:
+            return score
+        clipped = functions.least(functions.greatest(score, functions.lit(low)), functions.lit(high))
+        found: Column = functions.when(score.between(*held), clipped).otherwise(score)
+        return found
 
     def _number(self, name: str) -> Column:
         """A column as numbers, NULL where it is none; true and false are 1 and 0."""
