@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 import localparity as lp
 import oracles
+from localparity.metrics._atoms import Atoms
 from localparity.metrics._cells import Cells
-from localparity.metrics._counts import Atoms
 from scale_rows import CRITERIA, assert_same_counts
 from strategies import People, epsilons, people
 

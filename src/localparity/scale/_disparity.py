@@ -9,7 +9,7 @@ import numpy as np
 from localparity._optional import require
 from localparity._validation import Group, as_count, as_epsilon, as_score_range, check_rows
 from localparity.metrics import ScoreCounts
-from localparity.metrics._counts import Atoms
+from localparity.metrics._atoms import Atoms
 from localparity.metrics._criteria import Criterion, labels_of
 from localparity.metrics._gap_curve import Bounds
 from localparity.metrics._groups import Compare

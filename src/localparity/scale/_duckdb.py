@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._docs import documented
 from localparity._tables import Source, Table, quote_name
 from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, held_ends, score_resolution
 from localparity.metrics import ScoreCounts
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
 
+@documented
 def from_duckdb(
     source: Source | DuckDBPyRelation,
     *,
@@ -47,20 +49,6 @@ def from_duckdb(
     source : path, sequence of paths, query or relation
         CSV, Parquet or JSON lines, also in an object store that DuckDB reaches; ``"SELECT ..."``; or a
         ``DuckDBPyRelation``, which keeps its own connection and settings.
-    score, label, weight : str
-        The columns' names; `label` and `weight` may be left out.
-    group : str or sequence of str
-        The column of the groups; of several, the groups are the combinations that occur.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
-    epsilons : sequence of float
-        The epsilons at which MCDP comes out exact also on a grid.
-    criterion, compare : str
-        The comparison whose MCDP comes out exact on a grid.
-    max_scores : int
-        The most distinct scores, those of each group and label apart, that are counted as they are.
-    level : int
-        The grid has ``2**level`` cells.
     memory_limit : str, optional
         How much memory DuckDB may use before it writes to disk, such as "2GB".
 
@@ -80,14 +68,7 @@ def from_duckdb(
     """
     columns = ScoreColumns.of(score, group, label, weight, score_range)
     table = Table(source, memory_limit=memory_limit)
-    return count_scores(
-        DuckDBScores(table, columns),
-        max_scores=max_scores,
-        level=level,
-        epsilons=epsilons,
-        criterion=criterion,
-        compare=compare,
-    )
+    return count_scores(DuckDBScores(table, columns), max_scores, level, epsilons, criterion, compare)
 
 
 class DuckDBScores:

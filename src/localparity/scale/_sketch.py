@@ -10,7 +10,7 @@ import numpy as np
 from localparity._optional import require
 from localparity._validation import Group, as_count, as_level, as_score_range, at_ends
 from localparity.metrics import ScoreCounts
-from localparity.metrics._counts import Atoms
+from localparity.metrics._atoms import Atoms
 from localparity.predictions import Predictions
 from localparity.scale._container import pack, unpack
 

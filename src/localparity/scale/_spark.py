@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._docs import documented
 from localparity._optional import require
 from localparity._tables import delimiter_of, kind_of
 from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, held_ends, score_resolution, unknown_name
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 
+@documented
 def from_spark(
     frame: DataFrame,
     *,
@@ -43,14 +45,6 @@ def from_spark(
     ----------
     frame : pyspark.sql.DataFrame
         A row for each person.
-    score, label, weight : str
-        The columns' names; `label` and `weight` may be left out.
-    group : str or sequence of str
-        The column of the groups; of several, the groups are the combinations that occur.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
-    epsilons, criterion, compare, max_scores, level
-        Where MCDP comes out exact, and when a grid is used, as in `from_duckdb`.
 
     Returns
     -------
@@ -65,14 +59,7 @@ def from_spark(
     1.0
     """
     columns = ScoreColumns.of(score, group, label, weight, score_range)
-    return count_scores(
-        SparkScores(frame, columns),
-        max_scores=max_scores,
-        level=level,
-        epsilons=epsilons,
-        criterion=criterion,
-        compare=compare,
-    )
+    return count_scores(SparkScores(frame, columns), max_scores, level, epsilons, criterion, compare)
 
 
 class SparkScores:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._docs import documented
 from localparity._optional import require
 from localparity._validation import (
     LEAST_WEIGHT,
@@ -33,6 +34,7 @@ LEVEL = 10
 _FEW_GROUPS = 256
 
 
+@documented
 def from_torch(
     scores: Tensor,
     groups: Tensor,
@@ -62,10 +64,6 @@ def from_torch(
         Labels 0 and 1, where a criterion needs them.
     weights : torch.Tensor, optional
         Weights that are not negative; they take 40 bytes a row of the device's memory.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
-    epsilons, criterion, compare, max_scores
-        Where MCDP comes out exact, and when a grid is used, as in `from_duckdb`.
     level : int
         The first grid has ``2**level`` cells.
 
@@ -83,14 +81,7 @@ def from_torch(
     1.0
     """
     source = TorchScores(scores, groups, labels, weights, as_score_range(score_range))
-    return count_scores(
-        source,
-        max_scores=max_scores,
-        level=level,
-        epsilons=epsilons,
-        criterion=criterion,
-        compare=compare,
-    )
+    return count_scores(source, max_scores, level, epsilons, criterion, compare)
 
 
 class OrderedScores(NamedTuple):

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from localparity._docs import documented
 from localparity._validation import as_count, as_epsilon, as_numbers
 from localparity.metrics._groups import Compare
 from localparity.uncertainty._bootstrap import draw_rows
@@ -36,6 +37,7 @@ class NoiseFloor:
         return self.mean
 
 
+@documented
 def noise_floor(
     group_sizes: Sequence[int],
     epsilon: float = 0.0,
@@ -55,18 +57,10 @@ def noise_floor(
     ----------
     group_sizes : sequence of int
         The number of people in each group, two groups or more.
-    epsilon : float
-        The half-width of the windows, as a fraction of the score range.
     scores : array-like, optional
         Scores in [0, 1] from which the pool is made; spread evenly over the range without them.
-    compare : str
-        "between_groups" takes the worst pair, "to_overall" compares each group with everyone.
     n_resamples : int
         How many times the groups are drawn.
-    random_state : int, Generator or None
-        The same seed gives the same result.
-    n_jobs : int, optional
-        How many resamples run at a time, -1 for as many as there are cores.
 
     Returns
     -------

@@ -187,6 +187,15 @@ def resample(
     return Resampled(measure(pool.weights for pool in pools), found)
 
 
+def resample_counts(
+    counts: ScoreCounts, reweigh: Reweigh, draws: Draws, criterion: str, compare: str, epsilons: FloatArray
+) -> Resampled:
+    """MCDP at each epsilon in each of many resamples of counts."""
+    pools = pools_of(counts, criterion)
+    resolution = counts.resolution
+    return resample(pools, reweigh, draws, compare=compare, epsilons=epsilons, resolution=resolution)
+
+
 def _jobs(n_jobs: int | None) -> int:
     if n_jobs is None:
         return 1
