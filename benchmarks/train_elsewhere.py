@@ -34,7 +34,7 @@ def main() -> None:
         bring_home(given.archive, given.store)
         return
     tasks = [task for name in given.grids for task in tasks_of(name)]
-    tasks.sort(key=lambda task: SLOW.index(task[0].method) if task[0].method in SLOW else len(SLOW))
+    tasks.sort(key=lambda task: (task[0].seed, task[0].method not in SLOW))
     # Read once, before the processes part: decoding images takes longer than a run.
     for dataset in {task[0].dataset for task in tasks}:
         load_people(dataset)
