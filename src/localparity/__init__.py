@@ -62,9 +62,11 @@ __all__ = [
     "spdd",
 ]
 
+_LAZY = ("postprocessing", "training")
+
 
 def __getattr__(name: str) -> Any:
-    """`localparity.training`, on first use: it imports torch."""
-    if name == "training":
-        return import_module("localparity.training")
+    """The parts that import torch or scikit-learn, on first use."""
+    if name in _LAZY:
+        return import_module(f"localparity.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
