@@ -136,24 +136,64 @@ def move(
     people share the score than fit into the band: they go where the barycentre has their middle.
     """
     moved = np.empty(scores.size)
-    earliest = 0
-    latest = 0
+    earliest = np.empty(scores.size, np.int64)
+    latest = np.empty(scores.size, np.int64)
+    first = 0
+    last = 0
     middle = 0
     before = 0.0
     for i in range(scores.size):
         level = levels[i]
-        while highest[earliest] < level:
-            earliest += 1
-        while lowest[latest] <= before:
-            latest += 1
-        if earliest <= latest:
-            moved[i] = min(max(scores[i], grid[earliest]), grid[latest])
+        while highest[first] < level:
+            first += 1
+        while lowest[last] <= before:
+            last += 1
+        if first <= last:
+            moved[i] = min(max(scores[i], grid[first]), grid[last])
         else:
             while centre[middle] < 0.5 * (before + level):
                 middle += 1
-            moved[i] = grid[min(max(middle, latest), earliest)]
+            moved[i] = grid[min(max(middle, last), first)]
+        earliest[i] = first
+        latest[i] = last
         before = level
+    _part_ties(moved, scores, grid, earliest, latest)
     return moved
+
+
+@compiled
+def _part_ties(
+    moved: FloatArray,
+    scores: FloatArray,
+    grid: FloatArray,
+    earliest: NDArray[np.int64],
+    latest: NDArray[np.int64],
+) -> None:
+    """Part scores that have come together, by less than half the way to the next score on either side.
+
+    Those that could have come earlier go before the others, those that could come later behind them; only
+    what can do neither stays tied.
+    """
+    start = 0
+    while start < moved.size:
+        end = start + 1
+        while end < moved.size and moved[end] == moved[start]:
+            end += 1
+        if end - start > 1:
+            here = np.searchsorted(grid, moved[start])
+            stay = start
+            while stay < end - 1 and earliest[stay] < here and scores[stay] != grid[here]:
+                stay += 1
+            behind = end
+            while behind > stay + 1 and latest[behind - 1] > here:
+                behind -= 1
+            room = 0.5 * (grid[here] - grid[max(here - 1, 0)])
+            for i in range(start, stay):
+                moved[i] -= room * (stay - i) / (stay - start + 1)
+            room = 0.5 * (grid[min(here + 1, grid.size - 1)] - grid[here])
+            for i in range(behind, end):
+                moved[i] += room * (i - behind + 1) / (end - behind + 1)
+        start = end
 
 
 @compiled
