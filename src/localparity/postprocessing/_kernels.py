@@ -12,6 +12,9 @@ from numpy.typing import NDArray
 from localparity._validation import FloatArray
 from localparity.metrics._kernels import compiled
 
+_ROUNDING = 2.0**-50
+"""Gaps that differ by less count as equal."""
+
 
 @compiled
 def find_barycentre(
@@ -102,11 +105,11 @@ def narrow(
     narrowed = 0
     start = 0
     while start < grid.size:
-        if not highest[start] - lowest[start] > bound:
+        if highest[start] - lowest[start] <= bound + _ROUNDING:
             start += 1
             continue
         end = start
-        while highest[end] - lowest[end] > bound:
+        while highest[end] - lowest[end] > bound + _ROUNDING:
             end += 1
         length = grid[end] - grid[start]
         half_width = 0.5 * length if grid[start] > bottom else length

@@ -7,11 +7,17 @@ from typing import TYPE_CHECKING, Any
 
 from localparity._validation import as_number
 from localparity.metrics._counts import ScoreCounts
-from localparity.metrics._criteria import labels_of
 from localparity.uncertainty._dkw import dkw_radius
 
 if TYPE_CHECKING:
     from localparity.postprocessing._score_repair import ScoreRepair
+
+_AMONG = {
+    "demographic_parity": "",
+    "equal_opportunity": " of people with label 1",
+    "predictive_equality": " of people with label 0",
+    "equalized_odds": " of people with either label",
+}
 
 
 def as_bound(max_mcdp: Any) -> float:
@@ -61,8 +67,7 @@ def check_reached(repair: ScoreRepair, counts: ScoreCounts, reached: float) -> N
     share, who = _largest_tie(counts, repair.criterion)
     if bound == 0.0 and repair.confidence is None and not repair.soft_ and reached <= share:
         return  # the distributions coincide up to ties
-    least = min(math.ceil(1e4 * (reached + repair.margin_) + 1e-9) / 1e4, 1.0)
-    hint = f"ask for max_mcdp >= {least:g}"
+    hint = f"ask for max_mcdp >= {_round_up(reached + repair.margin_):g}"
     if repair.confidence is not None and repair.margin_ + share > bound:
         strata = counts.strata(repair.criterion).values()
         sizes = ", ".join(f"{atoms.size:,}" for stratum in strata for atoms in stratum.values())
@@ -84,8 +89,7 @@ def check_reached(repair: ScoreRepair, counts: ScoreCounts, reached: float) -> N
 def promise_sentence(repair: ScoreRepair, people: int) -> str:
     """What holds after a repair, and for whom."""
     what = f"MCDP({repair.epsilon:g})"
-    labels = {1: " of label 1", 0: " of label 0", None: ""}
-    among = " and ".join(labels[label] for label in labels_of(repair.criterion))
+    among = _AMONG[repair.criterion]
     most = f"at most {max(repair.max_mcdp, repair.mcdp_):.4g}"
     if repair.soft_:
         return (
@@ -101,6 +105,12 @@ def promise_sentence(repair: ScoreRepair, people: int) -> str:
         f"With probability {repair.confidence:g}, {what}{among} is {most} in the population that the "
         f"{people:,} people fitted on were drawn from."
     )
+
+
+def _round_up(bound: float) -> float:
+    """Four decimals, not below the number."""
+    near = round(bound, 4)
+    return near if near >= bound else math.ceil(1e4 * bound) / 1e4
 
 
 def _largest_tie(counts: ScoreCounts, criterion: str) -> tuple[float, str]:

@@ -54,7 +54,8 @@ class ScoreRepair(BaseEstimator):  # type: ignore[misc]
 
     Where the group is unknown at prediction, give P(group | x), or a `group_estimator` that predicts it: a
     score becomes the mean of what the groups' maps make of it. The bound then holds for the people fitted on,
-    where that is within reach at all. For others nothing can be promised, and ranks inside a group may change.
+    where that is within reach at all. For others nothing can be promised, and ranks inside a group may
+    change.
 
     Parameters
     ----------
@@ -301,8 +302,8 @@ class ScoreRepair(BaseEstimator):  # type: ignore[misc]
         if self.estimator is not None and not self.prefit and self.validation_fraction is None:
             raise ValueError(
                 "confidence is given where validation_fraction is None: scores of the classifier's own "
-                "training rows promise nothing of new people; hold some back, or give a fitted classifier and "
-                "prefit=True"
+                "training rows promise nothing of new people; hold some back, or give a fitted classifier "
+                "and prefit=True"
             )
 
     def _predictions(self, people: People) -> Predictions:
