@@ -107,6 +107,7 @@ def test_at_width_zero_everyone_goes_to_the_barycentre(drawn: People, weighted: 
             assert min(expected) - 1e-9 <= moved <= max(expected) + 1e-9
 
 
+@settings(max_examples=60)
 @given(people(n_groups=3, max_size=30), st.floats(0, 1), st.booleans())
 def test_order_inside_a_group_stays(drawn: People, width: float, weighted: bool) -> None:
     for found in band_of(drawn, weighted).maps(width):

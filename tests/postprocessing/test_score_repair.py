@@ -69,7 +69,7 @@ def test_any_people_any_bound_any_weights(drawn: People, data: st.DataObject, we
         found = fit_transform()
     except ValueError as error:
         message = str(error)
-        assert "people who share a score move together" in message  # noqa: PT017
+        assert "people who share a score move together" in message
         bound = float(message.split(">= ")[1])
         repair.set_params(max_mcdp=bound)
         found = fit_transform()  # what the message says would work does

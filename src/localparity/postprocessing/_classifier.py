@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
-from sklearn.utils import _safe_indexing
+from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -46,14 +46,16 @@ def fit_classifier(
     """Fit the classifiers that are not, and say on whom the repair is to be fitted."""
     for name in ("estimator", "group_estimator"):
         _check_has_scores(getattr(repair, name), name)
+    (X,) = indexable(X)
     rows = _num_samples(X)
     labels = None if y is None else _check_classes(y, rows)
-    grouping = _check_groups(sensitive_features, rows)
     weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
-    training, held = np.arange(rows), np.arange(rows)
     if not repair.prefit:
-        if labels is None:
-            raise ValueError(f"{type(repair).__name__} requires y to be passed, but the target y is None")
+        _check_two_classes(labels, weights, type(repair).__name__)
+    grouping = _check_groups(sensitive_features, rows)
+    training = held = np.arange(rows)
+    if not (repair.prefit or repair.validation_fraction is None):
+        assert labels is not None
         training, held = _hold_out(repair, labels, grouping, weights)
     _fit_estimator(repair, X, labels, weights, training)
     _fit_group_estimator(repair, X, grouping, training)
@@ -97,6 +99,17 @@ def _check_classes(y: Any, rows: int) -> NDArray[Any]:
     return labels
 
 
+def _check_two_classes(labels: NDArray[Any] | None, weights: NDArray[np.float64] | None, name: str) -> None:
+    if labels is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None")
+    classes = np.unique(labels if weights is None else labels[weights > 0.0])
+    if classes.size < 2:
+        raise ValueError(
+            f"y has one class only, {classes.tolist()}, in rows of weight above 0 "
+            "where two classes are expected"
+        )
+
+
 def _check_groups(sensitive_features: Any, rows: int) -> Grouping:
     if sensitive_features is not None and not isinstance(sensitive_features, dict):
         check_rows("sensitive_features", _num_samples(sensitive_features), rows, "X")
@@ -107,9 +120,7 @@ def _hold_out(
     repair: ScoreRepair, labels: NDArray[Any], grouping: Grouping, weights: NDArray[np.float64] | None
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The rows to train on and those to repair on, with the same shares of groups and classes."""
-    rows = np.arange(labels.size)
-    if repair.validation_fraction is None:
-        return rows, rows
+    assert repair.validation_fraction is not None
     classes = np.unique(labels, return_inverse=True)[1]
     cells = 2 * grouping.codes.astype(np.int64) + classes
     order = as_rng(repair.random_state).permutation(labels.size)
@@ -127,7 +138,7 @@ def _hold_out(
                 f"group {grouping.names[int(np.argmin(counts))]!r} has too few rows for a training part and "
                 "one to repair on; use validation_fraction=None, or a fitted classifier and prefit=True"
             )
-    return rows[~held], rows[held]
+    return np.flatnonzero(~held), np.flatnonzero(held)
 
 
 def _fit_estimator(

@@ -8,6 +8,7 @@ from typing import Any, ClassVar
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
+from sklearn.utils import ClassifierTags, TransformerTags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
@@ -31,6 +32,12 @@ _NAMES = Names("y", "scores", "sensitive_features", "sample_weight")
 def _wraps_classifier(repair: ScoreRepair) -> bool:
     if repair.estimator is None:
         raise AttributeError("estimator is None where predict and predict_proba need one; use transform")
+    return True
+
+
+def _takes_scores(repair: ScoreRepair) -> bool:
+    if repair.estimator is not None:
+        raise AttributeError("estimator is given where transform takes scores; use predict_proba")
     return True
 
 
@@ -185,15 +192,16 @@ class ScoreRepair(BaseEstimator):  # type: ignore[misc]
         self._learn(predictions, people.group_probabilities)
         return self
 
+    @available_if(_takes_scores)  # type: ignore[untyped-decorator]
     def transform(
         self, X: Any, *, sensitive_features: Any = None, group_probabilities: Any = None
     ) -> FloatArray:
-        """The repaired scores.
+        """The repaired scores; a repair that wraps a classifier has `predict_proba` in its place.
 
         Parameters
         ----------
         X : array-like
-            The scores; with an estimator, its features.
+            The scores.
         sensitive_features : array-like, data frame or mapping of columns
             The group of each row, among those that `fit` saw.
         group_probabilities : array-like of shape (rows, groups)
@@ -203,22 +211,7 @@ class ScoreRepair(BaseEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (rows,)
         """
-        check_is_fitted(self)
-        low, high = as_score_range(self.score_range)
-        given = as_scores(positive_scores(self, X), (low, high), "scores").values
-        scores = np.clip(given.astype(np.float64, copy=False), low, high)
-        if not self.soft_:
-            if group_probabilities is not None:
-                raise ValueError("group_probabilities is given where fit had the groups only; fit with both")
-            return map_rows(scores, as_groups(sensitive_features, scores.size, at_least=1), self.maps_)
-        if sensitive_features is not None:
-            raise ValueError("sensitive_features is given where the repair was fitted for unknown groups")
-        if self.group_estimator is not None:
-            group_probabilities = group_columns(self, X, self.groups_)
-        if group_probabilities is None:
-            raise ValueError("group_probabilities is None where fit had them in place of the groups")
-        shares = as_probabilities(group_probabilities, scores.size, self.groups_)
-        return np.clip(blend_rows(scores, shares, self.maps_), low, high)
+        return self._repaired(X, sensitive_features, group_probabilities)
 
     @available_if(_wraps_classifier)  # type: ignore[untyped-decorator]
     def predict_proba(self, X: Any, *, sensitive_features: Any = None) -> FloatArray:
@@ -235,7 +228,7 @@ class ScoreRepair(BaseEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (rows, 2)
         """
-        scores = self.transform(X, sensitive_features=sensitive_features)
+        scores = self._repaired(X, sensitive_features)
         return np.column_stack([1.0 - scores, scores])
 
     @available_if(_wraps_classifier)  # type: ignore[untyped-decorator]
@@ -253,7 +246,7 @@ class ScoreRepair(BaseEstimator):  # type: ignore[misc]
         -------
         ndarray of shape (rows,)
         """
-        above = self.transform(X, sensitive_features=sensitive_features) > 0.5
+        above = self._repaired(X, sensitive_features) > 0.5
         chosen: NDArray[Any] = self.classes_[above.astype(np.int64)]
         return chosen
 
@@ -272,14 +265,34 @@ class ScoreRepair(BaseEstimator):  # type: ignore[misc]
         return hasattr(self, "maps_")
 
     def __sklearn_tags__(self) -> Any:
-        from sklearn.utils import ClassifierTags
-
         tags = super().__sklearn_tags__()
-        if self.estimator is not None:
+        if self.estimator is None:
+            tags.transformer_tags = TransformerTags()
+        else:
             tags.estimator_type = "classifier"
             tags.classifier_tags = ClassifierTags(multi_class=False)
             tags.target_tags.required = True
+            tags.input_tags.sparse = get_tags(self.estimator).input_tags.sparse
         return tags
+
+    def _repaired(self, X: Any, sensitive_features: Any, group_probabilities: Any = None) -> FloatArray:
+        """The scores through the maps of their groups, or through the mean of all maps."""
+        check_is_fitted(self)
+        low, high = as_score_range(self.score_range)
+        given = as_scores(positive_scores(self, X), (low, high), "scores").values
+        scores = np.clip(given.astype(np.float64, copy=False), low, high)
+        if not self.soft_:
+            if group_probabilities is not None:
+                raise ValueError("group_probabilities is given where fit had the groups only; fit with both")
+            return map_rows(scores, as_groups(sensitive_features, scores.size, at_least=1), self.maps_)
+        if sensitive_features is not None:
+            raise ValueError("sensitive_features is given where the repair was fitted for unknown groups")
+        if self.group_estimator is not None:
+            group_probabilities = group_columns(self, X, self.groups_)
+        if group_probabilities is None:
+            raise ValueError("group_probabilities is None where fit had them in place of the groups")
+        shares = as_probabilities(group_probabilities, scores.size, self.groups_)
+        return np.clip(blend_rows(scores, shares, self.maps_), low, high)
 
     def _check_parameters(self, soft: bool) -> None:
         """What can be said of the parameters before the data is looked at."""
