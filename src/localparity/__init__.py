@@ -26,9 +26,11 @@ from localparity.uncertainty import (
     Interval,
     NoiseFloor,
     TestResult,
+    WorstSplit,
     mcdp_interval,
     noise_floor,
     permutation_test,
+    worst_split,
 )
 
 __version__ = "0.1.0"
@@ -43,6 +45,7 @@ __all__ = [
     "ScoreCounts",
     "TestResult",
     "Window",
+    "WorstSplit",
     "abcc",
     "abcc_bound",
     "audit",
@@ -60,6 +63,7 @@ __all__ = [
     "report",
     "scale",
     "spdd",
+    "worst_split",
 ]
 
 _LAZY = ("postprocessing", "training")

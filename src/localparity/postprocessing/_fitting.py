@@ -70,11 +70,11 @@ def _widest(repair_within: Callable[[float], Repair], aim: float, widest: float)
     The widths do not depend on the aim, so what is left at the least is within reach of any higher aim.
     """
     tried = repair_within(widest)
-    if tried.mcdp <= aim:
+    if tried.mcdp <= aim or widest == 0.0:
         return tried
     least = None
     too_wide = widest
-    for width in [width for width in _WIDTHS if width < widest] or [0.0]:
+    for width in (width for width in _WIDTHS if width < widest):
         tried = repair_within(width)
         if tried.mcdp <= aim:
             return _widen(repair_within, aim, (width, tried), too_wide)

@@ -117,13 +117,7 @@ def resample(
     epsilons: FloatArray,
     resolution: float = 0.0,
 ) -> FloatArray:
-    """MCDP at each epsilon (columns) in each of many resamples (rows).
-
-    Every resample has a random stream of its own, spawned from the seed, so that the result does not depend
-    on how many of them run at a time.
-    """
-    n_resamples = as_count(draws.n_resamples, "n_resamples")
-    streams = as_rng(draws.random_state).spawn(n_resamples)
+    """MCDP at each epsilon (columns) in each of many resamples (rows)."""
     reach = carried_half_widths(epsilons, resolution)
 
     def one(stream: np.random.Generator) -> FloatArray:
@@ -131,8 +125,21 @@ def resample(
         values = [measure(pool, reweigh(pool, stream)) for pool in pools]
         return np.asarray(np.max(values, axis=0), dtype=np.float64)
 
+    return repeat(one, draws, epsilons.size)
+
+
+def repeat(
+    one: Callable[[np.random.Generator], FloatArray | float], draws: Draws, columns: int = 1
+) -> FloatArray:
+    """What `one` measures (columns) in each of many resamples (rows).
+
+    Every resample has a random stream of its own, spawned from the seed, so that the result does not depend
+    on how many of them run at a time.
+    """
+    n_resamples = as_count(draws.n_resamples, "n_resamples")
+    streams = as_rng(draws.random_state).spawn(n_resamples)
     jobs = _jobs(draws.n_jobs)
-    found = np.empty((n_resamples, epsilons.size))
+    found = np.empty((n_resamples, columns))
     with ThreadPoolExecutor(jobs) as executor:
         results = executor.map(one, streams) if jobs > 1 else map(one, streams)
         for row, values in enumerate(results):
