@@ -26,9 +26,11 @@ from localparity.uncertainty import (
     Interval,
     NoiseFloor,
     TestResult,
+    WorstSplit,
     mcdp_interval,
     noise_floor,
     permutation_test,
+    worst_split,
 )
 
 __version__ = "0.1.0"
@@ -43,6 +45,7 @@ __all__ = [
     "ScoreCounts",
     "TestResult",
     "Window",
+    "WorstSplit",
     "abcc",
     "abcc_bound",
     "audit",
@@ -60,11 +63,14 @@ __all__ = [
     "report",
     "scale",
     "spdd",
+    "worst_split",
 ]
+
+_LAZY = ("experiments", "postprocessing", "training")
 
 
 def __getattr__(name: str) -> Any:
-    """`localparity.training`, which imports torch, and `localparity.experiments`, on first use."""
-    if name in {"experiments", "training"}:
+    """The parts that import torch or scikit-learn, on first use."""
+    if name in _LAZY:
         return import_module(f"localparity.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

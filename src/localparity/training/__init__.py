@@ -12,6 +12,7 @@ from localparity.training._method import Method, MethodOptions  # noqa: E402
 from localparity.training._methods import METHODS  # noqa: E402
 from localparity.training._networks import Network  # noqa: E402
 from localparity.training._rows import Rows  # noqa: E402
+from localparity.training._split_loss import SplitMCDPLoss  # noqa: E402
 from localparity.training._trainer import Plan, Trainer  # noqa: E402
 
 __all__ = [
@@ -26,6 +27,7 @@ __all__ = [
     "Network",
     "Plan",
     "Rows",
+    "SplitMCDPLoss",
     "Trainer",
     "Trial",
     "gather_rows",

@@ -3,5 +3,15 @@
 from localparity.uncertainty._interval import Interval, mcdp_interval
 from localparity.uncertainty._noise_floor import NoiseFloor, noise_floor
 from localparity.uncertainty._permutation import TestResult, permutation_test
+from localparity.uncertainty._worst_split import WorstSplit, worst_split
 
-__all__ = ["Interval", "NoiseFloor", "TestResult", "mcdp_interval", "noise_floor", "permutation_test"]
+__all__ = [
+    "Interval",
+    "NoiseFloor",
+    "TestResult",
+    "WorstSplit",
+    "mcdp_interval",
+    "noise_floor",
+    "permutation_test",
+    "worst_split",
+]

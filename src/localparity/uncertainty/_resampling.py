@@ -159,13 +159,7 @@ def resample(
     epsilons: FloatArray,
     resolution: float = 0.0,
 ) -> Resampled:
-    """MCDP at each epsilon in each of many resamples.
-
-    Every resample has a random stream of its own, spawned from the seed, so that the result does not depend
-    on how many of them run at a time.
-    """
-    n_resamples = as_count(draws.n_resamples, "n_resamples")
-    streams = as_rng(draws.random_state).spawn(n_resamples)
+    """MCDP at each epsilon in each of many resamples."""
     reach = carried_half_widths(epsilons, resolution)
 
     def measure(weights: Iterable[NDArray[Any]]) -> FloatArray:
@@ -176,15 +170,29 @@ def resample(
     def one(stream: np.random.Generator) -> FloatArray:
         return measure(reweigh(pool, stream) for pool in pools)
 
+    values = repeat(one, draws, epsilons.size)
+    return Resampled(measure(pool.weights for pool in pools), values)
+
+
+def repeat(
+    one: Callable[[np.random.Generator], FloatArray | float], draws: Draws, columns: int = 1
+) -> FloatArray:
+    """What `one` measures (columns) in each of many resamples (rows).
+
+    Every resample has a random stream of its own, spawned from the seed, so that the result does not depend
+    on how many of them run at a time.
+    """
+    n_resamples = as_count(draws.n_resamples, "n_resamples")
+    streams = as_rng(draws.random_state).spawn(n_resamples)
     jobs = _jobs(draws.n_jobs)
-    found = np.empty((n_resamples, epsilons.size))
+    found = np.empty((n_resamples, columns))
     with ThreadPoolExecutor(jobs) as executor:
         results = executor.map(one, streams) if jobs > 1 else map(one, streams)
         for row, values in enumerate(results):
             found[row] = values
             if draws.on_resample is not None:
                 draws.on_resample()
-    return Resampled(measure(pool.weights for pool in pools), found)
+    return found
 
 
 def resample_counts(

@@ -1,0 +1,149 @@
+"""The worst split against every split in rational arithmetic, and its test against a planted one."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import assume, given, settings
+from hypothesis import strategies as st
+
+import localparity as lp
+import oracles
+from localparity.metrics._splits import OrderedPeople
+
+
+@settings(max_examples=100)
+@given(st.integers(2, 24), st.integers(1, 12), st.integers(1, 12), st.integers(0, 2**32), st.integers(1, 3))
+def test_is_the_worst_of_all_splits(rows: int, n_scores: int, n_values: int, seed: int, least: int) -> None:
+    rng = np.random.default_rng(seed)
+    steps, ages = rng.integers(0, n_scores + 1, rows), rng.integers(0, n_values + 1, rows)
+    people = OrderedPeople.of_rows(steps / (n_scores + 1), ages.astype(float), least)
+    expected, _ = oracles.worst_split(
+        [Fraction(int(s), n_scores + 1) for s in steps], [Fraction(int(a)) for a in ages], Fraction(0), least
+    )
+    assume(expected >= 0)
+    assert people.splits.size
+    size, gap = people.worst_split()
+    assert gap == pytest.approx(float(expected), abs=1e-12)
+    at = people.values[list(people.ends).index(size)]
+    assert lp.mcdp(None, steps / (n_scores + 1), sensitive_features=ages <= at) == pytest.approx(
+        gap, abs=1e-12
+    )
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("kind", ["independent", "planted", "slope"])
+def test_many_people(kind: str) -> None:
+    rng = np.random.default_rng(0)
+    age = rng.random(1500)
+    lift = {"independent": 0.0, "planted": 0.1 * (age > 0.7), "slope": 0.2 * age}[kind]
+    scores = 0.8 * rng.random(1500) + lift
+    people = OrderedPeople.of_rows(scores, age, 150)
+    every = [lp.mcdp(None, scores, sensitive_features=age <= split) for split in people.splits[::5]]
+    size, gap = people.worst_split()
+    assert gap >= max(every)
+    assert gap == pytest.approx(
+        lp.mcdp(None, scores, sensitive_features=age <= np.sort(age)[size - 1]), abs=1e-12
+    )
+
+
+def test_a_planted_split_is_found_with_its_place() -> None:
+    rng = np.random.default_rng(1)
+    age = rng.integers(18, 90, 3000)
+    scores = 100.0 * np.clip(rng.beta(3, 3, 3000) + 0.15 * (age > 55), 0, 1)
+    found = lp.worst_split(
+        None, scores, sensitive_features=age, score_range=(0, 100), n_resamples=99, random_state=0
+    )
+    assert abs(found.split - 55) <= 1
+    assert found.p_value == 0.01
+    assert found.mcdp == lp.mcdp(None, scores, sensitive_features=age <= found.split, score_range=(0, 100))
+    assert found.sizes == (np.count_nonzero(age <= found.split), np.count_nonzero(age > found.split))
+    assert found.window.favoured == f"> {found.split:g}"
+    assert 20 < found.window.low < found.window.high < 80
+    assert found.curve.mcdp(0.05) < found.mcdp
+    assert found.test is not None
+    assert found.test.null_quantiles[0.99] < found.mcdp
+
+
+@pytest.mark.parametrize("criterion", ["equal_opportunity", "predictive_equality", "equalized_odds"])
+def test_labels(criterion: Any) -> None:
+    rng = np.random.default_rng(2)
+    labels, age = rng.integers(0, 2, 3000), rng.normal(50, 10, 3000)
+    scores = np.clip(rng.beta(3, 3, 3000) + 0.2 * labels * (age > 45), 0, 1)
+    options: dict[str, Any] = {"sensitive_features": age, "n_resamples": 99, "random_state": 0}
+    found = lp.worst_split(labels, scores, criterion=criterion, **options)
+    if criterion == "predictive_equality":
+        assert found.p_value > 0.05
+        assert found.window.label == 0
+    else:
+        assert found.p_value == 0.01
+        assert found.window.label == 1
+        assert abs(found.split - 45) < 2
+        assert found.mcdp == lp.mcdp(
+            labels, scores, sensitive_features=age <= found.split, criterion="equal_opportunity"
+        )
+
+
+def test_it_is_seeded_does_not_depend_on_the_number_of_jobs_and_may_leave_the_test_out() -> None:
+    rng = np.random.default_rng(0)
+    scores, age = rng.random(200), rng.random(200)
+    options: dict[str, Any] = {"sensitive_features": age, "n_resamples": 50}
+    one = lp.worst_split(None, scores, random_state=3, **options)
+    assert one.test == lp.worst_split(None, scores, random_state=3, n_jobs=2, **options).test
+    assert one.test != lp.worst_split(None, scores, random_state=4, **options).test
+    without = lp.worst_split(None, scores, sensitive_features=age, n_resamples=0)
+    assert without.test is None
+    assert np.isnan(without.p_value)
+    assert without.split == one.split
+
+
+@pytest.mark.compiled
+def test_the_level_is_kept_under_independence_and_the_search_is_counted_in() -> None:
+    rng = np.random.default_rng(0)
+    p_values, plain = [], []
+    for seed in range(150):
+        scores, age = rng.random(120).round(2), rng.integers(20, 60, 120)
+        found = lp.worst_split(None, scores, sensitive_features=age, n_resamples=39, random_state=seed)
+        p_values.append(found.p_value)
+        naive = lp.permutation_test(
+            None, scores, sensitive_features=age <= found.split, n_resamples=39, random_state=seed
+        )
+        plain.append(naive.p_value)
+    assert np.mean(np.array(p_values) <= 0.1) <= 0.1 + 3.5 * np.sqrt(0.09 / 150)
+    assert np.mean(np.array(plain) <= 0.1) > 0.3
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"sensitive_features": ["a", "b", "c", "d"]}, "sensitive_features has values that are not numbers"),
+        ({"sensitive_features": [1.0, np.nan, 2.0, 3.0]}, "sensitive_features has nan at row 1"),
+        ({"sensitive_features": [1.0, 2.0]}, "sensitive_features has 2 rows where y_score has 4"),
+        (
+            {"sensitive_features": [1.0, 1.0, 1.0, 1.0]},
+            "has 1 different values among 4 rows, none of which has min_share of them, 1 rows, both at or below",
+        ),
+        ({"sensitive_features": [1, 1, 1, 2], "min_share": 0.5}, "of them, 2 rows, .* lower min_share"),
+        ({"min_share": 0.0}, "min_share is 0 where a number above 0 and at most 0.5 is expected"),
+        ({"min_share": 0.6}, "min_share is 0.6 where"),
+        ({"n_resamples": -1}, "n_resamples is -1 where a whole number >= 0 is expected"),
+        (
+            {"criterion": "equal_opportunity"},
+            "y_true is None where criterion='equal_opportunity' needs labels",
+        ),
+    ],
+)
+def test_wrong_arguments(options: dict[str, Any], message: str) -> None:
+    given_options: dict[str, Any] = {"sensitive_features": [1, 2, 3, 4], **options}
+    with pytest.raises(ValueError, match=message):
+        lp.worst_split(None, [0.1, 0.2, 0.3, 0.4], **given_options)
+
+
+def test_a_label_without_a_split_is_named() -> None:
+    with pytest.raises(ValueError, match="among 2 rows with y_true = 1"):
+        lp.worst_split(
+            [0, 0, 1, 1], [0.1, 0.2, 0.3, 0.4], sensitive_features=[1, 2, 3, 3], criterion="equalized_odds"
+        )
