@@ -4,16 +4,16 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint unit coverage test-slow bench clean
+.PHONY: demo test lint unit coverage docs test-slow bench clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/localparity demo
 
-test: lint unit coverage
+test: lint unit coverage docs
 
 lint: $(VENV)/.development
-	$(BIN)/ruff check src tests benchmarks
-	$(BIN)/ruff format --check src tests benchmarks
+	$(BIN)/ruff check src tests benchmarks docs examples
+	$(BIN)/ruff format --check src tests benchmarks docs examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 
@@ -26,6 +26,12 @@ coverage: $(VENV)/.development
 		tests/metrics tests/uncertainty tests/test_validation.py --cov --cov-report=
 	$(BIN)/coverage report --show-missing --skip-covered --fail-under=100 \
 		--include="src/localparity/metrics/*,src/localparity/uncertainty/*,src/localparity/_validation/*"
+
+# From nothing, so that a page or a figure that nothing makes any more is missed.
+docs: $(VENV)/.docs
+	rm -rf docs/_build docs/gallery docs/reference/generated
+	OMP_NUM_THREADS=1 $(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+	@echo "the documentation is in docs/_build/html/index.html"
 
 test-slow: $(VENV)/.development
 	$(BIN)/pytest -n auto -m slow
@@ -41,9 +47,14 @@ $(VENV)/.development: $(BIN)/pip pyproject.toml constraints.txt
 	$(PIP) --editable ".[dev]"
 	touch $@ $(VENV)/.runtime
 
+$(VENV)/.docs: $(VENV)/.development
+	$(PIP) --editable ".[dev,docs]"
+	touch $@
+
 $(BIN)/pip:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
 	$(PYTHON) -m venv --clear $(VENV)
 
 clean:
+	rm -rf docs/_build docs/gallery docs/reference/generated
 	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* dist build

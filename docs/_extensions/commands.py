@@ -1,0 +1,58 @@
+"""``.. commands::`` describes every command with its arguments and options, as ``--help`` does."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import typer
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from sphinx.application import Sphinx
+
+from localparity.cli._app import app as localparity_app
+
+
+class Commands(Directive):
+    """A section for each command."""
+
+    def run(self) -> list[nodes.Node]:
+        """The sections."""
+        top = typer.main.get_command(localparity_app)
+        return [
+            section for name, command in _leaves("localparity", top) for section in _section(name, command)
+        ]
+
+
+def _leaves(name: str, command: Any) -> list[tuple[str, Any]]:
+    parts = getattr(command, "commands", None)
+    if parts is None:
+        return [(name, command)]
+    return [leaf for part in sorted(parts) for leaf in _leaves(f"{name} {part}", parts[part])]
+
+
+def _section(name: str, command: Any) -> list[nodes.Node]:
+    section = nodes.section(ids=[nodes.make_id(name)])
+    section += nodes.title("", name)
+    for text in inspect.cleandoc(command.help or "").split("\n\n"):
+        section += nodes.paragraph("", text)
+    terms = nodes.definition_list()
+    for parameter in command.params:
+        if parameter.name == "help":
+            continue
+        option = parameter.param_type_name == "option"
+        shown = ", ".join([*parameter.opts, *parameter.secondary_opts]) if option else parameter.name.upper()
+        notes = ["needed"] if parameter.required else []
+        if option and parameter.default not in (None, False, (), []) and not parameter.required:
+            notes.append(f"{parameter.default} without it")
+        text = (parameter.help or "") + (f" ({'; '.join(notes)})" if notes else "")
+        term = nodes.term("", "", nodes.literal("", shown))
+        terms += nodes.definition_list_item("", term, nodes.definition("", nodes.paragraph("", text)))
+    section += terms
+    return [section]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Sphinx calls this."""
+    app.add_directive("commands", Commands)
+    return {"parallel_read_safe": True}

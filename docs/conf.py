@@ -1,0 +1,75 @@
+"""How Sphinx builds these pages; `make docs` runs it with warnings as errors."""
+
+from __future__ import annotations
+
+import sys
+import warnings
+from pathlib import Path
+
+import matplotlib
+
+import localparity
+
+matplotlib.use("Agg")
+warnings.filterwarnings("error", module="localparity")
+
+ROOT = Path(__file__).parents[1]
+sys.path.insert(0, str(Path(__file__).with_name("_extensions")))
+from members import own_members  # noqa: E402
+
+project = "localparity"
+author = "The localparity authors"
+copyright = author
+version = release = localparity.__version__
+
+extensions = [
+    "sphinx.ext.autodoc",
+    "sphinx.ext.autosummary",
+    "sphinx.ext.mathjax",
+    "numpydoc",
+    "sphinx_gallery.gen_gallery",
+    "commands",
+    "example_page",
+    "results",
+]
+exclude_patterns = ["_build", "_templates"]
+templates_path = ["_templates"]
+default_role = "literal"
+nitpicky = False
+
+autosummary_generate = True
+autosummary_context = {"own_members": own_members}
+autodoc_typehints = "none"
+numpydoc_show_class_members = False
+numpydoc_xref_param_type = False
+
+sphinx_gallery_conf = {
+    "examples_dirs": [str(ROOT / "examples")],
+    "gallery_dirs": ["gallery"],
+    "filename_pattern": r"plot_",
+    "abort_on_example_error": True,
+    "only_warn_on_example_error": False,
+    "download_all_examples": False,
+    "remove_config_comments": True,
+    "show_memory": False,
+    "show_signature": False,
+    "within_subsection_order": "FileNameSortKey",
+    "reset_modules": ("matplotlib",),
+    "min_reported_time": 5,
+}
+
+html_theme = "pydata_sphinx_theme"
+html_title = "localparity"
+html_static_path = ["_static"]
+html_css_files = ["localparity.css"]
+html_copy_source = False
+html_show_sourcelink = False
+html_theme_options = {
+    "navigation_with_keys": False,
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "navbar_align": "left",
+}
+html_sidebars = {"performance": [], "paper": []}

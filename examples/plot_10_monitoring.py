@@ -1,0 +1,31 @@
+"""
+A model in use, watched by the day
+==================================
+
+`Monitor` keeps a sketch of a few kilobytes for each group and day, in a folder. Here the scores of one group
+start to drift on the fifth day. The error bars say what MCDP of that day's rows lies between, with 99%
+probability: they are the sketch's error alone.
+"""
+
+import tempfile
+from datetime import UTC, datetime
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import localparity as lp
+
+rng = np.random.default_rng(0)
+monitor = lp.scale.Monitor(tempfile.mkdtemp(), every="day")
+for day in range(1, 11):
+    sex = rng.choice(["Female", "Male"], 20_000)
+    drift = 0.25 * max(0, day - 4)
+    scores = rng.beta(2.0 + drift * (sex == "Male"), 4.0)
+    batch = lp.Predictions.from_arrays(None, scores, sensitive_features=sex)
+    monitor.append(batch, at=datetime(2026, 5, day, tzinfo=UTC), batch_id=f"day {day}")
+
+series = monitor.series(0.05)
+intervals = [lp.Interval(point.low, point.mcdp, point.high, 0.99) for point in series]
+days = [point.period.removeprefix("2026-") for point in series]
+lp.report.McdpOverTimeDisplay(days, intervals, epsilon=0.05, bound=0.10).plot()
+plt.show()
