@@ -46,7 +46,8 @@ class Scored:
         """Average precision and the disparities, as fractions, each name led by the part's."""
         from sklearn.metrics import average_precision_score
 
-        people: dict[str, Any] = {"y_score": self.score, "sensitive_features": self.group}
+        codes = np.unique(self.group, return_inverse=True)[1]
+        people: dict[str, Any] = {"y_score": self.score, "sensitive_features": codes}
         profile = mcdp_profile(None, **people)
         found = {
             "ap": float(average_precision_score(self.label, self.score)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from localparity._optional import require
@@ -10,7 +11,7 @@ from localparity._validation import as_choice, as_count
 from localparity.experiments._run import Run
 from localparity.experiments._store import Store
 
-BACKENDS = ("loky", "threading", "dask", "ray")
+BACKENDS = ("loky", "dask", "ray")
 
 
 class Progress(Protocol):
@@ -44,7 +45,8 @@ def run_missing(
     jobs : int
         How many run at a time, -1 for as many as there are cores.
     backend : str
-        Joblib's: "loky" (processes), "threading", or "dask" and "ray" for a cluster that is set up.
+        Joblib's: "loky" (processes of this machine), or a cluster that sees the store's folder: "dask" (the
+        one that DASK_SCHEDULER_ADDRESS names) or "ray" (RAY_ADDRESS).
     device : str
         "auto" takes a GPU where there is one.
     stacked : bool
@@ -62,13 +64,13 @@ def run_missing(
     as_choice(backend, "backend", BACKENDS)
     if jobs != -1:
         as_count(jobs, "jobs")
+    store.check_version()
     missing = store.missing(runs)
     tasks = make_stacks(missing) if stacked else [[run] for run in missing]
     if not tasks:
         return 0
-    _register(backend)
-    with parallel_config(backend=backend, n_jobs=min(jobs, len(tasks))):
-        done = Parallel(return_as="generator_unordered")(
+    with _cluster(backend), parallel_config(backend=backend, n_jobs=min(jobs, len(tasks))):
+        done = Parallel(return_as="generator_unordered" if backend == "loky" else "list")(
             delayed(_run_task)(store.folder, task, device) for task in tasks
         )
         for finished in done:
@@ -105,9 +107,11 @@ def _run_task(folder: Any, runs: Sequence[Run], device: str) -> list[tuple[Run, 
     return [(run, result.metrics) for run, result in zip(runs, results, strict=True)]
 
 
-def _register(backend: str) -> None:
-    """Make a cluster's backend known to joblib."""
+def _cluster(backend: str) -> AbstractContextManager[Any]:
+    """What joblib needs of a cluster, which the cluster's own environment variables name."""
     if backend == "dask":
-        require("distributed", extra="cluster")
-    elif backend == "ray":
-        require("ray.util.joblib", extra="cluster").register_ray()
+        client: AbstractContextManager[Any] = require("distributed", extra="dask").Client()
+        return client
+    if backend == "ray":
+        require("ray.util.joblib", extra="ray").register_ray()
+    return nullcontext()

@@ -6,7 +6,7 @@ import hashlib
 import json
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -21,6 +21,10 @@ FORMAT = 1
 
 class DamagedRunWarning(UserWarning):
     """A stored run cannot be used; it was set aside and counts as missing."""
+
+
+class OutdatedRunWarning(UserWarning):
+    """Stored runs were trained with other settings than the library has for them today."""
 
 
 @dataclass(frozen=True)
@@ -63,7 +67,7 @@ class Store:
     --------
     >>> store = Store(tempfile.mkdtemp())
     >>> run = Run("adult", "erm", 0.0, seed=0)
-    >>> run in store, list(store.records())
+    >>> run in store, store.records()
     (False, [])
     """
 
@@ -91,21 +95,37 @@ class Store:
             "scores_sha256": hashlib.sha256(content).hexdigest(),
         }
         path = self._path(run)
-        write_whole(self._marker, json.dumps({"format": FORMAT}).encode())
+        if not self._marker.exists():
+            mark = {"format": FORMAT, "localparity": result.versions["localparity"]}
+            write_whole(self._marker, json.dumps(mark).encode())
         write_whole(path.with_suffix(".parquet"), content)
         write_whole(path, json.dumps(facts, indent=1).encode())
 
-    def records(self) -> Iterator[Record]:
-        """The runs that are there, whole, and trained as the library would train them today."""
+    def records(self) -> list[Record]:
+        """The runs that are there, whole, and trained with the settings that they would have today.
+
+        Runs with other settings are left out, and a warning says how many.
+        """
+        found, outdated = [], 0
         for path in sorted(self.runs.glob("*.json")):
             facts = self._read(path)
             if facts is None:
                 continue
-            record = Record(
-                Run(**facts["run"]), facts["metrics"], facts["seconds"], facts["device"], facts["versions"]
+            run = Run(**facts["run"])
+            if run.key == facts["key"]:
+                found.append(
+                    Record(run, facts["metrics"], facts["seconds"], facts["device"], facts["versions"])
+                )
+            else:
+                outdated += 1
+        if outdated:
+            warnings.warn(
+                f"{outdated} runs in {self.folder} were trained with settings that have changed since; they "
+                "are left out",
+                OutdatedRunWarning,
+                stacklevel=2,
             )
-            if record.run.key == facts["key"]:
-                yield record
+        return found
 
     def scores(self, run: Run) -> Scored:
         """The test scores of a run."""
@@ -164,24 +184,39 @@ class Store:
             return None
         try:
             facts: dict[str, Any] = json.loads(path.read_bytes())
-            Run(**facts["run"])
-            scores = path.with_suffix(".parquet").read_bytes()
-            fine = hashlib.sha256(scores).hexdigest() == facts["scores_sha256"]
-            problem = "its scores are not those that were written"
-            fine = fine and {"key", "metrics", "seconds", "device", "versions"} <= facts.keys()
+            problem = _problem(facts, path.with_suffix(".parquet").read_bytes())
         except (OSError, ValueError, KeyError, TypeError) as error:
-            fine, problem = False, f"{type(error).__name__}: {error}"
-        if fine:
+            problem = f"{type(error).__name__}: {error}"
+        if not problem:
             return facts
         _set_aside(path, problem)
         return None
 
+    def check_version(self) -> None:
+        """Raise where another version of localparity wrote the store: its runs may not be those of today."""
+        import localparity
+
+        here, there = localparity.__version__, self._mark().get("localparity")
+        if there is not None and there != here:
+            raise ValueError(
+                f"the store {self.folder} was written by localparity {there} where this is {here}, which may "
+                "train otherwise; tables and figures can be made of it, further runs need another folder"
+            )
+
+    def _mark(self) -> dict[str, Any]:
+        """What says that the folder is a store, and of which format."""
+        if not self._marker.exists():
+            return {}
+        try:
+            mark = json.loads(self._marker.read_bytes())
+            return {"format": mark["format"], "localparity": mark["localparity"]}
+        except (ValueError, KeyError, TypeError) as error:
+            raise ValueError(f"{self._marker} cannot be read as the mark of a store: {error!r}") from error
+
     def _check_format(self) -> None:
-        if self._marker.exists():
-            try:
-                found = json.loads(self._marker.read_bytes())["format"]
-            except (ValueError, KeyError, TypeError) as error:
-                raise ValueError(f"{self._marker} cannot be read as the mark of a store: {error}") from error
+        mark = self._mark()
+        if mark:
+            found = mark["format"]
             if found != FORMAT:
                 raise ValueError(
                     f"the store {self.folder} is of format {found} where this version of localparity reads "
@@ -189,6 +224,17 @@ class Store:
                 )
         elif self.folder.exists() and any(self.folder.iterdir()):
             raise ValueError(f"{self.folder} is not a store: it has files and no store.json")
+
+
+def _problem(facts: dict[str, Any], scores: bytes) -> str:
+    """What is wrong with a run, or nothing."""
+    Run(**facts["run"])
+    for name in ("key", "metrics", "seconds", "device", "versions"):
+        if name not in facts:
+            return f"{name} is missing"
+    if hashlib.sha256(scores).hexdigest() != facts["scores_sha256"]:
+        return "its scores are not those that were written"
+    return ""
 
 
 def _set_aside(path: Path, problem: str) -> None:

@@ -39,7 +39,7 @@ def write_tables(store: Store, out: Path) -> list[Path]:
     list of Path
         The files that were written.
     """
-    records = list(store.records())
+    records = store.records()
     if not records:
         raise ValueError(f"the store {store.folder} has no runs: train some with `localparity reproduce`")
     selections = select(records)

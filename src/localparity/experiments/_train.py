@@ -20,6 +20,7 @@ from localparity.experiments._run import Run
 from localparity.training import LocalParityClassifier, Rows, Trainer
 from localparity.training._estimator import _device
 from localparity.training._fitting import Fitting
+from localparity.training._stack import fit_stack
 from localparity.training._trainer import predict_scores
 
 
@@ -57,15 +58,20 @@ def train_runs(runs: Sequence[Run], device: str = "auto") -> list[Result]:
     """
     place = _device(device)
     parts = [prepare(run.dataset, run.seed) for run in runs]
+    rows = {run.seed: part.training.to(place) for run, part in zip(runs, parts, strict=True)}
     with _one_thread():
         started = time.perf_counter()
         trainers = [
-            make_trainer(run, of.training.to(place), of.n_groups) for run, of in zip(runs, parts, strict=True)
+            make_trainer(run, rows[run.seed], part.n_groups) for run, part in zip(runs, parts, strict=True)
         ]
-        for trainer, of in zip(trainers, parts, strict=True):
-            trainer.fit(of.training.to(place))
+        if len(runs) == 1:
+            trainers[0].fit(rows[runs[0].seed])
+        else:
+            fit_stack(trainers, [rows[run.seed] for run in runs])
         seconds = (time.perf_counter() - started) / len(runs)
-        return [_measure(trainer, of, seconds, place) for trainer, of in zip(trainers, parts, strict=True)]
+        return [
+            _measure(trainer, part, seconds, place) for trainer, part in zip(trainers, parts, strict=True)
+        ]
 
 
 def make_trainer(run: Run, training: Rows, n_groups: int) -> Trainer:

@@ -40,7 +40,7 @@ def write_figures(store: Store, out: Path) -> list[Path]:
     list of Path
         The files that were written.
     """
-    records = list(store.records())
+    records = store.records()
     if not records:
         raise ValueError(f"the store {store.folder} has no runs: train some with `localparity reproduce`")
     drawing = _Drawing(store, records, out)
