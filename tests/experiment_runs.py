@@ -5,7 +5,7 @@ from __future__ import annotations
 from localparity.datasets import make_census
 from localparity.experiments import _data, _grids
 
-SHORT = {"search": "frozen", "steps": 12, "hidden": (16, 8), "batch_size": 128}
+SHORT = {"search": "frozen", "steps": 20, "hidden": (16, 8), "batch_size": 128, "learning_rate": 0.02}
 
 
 def load_census() -> _data.People:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import experiment_runs
 from localparity.experiments import DamagedRunWarning, OutdatedRunWarning, Run, Store, _grids
 from localparity.experiments._result import Result, Scored, load_result, save_result
 
@@ -71,14 +74,36 @@ def test_sql(tmp_path: Path) -> None:
 
 
 def test_results_made_elsewhere_can_be_added(tmp_path: Path) -> None:
-    save_result(tmp_path / "one.npz", RUN, result())
-    run, found = load_result(tmp_path / "one.npz")
-    assert run == RUN
+    other = Run("bank", "erm", 0.0, 1)
     here, there = Store(tmp_path / "here"), Store(tmp_path / "there")
-    here.add(RUN, result())
-    there.add(run, found)
+    for run in (RUN, other):
+        here.add(run, result(run.seed))
+        save_result(tmp_path / "carried" / f"{run.key}.npz", run, result(run.seed))
+    assert there.add_folder(tmp_path / "carried") == 2
+    assert [path.name for path in here.runs.iterdir()] != []
     for path in here.runs.iterdir():
         assert path.read_bytes() == (there.runs / path.name).read_bytes()
+
+
+def test_training_needs_no_duckdb(tmp_path: Path) -> None:
+    code = f"""
+import sys
+sys.modules["duckdb"] = None
+import experiment_runs
+experiment_runs.install()
+from pathlib import Path
+from localparity.experiments import grid
+from localparity.experiments._result import save_result
+from localparity.experiments._train import train_runs
+runs = grid("adult", methods=["erm"], seeds=1)
+for run, result in zip(runs, train_runs(runs, "cpu")):
+    save_result(Path({str(tmp_path)!r}) / f"{{run.key}}.npz", run, result)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(experiment_runs.__file__).parent)
+    (path,) = tmp_path.glob("*.npz")
+    run, found = load_result(path)
+    assert (run.dataset, run.method) == ("adult", "erm")
+    assert found.test.score.size == 450
 
 
 def test_an_interrupted_write_leaves_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from localparity.experiments import Record, Run, Store
+from localparity.experiments._dominance import comparison
 from localparity.experiments._findings import findings
 from localparity.experiments._published import METRICS, published
 from localparity.experiments._results_table import is_outside, results_table
@@ -79,6 +80,25 @@ def test_a_data_set_that_the_paper_does_not_have_has_no_column_for_it() -> None:
     assert findings(select(records)) == []
 
 
+def test_a_baseline_that_does_better_is_named() -> None:
+    records = as_published()
+    for record in records:
+        record.metrics["test_mcdp_0_05"] = record.metrics["test_mcdp_0"] / 2.0
+    lines = "\n".join(comparison(select(records), records))
+    assert "Adult, preset paper: DiffMCDP has AP 73.90, MCDP(0) 11.53, MCDP(0.05) 5.76." in lines
+    assert "No baseline has at least that AP and a lower MCDP(0) or MCDP(0.05)" in lines
+    for record in records:
+        if record.run.method == "diffdp":
+            record.metrics["test_mcdp_0_05"] = 0.05
+    lines = "\n".join(comparison(select(records), records))
+    assert "- DiffDP at strength 0.3 has AP 75.02 and a lower MCDP(0.05), 5.00" in lines
+    for record in records:
+        if record.run.method == "diffdp":
+            record.metrics["test_ap"] = 0.7
+    assert "No baseline" in "\n".join(comparison(select(records), records))
+    assert comparison(select(as_published(methods=("erm", "diffdp"))), records) == []
+
+
 def test_markdown_latex_and_csv_have_the_same_numbers() -> None:
     table = TextTable(
         "t", "T", ["name", "a & b"], [["x_1", Measured(1.2345, 0.5)], ["50%", Measured(2.0, None)]]
@@ -109,7 +129,11 @@ def test_all_tables_of_a_store(copy_of_store: Store, tmp_path: Path) -> None:
         "training-times",
         "algorithm-times",
     }
-    assert names == {"tables.md", *(f"{name}.{kind}" for name in tables for kind in ("tex", "csv"))}
+    assert names == {
+        "tables.md",
+        "runs.csv",
+        *(f"{name}.{kind}" for name in tables for kind in ("tex", "csv")),
+    }
     page = (tmp_path / "tables" / "tables.md").read_text()
     for text in (
         "DiffMCDP (soft)",
@@ -124,6 +148,9 @@ def test_all_tables_of_a_store(copy_of_store: Store, tmp_path: Path) -> None:
     for path in written:
         if path.suffix == ".tex":
             assert path.read_text().count(r"\begin{tabular}") == 1
+    runs = list(csv.DictReader(io.StringIO((tmp_path / "tables" / "runs.csv").read_text())))
+    assert len(runs) == len(copy_of_store.records())
+    assert {"dataset", "strength", "val_mcdp_0", "test_ap", "seconds"} <= runs[0].keys()
     # The times of the algorithms are measured once and kept.
     kept = (copy_of_store.folder / "algorithms.json").read_bytes()
     write_tables(copy_of_store, tmp_path / "again")

@@ -13,7 +13,7 @@ from typing import Any
 
 from localparity._files import write_whole
 from localparity._tables import quote_text
-from localparity.experiments._result import Result, Scored
+from localparity.experiments._result import Result, Scored, load_result
 from localparity.experiments._run import Run
 
 FORMAT = 1
@@ -100,6 +100,13 @@ class Store:
             write_whole(self._marker, json.dumps(mark).encode())
         write_whole(path.with_suffix(".parquet"), content)
         write_whole(path, json.dumps(facts, indent=1).encode())
+
+    def add_folder(self, folder: Any) -> int:
+        """Add the results that `save_result` wrote on another machine, and return how many there were."""
+        paths = sorted(Path(folder).glob("*.npz"))
+        for path in paths:
+            self.add(*load_result(path))
+        return len(paths)
 
     def records(self) -> list[Record]:
         """The runs that are there, whole, and trained with the settings that they would have today.

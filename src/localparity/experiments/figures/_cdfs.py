@@ -13,7 +13,7 @@ from localparity.report import GroupCdfDisplay
 
 
 def draw_cdfs(ax: Any, people: Scored, title: str = "") -> None:
-    """Two groups' cumulative distributions, the gap, and delta-DP of the means, ABCC and MCDP(0).
+    """Two groups' cumulative distributions, the gap, and the difference of means, ABCC and MCDP(0).
 
     Parameters
     ----------
@@ -28,7 +28,7 @@ def draw_cdfs(ax: Any, people: Scored, title: str = "") -> None:
     GroupCdfDisplay.from_predictions(None, ax=ax, **compared)
     ax.get_legend().remove()
     numbers = {
-        "delta-DP of means": delta_dp(None, **compared),
+        "means differ": delta_dp(None, **compared),
         "ABCC": abcc(None, **compared),
         "MCDP(0)": mcdp(None, **compared),
     }

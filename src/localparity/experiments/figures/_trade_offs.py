@@ -8,10 +8,12 @@ from typing import Any
 import numpy as np
 
 from localparity._optional import require
+from localparity.experiments._methods import TITLES
+from localparity.experiments._published import published
 from localparity.experiments._results_table import METRIC_TITLES
 from localparity.experiments._selection import by_variant
 from localparity.experiments._store import Record
-from localparity.experiments.figures._style import finish, floor_line, look_of, show_percent
+from localparity.experiments.figures._style import PUBLISHED_TITLE, finish, floor_line, look_of, show_percent
 
 
 def draw_trade_off(
@@ -55,9 +57,25 @@ def draw_temperatures(
     """The trade-off of one method at several temperatures, as `draw_trade_off` draws it."""
     colours = ordered_colours(len(records))
     for place, (temperature, own) in enumerate(sorted(records.items())):
-        look = {**look_of("diffmcdp"), "color": colours[place], "marker": "osD^vP"[place % 6], "lw": 1.3}
+        look = {
+            **look_of("diffmcdp"),
+            "color": colours[place],
+            "marker": "osD^vP"[place % 6],
+            "lw": 1.3,
+            "ms": 5.0,
+        }
         draw_strengths(ax, by_strength(own), metric, f"temperature {temperature:g}", look)
     _finish(ax, metric, floor, title)
+
+
+def draw_published(ax: Any, dataset: str, metric: str) -> None:
+    """What the paper reports of every method on a data set, as hollow markers."""
+    for method in TITLES:
+        theirs = published(dataset, method)
+        if metric in theirs:
+            look = {**look_of(method), "ls": "none", "mfc": "white", "zorder": 2}
+            x, y = theirs[metric].mean / 100.0, theirs["ap"].mean / 100.0
+            ax.plot([x], [y], label=PUBLISHED_TITLE if method == "erm" else None, **look)
 
 
 def by_strength(records: Iterable[Record]) -> dict[float, list[Record]]:
