@@ -1,11 +1,15 @@
-"""A small data set and a short training under Adult's name, so that a run takes a moment."""
+"""A small data set and a short training under Adult's and Bank's names, so that a run takes a moment."""
 
 from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from localparity.datasets import make_census
 from localparity.experiments import _data, _grids
 
 SHORT = {"search": "frozen", "steps": 20, "hidden": (16, 8), "batch_size": 128, "learning_rate": 0.02}
+NAMES = ("adult", "bank")
 
 
 def load_census() -> _data.People:
@@ -13,15 +17,26 @@ def load_census() -> _data.People:
     return _data.People(census.data, census.target, census.sensitive_features)
 
 
-def install() -> None:
-    """Put the small data set in Adult's and Bank's place, for a process of its own."""
-    for name in ("adult", "bank"):
+@contextmanager
+def installed() -> Iterator[None]:
+    """The small data set in the place of the real ones."""
+    from localparity.experiments._train import prepare
+
+    kept = [(_data.DATA_SETS[name], _grids.SETTINGS["paper"][name]) for name in NAMES]
+    for name in NAMES:
         _data.DATA_SETS[name] = _data.DataSet(name.title(), "table", load_census, 0.4)
         _grids.SETTINGS["paper"][name] = SHORT
+    try:
+        yield
+    finally:
+        for name, (data, settings) in zip(NAMES, kept, strict=True):
+            _data.DATA_SETS[name], _grids.SETTINGS["paper"][name] = data, settings
+        _data.load_people.cache_clear()
+        prepare.cache_clear()
 
 
 if __name__ == "__main__":
     from localparity.cli import main
 
-    install()
-    main()
+    with installed():
+        main()

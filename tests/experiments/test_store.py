@@ -89,15 +89,15 @@ def test_training_needs_no_duckdb(tmp_path: Path) -> None:
     code = f"""
 import sys
 sys.modules["duckdb"] = None
-import experiment_runs
-experiment_runs.install()
 from pathlib import Path
+import experiment_runs
 from localparity.experiments import grid
 from localparity.experiments._result import save_result
 from localparity.experiments._train import train_runs
-runs = grid("adult", methods=["erm"], seeds=1)
-for run, result in zip(runs, train_runs(runs, "cpu")):
-    save_result(Path({str(tmp_path)!r}) / f"{{run.key}}.npz", run, result)
+with experiment_runs.installed():
+    runs = grid("adult", methods=["erm"], seeds=1)
+    for run, result in zip(runs, train_runs(runs, "cpu")):
+        save_result(Path({str(tmp_path)!r}) / f"{{run.key}}.npz", run, result)
 """
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(experiment_runs.__file__).parent)
     (path,) = tmp_path.glob("*.npz")

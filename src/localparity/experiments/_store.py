@@ -43,6 +43,12 @@ class Record:
         Where.
     versions : dict
         The versions of localparity and torch.
+
+    Examples
+    --------
+    >>> record = Record(Run("adult", "erm", 0.0, 0), {"test_ap": 0.77}, 4.2, "cpu", {"torch": "2.13.0"})
+    >>> record.metrics["test_ap"]
+    0.77
     """
 
     run: Run
@@ -162,6 +168,12 @@ class Store:
         -------
         duckdb.DuckDBPyRelation
             With `fetchall()`, `df()` and so on.
+
+        Examples
+        --------
+        >>> from localparity.experiments import Store
+        >>> store = Store("localparity-store")  # doctest: +SKIP
+        >>> store.query("select method, avg(test_mcdp_0) from runs group by all").fetchall()  # doctest: +SKIP
         """
         import duckdb
 

@@ -41,6 +41,11 @@ def write_tables(store: Store, out: Path) -> list[Path]:
     -------
     list of Path
         The files that were written.
+
+    Examples
+    --------
+    >>> from localparity.experiments import Store
+    >>> write_tables(Store("localparity-store"), Path("tables"))  # doctest: +SKIP
     """
     records = store.records()
     if not records:

@@ -24,6 +24,16 @@ def draw_errors(ax: Any, study: AlgorithmStudy, title: str = "") -> None:
         What was measured.
     title : str
         What stands above.
+
+    Examples
+    --------
+    >>> from localparity.experiments._algorithm_study import study
+    >>> from localparity.experiments.figures._cdfs import toy_people
+    >>> from localparity.experiments.figures._style import panels
+    >>> figure, ((ax,),) = panels(1)
+    >>> draw_errors(ax, study("adult", [toy_people(50)]))
+    >>> ax.get_xlabel()
+    'K, points to a half-width'
     """
     for epsilon, colour, marker in zip(EPSILONS, COLOURS, "osD", strict=False):
         own = [each for each in study.approximations if each.epsilon == epsilon]
@@ -49,6 +59,16 @@ def draw_speed_ups(ax: Any, study: AlgorithmStudy, title: str = "") -> None:
         What was measured.
     title : str
         What stands above.
+
+    Examples
+    --------
+    >>> from localparity.experiments._algorithm_study import study
+    >>> from localparity.experiments.figures._cdfs import toy_people
+    >>> from localparity.experiments.figures._style import panels
+    >>> figure, ((ax,),) = panels(1)
+    >>> draw_speed_ups(ax, study("adult", [toy_people(50)]))
+    >>> ax.get_xlabel()
+    'K, points to a half-width'
     """
     for epsilon, colour, marker in zip(EPSILONS, COLOURS, "osD", strict=False):
         own = [each for each in study.approximations if each.epsilon == epsilon]

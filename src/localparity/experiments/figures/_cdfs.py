@@ -23,6 +23,14 @@ def draw_cdfs(ax: Any, people: Scored, title: str = "") -> None:
         Scores with their groups.
     title : str
         What stands above.
+
+    Examples
+    --------
+    >>> from localparity.experiments.figures._style import panels
+    >>> figure, ((ax,),) = panels(1)
+    >>> draw_cdfs(ax, toy_people(100), "a toy")
+    >>> ax.get_title()
+    'a toy'
     """
     compared: dict[str, Any] = {"y_score": people.score, "sensitive_features": people.group}
     GroupCdfDisplay.from_predictions(None, ax=ax, **compared)

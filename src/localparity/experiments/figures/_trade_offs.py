@@ -36,6 +36,16 @@ def draw_trade_off(
         What parity itself would measure, as a fraction.
     title : str
         What stands above.
+
+    Examples
+    --------
+    >>> from localparity.experiments import Run
+    >>> from localparity.experiments.figures._style import panels
+    >>> figure, ((ax,),) = panels(1)
+    >>> metrics = {"test_ap": 0.77, "test_mcdp_0": 0.36}
+    >>> draw_trade_off(ax, [Record(Run("adult", "erm", 0.0, 0), metrics, 4.2, "cpu", {})], "mcdp_0")
+    >>> ax.get_xlabel()
+    'MCDP(0)'
     """
     forms: dict[str, int] = {}
     for variant, own in by_variant(records):
@@ -54,7 +64,28 @@ def draw_temperatures(
     floor: float | None = None,
     title: str = "",
 ) -> None:
-    """The trade-off of one method at several temperatures, as `draw_trade_off` draws it."""
+    """The trade-off of one method at several temperatures, as `draw_trade_off` draws it.
+
+    Parameters
+    ----------
+    ax : matplotlib.axes.Axes
+        Where to draw.
+    records : mapping
+        The runs of one data set, by temperature.
+    metric, floor, title
+        As in `draw_trade_off`.
+
+    Examples
+    --------
+    >>> from localparity.experiments import Run
+    >>> from localparity.experiments.figures._style import panels
+    >>> figure, ((ax,),) = panels(1)
+    >>> metrics = {"test_ap": 0.77, "test_mcdp_0": 0.36}
+    >>> record = Record(Run("adult", "diffmcdp", 0.3, 0, temperature=5.0), metrics, 4.2, "cpu", {})
+    >>> draw_temperatures(ax, {5.0: [record]}, "mcdp_0")
+    >>> ax.get_legend_handles_labels()[1]
+    ['temperature 5']
+    """
     colours = ordered_colours(len(records))
     for place, (temperature, own) in enumerate(sorted(records.items())):
         look = {

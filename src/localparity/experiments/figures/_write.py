@@ -38,6 +38,11 @@ def write_figures(store: Store, out: Path) -> list[Path]:
     -------
     list of Path
         The files that were written.
+
+    Examples
+    --------
+    >>> from localparity.experiments import Store
+    >>> write_figures(Store("localparity-store"), Path("figures"))  # doctest: +SKIP
     """
     records = store.records()
     if not records:
