@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,6 +12,9 @@ import localparity as lp
 
 CRITERIA = ("demographic_parity", "equal_opportunity", "predictive_equality", "equalized_odds")
 EPSILONS = (0.0, 0.01, 0.05, 0.1)
+
+NARROW_RANGES = [(0.1, 1.1), (0.7, 1.3), (-0.7, 0.1)]
+"""Score ranges whose ends float32 does not hold: its stand-ins lie inside, outside, or on either side."""
 
 
 @dataclass(frozen=True)
@@ -57,3 +61,22 @@ def assert_same_counts(found: lp.ScoreCounts, expected: lp.ScoreCounts) -> None:
             assert left.tobytes() == right.tobytes(), (key, name)
         assert one.squares == two.squares
     assert (found.score_range, found.resolution) == (expected.score_range, expected.resolution)
+
+
+def narrow_scores(score_range: tuple[float, float], size: int = 2000) -> NDArray[np.float32]:
+    """Scores of 32 bits, many of them at the ends of the range as these bits have them."""
+    low, high = score_range
+    scores = np.random.default_rng(0).uniform(low, high, size).astype(np.float32)
+    scores[: size // 20], scores[size // 20 : size // 8] = low, high
+    return scores
+
+
+def narrow_counts(
+    scores: NDArray[np.float32], groups: Any, score_range: tuple[float, float]
+) -> lp.ScoreCounts:
+    """The counts that numpy makes of them."""
+    predictions = lp.Predictions.from_arrays(None, scores, sensitive_features=groups, score_range=score_range)
+    counts = lp.ScoreCounts.from_predictions(predictions)
+    for atoms in counts.atoms.values():
+        assert score_range[0] <= atoms.scores[0] < atoms.scores[-1] <= score_range[1]
+    return counts

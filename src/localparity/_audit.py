@@ -10,21 +10,29 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from localparity._docs import documented
 from localparity._optional import require
+from localparity._summaries import (
+    Finding,
+    GroupSummary,
+    LeftOut,
+    PairSummary,
+    summarise_groups,
+    summarise_pairs,
+    without_small_groups,
+)
 from localparity._validation import (
-    FloatArray,
-    Group,
     as_choice,
     as_count,
     as_epsilons,
     as_number,
     as_threshold,
 )
-from localparity.metrics import GapCurve, ScoreCounts, Window
+from localparity.metrics import ScoreCounts
 from localparity.metrics._comparison import check_predictions
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
-from localparity.uncertainty._interval import INTERVAL_KINDS, Interval, IntervalKind, intervals_of
+from localparity.uncertainty._interval import INTERVAL_KINDS, IntervalKind, intervals_of
 from localparity.uncertainty._permutation import TestResult, permutation_results
 from localparity.uncertainty._resampling import Draws
 
@@ -32,48 +40,6 @@ SmallGroups = Literal["raise", "drop"]
 DecideBy = Literal["estimate", "upper", "lower"]
 
 PAPER_EPSILONS = (0.0, 0.01, 0.05, 0.1)
-
-
-@dataclass(frozen=True)
-class GroupSummary:
-    """A group among the people compared: how many they are and how they score on average."""
-
-    group: Group
-    label: int | None
-    rows: int
-    effective_rows: float
-    mean_score: float
-
-
-@dataclass(frozen=True)
-class LeftOut:
-    """A group that was left out, and how many of the people compared it has, at the least under any label."""
-
-    group: Group
-    rows: int
-
-
-@dataclass(frozen=True)
-class PairSummary:
-    """One pair: MCDP at each epsilon, ABCC, delta-DP, and the worst window at the smallest epsilon."""
-
-    groups: tuple[Group, Group]
-    label: int | None
-    mcdp: tuple[float, ...]
-    abcc: float
-    delta_dp: float
-    window: Window
-
-
-@dataclass(frozen=True)
-class Finding:
-    """MCDP at one epsilon, of the worst pair: its interval, its test against parity and its place."""
-
-    epsilon: float
-    mcdp: float
-    interval: Interval
-    test: TestResult | None
-    window: Window
 
 
 @dataclass(frozen=True)
@@ -152,7 +118,7 @@ class Audit:
         threshold = None if threshold is None else as_threshold(threshold, counts.score_range)
         left_out: tuple[LeftOut, ...] = ()
         if small_groups == "drop":
-            counts, left_out = _without_small_groups(counts, criterion, min_group_size)
+            counts, left_out = without_small_groups(counts, criterion, min_group_size)
         curves = counts.gap_curves(criterion, compare, min_group_size=min_group_size)
         draws = Draws(n_resamples, random_state, n_jobs, on_resample)
         intervals = intervals_of(counts, curves, at, criterion, compare, level, interval, draws)
@@ -170,9 +136,9 @@ class Audit:
             score_range=counts.score_range,
             interval_kind=interval,
             threshold=threshold,
-            groups=_summarise_groups(counts, criterion),
+            groups=summarise_groups(counts, criterion),
             findings=findings,
-            pairs=_summarise_pairs(curves, at, threshold),
+            pairs=summarise_pairs(curves, at, threshold),
             left_out=left_out,
             counts=counts,
         )
@@ -285,51 +251,7 @@ class Audit:
         yield from terminal_parts(self)
 
 
-def _summarise_groups(counts: ScoreCounts, criterion: str) -> tuple[GroupSummary, ...]:
-    return tuple(
-        GroupSummary(
-            group,
-            label,
-            atoms.size,
-            atoms.effective_size,
-            float(np.average(atoms.scores, weights=atoms.weights)),
-        )
-        for label, stratum in counts.strata(criterion).items()
-        for group, atoms in stratum.items()
-    )
-
-
-def _summarise_pairs(
-    curves: Sequence[GapCurve], epsilons: FloatArray, threshold: float | None
-) -> tuple[PairSummary, ...]:
-    pairs = [
-        PairSummary(
-            curve.groups,
-            curve.label,
-            tuple(curve.mcdp_at(epsilons).tolist()),
-            curve.abcc(),
-            abs(curve.mean_difference() if threshold is None else curve(threshold)),
-            curve.worst_window(float(epsilons[0])),
-        )
-        for curve in curves
-    ]
-    return tuple(sorted(pairs, key=lambda pair: pair.mcdp, reverse=True))
-
-
-def _without_small_groups(
-    counts: ScoreCounts, criterion: str, min_group_size: int
-) -> tuple[ScoreCounts, tuple[LeftOut, ...]]:
-    """Leave out every group that has too few of the people compared under any label."""
-    small = counts.small_groups(criterion, as_count(min_group_size, "min_group_size"))
-    groups = len(counts.groups)
-    if groups - len(small) < 2:
-        raise ValueError(
-            f"min_group_size is {min_group_size} and leaves {groups - len(small)} of {groups} groups "
-            "where two or more are expected"
-        )
-    return counts.without(small), tuple(LeftOut(group, rows) for group, rows in small.items())
-
-
+@documented
 def audit(
     y_true: Any,
     y_score: Any,
@@ -353,18 +275,10 @@ def audit(
 
     Parameters
     ----------
-    y_true, y_score, sensitive_features : array-like
-        Labels (or None), scores and groups, as in `mcdp`.
     epsilons : sequence of float
         The half-widths of windows at which MCDP is reported.
-    criterion, compare : str
-        Which people, and which groups, are compared, as in `mcdp`.
     threshold : float, optional
         The threshold of delta-DP, in the scores' own units; None compares mean scores.
-    sample_weight : array-like, optional
-        Weights that are not negative.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
     min_group_size : int
         A group with fewer rows among the people compared is too small.
     small_groups : str
@@ -375,10 +289,6 @@ def audit(
         "dkw" or "bootstrap", as in `mcdp_interval`.
     n_resamples : int
         How many permutations the test draws, and how many samples the bootstrap; 0 leaves the test out.
-    random_state : int, Generator or None
-        The same seed gives the same audit.
-    n_jobs : int, optional
-        How many resamples run at a time, -1 for as many as there are cores.
 
     Returns
     -------
@@ -394,12 +304,7 @@ def audit(
     [0.6666666666666666, 0.3333333333333333]
     """
     predictions = check_predictions(
-        y_true,
-        y_score,
-        sensitive_features=sensitive_features,
-        criterion=criterion,
-        sample_weight=sample_weight,
-        score_range=score_range,
+        y_true, y_score, sensitive_features, criterion, sample_weight, score_range
     )
     return Audit.from_counts(
         ScoreCounts.from_predictions(predictions),

@@ -10,8 +10,8 @@ from numpy.typing import NDArray
 
 import localparity as lp
 import oracles
+from localparity.metrics._atoms import Atoms
 from localparity.metrics._cells import Cells
-from localparity.metrics._counts import Atoms
 from scale_rows import CRITERIA, assert_same_counts
 from strategies import People, epsilons, people
 
@@ -100,6 +100,13 @@ def test_cells_join_the_larger_of_two() -> None:
     quarters = Cells(np.array([0.0, 0.25, 0.75]), np.array([0.25, 0.5, 1.0]))
     joined = quarters.union(Cells(np.array([0.0]), np.array([0.5])))
     assert (joined.lows.tolist(), joined.highs.tolist()) == ([0.0, 0.75], [0.5, 1.0])
+
+
+def test_cells_give_way_to_finer_ones() -> None:
+    quarters = Cells(np.array([0.0, 0.25, 0.75]), np.array([0.25, 0.5, 1.0]))
+    finer = quarters.replaced(np.array([0.5]), Cells(np.array([0.25, 0.375]), np.array([0.3, 0.5])))
+    assert finer is not None
+    assert (finer.lows.tolist(), finer.highs.tolist()) == ([0.0, 0.25, 0.375, 0.75], [0.25, 0.3, 0.5, 1.0])
     assert quarters.replaced(quarters.highs, None) is None
 
 

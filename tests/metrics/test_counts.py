@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import localparity as lp
-from localparity.metrics._counts import Atoms
+from localparity.metrics._atoms import Atoms
 from strategies import People, people
 
 

@@ -13,7 +13,16 @@ import pytest
 
 import localparity as lp
 from localparity.scale._duckdb import DuckDBScores
-from scale_rows import CRITERIA, EPSILONS, Rows, assert_same_counts, make_rows
+from scale_rows import (
+    CRITERIA,
+    EPSILONS,
+    NARROW_RANGES,
+    Rows,
+    assert_same_counts,
+    make_rows,
+    narrow_counts,
+    narrow_scores,
+)
 
 
 @pytest.fixture(scope="module")
@@ -202,3 +211,22 @@ def test_a_query_that_is_wrong_is_said() -> None:
         lp.scale.from_duckdb("SELECT FROM WHERE", score="p", group="g")
     with pytest.raises(ValueError, match="there is no column in the relation named 'p'"):
         lp.scale.from_duckdb(duckdb.sql("SELECT 1 AS q"), score="p", group="g")
+
+
+@pytest.mark.parametrize("score_range", NARROW_RANGES)
+def test_ends_of_the_range_that_few_bits_cannot_hold(
+    score_range: tuple[float, float], tmp_path: Path
+) -> None:
+    scores, groups = narrow_scores(score_range), np.tile([0, 1], 1000)
+    path = tmp_path / "scores.parquet"
+    pd.DataFrame({"p": scores, "g": groups}).to_parquet(path)
+    options: dict[str, Any] = {"score": "p", "group": "g", "score_range": score_range}
+    exact = narrow_counts(scores, groups, score_range)
+    assert_same_counts(lp.scale.from_duckdb(path, **options), exact)
+    found = lp.scale.from_duckdb(path, **options, max_scores=100, level=5)
+    for epsilon in EPSILONS:
+        assert found.mcdp_bounds(epsilon) == (exact.mcdp(epsilon),) * 2
+    outside = np.nextafter(scores.max(), np.float32(2))
+    pd.DataFrame({"p": np.append(scores, outside), "g": np.append(groups, 0)}).to_parquet(path)
+    with pytest.raises(ValueError, match=r"column 'p' has .* at data row 2001, outside score_range"):
+        lp.scale.from_duckdb(path, **options)

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 import localparity as lp
 from localparity.scale import ScoreSketch
+from scale_rows import NARROW_RANGES, assert_same_counts, narrow_counts, narrow_scores
 
 pytest.importorskip("datasketches")
 
@@ -147,3 +148,11 @@ def test_what_does_not_fit_is_named() -> None:
     odd.update(None, [0.1], sensitive_features=np.array([3 + 4j], dtype=object))
     with pytest.raises(ValueError, match=r"group \(3\+4j\) is no text, number or truth value"):
         odd.to_bytes()
+
+
+@pytest.mark.parametrize("score_range", NARROW_RANGES)
+def test_ends_of_the_range_that_few_bits_cannot_hold(score_range: tuple[float, float]) -> None:
+    scores, groups = narrow_scores(score_range, 100), np.tile([0, 1], 50)
+    sketch = lp.scale.ScoreSketch(score_range=score_range)
+    sketch.update(None, scores, sensitive_features=groups)
+    assert_same_counts(sketch.counts(), narrow_counts(scores, groups, score_range))

@@ -18,7 +18,16 @@ from localparity.scale._columns import ScoreColumns
 from localparity.scale._duckdb import DuckDBScores
 from localparity.scale._grid import Parents
 from localparity.scale._spark import SparkScores, read_spark
-from scale_rows import CRITERIA, EPSILONS, Rows, assert_same_counts, make_rows
+from scale_rows import (
+    CRITERIA,
+    EPSILONS,
+    NARROW_RANGES,
+    Rows,
+    assert_same_counts,
+    make_rows,
+    narrow_counts,
+    narrow_scores,
+)
 
 pyspark_sql = pytest.importorskip("pyspark.sql")
 
@@ -94,6 +103,20 @@ def test_on_a_grid_it_is_exact_where_it_was_asked(
         assert found.mcdp_bounds(epsilon, criterion) == (value, value)
     same = lp.scale.from_duckdb(str(folder / "*.parquet"), **NAMES, **options)
     assert_same_counts(found, same)
+
+
+@pytest.mark.parametrize("score_range", NARROW_RANGES)
+def test_ends_of_the_range_that_few_bits_cannot_hold(
+    spark: Any, score_range: tuple[float, float], tmp_path: Path
+) -> None:
+    scores, groups = narrow_scores(score_range), np.tile([0, 1], 1000)
+    pd.DataFrame({"p": scores, "g": groups}).to_parquet(tmp_path / "scores.parquet")
+    frame = spark.read.parquet(str(tmp_path))
+    found = lp.scale.from_spark(frame, score="p", group="g", score_range=score_range)
+    assert_same_counts(found, narrow_counts(scores, groups, score_range))
+    outside = frame.limit(1).selectExpr(f"CAST({score_range[1] + 1e-6!r} AS FLOAT) AS p", "g")
+    with pytest.raises(ValueError, match=r"column 'p' has .* outside score_range"):
+        lp.scale.from_spark(frame.union(outside), score="p", group="g", score_range=score_range)
 
 
 def test_few_scores_many_rows_and_intersections(spark: Any, rows: Rows) -> None:

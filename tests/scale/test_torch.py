@@ -12,7 +12,16 @@ from hypothesis import strategies as st
 
 import localparity as lp
 from localparity.scale._torch import TorchScores
-from scale_rows import CRITERIA, EPSILONS, Rows, assert_same_counts, make_rows
+from scale_rows import (
+    CRITERIA,
+    EPSILONS,
+    NARROW_RANGES,
+    Rows,
+    assert_same_counts,
+    make_rows,
+    narrow_counts,
+    narrow_scores,
+)
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]
 
@@ -77,6 +86,26 @@ def test_any_range_and_grid(seed: int, level: int, score_range: tuple[float, flo
     for epsilon in EPSILONS:
         value = lp.mcdp(None, scores, sensitive_features=groups, epsilon=epsilon, score_range=score_range)
         assert found.mcdp_bounds(epsilon) == (value, value)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("score_range", NARROW_RANGES)
+def test_ends_of_the_range_that_few_bits_cannot_hold(device: str, score_range: tuple[float, float]) -> None:
+    scores, groups = narrow_scores(score_range), np.tile([0, 1], 1000)
+    exact = narrow_counts(scores, groups, score_range)
+    tensors = torch.tensor(scores, device=device), torch.tensor(groups, device=device)
+    assert_same_counts(lp.scale.from_torch(*tensors, score_range=score_range), exact)
+    found = lp.scale.from_torch(*tensors, score_range=score_range, max_scores=100, level=5)
+    for epsilon in EPSILONS:
+        assert found.mcdp_bounds(epsilon) == (exact.mcdp(epsilon),) * 2
+    for level in (None, 8):
+        metric = lp.scale.LocalDisparity(epsilon=0.01, level=level, score_range=score_range)
+        metric.update(*tensors)
+        low, high = metric.bounds()
+        assert low <= exact.mcdp(0.01) <= high
+    tensors[0][7] = float(np.nextafter(scores.max(), np.float32(2)))
+    with pytest.raises(ValueError, match=r"scores has .* at row 7, outside score_range"):
+        lp.scale.from_torch(*tensors, score_range=score_range)
 
 
 def test_groups_of_any_whole_numbers() -> None:

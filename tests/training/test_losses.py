@@ -234,3 +234,13 @@ def test_shares_of_each_group_sum_to_one() -> None:
 def test_what_is_refused(build: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         build()
+
+
+def test_a_loss_can_be_copied() -> None:
+    from copy import deepcopy
+
+    scores, groups = torch.rand(20, generator=torch.Generator().manual_seed(0)), torch.arange(20) % 2
+    loss = MCDPLoss(n_groups=2)
+    again = deepcopy(loss)
+    assert again._replayed.function.__self__ is again
+    torch.testing.assert_close(again(scores, groups), loss(scores, groups))

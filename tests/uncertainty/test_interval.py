@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity.uncertainty import _bootstrap
+from localparity.uncertainty import _bootstrap, _resampling
 from localparity.uncertainty._resampling import Pool
 
 
@@ -128,3 +128,15 @@ def test_both_ways_of_drawing_keep_the_sizes_and_agree_on_average(knots: int) ->
     draws = np.array([_bootstrap.draw_with_replacement(pool, rng) for _ in range(500)])
     assert (draws.sum(axis=2) == rows.sum(axis=1)).all()
     np.testing.assert_allclose(draws.mean(axis=0), rows, atol=0.8)
+
+
+@pytest.mark.compiled
+def test_the_bootstrap_at_fewer_thresholds_is_nearly_that_of_all(
+    census: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fine = interval_of(census, kind="bootstrap", n_resamples=300, random_state=0)
+    monkeypatch.setattr(_resampling, "MOST_KNOTS", 300)
+    coarse = interval_of(census, kind="bootstrap", n_resamples=300, random_state=0)
+    assert coarse.estimate == fine.estimate
+    assert coarse.low == pytest.approx(fine.low, abs=0.02)
+    assert coarse.high == pytest.approx(fine.high, abs=0.02)

@@ -10,7 +10,7 @@ import pytest
 from scipy.stats import ks_2samp
 
 import localparity as lp
-from localparity.uncertainty import _permutation
+from localparity.uncertainty import _permutation, _resampling
 from localparity.uncertainty._permutation import deal_groups
 from localparity.uncertainty._resampling import Draws, Pool, resample
 
@@ -68,8 +68,8 @@ def test_is_seeded_and_does_not_depend_on_the_number_of_jobs(weighted: bool) -> 
 def test_both_ways_of_dealing_keep_the_sizes_and_the_people(monkeypatch: pytest.MonkeyPatch) -> None:
     rows = np.array([[5, 0, 2], [1, 1, 1], [0, 4, 0]])
     pool = Pool(np.array([0.1, 0.2, 0.3]), rows, rows.sum(axis=1))
-    for most in (10**7, 0):
-        monkeypatch.setattr(_permutation, "MOST_ROWS_ONE_BY_ONE", most)
+    for few in (True, False):
+        monkeypatch.setattr(_permutation, "one_by_one", lambda rows, knots, few=few: few)
         dealt = deal_groups(pool, np.random.default_rng(0))
         np.testing.assert_array_equal(dealt.sum(axis=1), rows.sum(axis=1))
         np.testing.assert_array_equal(dealt.sum(axis=0), rows.sum(axis=0))
@@ -97,3 +97,69 @@ def test_every_resample_is_told_of() -> None:
 def test_wrong_arguments() -> None:
     with pytest.raises(ValueError, match="n_resamples is 0 where a whole number >= 1 is expected"):
         lp.permutation_test(None, [0.1, 0.2], sensitive_features=[0, 1], n_resamples=0)
+
+
+def test_a_coarser_pool_has_the_same_distributions_at_fewer_thresholds() -> None:
+    rng = np.random.default_rng(0)
+    rows = rng.integers(0, 4, (3, 1000))
+    rows[:, 500] = 900  # a score that many people share stays one threshold
+    pool = Pool(np.sort(rng.random(1000)), rows, rows.sum(axis=1))
+    coarse = pool.coarsened(64)
+    assert 32 < coarse.unit_knots.size <= 64
+    assert pool.coarsened(1000) is pool
+    kept = np.isin(pool.unit_knots, coarse.unit_knots)
+    for compare in ("between_groups", "to_overall"):
+        fine, seen = (each.distributions(each.weights, compare) for each in (pool, coarse))
+        np.testing.assert_array_equal(fine[:, kept], seen)
+    shares = coarse.weights / coarse.sizes[:, None]
+    heavy = shares.mean(axis=0) > 1.5 / 64
+    assert heavy.sum() == 1
+
+
+@pytest.mark.compiled
+def test_dealing_from_a_coarser_pool_is_dealing_from_all_seen_at_fewer_thresholds() -> None:
+    rng = np.random.default_rng(1)
+    rows = rng.integers(0, 3, (2, 400))
+    pool = Pool(np.sort(rng.random(400)), rows, rows.sum(axis=1))
+    coarse = pool.coarsened(40)
+    kept = np.isin(pool.unit_knots, coarse.unit_knots)
+
+    def dealt(each: Pool, chosen: Any, seed: int) -> Any:
+        streams = np.random.default_rng(seed).spawn(2000)
+        found = [each.distributions(deal_groups(each, stream), "between_groups")[0] for stream in streams]
+        return np.array(found)[:, chosen]
+
+    fine, seen = dealt(pool, kept, 0), dealt(coarse, slice(None), 1)
+    error = fine.std(axis=0) * np.sqrt(2 / 2000) + 1e-12
+    assert (np.abs(fine.mean(axis=0) - seen.mean(axis=0)) < 5 * error).all()
+    np.testing.assert_allclose(np.cov(fine.T), np.cov(seen.T), atol=0.15 * fine.var(axis=0).max())
+    most = [np.abs(each - each.mean(axis=0)).max(axis=1) for each in (fine, seen)]
+    assert ks_2samp(*most).pvalue > 1e-4
+
+
+@pytest.mark.compiled
+def test_the_test_is_valid_where_scores_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under parity a p-value is at most alpha in no more than alpha of the cases; here in just as many."""
+    monkeypatch.setattr(_resampling, "MOST_KNOTS", 16)
+    rng = np.random.default_rng(2)
+    small = 0
+    for seed in range(400):
+        scores, groups = rng.random(120), np.repeat([0, 1], 60)
+        found = lp.permutation_test(
+            None, scores, sensitive_features=groups, epsilon=0.01, n_resamples=39, random_state=seed
+        )
+        small += found.p_value <= 0.1
+    assert abs(small / 400 - 0.1) < 4 * np.sqrt(0.09 / 400)
+
+
+@pytest.mark.compiled
+def test_what_parity_measures_is_nearly_that_of_all_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(3)
+    scores, groups = rng.random(20_000), rng.integers(0, 2, 20_000)
+    options: dict[str, Any] = {"sensitive_features": groups, "n_resamples": 300, "random_state": 0}
+    fine = lp.permutation_test(None, scores, **options)
+    monkeypatch.setattr(_resampling, "MOST_KNOTS", 1000)
+    coarse = lp.permutation_test(None, scores, **options)
+    assert coarse.statistic == fine.statistic
+    assert coarse.null_mean == pytest.approx(fine.null_mean, rel=0.1)
+    assert coarse.p_value == pytest.approx(fine.p_value, abs=0.12)

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._docs import documented
 from localparity._optional import require
 from localparity.datasets._fetch import RemoteFile, read_bytes
 
@@ -62,6 +63,7 @@ _BANK_NUMBERS = {
 }
 
 
+@documented
 def fetch_adult(
     *, cache: bool = True, data_home: Any = None, as_frame: bool = True, return_X_y: bool = False
 ) -> Any:
@@ -70,17 +72,6 @@ def fetch_adult(
     Both original parts together, without the 3,620 rows that have a missing value and without `fnlwgt`:
     45,222 rows. It is read from the folder that LOCALPARITY_DATA names, else from the cache, else downloaded
     from the UCI Machine Learning Repository (CC BY 4.0), and its sha256 is checked each time.
-
-    Parameters
-    ----------
-    cache : bool
-        Whether a download is kept for the next time.
-    data_home : path, optional
-        The cache folder, in place of the user's own.
-    as_frame : bool
-        Whether `data` is a pandas data frame (text columns are categorical) or a plain dictionary of columns.
-    return_X_y : bool
-        Whether to return only `data` and `target`.
 
     Returns
     -------
@@ -107,6 +98,7 @@ def fetch_adult(
     return _bunch(columns, _ADULT_NUMBERS, target, sex, as_frame, return_X_y)
 
 
+@documented
 def fetch_bank(
     *, cache: bool = True, data_home: Any = None, as_frame: bool = True, return_X_y: bool = False
 ) -> Any:
@@ -115,17 +107,6 @@ def fetch_bank(
     The 41,188 rows of `bank-additional-full.csv`. The groups are the clients of 25 and over and those under
     25, 1,068 of them. It is read from the folder that LOCALPARITY_DATA names, else from the cache, else
     downloaded from the UCI Machine Learning Repository (CC BY 4.0), and its sha256 is checked each time.
-
-    Parameters
-    ----------
-    cache : bool
-        Whether a download is kept for the next time.
-    data_home : path, optional
-        The cache folder, in place of the user's own.
-    as_frame : bool
-        Whether `data` is a pandas data frame (text columns are categorical) or a plain dictionary of columns.
-    return_X_y : bool
-        Whether to return only `data` and `target`.
 
     Returns
     -------

@@ -10,7 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from localparity._validation import as_choice, as_count, as_number
-from localparity.experiments._grids import SETTINGS, check_names, strengths_of
+from localparity.experiments._grids import check_names, settings_of, strengths_of
 from localparity.experiments._methods import TITLES, variant_title
 
 SEARCHES = ("exact", "probe", "frozen", "soft")
@@ -74,7 +74,7 @@ class Run:
         """What differs from the preset, as parameters of the estimator: the data set's and the run's own."""
         own = {"search": self.search, "temperature": self.temperature}
         given = {name: value for name, value in own.items() if value is not None}
-        return {**SETTINGS[self.preset][self.dataset], **given}
+        return {**settings_of(self.preset, self.dataset, self.method), **given}
 
     @cached_property
     def settings(self) -> dict[str, Any]:

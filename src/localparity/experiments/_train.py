@@ -14,12 +14,15 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from localparity._encoding import table_columns
-from localparity.experiments._data import DATA_SETS, load_people
+from localparity.datasets import Split
+from localparity.experiments._data import DATA_SETS, People, load_people
 from localparity.experiments._result import Result, Scored
 from localparity.experiments._run import Run
 from localparity.training import LocalParityClassifier, Rows, Trainer
 from localparity.training._estimator import _device
 from localparity.training._fitting import Fitting
+from localparity.training._networks import Network
+from localparity.training._resnet import imagenet_weights, resnet18
 from localparity.training._stack import fit_stack
 from localparity.training._trainer import predict_scores
 
@@ -64,10 +67,11 @@ def train_runs(runs: Sequence[Run], device: str = "auto") -> list[Result]:
         trainers = [
             make_trainer(run, rows[run.seed], part.n_groups) for run, part in zip(runs, parts, strict=True)
         ]
-        if len(runs) == 1:
-            trainers[0].fit(rows[runs[0].seed])
-        else:
+        if len(runs) > 1 and DATA_SETS[runs[0].dataset].kind == "table":
             fit_stack(trainers, [rows[run.seed] for run in runs])
+        else:
+            for run, trainer in zip(runs, trainers, strict=True):
+                trainer.fit(rows[run.seed])
         seconds = (time.perf_counter() - started) / len(runs)
         return [
             _measure(trainer, part, seconds, place) for trainer, part in zip(trainers, parts, strict=True)
@@ -83,17 +87,23 @@ def make_trainer(run: Run, training: Rows, n_groups: int) -> Trainer:
         **{**run.changes, "search": run.settings["search"]},
     )
     fitting = Fitting(classifier, classifier._settings(), n_groups, run.seed, training)
-    return fitting.trainer(run.strength)
+    start = _image_network(run.seed, training) if DATA_SETS[run.dataset].kind == "image" else None
+    return fitting.trainer(run.strength, start)
+
+
+def _image_network(seed: int, training: Rows) -> Network:
+    with torch.random.fork_rng(devices=[]):
+        torch.manual_seed(seed)
+        return resnet18(imagenet_weights()).to(training.weights.device)
 
 
 @lru_cache(maxsize=8)
 def prepare(dataset: str, seed: int) -> Parts:
     """The parts of a data set at a seed, encoded as the estimator encodes them."""
-    if DATA_SETS[dataset].kind != "table":
-        load_people(dataset)
-        raise ValueError(f"{dataset} is a data set of images, for which there is no network yet")
     people = load_people(dataset)
     split = DATA_SETS[dataset].split(people.labels, seed)
+    if DATA_SETS[dataset].kind == "image":
+        return _image_parts(people, split)
     classifier = LocalParityClassifier()
     table, labels, groups = people.features, people.labels, people.groups
     training, grouping = classifier._check(
@@ -104,6 +114,23 @@ def prepare(dataset: str, seed: int) -> Parts:
         for rows in (split.validation, split.test)
     ]
     return Parts(training, len(grouping.names), *scored)
+
+
+def _image_parts(people: People, split: Split) -> Parts:
+    """The parts of a data set of images, which stay bytes."""
+    images = torch.from_numpy(people.features)
+    names, codes = np.unique(people.groups, return_inverse=True)
+    training = Rows(
+        images[split.train],
+        torch.from_numpy(people.labels[split.train]).float(),
+        torch.from_numpy(codes[split.train]),
+        torch.ones(len(split.train)),
+    )
+    scored = [
+        Part(images[rows], people.groups[rows], people.labels[rows])
+        for rows in (split.validation, split.test)
+    ]
+    return Parts(training, len(names), *scored)
 
 
 def _encode(classifier: LocalParityClassifier, table: Any) -> Tensor:

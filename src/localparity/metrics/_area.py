@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from localparity._docs import documented
 from localparity._validation import as_epsilon, as_number
 from localparity.metrics._comparison import gap_curves
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
 
 
+@documented
 def abcc(
     y_true: Any,
     y_score: Any,
@@ -28,19 +30,6 @@ def abcc(
     It is the exact integral of the step functions, which is the Wasserstein-1 distance of the scores. Of
     several pairs it is the worst.
 
-    Parameters
-    ----------
-    y_true, y_score, sensitive_features : array-like
-        Labels (or None), scores and groups, as in `mcdp`.
-    criterion, compare : str
-        Which people, and which groups, are compared, as in `mcdp`.
-    sample_weight : array-like, optional
-        Weights that are not negative.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
-    min_group_size : int
-        A group with fewer rows among the people compared is an error.
-
     Returns
     -------
     float
@@ -53,14 +42,7 @@ def abcc(
     0.5
     """
     curves = gap_curves(
-        y_true,
-        y_score,
-        sensitive_features=sensitive_features,
-        criterion=criterion,
-        compare=compare,
-        sample_weight=sample_weight,
-        score_range=score_range,
-        min_group_size=min_group_size,
+        y_true, y_score, sensitive_features, criterion, compare, sample_weight, score_range, min_group_size
     )
     return max(curve.abcc() for curve in curves)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from localparity._docs import documented
 from localparity._validation import Group
 from localparity.metrics._counts import ScoreCounts
 from localparity.metrics._criteria import Criterion, check_group_sizes, labels_of
@@ -17,7 +18,6 @@ from localparity.predictions import Predictions
 def check_predictions(
     y_true: Any,
     y_score: Any,
-    *,
     sensitive_features: Any,
     criterion: str,
     sample_weight: Any,
@@ -34,7 +34,6 @@ def check_predictions(
 def gap_curves(
     y_true: Any,
     y_score: Any,
-    *,
     sensitive_features: Any,
     criterion: str,
     compare: str,
@@ -44,12 +43,7 @@ def gap_curves(
 ) -> list[GapCurve]:
     """The curves of all pairs that are compared."""
     predictions = check_predictions(
-        y_true,
-        y_score,
-        sensitive_features=sensitive_features,
-        criterion=criterion,
-        sample_weight=sample_weight,
-        score_range=score_range,
+        y_true, y_score, sensitive_features, criterion, sample_weight, score_range
     )
     pairs = pairs_of(predictions.groups, compare)
     two_plain_groups = (
@@ -88,6 +82,7 @@ def _curve_of_rows(predictions: Predictions, label: int | None, min_group_size: 
     return GapCurve(knots, gap, (a, b), (first, second), label, resolution=predictions.resolution)
 
 
+@documented
 def gap_curve(
     y_true: Any,
     y_score: Any,
@@ -102,21 +97,11 @@ def gap_curve(
 
     Parameters
     ----------
-    y_true : array-like or None
-        Labels 0 and 1; None where the criterion does not need them.
-    y_score : array-like
-        Scores inside `score_range`.
-    sensitive_features : array-like, data frame or mapping of columns
-        The group of each row. Of several columns, the groups are the combinations that occur.
     groups : tuple, optional
         The pair (a, b), of which b may be ``"everyone"``. With two groups it may be left out.
     criterion : str
         Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1) or
         "predictive_equality" (label 0).
-    sample_weight : array-like, optional
-        Weights that are not negative.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
 
     Returns
     -------
@@ -131,12 +116,7 @@ def gap_curve(
     array([0.5, 0.5, 0. ])
     """
     predictions = check_predictions(
-        y_true,
-        y_score,
-        sensitive_features=sensitive_features,
-        criterion=criterion,
-        sample_weight=sample_weight,
-        score_range=score_range,
+        y_true, y_score, sensitive_features, criterion, sample_weight, score_range
     )
     if groups is None:
         if len(predictions.groups) > 2:

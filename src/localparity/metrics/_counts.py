@@ -4,167 +4,21 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._validation import FloatArray, Group, sort_groups, unknown_name
-from localparity.metrics._cells import CellGaps, Cells, is_among
+from localparity._validation import FloatArray, Group, at_ends, sort_groups, unknown_name
+from localparity.metrics._atoms import Atoms
+from localparity.metrics._cells import CellGaps, Cells
 from localparity.metrics._criteria import check_group_sizes, labels_of
 from localparity.metrics._gap_curve import Bounds, GapCurve
 from localparity.metrics._groups import EVERYONE, pairs_of
 from localparity.metrics._profile import McdpProfile
-from localparity.metrics._units import (
-    UNIT_BITS,
-    Units,
-    carry,
-    to_floats,
-    to_units,
-    to_whole,
-    units_of_rows,
-)
 from localparity.predictions import Predictions
 
-Stratum = dict[Group, "Atoms"]
+Stratum = dict[Group, Atoms]
 """The people compared with each other: for each group, its scores."""
-
-
-@dataclass(frozen=True, eq=False)
-class Atoms:
-    """The distinct scores of some people, ascending, and how much weight and how many rows lie at each.
-
-    Attributes
-    ----------
-    scores : ndarray
-        The distinct scores, in their own units.
-    weights : ndarray
-        The weight at each score; without weights, the rows.
-    rows : ndarray
-        How many rows lie at each score.
-    squares : float
-        The sum of the squared weights of the rows, from which the effective size comes.
-    units : ndarray or None
-        The weights in whole units, whose sums are the same in any order; None without weights.
-    square_units : int
-        The sum of the squared weights in whole units; 0 without weights.
-    """
-
-    scores: FloatArray
-    weights: NDArray[Any]
-    rows: NDArray[np.int64]
-    squares: float
-    units: Units | None = None
-    square_units: int = 0
-
-    @classmethod
-    def of_rows(cls, scores: NDArray[Any], weights: FloatArray | None = None) -> Atoms:
-        """Count the rows of some people; a row of weight 0 is nobody."""
-        if weights is not None:
-            scores, weights = scores[weights > 0.0], weights[weights > 0.0]
-            rows = np.ones(scores.size, dtype=np.int64)
-            square_units = to_whole(to_units(weights * weights))
-            return cls.gather(scores, rows, to_units(weights), square_units)
-        ordered = np.sort(scores)
-        starts = _run_starts(ordered)
-        distinct = ordered[starts].astype(np.float64, copy=False)
-        return cls.of_counts(distinct, np.diff(np.append(starts, ordered.size)))
-
-    @classmethod
-    def of_counts(
-        cls,
-        scores: FloatArray,
-        rows: NDArray[np.int64],
-        units: Units | None = None,
-        square_units: int = 0,
-    ) -> Atoms:
-        """Of distinct scores, ascending, the rows at each and, where there are weights, their units."""
-        if units is None:
-            return cls(scores, rows, rows, float(rows.sum()))
-        weights = to_floats(carry(units))
-        return cls(scores, weights, rows, square_units / 2**UNIT_BITS, units, square_units)
-
-    @classmethod
-    def join(cls, parts: Iterable[Atoms]) -> Atoms:
-        """The people of all parts together."""
-        found = list(parts)
-        if len(found) == 1:
-            return found[0]
-        if not found:
-            return cls.of_rows(np.empty(0))
-        scores = np.concatenate([part.scores for part in found])
-        rows = np.concatenate([part.rows for part in found])
-        if all(part.units is None for part in found):
-            return cls.gather(scores, rows)
-        weighted = [part.with_units() for part in found]
-        units = np.concatenate([part.units for part in weighted if part.units is not None], axis=1)
-        return cls.gather(scores, rows, units, sum(part.square_units for part in weighted))
-
-    def with_units(self) -> Atoms:
-        """The same people with their weights in whole units, also where every row weighs 1."""
-        if self.units is not None:
-            return self
-        return replace(self, units=units_of_rows(self.rows), square_units=self.size << UNIT_BITS)
-
-    def snap(self, cells: Cells) -> Atoms:
-        """The same people, with those inside a cell counted at its high end."""
-        return self.gather(cells.snap(self.scores), self.rows, self.units, self.square_units)
-
-    def replaced(self, scores: FloatArray, finer: Atoms) -> Atoms:
-        """The same people, with those at some scores, ascending, placed at finer ones."""
-        kept = ~is_among(self.scores, scores)
-        units = None
-        if self.units is not None and finer.units is not None:
-            units = np.concatenate([self.units[:, kept], finer.units], axis=1)
-        scores = np.concatenate([self.scores[kept], finer.scores])
-        return self.gather(scores, np.concatenate([self.rows[kept], finer.rows]), units, self.square_units)
-
-    @classmethod
-    def gather(
-        cls,
-        scores: NDArray[Any],
-        rows: NDArray[np.int64],
-        units: Units | None = None,
-        square_units: int = 0,
-    ) -> Atoms:
-        """Of scores in any order, which may repeat, what `of_counts` takes."""
-        order = np.argsort(scores, kind="stable")
-        ordered = scores[order]
-        starts = _run_starts(ordered)
-        distinct = ordered[starts].astype(np.float64, copy=False)
-        rows_at = np.add.reduceat(rows[order], starts)
-        if units is None:
-            return cls.of_counts(distinct, rows_at)
-        units_at = np.add.reduceat(units[:, order], starts, axis=1)
-        return cls.of_counts(distinct, rows_at, units_at, square_units)
-
-    def below(self) -> NDArray[Any]:
-        """The weight before the first score and up to each; of weights, in extended precision."""
-        if self.units is None:
-            return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(self.weights, dtype=np.int64)])
-        running = carry(np.cumsum(self.units, axis=1))
-        return np.concatenate([np.zeros(1, dtype=np.longdouble), to_floats(running, np.longdouble)])
-
-    @property
-    def size(self) -> int:
-        """How many rows there are."""
-        return int(self.rows.sum())
-
-    @property
-    def effective_size(self) -> float:
-        """How many equally weighted rows would be as precise: the squared sum over the sum of squares."""
-        return float(self.weights.sum()) ** 2 / self.squares
-
-    def share_above(self, threshold: float) -> float:
-        """The weighted share of scores above a threshold."""
-        at_or_below = int(np.searchsorted(self.scores, threshold, side="right"))
-        return float(self.weights[at_or_below:].sum() / self.weights.sum())
-
-    def shares_at_or_below(self, thresholds: FloatArray) -> FloatArray:
-        """The cumulative distribution: the weighted share of scores at or below each threshold."""
-        below = self.below()
-        shares = below[np.searchsorted(self.scores, thresholds, side="right")] / below[-1]
-        return np.asarray(shares, dtype=np.float64)
 
 
 def with_everyone(stratum: Stratum) -> Stratum:
@@ -172,12 +26,6 @@ def with_everyone(stratum: Stratum) -> Stratum:
     if EVERYONE in stratum:
         raise ValueError(f"a group is named {EVERYONE!r}, as all people together are; give it another name")
     return {**stratum, EVERYONE: Atoms.join(stratum.values())}
-
-
-def _run_starts(ordered: NDArray[Any]) -> NDArray[np.int64]:
-    """Where each distinct value of a sorted array begins."""
-    changes = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-    return np.concatenate([np.zeros(min(1, ordered.size), dtype=np.int64), changes])
 
 
 def curve_of_atoms(
@@ -277,10 +125,7 @@ class ScoreCounts:
         narrow = codes.astype(np.uint16) if len(keys) < 2**16 else codes
         order = np.argsort(narrow, kind="stable")
         ends = np.cumsum(np.bincount(codes, minlength=len(keys)))
-        scores = predictions.scores[order]
-        if any(float(scores.dtype.type(end)) != end for end in predictions.score_range):
-            # An end of the range that few bits cannot hold is the end that they stand for.
-            scores = np.clip(scores.astype(np.float64), *predictions.score_range)
+        scores = at_ends(predictions.scores[order], predictions.score_range)
         weights = None if predictions.weights is None else predictions.weights[order]
         atoms = {}
         for key, start, end in zip(keys, np.append(0, ends[:-1]), ends, strict=True):
@@ -341,7 +186,7 @@ class ScoreCounts:
         """The same table, known to stand for cells, with the error that this makes."""
         if cells is None:
             return replace(self, rank_error=0.0, cells=None)
-        worst = max(_most_inside(found, cells) for found in self.atoms.values())
+        worst = max(found.most_inside(cells) for found in self.atoms.values())
         return replace(self, rank_error=worst, cells=cells)
 
     def without(self, groups: Iterable[Group]) -> ScoreCounts:
@@ -459,9 +304,3 @@ class ScoreCounts:
         """
         found = [curve.mcdp_bounds(epsilon) for curve in self.gap_curves(criterion, compare)]
         return Bounds(max(each.low for each in found), max(each.high for each in found))
-
-
-def _most_inside(atoms: Atoms, cells: Cells) -> float:
-    """The largest share of the weight that lies inside one cell."""
-    _, inside = cells.find(atoms.scores)
-    return float((atoms.weights * inside).max(initial=0.0) / atoms.weights.sum()) if atoms.size else 0.0

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from localparity._docs import documented
 from localparity._validation import as_epsilon
 from localparity.metrics._comparison import gap_curves
 from localparity.metrics._criteria import Criterion
@@ -11,6 +12,7 @@ from localparity.metrics._groups import Compare
 from localparity.metrics._profile import McdpProfile
 
 
+@documented
 def mcdp(
     y_true: Any,
     y_score: Any,
@@ -31,28 +33,6 @@ def mcdp(
     where F_g(y) is the share of group g with a score at or below y. MCDP(0) is the two-sample
     Kolmogorov-Smirnov statistic.
 
-    Parameters
-    ----------
-    y_true : array-like or None
-        Labels 0 and 1; None where the criterion does not need them.
-    y_score : array-like
-        Scores inside `score_range`.
-    sensitive_features : array-like, data frame or mapping of columns
-        The group of each row. Of several columns, the groups are the combinations that occur.
-    epsilon : float
-        The half-width of the windows, as a fraction of the score range.
-    criterion : str
-        Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1),
-        "predictive_equality" (label 0) or "equalized_odds" (the worse of the two labels).
-    compare : str
-        "between_groups" takes the worst pair, "to_overall" compares each group with everyone.
-    sample_weight : array-like, optional
-        Weights that are not negative.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
-    min_group_size : int
-        A group with fewer rows among the people compared is an error.
-
     Returns
     -------
     float
@@ -69,18 +49,12 @@ def mcdp(
     """
     epsilon = as_epsilon(epsilon)
     curves = gap_curves(
-        y_true,
-        y_score,
-        sensitive_features=sensitive_features,
-        criterion=criterion,
-        compare=compare,
-        sample_weight=sample_weight,
-        score_range=score_range,
-        min_group_size=min_group_size,
+        y_true, y_score, sensitive_features, criterion, compare, sample_weight, score_range, min_group_size
     )
     return max(curve.mcdp(epsilon) for curve in curves)
 
 
+@documented
 def mcdp_profile(
     y_true: Any,
     y_score: Any,
@@ -93,21 +67,6 @@ def mcdp_profile(
     min_group_size: int = 1,
 ) -> McdpProfile:
     """MCDP at every epsilon at once, after one sort and one pass.
-
-    The parameters are those of `mcdp`, without `epsilon`.
-
-    Parameters
-    ----------
-    y_true, y_score, sensitive_features : array-like
-        Labels (or None), scores and groups.
-    criterion, compare : str
-        Which people, and which groups, are compared.
-    sample_weight : array-like, optional
-        Weights that are not negative.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
-    min_group_size : int
-        A group with fewer rows among the people compared is an error.
 
     Returns
     -------
@@ -125,11 +84,11 @@ def mcdp_profile(
         gap_curves(
             y_true,
             y_score,
-            sensitive_features=sensitive_features,
-            criterion=criterion,
-            compare=compare,
-            sample_weight=sample_weight,
-            score_range=score_range,
-            min_group_size=min_group_size,
+            sensitive_features,
+            criterion,
+            compare,
+            sample_weight,
+            score_range,
+            min_group_size,
         )
     )

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from localparity._docs import documented
 from localparity._validation import as_count, as_epsilon
 from localparity.metrics._comparison import gap_curves
 from localparity.metrics._criteria import Criterion
@@ -15,6 +16,7 @@ from localparity.metrics._groups import Compare
 _MOST_POINTS = 10**8
 
 
+@documented
 def mcdp_approximate(
     y_true: Any,
     y_score: Any,
@@ -35,20 +37,10 @@ def mcdp_approximate(
 
     Parameters
     ----------
-    y_true, y_score, sensitive_features : array-like
-        Labels (or None), scores and groups, as in `mcdp`.
     epsilon : float
         The half-width of the windows, as a fraction of the score range; at 0 the result is exact.
     k : int
         How many points there are to a half-width.
-    criterion, compare : str
-        Which people, and which groups, are compared, as in `mcdp`.
-    sample_weight : array-like, optional
-        Weights that are not negative.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
-    min_group_size : int
-        A group with fewer rows among the people compared is an error.
 
     Returns
     -------
@@ -64,14 +56,7 @@ def mcdp_approximate(
     """
     epsilon, k = as_epsilon(epsilon), as_count(k, "k")
     curves = gap_curves(
-        y_true,
-        y_score,
-        sensitive_features=sensitive_features,
-        criterion=criterion,
-        compare=compare,
-        sample_weight=sample_weight,
-        score_range=score_range,
-        min_group_size=min_group_size,
+        y_true, y_score, sensitive_features, criterion, compare, sample_weight, score_range, min_group_size
     )
     return max(mcdp_on_grid(curve, epsilon, k) for curve in curves)
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import numpy as np
 
+from localparity._docs import documented
 from localparity._validation import as_count, as_threshold, rounding
 from localparity.metrics._comparison import check_predictions, gap_curves
 from localparity.metrics._counts import ScoreCounts
@@ -13,6 +14,7 @@ from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
 
 
+@documented
 def delta_dp(
     y_true: Any,
     y_score: Any,
@@ -32,18 +34,8 @@ def delta_dp(
 
     Parameters
     ----------
-    y_true, y_score, sensitive_features : array-like
-        Labels (or None), scores and groups, as in `mcdp`.
     threshold : float, optional
         The threshold, in the scores' own units; None compares means.
-    criterion, compare : str
-        Which people, and which groups, are compared, as in `mcdp`.
-    sample_weight : array-like, optional
-        Weights that are not negative.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
-    min_group_size : int
-        A group with fewer rows among the people compared is an error.
 
     Returns
     -------
@@ -60,14 +52,7 @@ def delta_dp(
     0.266666666667
     """
     curves = gap_curves(
-        y_true,
-        y_score,
-        sensitive_features=sensitive_features,
-        criterion=criterion,
-        compare=compare,
-        sample_weight=sample_weight,
-        score_range=score_range,
-        min_group_size=min_group_size,
+        y_true, y_score, sensitive_features, criterion, compare, sample_weight, score_range, min_group_size
     )
     if threshold is None:
         return max(abs(curve.mean_difference()) for curve in curves)
@@ -75,6 +60,7 @@ def delta_dp(
     return max(float(abs(curve(threshold))) for curve in curves)
 
 
+@documented
 def spdd(
     y_true: Any,
     y_score: Any,
@@ -94,18 +80,8 @@ def spdd(
 
     Parameters
     ----------
-    y_true, y_score, sensitive_features : array-like
-        Labels (or None), scores and groups, as in `mcdp`.
     n_thresholds : int
         How many thresholds there are, two or more.
-    criterion, compare : str
-        Which people, and which groups, are compared, as in `mcdp`.
-    sample_weight : array-like, optional
-        Weights that are not negative.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
-    min_group_size : int
-        A group with fewer rows among the people compared is an error.
 
     Returns
     -------
@@ -120,19 +96,13 @@ def spdd(
     """
     n_thresholds = as_count(n_thresholds, "n_thresholds", at_least=2)
     curves = gap_curves(
-        y_true,
-        y_score,
-        sensitive_features=sensitive_features,
-        criterion=criterion,
-        compare=compare,
-        sample_weight=sample_weight,
-        score_range=score_range,
-        min_group_size=min_group_size,
+        y_true, y_score, sensitive_features, criterion, compare, sample_weight, score_range, min_group_size
     )
     thresholds = np.linspace(*curves[0].score_range, n_thresholds)
     return max(float(np.abs(curve(thresholds)).mean()) for curve in curves)
 
 
+@documented
 def p_rule(
     y_true: Any,
     y_score: Any,
@@ -148,19 +118,9 @@ def p_rule(
 
     Parameters
     ----------
-    y_true, y_score, sensitive_features : array-like
-        Labels (or None), scores and groups, as in `mcdp`.
     threshold : float, optional
         The threshold, in the scores' own units; a score above it is selected. The middle of the range
         without it.
-    criterion : str
-        Which people are compared, as in `mcdp`.
-    sample_weight : array-like, optional
-        Weights that are not negative.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
-    min_group_size : int
-        A group with fewer rows among the people compared is an error.
 
     Returns
     -------
@@ -175,12 +135,7 @@ def p_rule(
     0.5
     """
     predictions = check_predictions(
-        y_true,
-        y_score,
-        sensitive_features=sensitive_features,
-        criterion=criterion,
-        sample_weight=sample_weight,
-        score_range=score_range,
+        y_true, y_score, sensitive_features, criterion, sample_weight, score_range
     )
     middle = sum(predictions.score_range) / 2.0
     threshold = as_threshold(middle if threshold is None else threshold, predictions.score_range)

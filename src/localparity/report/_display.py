@@ -6,6 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any, Self
 
+from localparity._docs import documented
 from localparity._optional import require
 from localparity._validation import Group
 from localparity.metrics import GapCurve, ScoreCounts, Window
@@ -104,6 +105,7 @@ class CountsDisplay(PredictionsDisplay):
         """Draw counts, wherever they were made; takes `criterion` and `ax` at the least."""
 
     @classmethod
+    @documented
     def from_predictions(
         cls,
         y_true: Any,
@@ -120,16 +122,6 @@ class CountsDisplay(PredictionsDisplay):
 
         Parameters
         ----------
-        y_true, y_score, sensitive_features : array-like
-            Labels (or None), scores and groups, as in `localparity.mcdp`.
-        criterion : str
-            Which people are compared, as in `localparity.mcdp`.
-        sample_weight : array-like, optional
-            Weights that are not negative.
-        score_range : tuple of float
-            The lowest and the highest score there can be.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw.
         **options
             Those of `from_counts`.
 
@@ -139,12 +131,7 @@ class CountsDisplay(PredictionsDisplay):
             The display, drawn.
         """
         predictions = check_predictions(
-            y_true,
-            y_score,
-            sensitive_features=sensitive_features,
-            criterion=criterion,
-            sample_weight=sample_weight,
-            score_range=score_range,
+            y_true, y_score, sensitive_features, criterion, sample_weight, score_range
         )
         counts = ScoreCounts.from_predictions(predictions)
         return cls.from_counts(counts, criterion=criterion, ax=ax, **options)

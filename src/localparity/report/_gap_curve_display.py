@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from localparity._docs import documented
 from localparity._validation import Group, as_level
 from localparity.metrics import GapCurve, ScoreCounts
 from localparity.metrics._groups import group_text
@@ -52,6 +53,7 @@ class GapCurveDisplay(CountsDisplay):
         self.epsilon = epsilon
 
     @classmethod
+    @documented
     def from_counts(
         cls,
         counts: ScoreCounts,
@@ -66,14 +68,6 @@ class GapCurveDisplay(CountsDisplay):
 
         Parameters
         ----------
-        counts : ScoreCounts
-            The counts.
-        criterion : str
-            Which people are compared.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw.
-        groups : tuple, optional
-            The pair; the worst one without it.
         epsilon : float
             The half-width of the window that is shaded.
         level : float

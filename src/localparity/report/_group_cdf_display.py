@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from localparity._docs import documented
 from localparity._validation import FloatArray, Group
 from localparity.metrics import ScoreCounts, Window
 from localparity.metrics._counts import with_everyone
@@ -57,6 +58,7 @@ class GroupCdfDisplay(CountsDisplay):
         self.window = window
 
     @classmethod
+    @documented
     def from_counts(
         cls,
         counts: ScoreCounts,
@@ -70,14 +72,6 @@ class GroupCdfDisplay(CountsDisplay):
 
         Parameters
         ----------
-        counts : ScoreCounts
-            The counts.
-        criterion : str
-            Which people are compared.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw.
-        groups : tuple, optional
-            The pair; the worst one without it.
         epsilon : float
             The half-width of the window that is shaded.
 

@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from localparity._docs import documented
 from localparity._validation import FloatArray, as_count, as_level
 from localparity.metrics import McdpProfile, ScoreCounts
 from localparity.report._display import FIRST, QUIET, CountsDisplay, legend_above, show_percent
@@ -55,6 +56,7 @@ class McdpProfileDisplay(CountsDisplay):
         self.noise_floor = noise_floor
 
     @classmethod
+    @documented
     def from_counts(
         cls,
         counts: ScoreCounts,
@@ -70,14 +72,6 @@ class McdpProfileDisplay(CountsDisplay):
 
         Parameters
         ----------
-        counts : ScoreCounts
-            The counts.
-        criterion : str
-            Which people are compared.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw.
-        compare : str
-            Which groups are compared, as in `localparity.mcdp`.
         level : float
             The probability with which the band holds the whole true profile.
         n_resamples : int

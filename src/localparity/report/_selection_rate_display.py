@@ -6,6 +6,7 @@ from typing import Any, Self
 
 import numpy as np
 
+from localparity._docs import documented
 from localparity._validation import Group
 from localparity.metrics import GapCurve, ScoreCounts
 from localparity.metrics._groups import group_text
@@ -47,6 +48,7 @@ class SelectionRateDisplay(CountsDisplay):
         self.curve = curve
 
     @classmethod
+    @documented
     def from_counts(
         cls,
         counts: ScoreCounts,
@@ -56,17 +58,6 @@ class SelectionRateDisplay(CountsDisplay):
         groups: tuple[Group, Group] | None = None,
     ) -> Self:
         """Draw counts.
-
-        Parameters
-        ----------
-        counts : ScoreCounts
-            The counts.
-        criterion : str
-            Which people are compared.
-        ax : matplotlib.axes.Axes, optional
-            Where to draw.
-        groups : tuple, optional
-            The pair; the worst one without it.
 
         Returns
         -------

@@ -15,7 +15,8 @@ from localparity.metrics._groups import group_text
 from localparity.report._words import interval_text, p_value_text, percent
 
 if TYPE_CHECKING:
-    from localparity._audit import Audit, Finding
+    from localparity._audit import Audit
+    from localparity._summaries import Finding
 
 MOST_PAIRS = 10
 

@@ -11,7 +11,8 @@ from localparity._validation import Group
 from localparity.metrics._groups import group_text
 
 if TYPE_CHECKING:
-    from localparity._audit import Audit, Finding
+    from localparity._audit import Audit
+    from localparity._summaries import Finding
 
 CRITERION_WORDS = {
     "demographic_parity": "everyone (demographic parity)",

@@ -9,7 +9,7 @@ import numpy as np
 from localparity._optional import require
 from localparity._validation import Group, as_count, as_epsilon, as_score_range, check_rows
 from localparity.metrics import ScoreCounts
-from localparity.metrics._counts import Atoms
+from localparity.metrics._atoms import Atoms
 from localparity.metrics._criteria import Criterion, labels_of
 from localparity.metrics._gap_curve import Bounds
 from localparity.metrics._groups import Compare
@@ -89,14 +89,15 @@ class LocalDisparity:
         labels : torch.Tensor, optional
             Labels 0 and 1, where the criterion needs them.
         """
+        checked = check_scores(scores, self.score_range)
+        self._resolution = max(self._resolution, checked.resolution)
         scores = scores.detach().flatten()
-        self._resolution = max(self._resolution, check_scores(scores, self.score_range))
         codes = self._codes(scores, groups.flatten(), None if labels is None else labels.flatten())
         if self.level is None:
             self._kept.append((scores, codes))
             return
         low, high = self.score_range
-        numbers = self._torch.ceil((scores.double() - low) / (high - low) * 2.0**self.level).long()
+        numbers = self._torch.ceil((checked.values.double() - low) / (high - low) * 2.0**self.level).long()
         size = 2**self.level + 1
         counted = self._torch.bincount(codes * size + numbers, minlength=self.n_groups * self._labels * size)
         self._state = counted if self._state is None else self._state + counted

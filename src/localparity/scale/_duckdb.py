@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._docs import documented
 from localparity._tables import Source, Table, quote_name
-from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, score_resolution
+from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, held_ends, score_resolution
 from localparity.metrics import ScoreCounts
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
 
+@documented
 def from_duckdb(
     source: Source | DuckDBPyRelation,
     *,
@@ -47,20 +49,6 @@ def from_duckdb(
     source : path, sequence of paths, query or relation
         CSV, Parquet or JSON lines, also in an object store that DuckDB reaches; ``"SELECT ..."``; or a
         ``DuckDBPyRelation``, which keeps its own connection and settings.
-    score, label, weight : str
-        The columns' names; `label` and `weight` may be left out.
-    group : str or sequence of str
-        The column of the groups; of several, the groups are the combinations that occur.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
-    epsilons : sequence of float
-        The epsilons at which MCDP comes out exact also on a grid.
-    criterion, compare : str
-        The comparison whose MCDP comes out exact on a grid.
-    max_scores : int
-        The most distinct scores, those of each group and label apart, that are counted as they are.
-    level : int
-        The grid has ``2**level`` cells.
     memory_limit : str, optional
         How much memory DuckDB may use before it writes to disk, such as "2GB".
 
@@ -80,14 +68,7 @@ def from_duckdb(
     """
     columns = ScoreColumns.of(score, group, label, weight, score_range)
     table = Table(source, memory_limit=memory_limit)
-    return count_scores(
-        DuckDBScores(table, columns),
-        max_scores=max_scores,
-        level=level,
-        epsilons=epsilons,
-        criterion=criterion,
-        compare=compare,
-    )
+    return count_scores(DuckDBScores(table, columns), max_scores, level, epsilons, criterion, compare)
 
 
 class DuckDBScores:
@@ -107,8 +88,8 @@ class DuckDBScores:
         table.check(columns.names)
         self._table, self._columns = table, columns
         self.score_range = columns.score_range
-        single = table.types[columns.score] == "FLOAT"
-        self.resolution = score_resolution(np.dtype("f4" if single else "f8"), columns.score_range)
+        self._dtype = np.dtype("f4" if table.types[columns.score] == "FLOAT" else "f8")
+        self.resolution = score_resolution(self._dtype, columns.score_range)
         self._groups = [f"g{i}" for i in range(len(columns.group))]
 
     def on_grid(self, level: int, parents: Parents | None = None) -> list[Tally]:
@@ -128,12 +109,22 @@ class DuckDBScores:
     def _rows(self) -> str:
         """The columns under short names: score s, label y, weight w, groups g0, g1 and so on."""
         columns, table = self._columns, self._table
-        selected = [f"{table.number(columns.score)} AS s"]
+        selected = [f"{self._score()} AS s"]
         selected.append(f"{table.number(columns.label)} AS y" if columns.label else "NULL AS y")
         if columns.weight:
             selected.append(f"CAST({table.number(columns.weight)} AS DOUBLE) AS w")
         selected += [f"{quote_name(name)} AS g{i}" for i, name in enumerate(columns.group)]
         return f"SELECT {', '.join(selected)} FROM {table.rows}"
+
+    def _score(self) -> str:
+        """The score; one beyond an end of the range, which its few bits cannot hold, at that end."""
+        score, held = self._table.number(self._columns.score), held_ends(self.score_range, self._dtype)
+        if held == self.score_range:
+            return score
+        (lowest, highest), (low, high) = held, self.score_range
+        score = f"CAST({score} AS DOUBLE)"
+        inside = f"{score} BETWEEN {lowest!r} AND {highest!r}"
+        return f"CASE WHEN {inside} THEN least(greatest({score}, {low!r}), {high!r}) ELSE {score} END"
 
     def _fits(self) -> str:
         """Whether a row is as it should be; NaN is greater than any number."""

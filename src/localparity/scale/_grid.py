@@ -17,8 +17,8 @@ from numpy.typing import NDArray
 
 from localparity._validation import FloatArray, Group, as_count, as_epsilons
 from localparity.metrics import GapCurve, ScoreCounts
+from localparity.metrics._atoms import Atoms
 from localparity.metrics._cells import Cells, is_among
-from localparity.metrics._counts import Atoms
 from localparity.metrics._profile import carried_half_widths
 from localparity.metrics._units import Units
 
@@ -211,7 +211,6 @@ def merge_bounded(
 
 def count_scores(
     source: ScoreSource,
-    *,
     max_scores: int,
     level: int,
     epsilons: Sequence[float],

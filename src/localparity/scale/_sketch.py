@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from localparity._optional import require
-from localparity._validation import Group, as_count, as_level, as_score_range
+from localparity._validation import Group, as_count, as_level, as_score_range, at_ends
 from localparity.metrics import ScoreCounts
-from localparity.metrics._counts import Atoms
+from localparity.metrics._atoms import Atoms
 from localparity.predictions import Predictions
 from localparity.scale._container import pack, unpack
 
@@ -99,12 +99,13 @@ class ScoreSketch:
             )
         self._check_labels(predictions.labels is not None)
         labels = (None,) if predictions.labels is None else (0, 1)
+        scores = at_ends(predictions.scores, self.score_range)
         for code, group in enumerate(predictions.groups):
             among = predictions.codes == code
             for label in labels:
                 chosen = among if label is None else among & (predictions.labels == label)
                 if chosen.any():
-                    self._sketch_of((group, label)).update(predictions.scores[chosen].astype(np.float64))
+                    self._sketch_of((group, label)).update(scores[chosen].astype(np.float64))
         self.resolution = max(self.resolution, predictions.resolution)
 
     def merge(self, other: ScoreSketch) -> ScoreSketch:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._docs import documented
 from localparity._optional import require
 from localparity._tables import delimiter_of, kind_of
-from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, score_resolution, unknown_name
+from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, held_ends, score_resolution, unknown_name
 from localparity.metrics import ScoreCounts
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from pyspark.sql import Column, DataFrame, SparkSession
 
 
+@documented
 def from_spark(
     frame: DataFrame,
     *,
@@ -43,14 +45,6 @@ def from_spark(
     ----------
     frame : pyspark.sql.DataFrame
         A row for each person.
-    score, label, weight : str
-        The columns' names; `label` and `weight` may be left out.
-    group : str or sequence of str
-        The column of the groups; of several, the groups are the combinations that occur.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
-    epsilons, criterion, compare, max_scores, level
-        Where MCDP comes out exact, and when a grid is used, as in `from_duckdb`.
 
     Returns
     -------
@@ -65,14 +59,7 @@ def from_spark(
     1.0
     """
     columns = ScoreColumns.of(score, group, label, weight, score_range)
-    return count_scores(
-        SparkScores(frame, columns),
-        max_scores=max_scores,
-        level=level,
-        epsilons=epsilons,
-        criterion=criterion,
-        compare=compare,
-    )
+    return count_scores(SparkScores(frame, columns), max_scores, level, epsilons, criterion, compare)
 
 
 class SparkScores:
@@ -96,8 +83,8 @@ class SparkScores:
         self._types = dict(frame.dtypes)
         self._columns, self._frame = columns, frame
         self.score_range = columns.score_range
-        single = self._types[columns.score] == "float"
-        self.resolution = score_resolution(np.dtype("f4" if single else "f8"), columns.score_range)
+        self._dtype = np.dtype("f4" if self._types[columns.score] == "float" else "f8")
+        self.resolution = score_resolution(self._dtype, columns.score_range)
         self._groups = [f"g{i}" for i in range(len(columns.group))]
         self._rows = self._short_names()
 
@@ -169,13 +156,23 @@ class SparkScores:
     def _short_names(self) -> DataFrame:
         """The columns under short names: score s, label y, weight w, groups g0, g1 and so on."""
         columns, functions = self._columns, self._functions
-        selected = [(self._number(columns.score) + 0.0).alias("s")]
+        selected = [(self._score() + 0.0).alias("s")]
         label = functions.lit(None).cast("double") if columns.label is None else self._number(columns.label)
         selected.append(label.alias("y"))
         if columns.weight is not None:
             selected.append(self._number(columns.weight).alias("w"))
         selected += [functions.col(_quoted(name)).alias(f"g{i}") for i, name in enumerate(columns.group)]
         return self._frame.select(*selected)
+
+    def _score(self) -> Column:
+        """The score; one beyond an end of the range, which its few bits cannot hold, at that end."""
+        functions, score = self._functions, self._number(self._columns.score)
+        held, (low, high) = held_ends(self.score_range, self._dtype), self.score_range
+        if held == self.score_range:
+            return score
+        clipped = functions.least(functions.greatest(score, functions.lit(low)), functions.lit(high))
+        found: Column = functions.when(score.between(*held), clipped).otherwise(score)
+        return found
 
     def _number(self, name: str) -> Column:
         """A column as numbers, NULL where it is none; true and false are 1 and 0."""

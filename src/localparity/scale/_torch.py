@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._docs import documented
 from localparity._optional import require
 from localparity._validation import (
     LEAST_WEIGHT,
@@ -15,6 +16,7 @@ from localparity._validation import (
     FloatArray,
     as_score_range,
     check_rows,
+    held_ends,
     score_resolution,
 )
 from localparity.metrics import ScoreCounts
@@ -32,6 +34,7 @@ LEVEL = 10
 _FEW_GROUPS = 256
 
 
+@documented
 def from_torch(
     scores: Tensor,
     groups: Tensor,
@@ -61,10 +64,6 @@ def from_torch(
         Labels 0 and 1, where a criterion needs them.
     weights : torch.Tensor, optional
         Weights that are not negative; they take 40 bytes a row of the device's memory.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
-    epsilons, criterion, compare, max_scores
-        Where MCDP comes out exact, and when a grid is used, as in `from_duckdb`.
     level : int
         The first grid has ``2**level`` cells.
 
@@ -82,14 +81,7 @@ def from_torch(
     1.0
     """
     source = TorchScores(scores, groups, labels, weights, as_score_range(score_range))
-    return count_scores(
-        source,
-        max_scores=max_scores,
-        level=level,
-        epsilons=epsilons,
-        criterion=criterion,
-        compare=compare,
-    )
+    return count_scores(source, max_scores, level, epsilons, criterion, compare)
 
 
 class OrderedScores(NamedTuple):
@@ -143,7 +135,7 @@ class TorchScores:
     ) -> None:
         self._torch = require("torch", extra="train")
         self.score_range = score_range
-        self.resolution = check_scores(scores, score_range)
+        flat, self.resolution = check_scores(scores, score_range)
         for name, tensor in (("groups", groups), ("labels", labels), ("weights", weights)):
             if tensor is not None:
                 check_rows(name, tensor.numel(), scores.numel(), of="scores")
@@ -151,7 +143,6 @@ class TorchScores:
         if weights is not None:
             _check_weights(weights)
         self._ordered: dict[Key, OrderedScores] = {}
-        flat = scores.detach().flatten()
         heavy = None if weights is None else weights.detach().flatten()
         for key, mask in self._masks(groups.flatten(), None if labels is None else labels.flatten()):
             found = self._order(flat[mask]) if heavy is None else self._order_weighted(flat, heavy, mask)
@@ -292,8 +283,18 @@ def _limbs_of(torch: Any, numbers: Tensor) -> Iterator[Tensor]:
         yield cut.long()
 
 
-def check_scores(scores: Tensor, score_range: tuple[float, float]) -> float:
-    """Whether all scores are numbers inside the range, and the resolution of their dtype."""
+class CheckedScores(NamedTuple):
+    """Scores inside the range, without their graph and in one dimension, and their dtype's resolution."""
+
+    values: Tensor
+    resolution: float
+
+
+def check_scores(scores: Tensor, score_range: tuple[float, float]) -> CheckedScores:
+    """Whether all scores are numbers inside the range.
+
+    A score beyond an end of the range, which its few bits cannot hold, is at that end, as in memory.
+    """
     known = {"torch.float16", "torch.float32", "torch.float64"}
     if str(scores.dtype) not in known:
         raise ValueError(
@@ -301,13 +302,16 @@ def check_scores(scores: Tensor, score_range: tuple[float, float]) -> float:
         )
     if not scores.numel():
         raise ValueError("scores is empty")
-    low, high = score_range
-    least, most = (float(end) for end in scores.aminmax())
-    if not (least >= low and most <= high):
-        flat = scores.flatten()
-        row = int(((flat >= low) & (flat <= high)).logical_not().nonzero()[0])
+    flat = scores.detach().flatten()
+    dtype = np.dtype(str(scores.dtype).removeprefix("torch."))
+    held = held_ends(score_range, dtype) if dtype == np.float32 else score_range
+    least, most = (float(end) for end in flat.aminmax())
+    if not (least >= held[0] and most <= held[1]):
+        row = int(((flat >= held[0]) & (flat <= held[1])).logical_not().nonzero()[0])
+        low, high = score_range
         raise ValueError(f"scores has {flat[row].item()} at row {row}, outside score_range ({low}, {high})")
-    return score_resolution(np.dtype(str(scores.dtype).removeprefix("torch.")), score_range)
+    values = flat if held == score_range else flat.double().clamp(*score_range)
+    return CheckedScores(values, score_resolution(dtype, score_range))
 
 
 def check_whole(groups: Tensor) -> None:

@@ -36,7 +36,7 @@ class AdvDebias(Method):
             nn.Linear(network.head.in_features, _ADVERSARY_WIDTH),
             nn.ReLU(),
             nn.Linear(_ADVERSARY_WIDTH, outputs),
-        ).to(training.features)
+        ).to(training.weights)
 
     def wrap(self, network: Network) -> Network:
         """The network without dropout."""

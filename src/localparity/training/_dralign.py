@@ -12,7 +12,7 @@ from torch.nn.functional import cosine_similarity
 from localparity.training._distributed import mean_over_processes, world_size
 from localparity.training._losses import DPLoss
 from localparity.training._method import Method, MethodOptions, Scored, cross_entropy
-from localparity.training._networks import Network
+from localparity.training._networks import Network, statistics_at_rest
 
 
 class DRAlign(Method):
@@ -37,9 +37,9 @@ class DRAlign(Method):
     def penalty(self, network: Network, batch: Scored) -> Tensor:
         """The batch's difference of mean scores, less the alignment."""
         disparity: Tensor = self.loss(batch.logits, *batch.whole.compared())
+        layers = self._importances(network, batch)
         cosines = [
-            torch.stack([cosine_similarity(layer[one], layer[other], dim=0) for layer in importances]).sum()
-            for importances in [self._importances(network, batch)]
+            torch.stack([cosine_similarity(layer[one], layer[other], dim=0) for layer in layers]).sum()
             for one, other in combinations(range(self.n_groups), 2)
         ]
         return self.strength * disparity - self.options.alignment * torch.stack(cosines).mean()
@@ -47,16 +47,15 @@ class DRAlign(Method):
     def _importances(self, network: Network, batch: Scored) -> list[Tensor]:
         """For each hidden layer, the groups' unit importances, a row a group."""
         weights = network.hidden_weights()
-        # The network's other state, which a second pass must not change.
-        state = {name: buffer.clone() for name, buffer in network.named_buffers()}
 
         def losses(weights: dict[str, Tensor]) -> Tensor:
-            logits: Tensor = functional_call(network, {**state, **weights}, (batch.own.features,))
+            logits: Tensor = functional_call(network, weights, (batch.own.features,))
             return torch.stack([_share_of_loss(logits, batch, group) for group in range(self.n_groups)])
 
-        gradients = torch.func.jacrev(losses)(weights)
+        with statistics_at_rest(network):
+            gradients = torch.func.jacrev(losses, chunk_size=1)(weights)
         return [
-            (weight * mean_over_processes(gradients[name])).square().sum(2)
+            (weight * mean_over_processes(gradients[name])).square().flatten(2).sum(2)
             for name, weight in weights.items()
         ]
 

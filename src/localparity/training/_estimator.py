@@ -58,8 +58,7 @@ class LocalParityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     temperature : float, optional
         The steepness of the sigmoid that stands for a step, for DiffABCC and DiffMCDP.
     search : str, optional
-        How DiffMCDP finds its threshold: "exact", "probe", "frozen" or "soft"; with `epsilon` or `memory`
-        None is "exact".
+        How DiffMCDP finds its threshold: "exact", "probe", "frozen" or "soft".
     hidden : tuple of int, optional
         The widths of the hidden layers.
     dropout : float, optional
@@ -68,12 +67,16 @@ class LocalParityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         How many optimiser steps, and how many rows in each.
     learning_rate : float, optional
         Adam's, at the start.
+    schedule : str, optional
+        "steps" divides the learning rate by ten after every 50 steps, "cosine" brings it down to 0.
+    memory : int, optional
+        How many recent rows DiffMCDP remembers to find its threshold in.
+    balanced : bool, optional
+        Whether every batch has as many rows of each group, reweighted: for small groups.
     sharpness : float
         The power of the soft search.
-    memory : int
-        How many recent rows DiffMCDP remembers to find its threshold in.
-    balanced : bool
-        Whether every batch has as many rows of each group, reweighted: for small groups.
+    alignment : float
+        DRAlign's weight of the cosines.
     weight_decay : float
         Decoupled, as in AdamW.
     clip_norm : float, optional
@@ -139,9 +142,11 @@ class LocalParityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         steps: int | None = None,
         batch_size: int | None = None,
         learning_rate: float | None = None,
+        schedule: str | None = None,
+        memory: int | None = None,
+        balanced: bool | None = None,
         sharpness: float = 8.0,
-        memory: int = 0,
-        balanced: bool = False,
+        alignment: float = 0.05,
         weight_decay: float = 0.0,
         clip_norm: float | None = None,
         precision: str = "float32",
@@ -166,9 +171,11 @@ class LocalParityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.steps = steps
         self.batch_size = batch_size
         self.learning_rate = learning_rate
-        self.sharpness = sharpness
+        self.schedule = schedule
         self.memory = memory
         self.balanced = balanced
+        self.sharpness = sharpness
+        self.alignment = alignment
         self.weight_decay = weight_decay
         self.clip_norm = clip_norm
         self.precision = precision
@@ -295,9 +302,9 @@ class LocalParityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         """The preset's settings, with the parameters that are given in their place."""
         as_choice(self.method, "method", METHODS)
         settings = dict(PRESETS[as_choice(self.preset, "preset", PRESETS)])
-        if self.search is None and (self.epsilon or self.memory):
-            settings["search"] = "exact"
         given = {name: getattr(self, name) for name in settings if getattr(self, name, None) is not None}
+        if self.schedule is not None:
+            as_choice(self.schedule, "schedule", ("steps", "cosine"))
         as_choice(self.precision, "precision", ("float32", "bfloat16", "float64"))
         as_level(self.validation_fraction, "validation_fraction")
         if self.max_mcdp is not None:

@@ -17,7 +17,8 @@ class FairMixup(Method):
     """Cross-entropy on batches with as many rows of each group, plus how the score changes in between.
 
     Rows of two groups are mixed, x = t x0 + (1 - t) x1 with t uniform on [0, 1]; the penalty is the absolute
-    mean of the score's derivative at x in the direction x1 - x0, of the worst pair of groups.
+    mean of the score's derivative at x in the direction x1 - x0, of the worst pair of groups. Images are
+    mixed as maps of features.
 
     Examples
     --------
@@ -43,7 +44,7 @@ class FairMixup(Method):
 
     def penalty(self, network: Network, batch: Scored) -> Tensor:
         """How the score changes between groups."""
-        parts = batch.own.features.chunk(self.n_groups)
+        parts = batch.entry.chunk(self.n_groups)
         slopes = [
             self._slope(network, self.share * first + (1.0 - self.share) * second, second - first)
             for first, second in combinations(parts, 2)
@@ -51,8 +52,8 @@ class FairMixup(Method):
         return self.strength * torch.stack(slopes).amax()
 
     def _slope(self, network: Network, mixed: Tensor, direction: Tensor) -> Tensor:
-        def total(features: Tensor) -> Tensor:
-            return torch.sigmoid(network(features)).sum()
+        def total(entry: Tensor) -> Tensor:
+            return torch.sigmoid(network.logits(network.body(entry))).sum()
 
         gradient = torch.func.grad(total)(mixed)
         return gather_rows((gradient * direction).flatten(1).sum(1)).mean().abs()

@@ -44,7 +44,7 @@ class Fitting:
             steps=settings["steps"],
             batch_size=settings["batch_size"],
             learning_rate=settings["learning_rate"],
-            decay_every=settings["decay_every"],
+            schedule=settings["schedule"],
             weight_decay=classifier.weight_decay,
             clip_norm=classifier.clip_norm,
             precision=classifier.precision,
@@ -74,8 +74,9 @@ class Fitting:
             criterion=classifier.criterion,
             search=settings["search"],
             sharpness=classifier.sharpness,
-            memory=classifier.memory,
-            balanced=classifier.balanced,
+            memory=settings["memory"],
+            balanced=settings["balanced"],
+            alignment=classifier.alignment,
         )
         method = make_method(classifier.method, strength, self.n_groups, options)
         checkpoint = None

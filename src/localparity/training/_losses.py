@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from localparity._validation import as_choice, as_count, as_epsilon, as_number
 from localparity.training._memory import ScoreMemory
+from localparity.training._replay import Replay
 from localparity.training._search import largest_gap, largest_window
 from localparity.training._soft_cdf import CASES, contrasts, soft_gap
 
@@ -243,14 +244,33 @@ class MCDPLoss(_DisparityLoss):
         if rows and (self.search != "exact" or self.epsilon > 0.0):
             raise ValueError(f"memory is {rows} where only search='exact' with epsilon 0 has a memory")
         self.memory = ScoreMemory(rows) if rows else None
+        self._replayed = Replay(self._find)
 
     def _disparity(
         self, scores: Tensor, groups: Tensor, y_true: Tensor | None, sample_weight: Tensor | None
     ) -> Tensor:
-        if self.memory is None:
+        if self.search == "soft":
             return super()._disparity(scores, groups, y_true, sample_weight)
+        if self.memory is not None:
+            return self._disparity_in(self.memory, scores, groups, y_true, sample_weight)
+        # To count the groups of a batch is to wait for the GPU, which cannot be recorded.
+        recordable = self.search == "exact" and self.n_groups is not None
+        find = self._replayed if recordable else self._find
+        contrast, thresholds, shares = find(scores.detach(), groups, y_true, sample_weight)
+        gaps = soft_gap(scores, contrast, thresholds, self.temperature).abs()
+        return (shares * gaps).sum(-1).amax()
+
+    def _disparity_in(
+        self,
+        memory: ScoreMemory,
+        scores: Tensor,
+        groups: Tensor,
+        y_true: Tensor | None,
+        sample_weight: Tensor | None,
+    ) -> Tensor:
+        """The disparity of the memory, with the gradient of the batch where the memory's maximum is."""
         contrast = self._contrasts(groups, y_true, sample_weight, scores.dtype)
-        past = self.memory.rows(scores, groups, y_true, sample_weight)
+        past = memory.rows(scores, groups, y_true, sample_weight)
         remembered = self._contrasts(past.groups, past.y_true, past.sample_weight, scores.dtype)
         comparisons = min(len(contrast), len(remembered))
         thresholds = largest_gap(past.scores, remembered, self.temperature)[:comparisons]
@@ -259,14 +279,15 @@ class MCDPLoss(_DisparityLoss):
         here = soft_gap(scores, contrast[:comparisons], thresholds, self.temperature)
         moving = known.flatten()[worst].sign() * here.flatten()[worst]
         if self.training:
-            self.memory.remember(scores, groups, y_true, sample_weight)
+            memory.remember(scores, groups, y_true, sample_weight)
         return known.abs().flatten()[worst] + moving - moving.detach()
 
-    def _of_comparisons(self, scores: Tensor, contrast: Tensor) -> Tensor:
-        if self.search == "soft":
-            return self._soft_maximum(scores, contrast)
-        thresholds, shares = self._where(scores.detach(), contrast)
-        return (shares * soft_gap(scores, contrast, thresholds, self.temperature).abs()).sum(-1)
+    def _find(
+        self, scores: Tensor, groups: Tensor, y_true: Tensor | None, sample_weight: Tensor | None
+    ) -> tuple[Tensor, ...]:
+        """Who is compared with whom, at which thresholds, and with which shares of them."""
+        contrast = self._contrasts(groups, y_true, sample_weight, scores.dtype)
+        return contrast, *self._where(scores, contrast)
 
     def _where(self, scores: Tensor, contrast: Tensor) -> tuple[Tensor, Tensor]:
         """The thresholds at which each comparison's gap is taken, and their shares."""
@@ -283,7 +304,7 @@ class MCDPLoss(_DisparityLoss):
             thresholds = self.threshold.to(scores).expand(len(contrast), 1)
         return thresholds, torch.ones_like(thresholds)
 
-    def _soft_maximum(self, scores: Tensor, contrast: Tensor) -> Tensor:
+    def _of_comparisons(self, scores: Tensor, contrast: Tensor) -> Tensor:
         """The p-norm of the gap over [0, 1], each threshold with the width that it stands for."""
         quantiles = _quantiles(scores, _SOFT_POINTS)
         ends = torch.zeros_like(quantiles[:1])

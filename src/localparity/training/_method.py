@@ -61,8 +61,8 @@ class Scored(NamedTuple):
     ----------
     own : Rows
         This process's rows.
-    own_logits, hidden : Tensor
-        Their logits, and they themselves in the last hidden layer.
+    own_logits, entry, hidden : Tensor
+        Their logits, and they themselves where the network's body begins and in its last hidden layer.
     whole : Rows
         The rows of all processes, but for the features, which are this process's own.
     logits : Tensor
@@ -71,6 +71,7 @@ class Scored(NamedTuple):
 
     own: Rows
     own_logits: Tensor
+    entry: Tensor
     hidden: Tensor
     whole: Rows
     logits: Tensor
@@ -157,11 +158,12 @@ class Method(nn.Module):
     def objective(self, network: Network, batch: Rows, autocast: Any) -> Tensor:
         """The loss of a batch, over all processes."""
         with autocast:
-            hidden = network.body(batch.features)
+            entry = network.trunk(batch.features)
+            hidden = network.body(entry)
             own_logits = network.logits(hidden)
-        own_logits, hidden = own_logits.to(batch.weights), hidden.to(batch.weights)
+        own_logits, entry, hidden = (values.to(batch.weights) for values in (own_logits, entry, hidden))
         whole = Rows(batch.features, *(gather_rows(column) for column in batch[1:]))
-        scored = Scored(batch, own_logits, hidden, whole, gather_rows(own_logits))
+        scored = Scored(batch, own_logits, entry, hidden, whole, gather_rows(own_logits))
         loss = cross_entropy(scored.logits, whole)
         if not self.penalised:
             return loss

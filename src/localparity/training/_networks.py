@@ -1,8 +1,9 @@
-"""The networks that are trained: a body that represents a row, and a head that gives its logit."""
+"""The networks that are trained: a trunk and a body that represent a row, a head that gives its logit."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from itertools import pairwise
 
 import torch
@@ -58,7 +59,7 @@ class Dropout(nn.Module):
 
 
 class Network(nn.Module):
-    """A body and a head.
+    """A trunk, a body and a head.
 
     Parameters
     ----------
@@ -66,6 +67,8 @@ class Network(nn.Module):
         From features to the last hidden layer.
     head : nn.Linear
         From the last hidden layer to one logit.
+    trunk : nn.Module, optional
+        What comes before the body: for images, up to the map of features. None hands on the features.
 
     Examples
     --------
@@ -74,9 +77,9 @@ class Network(nn.Module):
     torch.Size([5])
     """
 
-    def __init__(self, body: nn.Module, head: nn.Linear) -> None:
+    def __init__(self, body: nn.Module, head: nn.Linear, trunk: nn.Module | None = None) -> None:
         super().__init__()
-        self.body, self.head = body, head
+        self.trunk, self.body, self.head = trunk or nn.Identity(), body, head
 
     def logits(self, hidden: Tensor) -> Tensor:
         """The logits of rows in the last hidden layer."""
@@ -85,7 +88,7 @@ class Network(nn.Module):
 
     def forward(self, features: Tensor) -> Tensor:
         """The logits of rows."""
-        return self.logits(self.body(features))
+        return self.logits(self.body(self.trunk(features)))
 
     def draw(self, rows: int, generator: torch.Generator) -> None:
         """Draw what a training step leaves to chance."""
@@ -94,11 +97,11 @@ class Network(nn.Module):
                 layer.draw(rows, generator)
 
     def hidden_weights(self) -> dict[str, Tensor]:
-        """The weight matrices of the body's linear layers, by their names."""
+        """The weights of all linear layers and convolutions but the head, by their names."""
         return {
-            f"body.{name}.weight": layer.weight
-            for name, layer in self.body.named_modules()
-            if isinstance(layer, nn.Linear)
+            f"{name}.weight": layer.weight
+            for name, layer in self.named_modules()
+            if isinstance(layer, nn.Linear | nn.Conv2d) and layer is not self.head
         }
 
 
@@ -129,3 +132,16 @@ def multilayer(n_features: int, hidden: Sequence[int], dropout: float) -> Networ
     for width, next_width in pairwise(widths):
         layers += [nn.Linear(width, next_width), nn.ReLU(), Dropout(next_width, dropout)]
     return Network(nn.Sequential(*layers), nn.Linear(widths[-1], 1))
+
+
+@contextmanager
+def statistics_at_rest(network: nn.Module) -> Iterator[None]:
+    """Batch normalisation goes by the batch, and its running statistics stay as they are."""
+    layers = [layer for layer in network.modules() if isinstance(layer, nn.BatchNorm2d)]
+    for layer in layers:
+        layer.track_running_stats = False
+    try:
+        yield
+    finally:
+        for layer in layers:
+            layer.track_running_stats = True

@@ -177,7 +177,7 @@ class Trainer:
         with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
             torch.manual_seed(self.seed)
             self.method.prepare(training, self.network)
-        self.method.to(training.features).train()
+        self.method.to(training.weights).train()
         self.network.train()
         self.generator = torch.Generator(device).manual_seed(self.seed)
         self.batches = self.method.batches(training, self.plan.batch_size, self.seed)

@@ -8,12 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._validation import FloatArray
-from localparity.uncertainty._resampling import IntArray, Pool
+from localparity.uncertainty._resampling import IntArray, Pool, Resampled
 
 
-def draw_rows(rows: IntArray, size: int, rng: np.random.Generator, knots_of_rows: IntArray) -> IntArray:
+def draw_rows(
+    rows: IntArray, size: int, rng: np.random.Generator, knots_of_rows: IntArray | None
+) -> IntArray:
     """How many of `size` rows fall on each knot, drawn with replacement from `rows` at the knots."""
-    if size <= 4 * rows.size:  # row by row is faster than knot by knot
+    if knots_of_rows is not None:
         drawn = knots_of_rows[rng.integers(0, knots_of_rows.size, size)]
         return np.bincount(drawn, minlength=rows.size)
     return np.asarray(rng.multinomial(size, rows / rows.sum()), dtype=np.int64)
@@ -28,7 +30,7 @@ def draw_with_replacement(pool: Pool, rng: np.random.Generator) -> NDArray[Any]:
 
 
 def bootstrap_bounds(
-    estimates: FloatArray, resampled: FloatArray, level: float
+    estimates: FloatArray, resampled: Resampled, level: float
 ) -> tuple[FloatArray, FloatArray]:
     """The basic bootstrap interval at each epsilon, cut to [0, 1] and never without the estimate.
 
@@ -38,6 +40,6 @@ def bootstrap_bounds(
     altogether; the upper end then stays at the estimate, so that deciding by it is never the laxer way.
     """
     tail = (1.0 - level) / 2.0
-    lower, upper = np.quantile(resampled, [tail, 1.0 - tail], axis=0)
-    low = np.clip(2.0 * estimates - upper, 0.0, estimates)
-    return low, np.clip(2.0 * estimates - lower, estimates, 1.0)
+    lower, upper = np.quantile(resampled.values, [tail, 1.0 - tail], axis=0) - resampled.seen
+    low = np.clip(estimates - upper, 0.0, estimates)
+    return low, np.clip(estimates - lower, estimates, 1.0)

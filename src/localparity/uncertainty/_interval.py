@@ -8,6 +8,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from localparity._docs import documented
 from localparity._validation import FloatArray, as_choice, as_epsilon, as_level
 from localparity.metrics._comparison import check_predictions
 from localparity.metrics._counts import ScoreCounts
@@ -16,7 +17,7 @@ from localparity.metrics._gap_curve import GapCurve
 from localparity.metrics._groups import Compare
 from localparity.uncertainty._bootstrap import bootstrap_bounds, draw_with_replacement
 from localparity.uncertainty._dkw import dkw_bounds
-from localparity.uncertainty._resampling import Draws, pools_of, resample
+from localparity.uncertainty._resampling import Draws, resample_counts
 
 IntervalKind = Literal["dkw", "bootstrap"]
 
@@ -41,6 +42,7 @@ class Interval:
     level: float
 
 
+@documented
 def mcdp_interval(
     y_true: Any,
     y_score: Any,
@@ -67,28 +69,12 @@ def mcdp_interval(
 
     Parameters
     ----------
-    y_true, y_score, sensitive_features : array-like
-        Labels (or None), scores and groups, as in `mcdp`.
-    epsilon : float
-        The half-width of the windows, as a fraction of the score range.
     level : float
         The probability, between 0 and 1.
     kind : str
         "dkw" or "bootstrap".
     n_resamples : int
         How many samples the bootstrap draws.
-    random_state : int, Generator or None
-        The same seed gives the same interval.
-    criterion, compare : str
-        Which people, and which groups, are compared, as in `mcdp`.
-    sample_weight : array-like, optional
-        Weights that are not negative.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
-    min_group_size : int
-        A group with fewer rows among the people compared is an error.
-    n_jobs : int, optional
-        How many resamples run at a time, -1 for as many as there are cores.
 
     Returns
     -------
@@ -107,14 +93,7 @@ def mcdp_interval(
     epsilons = np.array([as_epsilon(epsilon)])
     as_choice(kind, "kind", INTERVAL_KINDS)
     counts = ScoreCounts.from_predictions(
-        check_predictions(
-            y_true,
-            y_score,
-            sensitive_features=sensitive_features,
-            criterion=criterion,
-            sample_weight=sample_weight,
-            score_range=score_range,
-        )
+        check_predictions(y_true, y_score, sensitive_features, criterion, sample_weight, score_range)
     )
     curves = counts.gap_curves(criterion, compare, min_group_size=min_group_size)
     draws = Draws(n_resamples, random_state, n_jobs)
@@ -138,14 +117,7 @@ def intervals_of(
     if kind == "dkw":
         low, high = dkw_bounds(curves, epsilons, level)
     else:
-        resampled = resample(
-            pools_of(counts, criterion),
-            draw_with_replacement,
-            draws,
-            compare=compare,
-            epsilons=epsilons,
-            resolution=counts.resolution,
-        )
+        resampled = resample_counts(counts, draw_with_replacement, draws, criterion, compare, epsilons)
         low, high = bootstrap_bounds(estimates, resampled, level)
     ends = zip(low.tolist(), estimates.tolist(), high.tolist(), strict=True)
     return [Interval(lower, estimate, upper, level) for lower, estimate, upper in ends]

@@ -8,11 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from localparity._docs import documented
 from localparity._validation import as_count, as_epsilon, as_numbers
 from localparity.metrics._groups import Compare
 from localparity.uncertainty._bootstrap import draw_rows
 from localparity.uncertainty._permutation import null_quantiles
-from localparity.uncertainty._resampling import Draws, IntArray, Pool, resample
+from localparity.uncertainty._resampling import Draws, IntArray, Pool, one_by_one, resample
 
 _KNOTS = 10_000
 
@@ -36,6 +37,7 @@ class NoiseFloor:
         return self.mean
 
 
+@documented
 def noise_floor(
     group_sizes: Sequence[int],
     epsilon: float = 0.0,
@@ -55,18 +57,10 @@ def noise_floor(
     ----------
     group_sizes : sequence of int
         The number of people in each group, two groups or more.
-    epsilon : float
-        The half-width of the windows, as a fraction of the score range.
     scores : array-like, optional
         Scores in [0, 1] from which the pool is made; spread evenly over the range without them.
-    compare : str
-        "between_groups" takes the worst pair, "to_overall" compares each group with everyone.
     n_resamples : int
         How many times the groups are drawn.
-    random_state : int, Generator or None
-        The same seed gives the same result.
-    n_jobs : int, optional
-        How many resamples run at a time, -1 for as many as there are cores.
 
     Returns
     -------
@@ -93,7 +87,8 @@ def noise_floor(
     knots_of_rows = np.repeat(np.arange(knots.size), rows)
 
     def draw_from_one(_: Pool, rng: np.random.Generator) -> IntArray:
-        return np.stack([draw_rows(rows, int(size), rng, knots_of_rows) for size in sizes])
+        few = [knots_of_rows if one_by_one(int(size), knots.size) else None for size in sizes]
+        return np.stack([draw_rows(rows, int(size), rng, at) for size, at in zip(sizes, few, strict=True)])
 
     null = resample(
         [Pool(knots, np.tile(rows, (sizes.size, 1)), sizes)],
@@ -101,7 +96,7 @@ def noise_floor(
         Draws(n_resamples, random_state, n_jobs),
         compare=compare,
         epsilons=epsilons,
-    )[:, 0]
+    ).values[:, 0]
     return NoiseFloor(float(null.mean()), null_quantiles(null))
 
 

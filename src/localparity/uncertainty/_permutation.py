@@ -9,13 +9,14 @@ from typing import Any, Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._docs import documented
 from localparity._validation import FloatArray, as_epsilon
 from localparity.metrics._comparison import check_predictions
 from localparity.metrics._counts import ScoreCounts
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._gap_curve import GapCurve
 from localparity.metrics._groups import Compare
-from localparity.uncertainty._resampling import MOST_ROWS_ONE_BY_ONE, Draws, Pool, pools_of, resample
+from localparity.uncertainty._resampling import Draws, Pool, one_by_one, resample_counts
 
 NULL_QUANTILES = (0.5, 0.9, 0.95, 0.99)
 
@@ -52,10 +53,11 @@ def deal_groups(pool: Pool, rng: np.random.Generator) -> NDArray[Any]:
     People with weights, and more people than numpy deals out, are drawn with replacement from all instead.
     """
     left = pool.weights.sum(axis=0)
-    if pool.weighted or left.sum() >= _MOST_ROWS_DEALT:
-        return pool.draw([left / left.sum()] * len(pool.sizes), rng)
+    people = left.sum()
+    if pool.weighted or people >= _MOST_ROWS_DEALT:
+        return pool.draw([left / people] * len(pool.sizes), rng)
     dealt = np.empty_like(pool.weights)
-    method: Literal["count", "marginals"] = "count" if left.sum() <= MOST_ROWS_ONE_BY_ONE else "marginals"
+    method: Literal["count", "marginals"] = "count" if one_by_one(int(people), left.size) else "marginals"
     for group, size in enumerate(pool.sizes[:-1]):
         dealt[group] = rng.multivariate_hypergeometric(left, size, method=method)
         left = left - dealt[group]
@@ -63,9 +65,9 @@ def deal_groups(pool: Pool, rng: np.random.Generator) -> NDArray[Any]:
     return dealt
 
 
-def summarise_null(statistic: float, null: FloatArray) -> TestResult:
-    """The p-value of a statistic among what parity measures."""
-    as_large = int(np.count_nonzero(null >= statistic - 1e-12))
+def summarise_null(statistic: float, seen: float, null: FloatArray) -> TestResult:
+    """The p-value of a statistic, `seen` at the thresholds of the null, among what parity measures."""
+    as_large = int(np.count_nonzero(null >= seen - 1e-12))
     return TestResult(
         statistic=statistic,
         p_value=(1 + as_large) / (1 + null.size),
@@ -79,6 +81,7 @@ def null_quantiles(null: FloatArray) -> dict[float, float]:
     return dict(zip(NULL_QUANTILES, np.quantile(null, NULL_QUANTILES).tolist(), strict=True))
 
 
+@documented
 def permutation_test(
     y_true: Any,
     y_score: Any,
@@ -100,26 +103,14 @@ def permutation_test(
     labels, and MCDP is measured each time. Under parity the p-value is valid at any sample size. With weights
     it is approximate: each group counts as its effective size, drawn from everyone's weighted distribution.
 
+    Where there are more than 32,768 distinct scores, the data and the permutations are compared at as many
+    thresholds with about as many people between them. The p-value stays as valid; what parity measures, on
+    average and at its quantiles, comes out some 0.4% of itself too small.
+
     Parameters
     ----------
-    y_true, y_score, sensitive_features : array-like
-        Labels (or None), scores and groups, as in `mcdp`.
-    epsilon : float
-        The half-width of the windows, as a fraction of the score range.
     n_resamples : int
         How many permutations are drawn.
-    random_state : int, Generator or None
-        The same seed gives the same result.
-    criterion, compare : str
-        Which people, and which groups, are compared, as in `mcdp`.
-    sample_weight : array-like, optional
-        Weights that are not negative.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
-    min_group_size : int
-        A group with fewer rows among the people compared is an error.
-    n_jobs : int, optional
-        How many resamples run at a time, -1 for as many as there are cores.
 
     Returns
     -------
@@ -139,14 +130,7 @@ def permutation_test(
     """
     epsilons = np.array([as_epsilon(epsilon)])
     counts = ScoreCounts.from_predictions(
-        check_predictions(
-            y_true,
-            y_score,
-            sensitive_features=sensitive_features,
-            criterion=criterion,
-            sample_weight=sample_weight,
-            score_range=score_range,
-        )
+        check_predictions(y_true, y_score, sensitive_features, criterion, sample_weight, score_range)
     )
     curves = counts.gap_curves(criterion, compare, min_group_size=min_group_size)
     draws = Draws(n_resamples, random_state, n_jobs)
@@ -163,13 +147,7 @@ def permutation_results(
     draws: Draws,
 ) -> list[TestResult]:
     """The test at each epsilon, of the worst of the counts' curves."""
-    null = resample(
-        pools_of(counts, criterion),
-        deal_groups,
-        draws,
-        compare=compare,
-        epsilons=epsilons,
-        resolution=counts.resolution,
-    )
+    resampled = resample_counts(counts, deal_groups, draws, criterion, compare, epsilons)
     statistics = np.max([curve.mcdp_at(epsilons) for curve in curves], axis=0)
-    return [summarise_null(float(value), null[:, i]) for i, value in enumerate(statistics)]
+    columns = zip(statistics.tolist(), resampled.seen.tolist(), resampled.values.T, strict=True)
+    return [summarise_null(statistic, seen, null) for statistic, seen, null in columns]

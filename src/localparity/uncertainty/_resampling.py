@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
-from functools import cached_property, partial
+from dataclasses import dataclass, replace
+from functools import cached_property
 from os import cpu_count
 from typing import Any, NamedTuple
 
@@ -19,8 +19,13 @@ from localparity.metrics._profile import carried_half_widths, find_runs, mcdp_of
 
 IntArray = NDArray[np.int64]
 
-MOST_ROWS_ONE_BY_ONE = 2 * 10**7
-"""Up to so many rows are drawn one by one, which is faster; more of them score by score, which is smaller."""
+MOST_KNOTS = 2**15
+"""Resamples are seen at no more thresholds than this; between two of them lies 1 / 2**15 of the people."""
+
+
+def one_by_one(rows: int, knots: int) -> bool:
+    """Whether rows are drawn faster one by one than knot by knot."""
+    return rows <= 4 * knots
 
 
 class Draws(NamedTuple):
@@ -68,10 +73,39 @@ class Pool:
         low, high = score_range
         return cls((knots - low) / (high - low), weights, np.ceil(sizes).astype(np.int64), weighted)
 
+    def coarsened(self, most_knots: int) -> Pool:
+        """The pool on no more than about `most_knots` knots, between which about as many people lie.
+
+        What lies between two kept knots is counted at the upper one, so the distributions are the same at
+        every kept knot. Sums of hypergeometric counts over neighbouring knots are hypergeometric counts, and
+        those of multinomial counts multinomial ones: drawing from the coarser pool is drawing from all people
+        and looking at fewer thresholds, nothing less.
+
+        Examples
+        --------
+        >>> rows = np.array([[2, 0, 1, 1], [1, 1, 2, 0]])
+        >>> pool = Pool(np.array([0.1, 0.2, 0.3, 0.4]), rows, rows.sum(axis=1))
+        >>> coarse = pool.coarsened(2)
+        >>> coarse.unit_knots, coarse.weights.tolist()
+        (array([0.2, 0.4]), [[2, 2], [2, 2]])
+        """
+        if self.unit_knots.size <= most_knots:
+            return self
+        below = self.distributions(self.weights, "between_groups").mean(axis=0)
+        cell = np.ceil(below * most_knots - 1e-9)
+        ends = np.flatnonzero(np.append(cell[1:] > cell[:-1], True))
+        begins = np.append(0, ends[:-1] + 1)
+        weights = np.add.reduceat(self.weights, begins, axis=1)
+        return replace(self, unit_knots=self.unit_knots[ends], weights=weights)
+
     @cached_property
-    def knots_of_rows(self) -> list[IntArray]:
-        """For each group without weights, the place of each of its rows among the knots."""
-        return [np.repeat(np.arange(rows.size), rows) for rows in self.weights]
+    def knots_of_rows(self) -> list[IntArray | None]:
+        """For each group that is drawn row by row, the place of each of its rows among the knots."""
+        knots = np.arange(self.unit_knots.size)
+        return [
+            np.repeat(knots, rows) if one_by_one(int(size), knots.size) else None
+            for rows, size in zip(self.weights, self.sizes, strict=True)
+        ]
 
     def draw(self, shares: Sequence[FloatArray], rng: np.random.Generator) -> FloatArray:
         """As many people of each group as its size, from a distribution each, weighing as the group does."""
@@ -88,8 +122,9 @@ class Pool:
 
 
 def pools_of(counts: ScoreCounts, criterion: str) -> list[Pool]:
-    """A pool for each label that a criterion compares."""
-    return [Pool.of_stratum(stratum, counts.score_range) for stratum in counts.strata(criterion).values()]
+    """A pool for each label that a criterion compares, coarse enough to be drawn from often."""
+    strata = counts.strata(criterion).values()
+    return [Pool.of_stratum(stratum, counts.score_range).coarsened(MOST_KNOTS) for stratum in strata]
 
 
 def worst_mcdp(pool: Pool, weights: NDArray[Any], compare: str, reach: FloatArray) -> FloatArray:
@@ -104,6 +139,13 @@ def worst_mcdp(pool: Pool, weights: NDArray[Any], compare: str, reach: FloatArra
     return worst
 
 
+class Resampled(NamedTuple):
+    """MCDP at each epsilon of the people themselves, and of each resample (rows), at the same thresholds."""
+
+    seen: FloatArray
+    values: FloatArray
+
+
 Reweigh = Callable[[Pool, np.random.Generator], NDArray[Any]]
 """Draws new weights for the groups of a pool."""
 
@@ -116,8 +158,8 @@ def resample(
     compare: str,
     epsilons: FloatArray,
     resolution: float = 0.0,
-) -> FloatArray:
-    """MCDP at each epsilon (columns) in each of many resamples (rows).
+) -> Resampled:
+    """MCDP at each epsilon in each of many resamples.
 
     Every resample has a random stream of its own, spawned from the seed, so that the result does not depend
     on how many of them run at a time.
@@ -126,10 +168,13 @@ def resample(
     streams = as_rng(draws.random_state).spawn(n_resamples)
     reach = carried_half_widths(epsilons, resolution)
 
-    def one(stream: np.random.Generator) -> FloatArray:
-        measure = partial(worst_mcdp, compare=compare, reach=reach)
-        values = [measure(pool, reweigh(pool, stream)) for pool in pools]
+    def measure(weights: Iterable[NDArray[Any]]) -> FloatArray:
+        pairs = zip(pools, weights, strict=True)
+        values = [worst_mcdp(pool, drawn, compare, reach) for pool, drawn in pairs]
         return np.asarray(np.max(values, axis=0), dtype=np.float64)
+
+    def one(stream: np.random.Generator) -> FloatArray:
+        return measure(reweigh(pool, stream) for pool in pools)
 
     jobs = _jobs(draws.n_jobs)
     found = np.empty((n_resamples, epsilons.size))
@@ -139,7 +184,16 @@ def resample(
             found[row] = values
             if draws.on_resample is not None:
                 draws.on_resample()
-    return found
+    return Resampled(measure(pool.weights for pool in pools), found)
+
+
+def resample_counts(
+    counts: ScoreCounts, reweigh: Reweigh, draws: Draws, criterion: str, compare: str, epsilons: FloatArray
+) -> Resampled:
+    """MCDP at each epsilon in each of many resamples of counts."""
+    pools = pools_of(counts, criterion)
+    resolution = counts.resolution
+    return resample(pools, reweigh, draws, compare=compare, epsilons=epsilons, resolution=resolution)
 
 
 def _jobs(n_jobs: int | None) -> int:

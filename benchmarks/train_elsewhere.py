@@ -1,0 +1,84 @@
+"""Train grids on a machine without DuckDB, and bring the results home.
+
+There: ``python -m benchmarks.train_elsewhere RESULTS.zip --jobs 8 adult:tuned bank:tuned``; ``adult:tuned:1``
+takes the first seed only. At home: ``python -m benchmarks.train_elsewhere RESULTS.zip --store STORE``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import multiprocessing
+import tempfile
+import time
+import zipfile
+from pathlib import Path
+
+from localparity.experiments._data import DATA_SETS, load_people
+from localparity.experiments._result import load_result, save_result
+from localparity.experiments._run import Run, grid
+from localparity.experiments._runner import make_stacks
+
+# The slowest first, so that they do not end alone.
+SLOW = ("dralign", "fairmixup")
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("archive", type=Path)
+    parser.add_argument("grids", nargs="*", help="data:preset or data:preset:seeds")
+    parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--store", type=Path)
+    given = parser.parse_intermixed_args()
+    if given.store is not None:
+        bring_home(given.archive, given.store)
+        return
+    tasks = [task for name in given.grids for task in tasks_of(name)]
+    tasks.sort(key=lambda task: SLOW.index(task[0].method) if task[0].method in SLOW else len(SLOW))
+    # Read once, before the processes part: decoding images takes longer than a run.
+    for dataset in {task[0].dataset for task in tasks}:
+        load_people(dataset)
+    started = time.perf_counter()
+    with (
+        tempfile.TemporaryDirectory() as folder,
+        zipfile.ZipFile(given.archive, "w") as archive,
+        multiprocessing.get_context("fork").Pool(given.jobs) as pool,
+    ):
+        for paths in pool.imap_unordered(train, [(task, folder) for task in tasks]):
+            for path in paths:
+                archive.write(path, Path(path).name)
+    print(f"{sum(map(len, tasks))} runs in {time.perf_counter() - started:.1f} s with {given.jobs} processes")
+
+
+def tasks_of(name: str) -> list[list[Run]]:
+    dataset, preset, *seeds = name.split(":")
+    runs = grid(dataset, preset=preset, seeds=int(seeds[0]) if seeds else 5)
+    return make_stacks(runs) if DATA_SETS[dataset].kind == "table" else [[run] for run in runs]
+
+
+def train(task: tuple[list[Run], str]) -> list[str]:
+    from localparity.experiments._train import train_runs
+
+    runs, folder = task
+    started = time.perf_counter()
+    paths = []
+    for run, result in zip(runs, train_runs(runs), strict=True):
+        path = Path(folder) / f"{run.key}.npz"
+        save_result(path, run, result)
+        paths.append(str(path))
+    print(f"{runs[0].title} ({len(runs)}) {time.perf_counter() - started:.1f} s", flush=True)
+    return paths
+
+
+def bring_home(archive: Path, store: Path) -> None:
+    from localparity.experiments._store import Store
+
+    there = Store(store)
+    with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(archive) as zipped:
+        for name in zipped.namelist():
+            run, result = load_result(Path(zipped.extract(name, folder)))
+            there.add(run, result)
+    print(f"{len(list(there.records()))} runs are in {store}")
+
+
+if __name__ == "__main__":
+    main()

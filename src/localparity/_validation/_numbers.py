@@ -1,0 +1,102 @@
+"""Single arguments: numbers, counts, seeds, words."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import operator
+from collections.abc import Iterable
+from typing import Any
+
+import numpy as np
+
+from localparity._validation._arrays import FloatArray
+
+
+def as_number(value: Any, name: str) -> float:
+    """One number, NaN excepted."""
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} is {value!r} where a number is expected") from None
+    if math.isnan(number):
+        raise ValueError(f"{name} is nan where a number is expected")
+    return number
+
+
+def as_threshold(threshold: Any, score_range: tuple[float, float]) -> float:
+    """A threshold inside the score range, in the scores' own units."""
+    number = as_number(threshold, "threshold")
+    low, high = score_range
+    if not low <= number <= high:
+        raise ValueError(f"threshold is {number:g}, outside score_range ({low}, {high})")
+    return number
+
+
+def as_rng(random_state: Any) -> np.random.Generator:
+    """A random stream from a seed, a generator or nothing."""
+    try:
+        return np.random.default_rng(random_state)
+    except (TypeError, ValueError) as error:
+        raise ValueError(
+            f"random_state is {random_state!r} where a whole number >= 0, a Generator or None is expected"
+        ) from error
+
+
+def as_epsilons(epsilon: Any, name: str = "epsilon") -> FloatArray:
+    """Half-widths of windows as an array of the input's shape: numbers that are not negative."""
+    try:
+        epsilons = np.asarray(epsilon, dtype=np.float64)
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} is {epsilon!r} where a number >= 0 is expected") from None
+    wrong = ~(epsilons >= 0.0)
+    if wrong.any():
+        raise ValueError(f"{name} is {epsilons[wrong].flat[0]:g} where a number >= 0 is expected")
+    return epsilons
+
+
+def as_epsilon(epsilon: Any) -> float:
+    """One half-width of a window."""
+    epsilons = as_epsilons(epsilon)
+    if epsilons.ndim:
+        raise ValueError(f"epsilon has shape {epsilons.shape} where one number is expected")
+    return float(epsilons)
+
+
+def as_count(value: Any, name: str, *, at_least: int = 1) -> int:
+    """A whole number that is not below a least one."""
+    try:
+        count = operator.index(value)
+    except TypeError:
+        raise ValueError(f"{name} is {value!r} where a whole number is expected") from None
+    if count < at_least:
+        raise ValueError(f"{name} is {count} where a whole number >= {at_least} is expected")
+    return count
+
+
+def as_level(level: Any, name: str = "level") -> float:
+    """A probability strictly between 0 and 1."""
+    number = as_number(level, name)
+    if not 0.0 < number < 1.0:
+        raise ValueError(f"{name} is {number:g} where a number between 0 and 1 is expected")
+    return number
+
+
+def as_choice(value: Any, name: str, choices: Iterable[str]) -> str:
+    """One of a few words."""
+    known = tuple(choices)
+    if value not in known:
+        raise ValueError(f"{name} is {value!r} where one of {', '.join(map(repr, known))} is expected")
+    return str(value)
+
+
+def unknown_name(kind: str, name: object, known: Iterable[object]) -> ValueError:
+    """The error for a name that is not there, with the nearest that are."""
+    by_text = {str(candidate): candidate for candidate in known}
+    folded = {text.casefold(): text for text in by_text}
+    nearest = difflib.get_close_matches(str(name).casefold(), folded, n=3, cutoff=0.5)
+    if nearest:
+        hint = "; did you mean " + " or ".join(repr(by_text[folded[text]]) for text in nearest) + "?"
+    else:
+        hint = "; there is " + ", ".join(repr(candidate) for candidate in list(by_text.values())[:12])
+    return ValueError(f"there is no {kind} {name!r}{hint}")

@@ -1,0 +1,108 @@
+"""ResNet-18 for small images, layer for layer and name for name torchvision's."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+
+from localparity.training._networks import Network
+
+# Of ImageNet, which pretrained weights expect.
+_MEAN = (0.485, 0.456, 0.406)
+_DEVIATION = (0.229, 0.224, 0.225)
+
+
+class _Pixels(nn.Module):
+    """From bytes, rows x side x side x 3, to standardised channels."""
+
+    mean: Tensor
+    deviation: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        for name, values in (("mean", _MEAN), ("deviation", _DEVIATION)):
+            self.register_buffer(name, torch.tensor(values)[:, None, None], persistent=False)
+
+    def forward(self, pixels: Tensor) -> Tensor:
+        channels = pixels.to(self.mean).div(255.0).permute(0, 3, 1, 2)
+        return ((channels - self.mean) / self.deviation).contiguous(memory_format=torch.channels_last)
+
+
+class _Block(nn.Module):
+    """Two convolutions around which the input is added to the output."""
+
+    def __init__(self, inputs: int, outputs: int, stride: int) -> None:
+        super().__init__()
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, padding=1, bias=False)
+        self.bn1 = nn.BatchNorm2d(outputs)
+        self.relu = nn.ReLU()
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
+        self.bn2 = nn.BatchNorm2d(outputs)
+        self.downsample: nn.Module | None = None
+        if stride != 1 or inputs != outputs:
+            self.downsample = nn.Sequential(
+                nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs)
+            )
+
+    def forward(self, values: Tensor) -> Tensor:
+        straight = values if self.downsample is None else self.downsample(values)
+        bent = self.relu(self.bn1(self.conv1(values)))
+        added: Tensor = self.relu(self.bn2(self.conv2(bent)) + straight)
+        return added
+
+
+class _Trunk(nn.Sequential):
+    """From pixels to the map of features before pooling."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.add_module("pixels", _Pixels())
+        self.add_module("conv1", nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False))
+        self.add_module("bn1", nn.BatchNorm2d(64))
+        self.add_module("relu", nn.ReLU())
+        self.add_module("maxpool", nn.MaxPool2d(3, stride=2, padding=1))
+        for place, (inputs, outputs) in enumerate(((64, 64), (64, 128), (128, 256), (256, 512)), start=1):
+            stride = 1 if place == 1 else 2
+            layer = nn.Sequential(_Block(inputs, outputs, stride), _Block(outputs, outputs, 1))
+            self.add_module(f"layer{place}", layer)
+
+
+def resnet18(weights: dict[str, Tensor] | None = None) -> Network:
+    """ResNet-18 with one logit.
+
+    Parameters
+    ----------
+    weights : dict of Tensor, optional
+        The state of torchvision's ``resnet18``, such as that of ImageNet, to start from; its last layer is
+        left out. None starts from scratch, as torchvision does.
+
+    Returns
+    -------
+    Network
+        Its features are images as bytes, rows x side x side x 3.
+
+    Examples
+    --------
+    >>> network = resnet18()
+    >>> network(torch.zeros(2, 48, 48, 3, dtype=torch.uint8)).shape
+    torch.Size([2])
+    """
+    trunk = _Trunk()
+    for layer in trunk.modules():
+        if isinstance(layer, nn.Conv2d):
+            nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
+    if weights is not None:
+        trunk.load_state_dict({name: value for name, value in weights.items() if not name.startswith("fc.")})
+    body = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    return Network(body, nn.Linear(512, 1), trunk)
+
+
+def imagenet_weights() -> dict[str, Tensor] | None:
+    """The weights of ImageNet, where torchvision is there and has them or can get them; otherwise None."""
+    try:
+        from torchvision.models import ResNet18_Weights
+
+        found: dict[str, Tensor] = ResNet18_Weights.IMAGENET1K_V1.get_state_dict(progress=False)
+    except (ImportError, OSError, RuntimeError):
+        return None
+    return found
