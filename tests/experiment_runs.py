@@ -22,15 +22,16 @@ def installed() -> Iterator[None]:
     """The small data set in the place of the real ones."""
     from localparity.experiments._train import prepare
 
-    kept = [(_data.DATA_SETS[name], _grids.SETTINGS["paper"][name]) for name in NAMES]
+    settings = _grids._SETTINGS["paper"]
+    kept = [(_data.DATA_SETS[name], settings[name]) for name in NAMES]
     for name in NAMES:
         _data.DATA_SETS[name] = _data.DataSet(name.title(), "table", load_census, 0.4)
-        _grids.SETTINGS["paper"][name] = SHORT
+        settings[name] = {_grids._ALL: SHORT}
     try:
         yield
     finally:
-        for name, (data, settings) in zip(NAMES, kept, strict=True):
-            _data.DATA_SETS[name], _grids.SETTINGS["paper"][name] = data, settings
+        for name, (data, own) in zip(NAMES, kept, strict=True):
+            _data.DATA_SETS[name], settings[name] = data, own
         _data.load_people.cache_clear()
         prepare.cache_clear()
 

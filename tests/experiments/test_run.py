@@ -7,7 +7,7 @@ import re
 import pytest
 
 from localparity.experiments import Run, grid
-from localparity.experiments._grids import SETTINGS, strengths_of
+from localparity.experiments._grids import _ALL, _SETTINGS, strengths_of
 from localparity.training._presets import PRESETS
 
 
@@ -37,7 +37,7 @@ def test_a_key_tells_apart_all_that_trains_differently() -> None:
 
 def test_a_key_follows_the_settings_behind_the_preset(monkeypatch: pytest.MonkeyPatch) -> None:
     before = Run("adult", "erm", 0.0, 0).key
-    monkeypatch.setitem(SETTINGS["paper"], "adult", {"steps": 151})
+    monkeypatch.setitem(_SETTINGS["paper"], "adult", {_ALL: {"steps": 151}})
     changed = Run("adult", "erm", 0.0, 0)
     assert changed.key != before
     assert changed.settings["steps"] == 151

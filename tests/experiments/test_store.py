@@ -204,7 +204,7 @@ def test_runs_with_settings_that_changed_since_are_left_out_and_counted(
 ) -> None:
     store = Store(tmp_path / "store")
     store.add(RUN, result())
-    monkeypatch.setitem(_grids.SETTINGS["paper"], "adult", {"search": "frozen", "steps": 151})
+    monkeypatch.setitem(_grids._SETTINGS["paper"], "adult", {"diffmcdp": {"steps": 151}})
     with pytest.warns(OutdatedRunWarning, match="1 runs in .* were trained with settings that have changed"):
         assert store.records() == []
     assert store.missing([Run("adult", "diffmcdp", 0.3, 0)]) != []
