@@ -27,13 +27,14 @@ def main() -> None:
     parser.add_argument("archive", type=Path)
     parser.add_argument("grids", nargs="*", help="data:preset or data:preset:seeds")
     parser.add_argument("--jobs", type=int, default=1)
+    parser.add_argument("--limit", type=float, default=float("inf"), help="stop after so many seconds")
     parser.add_argument("--store", type=Path)
     given = parser.parse_intermixed_args()
     if given.store is not None:
         bring_home(given.archive, given.store)
         return
     tasks = [task for name in given.grids for task in tasks_of(name)]
-    tasks.sort(key=lambda task: SLOW.index(task[0].method) if task[0].method in SLOW else len(SLOW))
+    tasks.sort(key=lambda task: (task[0].seed, task[0].method not in SLOW))
     # Read once, before the processes part: decoding images takes longer than a run.
     for dataset in {task[0].dataset for task in tasks}:
         load_people(dataset)
@@ -46,7 +47,10 @@ def main() -> None:
         for paths in pool.imap_unordered(train, [(task, folder) for task in tasks]):
             for path in paths:
                 archive.write(path, Path(path).name)
-    print(f"{sum(map(len, tasks))} runs in {time.perf_counter() - started:.1f} s with {given.jobs} processes")
+            if time.perf_counter() - started > given.limit:
+                break
+        done = len(archive.namelist())
+    print(f"{done} runs in {time.perf_counter() - started:.1f} s with {given.jobs} processes")
 
 
 def tasks_of(name: str) -> list[list[Run]]:

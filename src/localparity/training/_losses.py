@@ -275,12 +275,13 @@ class MCDPLoss(_DisparityLoss):
         comparisons = min(len(contrast), len(remembered))
         thresholds = largest_gap(past.scores, remembered, self.temperature)[:comparisons]
         known = soft_gap(past.scores, remembered[:comparisons], thresholds, self.temperature)
-        worst = known.abs().argmax()
+        worst = known.abs().flatten().argmax(keepdim=True)
         here = soft_gap(scores, contrast[:comparisons], thresholds, self.temperature)
-        moving = known.flatten()[worst].sign() * here.flatten()[worst]
+        largest = known.flatten().gather(0, worst)[0]
+        moving = largest.sign() * here.flatten().gather(0, worst)[0]
         if self.training:
             memory.remember(scores, groups, y_true, sample_weight)
-        return known.abs().flatten()[worst] + moving - moving.detach()
+        return largest.abs() + moving - moving.detach()
 
     def _find(
         self, scores: Tensor, groups: Tensor, y_true: Tensor | None, sample_weight: Tensor | None

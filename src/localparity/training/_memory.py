@@ -38,6 +38,7 @@ class ScoreMemory(nn.Module):
     groups: Tensor
     y_true: Tensor
     sample_weight: Tensor
+    written: Tensor
 
     def __init__(self, rows: int) -> None:
         super().__init__()
@@ -45,13 +46,14 @@ class ScoreMemory(nn.Module):
         self.register_buffer("groups", torch.full((rows,), -1, dtype=torch.int64))
         self.register_buffer("y_true", torch.zeros(rows))
         self.register_buffer("sample_weight", torch.zeros(rows))
-        self.written = 0
+        self.register_buffer("written", torch.zeros((), dtype=torch.int64))
+        self.begun = False
 
     def rows(
         self, scores: Tensor, groups: Tensor, y_true: Tensor | None, sample_weight: Tensor | None
     ) -> ScoredRows:
         """What is remembered; before anything is, the batch itself."""
-        if self.written == 0:
+        if not self.begun:
             return _complete(scores, groups, y_true, sample_weight)
         return ScoredRows(self.scores.to(scores), self.groups, self.y_true, self.sample_weight)
 
@@ -60,21 +62,22 @@ class ScoreMemory(nn.Module):
         self, scores: Tensor, groups: Tensor, y_true: Tensor | None, sample_weight: Tensor | None
     ) -> None:
         """Keep the batch, in place of the oldest rows."""
-        size, written = len(self.scores), self.written
+        size = len(self.scores)
         batch = _complete(scores, groups, y_true, sample_weight)
-        places = (written + torch.arange(len(scores), device=self.scores.device))[-size:] % size
+        places = (self.written + torch.arange(len(scores), device=self.scores.device))[-size:] % size
         for name, values in batch._asdict().items():
             buffer = getattr(self, name)
             buffer[places] = values[-size:].to(buffer)
         self.written += len(scores)
+        self.begun = True
 
     def get_extra_state(self) -> Tensor:
-        """How many rows were written so far: a plain number, on which no transform of torch stumbles."""
-        return torch.tensor(self.written)
+        """Whether anything was remembered: known without a look at the device."""
+        return torch.tensor(self.begun)
 
     def set_extra_state(self, state: Tensor) -> None:
         """Put back what `get_extra_state` gave."""
-        self.written = int(state)
+        self.begun = bool(state)
 
 
 def _complete(

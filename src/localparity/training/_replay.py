@@ -10,6 +10,7 @@ from torch import Tensor
 
 Inputs = tuple[Tensor | None, ...]
 Outputs = tuple[Tensor, ...]
+_STEPS_BEFORE_RECORDING = 3
 
 
 class _Recording(NamedTuple):
@@ -62,15 +63,60 @@ class Replay:
 
     def _record(self, inputs: Inputs) -> _Recording:
         places = tuple(None if given is None else given.detach().clone() for given in inputs)
-        aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
-        aside.wait_stream(torch.cuda.current_stream())
-        with torch.cuda.stream(aside):
-            self.function(*places)
-        torch.cuda.current_stream().wait_stream(aside)
+        _aside(lambda: self.function(*places))
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, capture_error_mode="thread_local"):
             outputs = self.function(*places)
         return _Recording(graph, places, outputs)
+
+
+class RecordedStep:
+    """A training step that, after a few times, is recorded and from then on played back.
+
+    Parameters
+    ----------
+    step : callable
+        Takes nothing, changes tensors in place and returns one; always the same kernels on the same memory.
+    recorded : bool
+        Whether to record it; otherwise it is called every time.
+
+    Examples
+    --------
+    >>> count = torch.zeros(())
+    >>> step = RecordedStep(lambda: count.add_(1), recorded=False)
+    >>> step(), step()
+    (tensor(2.), tensor(2.))
+    """
+
+    def __init__(self, step: Callable[[], Tensor], *, recorded: bool) -> None:
+        self.step, self.recorded = step, recorded
+        self.calls = 0
+        self.graph: Any = None
+
+    def __call__(self) -> Tensor:
+        """Take the step, and return what it returns."""
+        if not self.recorded:
+            return self.step()
+        self.calls += 1
+        if self.calls <= _STEPS_BEFORE_RECORDING:
+            taken: Tensor = _aside(self.step)
+            return taken
+        if self.graph is None:
+            self.graph = torch.cuda.CUDAGraph()
+            with torch.cuda.graph(self.graph, capture_error_mode="thread_local"):
+                self.result = self.step()
+        self.graph.replay()
+        return self.result.clone()
+
+
+def _aside(work: Callable[[], Any]) -> Any:
+    """Do it on a stream of its own, as is asked for before a recording."""
+    aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
+    aside.wait_stream(torch.cuda.current_stream())
+    with torch.cuda.stream(aside):
+        done = work()
+    torch.cuda.current_stream().wait_stream(aside)
+    return done
 
 
 def _can_record(inputs: Inputs) -> bool:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import torch
 from torch import Tensor, nn
 
@@ -10,6 +12,7 @@ from localparity.training._networks import Network
 # Of ImageNet, which pretrained weights expect.
 _MEAN = (0.485, 0.456, 0.406)
 _DEVIATION = (0.229, 0.224, 0.225)
+_IMAGENET_FILE = "resnet18-f37072fd.pth"
 
 
 class _Pixels(nn.Module):
@@ -98,11 +101,12 @@ def resnet18(weights: dict[str, Tensor] | None = None) -> Network:
 
 
 def imagenet_weights() -> dict[str, Tensor] | None:
-    """The weights of ImageNet, where torchvision is there and has them or can get them; otherwise None."""
-    try:
-        from torchvision.models import ResNet18_Weights
+    """The weights of ImageNet, where torchvision has left them in torch's cache; otherwise None.
 
-        found: dict[str, Tensor] = ResNet18_Weights.IMAGENET1K_V1.get_state_dict(progress=False)
-    except (ImportError, OSError, RuntimeError):
+    Nothing is downloaded: ``torchvision.models.resnet18(weights="IMAGENET1K_V1")`` does that.
+    """
+    path = Path(torch.hub.get_dir()) / "checkpoints" / _IMAGENET_FILE
+    if not path.exists():
         return None
+    found: dict[str, Tensor] = torch.load(path, map_location="cpu", weights_only=True)
     return found

@@ -51,11 +51,9 @@ def fit_stack(trainers: Sequence[Trainer], rows: Sequence[Rows]) -> list[list[di
     >>> [len(history) for history in fit_stack(trainers, [rows, rows])]
     [5, 5]
     """
-    stack = _Stack(trainers, rows)
-    records = stack.fit(rows[0])
-    losses = torch.stack(stack.losses, dim=1).tolist()
+    records: list[dict[str, Any]] = list(_Stack(trainers, rows).fit(rows[0]))
     return [
-        [record | {"loss": loss} for record, loss in zip(records, of_run, strict=True)] for of_run in losses
+        [record | {"loss": record["loss"][place]} for record in records] for place in range(len(trainers))
     ]
 
 
@@ -75,13 +73,12 @@ class _Run(nn.Module):
 
 
 class _Stack(Trainer):
-    """A trainer whose loss is the sum of its runs'."""
+    """A trainer with a loss for each of its runs."""
 
     def __init__(self, trainers: Sequence[Trainer], rows: Sequence[Rows]) -> None:
         first = trainers[0]
         super().__init__(first.method, first.network, first.plan)
         self.runs, self.rows = list(trainers), list(rows)
-        self.losses: list[Tensor] = []
         _check_alike(self.runs, self.rows)
 
     def begin(self, training: Rows) -> None:
@@ -103,13 +100,16 @@ class _Stack(Trainer):
         """The stacked weights."""
         return list(self.weights.values())
 
+    def draw_rows(self) -> Tensor:
+        """Draw for every run, and return the row numbers of their batches, a row a run."""
+        return torch.stack(
+            [run.draw_rows() + start for run, start in zip(self.runs, self.starts, strict=True)]
+        )
+
     def loss(self) -> Tensor:
-        """The sum of the runs' losses."""
-        drawn = torch.stack([run.draw() + start for run, start in zip(self.runs, self.starts, strict=True)])
-        batch = self.training.take(drawn.to(self.training.features.device))
-        losses = vmap(self._one)(self.weights, self.buffers, batch)
-        self.losses.append(losses.detach())
-        return losses.sum()
+        """The runs' losses."""
+        losses: Tensor = vmap(self._one)(self.weights, self.buffers, self.training.take(self.drawn))
+        return losses
 
     def _one(self, weights: dict[str, Tensor], buffers: dict[str, Tensor], batch: Any) -> Tensor:
         loss: Tensor = functional_call(self.template, (weights, buffers), (Rows(*batch),))

@@ -24,9 +24,10 @@ from localparity.training._checkpoint import (
     with_prefix,
     without_prefix,
 )
-from localparity.training._distributed import average_gradients, process_index
+from localparity.training._distributed import average_gradients, process_index, world_size
 from localparity.training._method import Method, cross_entropy
 from localparity.training._networks import Network
+from localparity.training._replay import RecordedStep
 from localparity.training._rows import Rows
 
 Progress = Callable[[dict[str, float]], None]
@@ -149,19 +150,21 @@ class Trainer:
     ) -> None:
         self.method, self.network, self.plan, self.seed = method, method.wrap(network), plan, seed
         self.checkpoint, self.progress = checkpoint, progress
+        self.drawn = torch.zeros(0, dtype=torch.int64)
 
     def fit(self, training: Rows, validation: Rows | None = None) -> list[dict[str, float]]:
         """Train, and return a record of each step: its number, its loss and, where evaluated, AP and MCDP."""
         plan, run = self.plan, _Run()
         self.begin(training)
-        optimizer = torch.optim.AdamW(
-            self.parameters(), lr=plan.learning_rate, weight_decay=plan.weight_decay, eps=1e-8
-        )
+        optimizer = self._optimizer(training.weights.device)
+        step = RecordedStep(lambda: self._step(optimizer), recorded=_can_be_recorded(training))
         print_of_run = "" if self.checkpoint is None else self._fingerprint(training)
         if self.checkpoint is not None and self.checkpoint.exists():
             self._resume(run, optimizer, print_of_run)
         while run.step < plan.steps and not self._exhausted(run):
-            run.losses.append(self._step(optimizer, run.step))
+            _set_learning_rate(optimizer, plan.learning_rate_at(run.step))
+            self.draw()
+            run.losses.append(step())
             run.step += 1
             if run.step % plan.check_every == 0 or run.step == plan.steps:
                 self._check(run, validation)
@@ -187,28 +190,45 @@ class Trainer:
         """What is trained."""
         return [*self.network.parameters(), *self.method.parameters()]
 
-    def draw(self) -> Tensor:
-        """Draw all that a step leaves to chance, and return the row numbers of its batch."""
+    def draw(self) -> None:
+        """Draw all that a step leaves to chance: the rows of its batch, and what is kept in buffers."""
+        self.drawn = self._take_note(self.draw_rows())
+
+    def draw_rows(self) -> Tensor:
+        """Draw into the buffers, and return the row numbers of the batch."""
         rows = self.batches.draw()
         self.network.draw(len(rows), self.generator)
         self.method.draw(self.generator)
         return rows
 
     def loss(self) -> Tensor:
-        """The loss of the next batch."""
-        batch = self.training.take(self.draw().to(self.training.features.device))
+        """The loss of the batch that was drawn."""
+        batch = self.training.take(self.drawn)
         return self.method.objective(self.network, batch, self.autocast(batch.features.device))
 
     def autocast(self, device: torch.device) -> AbstractContextManager[Any]:
         """The precision of the network's forward pass."""
         return torch.autocast(device.type, torch.bfloat16, enabled=self.plan.precision == "bfloat16")
 
-    def _step(self, optimizer: torch.optim.Optimizer, step: int) -> Tensor:
-        for group in optimizer.param_groups:
-            group["lr"] = self.plan.learning_rate_at(step)
+    def _take_note(self, rows: Tensor) -> Tensor:
+        """The row numbers on the device, always in the same place: a recorded step reads them there."""
+        device = self.training.weights.device
+        if self.drawn.shape != rows.shape or self.drawn.device != device:
+            return rows.to(device)
+        return self.drawn.copy_(rows)
+
+    def _optimizer(self, device: torch.device) -> torch.optim.Optimizer:
+        plan, on_gpu = self.plan, device.type == "cuda"
+        rate = torch.tensor(plan.learning_rate, device=device) if on_gpu else plan.learning_rate
+        return torch.optim.AdamW(
+            self.parameters(), lr=rate, weight_decay=plan.weight_decay, eps=1e-8, capturable=on_gpu
+        )
+
+    def _step(self, optimizer: torch.optim.Optimizer) -> Tensor:
+        """One step on the batch that was drawn; its loss, or the losses of a stack's runs."""
         optimizer.zero_grad()
         loss = self.loss()
-        loss.backward()  # type: ignore[no-untyped-call]
+        loss.sum().backward()  # type: ignore[no-untyped-call]
         average_gradients(self.parameters())
         if self.plan.clip_norm is not None:
             torch.nn.utils.clip_grad_norm_(self.parameters(), self.plan.clip_norm)
@@ -298,6 +318,18 @@ class Trainer:
         for tensor in (*training, *self.network.state_dict().values()):
             digest.update(np.ascontiguousarray(tensor.detach().cpu().numpy()).tobytes())
         return digest.hexdigest()
+
+
+def _can_be_recorded(training: Rows) -> bool:
+    return training.weights.is_cuda and world_size() == 1
+
+
+def _set_learning_rate(optimizer: torch.optim.Optimizer, rate: float) -> None:
+    for group in optimizer.param_groups:
+        if isinstance(group["lr"], Tensor):
+            group["lr"].fill_(rate)
+        else:
+            group["lr"] = rate
 
 
 def predict_scores(network: Network, features: Tensor) -> Tensor:
