@@ -77,6 +77,7 @@ def test_a_data_set_that_the_paper_does_not_have_has_no_column_for_it() -> None:
     records = [replace(record, run=replace(record.run, dataset="utkface")) for record in as_published()]
     table = results_table(select(records), 0.02)
     assert [name for name in table.columns if "paper" in name] == []
+    assert "The networks start from scratch." in table.notes
     assert findings(select(records)) == []
 
 

@@ -50,6 +50,9 @@ def results_table(selections: Sequence[Selection], floor: float) -> TextTable:
     table.notes.append(
         f"Parity itself would measure an MCDP(0) of {100 * floor:.2f} on average at these group sizes."
     )
+    if DATA_SETS[first.dataset].kind == "image":
+        starts = sorted({record.start for each in selections for record in each.chosen.values()})
+        table.notes.append(f"The networks start {' and '.join(starts)}.")
     return table
 
 

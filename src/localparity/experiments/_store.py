@@ -13,10 +13,11 @@ from typing import Any
 
 from localparity._files import write_whole
 from localparity._tables import quote_text
-from localparity.experiments._result import Result, Scored, load_result
+from localparity.experiments._result import FROM_SCRATCH, Result, Scored, load_result
 from localparity.experiments._run import Run
 
 FORMAT = 1
+_OF_A_RECORD = ("metrics", "seconds", "device", "versions")
 
 
 class DamagedRunWarning(UserWarning):
@@ -43,6 +44,8 @@ class Record:
         Where.
     versions : dict
         The versions of localparity and torch.
+    start : str
+        Where the network started: "from scratch" or "from ImageNet weights".
 
     Examples
     --------
@@ -56,6 +59,7 @@ class Record:
     seconds: float
     device: str
     versions: dict[str, str]
+    start: str = FROM_SCRATCH
 
 
 class Store:
@@ -98,6 +102,7 @@ class Store:
             "seconds": result.seconds,
             "device": result.device,
             "versions": result.versions,
+            "start": result.start,
             "scores_sha256": hashlib.sha256(content).hexdigest(),
         }
         path = self._path(run)
@@ -127,7 +132,7 @@ class Store:
             run = Run(**facts["run"])
             if run.key == facts["key"]:
                 found.append(
-                    Record(run, facts["metrics"], facts["seconds"], facts["device"], facts["versions"])
+                    Record(run, *(facts[name] for name in _OF_A_RECORD), facts.get("start", FROM_SCRATCH))
                 )
             else:
                 outdated += 1
@@ -228,8 +233,8 @@ class Store:
             return {}
         try:
             mark = json.loads(self._marker.read_bytes())
-            return {"format": mark["format"], "localparity": mark["localparity"]}
-        except (ValueError, KeyError, TypeError) as error:
+            return {"format": mark["format"], "localparity": mark.get("localparity")}
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
             raise ValueError(f"{self._marker} cannot be read as the mark of a store: {error!r}") from error
 
     def _check_format(self) -> None:
@@ -248,7 +253,7 @@ class Store:
 def _problem(facts: dict[str, Any], scores: bytes) -> str:
     """What is wrong with a run, or nothing."""
     Run(**facts["run"])
-    for name in ("key", "metrics", "seconds", "device", "versions"):
+    for name in ("key", *_OF_A_RECORD):
         if name not in facts:
             return f"{name} is missing"
     if hashlib.sha256(scores).hexdigest() != facts["scores_sha256"]:
