@@ -131,9 +131,8 @@ class Store:
                 continue
             run = Run(**facts["run"])
             if run.key == facts["key"]:
-                found.append(
-                    Record(run, *(facts[name] for name in _OF_A_RECORD), facts.get("start", FROM_SCRATCH))
-                )
+                start = facts.get("start", FROM_SCRATCH)
+                found.append(Record(run, start=start, **{name: facts[name] for name in _OF_A_RECORD}))
             else:
                 outdated += 1
         if outdated:
