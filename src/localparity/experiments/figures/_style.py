@@ -36,7 +36,7 @@ def look_of(method: str, form: int = 0) -> dict[str, Any]:
         "marker": _MARKER_OF[method],
         "ls": _DASHES[form % len(_DASHES)],
         "lw": 1.8 if ours else 1.1,
-        "ms": 8.0 if ours else 4.0,
+        "ms": 7.0 if ours else 4.0,
         "zorder": 4 if ours else 3,
     }
 

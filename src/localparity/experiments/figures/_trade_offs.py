@@ -13,7 +13,16 @@ from localparity.experiments._published import published
 from localparity.experiments._results_table import METRIC_TITLES
 from localparity.experiments._selection import by_variant
 from localparity.experiments._store import Record
-from localparity.experiments.figures._style import PUBLISHED_TITLE, finish, floor_line, look_of, show_percent
+from localparity.experiments.figures._style import (
+    PUBLISHED_TITLE,
+    finish,
+    floor_line,
+    look_of,
+    note,
+    show_percent,
+)
+
+_COLLAPSED = 0.9
 
 
 def draw_trade_off(
@@ -22,7 +31,8 @@ def draw_trade_off(
     """The test AP of methods against a disparity: up and to the left is better.
 
     Each marker is the mean over the seeds at one strength, with the deviation on both axes; a line joins a
-    method's strengths.
+    method's strengths. Strengths whose mean AP is below 90% of the highest are not drawn, so that the others
+    can be told apart, and a note says whose they are.
 
     Parameters
     ----------
@@ -48,11 +58,26 @@ def draw_trade_off(
     'MCDP(0)'
     """
     forms: dict[str, int] = {}
+    highest = max(
+        _mean_and_deviation(runs, "test_ap")[0]
+        for _, own in by_variant(records)
+        for runs in by_strength(own).values()
+    )
+    left_out: list[str] = []
     for variant, own in by_variant(records):
-        method = own[0].run.method
+        method, strengths = own[0].run.method, by_strength(own)
         look = look_of(method, forms.get(method, 0))
         forms[method] = forms.get(method, 0) + 1
-        draw_strengths(ax, by_strength(own), metric, variant, look)
+        kept = {
+            strength: runs
+            for strength, runs in strengths.items()
+            if _mean_and_deviation(runs, "test_ap")[0] >= _COLLAPSED * highest
+        }
+        if len(kept) < len(strengths):
+            left_out.append(f"{variant}: {len(strengths) - len(kept)} below")
+        draw_strengths(ax, kept, metric, variant, look)
+    if left_out:
+        note(ax, "\n".join(left_out), x=0.03, y=0.97)
     _finish(ax, metric, floor, title)
 
 
@@ -121,6 +146,8 @@ def draw_strengths(
     ax: Any, strengths: Mapping[float, Sequence[Record]], metric: str, name: str, look: Mapping[str, Any]
 ) -> None:
     """A line through the strengths of one method, with error bars."""
+    if not strengths:
+        return
     values = np.array(
         [
             [_mean_and_deviation(own, f"test_{metric}"), _mean_and_deviation(own, "test_ap")]
@@ -128,7 +155,7 @@ def draw_strengths(
         ]
     )
     (x, x_spread), (y, y_spread) = values[:, 0].T, values[:, 1].T
-    bars = {"elinewidth": 0.7, "capsize": 1.5, "capthick": 0.7}
+    bars = {"elinewidth": 0.7, "capsize": 1.5, "capthick": 0.7, "ecolor": (look["color"], 0.4)}
     ax.errorbar(x, y, xerr=x_spread, yerr=y_spread, label=name, **bars, **look)
 
 
