@@ -64,7 +64,10 @@ class Run:
         object.__setattr__(self, "strength", strength)
         object.__setattr__(self, "seed", as_count(self.seed, "seed", at_least=0))
         if self.temperature is not None:
-            object.__setattr__(self, "temperature", as_number(self.temperature, "temperature"))
+            temperature = as_number(self.temperature, "temperature")
+            if not 0.0 < temperature < float("inf"):
+                raise ValueError(f"temperature is {temperature:g} where a number above 0 is expected")
+            object.__setattr__(self, "temperature", temperature)
 
     @property
     def changes(self) -> dict[str, Any]:
