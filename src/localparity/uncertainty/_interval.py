@@ -34,6 +34,14 @@ class Interval:
         The ends and the estimate between them.
     level : float
         The probability with which the interval holds the true value.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> groups = ["a", "b"] * 200
+    >>> found = lp.mcdp_interval(None, [0.25, 0.75] * 200, sensitive_features=groups, level=0.9)
+    >>> round(found.low, 3), found.estimate, found.high
+    (0.808, 1.0, 1.0)
     """
 
     low: float
