@@ -73,7 +73,8 @@ def mcdp_interval(
     "dkw" holds at any sample size and whatever the distributions, and is wide. "bootstrap" draws people anew
     inside each group; it is narrower and holds its level approximately, for samples that are not small and a
     disparity that is clearly above the noise floor. With weights, both are approximate: each group counts as
-    its effective size.
+    its effective size. Where there are more than 32,768 distinct scores, the bootstrap compares its samples
+    with the data at as many thresholds, with about as many people between them.
 
     Parameters
     ----------
