@@ -64,7 +64,7 @@ __all__ = [
 
 
 def __getattr__(name: str) -> Any:
-    """`localparity.training`, on first use: it imports torch."""
-    if name == "training":
-        return import_module("localparity.training")
+    """`localparity.training` and `localparity.boosting`, on first use: they import torch and numba."""
+    if name in {"boosting", "training"}:
+        return import_module(f"localparity.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -46,9 +46,7 @@ class Labelled(NamedTuple):
 
     def take(self, rows: Rows) -> Labelled:
         """Some of the rows, in the given order."""
-        return self._replace(
-            labels=self.labels[rows], groups=self.groups[rows], weights=self.weights[rows]
-        )
+        return self._replace(labels=self.labels[rows], groups=self.groups[rows], weights=self.weights[rows])
 
 
 def check_labelled(
@@ -101,9 +99,7 @@ def check_labelled(
     if not counts.all():
         missing = grouping.names[int(np.argmin(counts))]
         raise ValueError(f"the group {missing!r} has no training row of weight above 0")
-    return Labelled(
-        kept, codes.astype(np.float64), groups, weights[kept], classes, grouping.names, weights
-    )
+    return Labelled(kept, codes.astype(np.float64), groups, weights[kept], classes, grouping.names, weights)
 
 
 def hold_out(

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
-
 import numpy as np
 from numpy.typing import NDArray
 
@@ -17,27 +14,23 @@ ORDERS = 4
 
 @_compiled
 def bin_moments(
-    margins: NDArray[Any],
+    scores: FloatArray,
     weights: FloatArray,
     cells: NDArray[np.int32],
     n_cells: int,
     bins: int,
     temperature: float,
-) -> tuple[FloatArray, FloatArray]:
-    """The scores of margins, and for each cell of people and bin of scores the weighted moments.
+) -> FloatArray:
+    """For each cell of people and bin of scores, the weighted moments.
 
     The moment of order m is that of (temperature x (middle of the bin - score))^m / m!, so that a sum of
     moments times derivatives of the sigmoid is Taylor's series of the smoothed distribution.
     """
-    rows = margins.size
-    scores = np.empty(rows, np.float64)
     moments = np.zeros((n_cells, bins, 4), np.float64)
     width = temperature / bins
-    for row in range(rows):
-        score = 1.0 / (1.0 + math.exp(-margins[row]))
-        scores[row] = score
-        place = score * bins
-        found = min(int(place), bins - 1)
+    for row in range(scores.size):
+        place = scores[row] * bins
+        found = min(max(int(place), 0), bins - 1)
         offset = (found + 0.5 - place) * width
         moment = moments[cells[row], found]
         weight = weights[row]
@@ -47,7 +40,7 @@ def bin_moments(
         weight *= offset * 0.5
         moment[2] += weight
         moment[3] += weight * offset * (1.0 / 3.0)
-    return scores, moments
+    return moments
 
 
 @_compiled
@@ -57,18 +50,17 @@ def derivatives(
     weights: FloatArray,
     cells: NDArray[np.int32],
     pulls: FloatArray,
-    thresholds: FloatArray,
-    shares: FloatArray,
-    temperature: float,
+    bump: FloatArray,
     positive: bool,
 ) -> tuple[FloatArray, FloatArray]:
-    """First and second derivatives in each row's margin: of the logistic loss and of the smoothed gap.
+    """First and second derivatives in each row's margin: of the logistic loss and of the penalty.
 
-    `pulls` is, for each cell of people, the signed factor of its part of the gap. With `positive`, the gap's
-    second derivative is replaced by its bound that is not negative.
+    The penalty moves with a score p of a cell by -pull x bump(p): `pulls` has a factor a cell, and `bump` the
+    coefficients of a spline. With `positive`, the absolute value of the penalty's second derivative is taken.
     """
     first = np.empty(scores.size, np.float64)
     second = np.empty(scores.size, np.float64)
+    pieces = bump.shape[0]
     for row in range(scores.size):
         score = scores[row]
         spread = score * (1.0 - score)
@@ -76,52 +68,49 @@ def derivatives(
         bend = spread
         pull = pulls[cells[row]]
         if pull != 0.0:
-            lean = 1.0 - 2.0 * score
-            for place in range(thresholds.size):
-                below = 1.0 / (1.0 + math.exp(-temperature * (thresholds[place] - score)))
-                push = pull * shares[place] * temperature * below * (1.0 - below) * spread
-                slope -= push
-                if positive:
-                    bend += abs(push) * (temperature * spread + abs(lean))
-                else:
-                    bend += push * (temperature * (1.0 - 2.0 * below) * spread - lean)
+            place = score * pieces
+            piece = min(max(int(place), 0), pieces - 1)
+            u = place - piece
+            cubic = bump[piece]
+            height = cubic[0] + u * (cubic[1] + u * (cubic[2] + u * cubic[3]))
+            rise = pieces * (cubic[1] + u * (2.0 * cubic[2] + u * 3.0 * cubic[3]))
+            push = pull * spread
+            slope -= push * height
+            turn = -push * (rise * spread + height * (1.0 - 2.0 * score))
+            bend += abs(turn) if positive else turn
         first[row] = weights[row] * slope
         second[row] = weights[row] * bend
     return first, second
 
 
 @_compiled
-def spline_value(values: FloatArray, slopes: FloatArray, at: float) -> float:
-    """A cubic spline on an equally spaced grid of [0, 1], at one point."""
-    cells = values.size - 1
-    cell = min(int(at * cells), cells - 1)
-    u = at * cells - cell
-    low, high = values[cell], values[cell + 1]
-    left, right = slopes[cell] / cells, slopes[cell + 1] / cells
-    square = 3.0 * (high - low) - 2.0 * left - right
-    cube = 2.0 * (low - high) + left + right
-    return float(low + u * (left + u * (square + u * cube)))
+def spline_value(cubics: FloatArray, at: float) -> float:
+    """A cubic spline on an equally spaced grid of [0, 1], by its coefficients, at one point."""
+    place = at * cubics.shape[0]
+    piece = min(int(place), cubics.shape[0] - 1)
+    u = place - piece
+    cubic = cubics[piece]
+    return float(cubic[0] + u * (cubic[1] + u * (cubic[2] + u * cubic[3])))
 
 
 @_compiled
-def spline_slope(values: FloatArray, slopes: FloatArray, at: float) -> float:
+def spline_slope(cubics: FloatArray, at: float) -> float:
     """Its derivative there."""
-    cells = values.size - 1
-    cell = min(int(at * cells), cells - 1)
-    u = at * cells - cell
-    left, right = slopes[cell], slopes[cell + 1]
-    rise = (values[cell + 1] - values[cell]) * cells
-    return float(left + u * (2.0 * (3.0 * rise - 2.0 * left - right) + u * 3.0 * (left + right - 2.0 * rise)))
+    place = at * cubics.shape[0]
+    piece = min(int(place), cubics.shape[0] - 1)
+    u = place - piece
+    cubic = cubics[piece]
+    return float(cubics.shape[0] * (cubic[1] + u * (2.0 * cubic[2] + u * 3.0 * cubic[3])))
 
 
 @_compiled
-def _crossing(values: FloatArray, slopes: FloatArray, below: float, above: float, level: float) -> float:
+def _crossing(cubics: FloatArray, below: float, above: float, level: float) -> float:
     """Between a point below the level and one at or above it, the point from which it is at or above."""
     for _ in range(60):
         middle = 0.5 * (below + above)
         if middle in (below, above):
             break
-        if spline_value(values, slopes, middle) >= level:
+        if spline_value(cubics, middle) >= level:
             above = middle
         else:
             below = middle
@@ -130,14 +119,16 @@ def _crossing(values: FloatArray, slopes: FloatArray, below: float, above: float
 
 @_compiled
 def _run_at_level(
-    values: FloatArray, slopes: FloatArray, nodes: FloatArray, heights: FloatArray, level: float, epsilon: float
+    cubics: FloatArray, nodes: FloatArray, heights: FloatArray, level: float, epsilon: float
 ) -> tuple[float, float]:
     """A run at or above the level that has room for a window, from end to end; (1, 0) where there is none.
 
-    A run that starts or ends the range has room for a window that is cut there.
+    A run that starts or ends the range has room for a window that is cut there. Between two nodes the
+    spline is monotone.
     """
     start = 0
     inside = False
+    last_node = nodes.size - 1
     for node in range(nodes.size + 1):
         above = node < nodes.size and heights[node] >= level
         if above and not inside:
@@ -145,18 +136,15 @@ def _run_at_level(
         elif inside and not above:
             inside = False
             last = node - 1
-            outer_low = nodes[max(start - 1, 0)]
-            outer_high = nodes[min(node, nodes.size - 1)]
-            whole = start == 0 and last == nodes.size - 1
-            cut = start == 0 or last == nodes.size - 1
-            room = 0.0 if whole else epsilon if cut else 2.0 * epsilon
+            outer_low, outer_high = nodes[max(start - 1, 0)], nodes[min(node, last_node)]
+            room = epsilon * ((start > 0) + (last < last_node))
             if outer_high - outer_low < room:
                 continue
             low, high = nodes[start], nodes[last]
             if start > 0:
-                low = _crossing(values, slopes, outer_low, low, level)
-            if last < nodes.size - 1:
-                high = _crossing(values, slopes, outer_high, high, level)
+                low = _crossing(cubics, outer_low, low, level)
+            if last < last_node:
+                high = _crossing(cubics, outer_high, high, level)
             if high - low >= room:
                 return low, high
     return 1.0, 0.0
@@ -164,21 +152,18 @@ def _run_at_level(
 
 @_compiled
 def highest_level(
-    values: FloatArray, slopes: FloatArray, nodes: FloatArray, heights: FloatArray, epsilon: float
+    cubics: FloatArray, nodes: FloatArray, heights: FloatArray, epsilon: float
 ) -> tuple[float, float, float]:
     """The highest level above 0 at which a window has room, and a run there; level 0 where there is none."""
     level, low, high = 0.0, 1.0, 0.0
     too_high = heights.max()
     if too_high <= 0.0:
         return level, low, high
-    low, high = _run_at_level(values, slopes, nodes, heights, too_high, epsilon)
-    if low <= high:
-        return too_high, low, high
-    for _ in range(60):
+    for _ in range(100):
         middle = 0.5 * (level + too_high)
         if middle in (level, too_high):
             break
-        found_low, found_high = _run_at_level(values, slopes, nodes, heights, middle, epsilon)
+        found_low, found_high = _run_at_level(cubics, nodes, heights, middle, epsilon)
         if found_low <= found_high:
             level, low, high = middle, found_low, found_high
         else:

@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from itertools import combinations
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._validation import FloatArray
-from localparity.metrics._criteria import labels_of
+from localparity._validation import FloatArray, Group
+from localparity.metrics._criteria import check_group_sizes, labels_of
 
 
 class People:
-    """Who is compared with whom: each row's cell of people, and the pairs of cells.
+    """Each row's cell of people, and the pairs of cells that are compared.
 
-    A cell is a group among those whom the criterion compares; people whom it does not compare share one
-    last cell.
+    A cell is a group among those whom the criterion compares; those whom it does not compare share one last
+    cell.
 
     Parameters
     ----------
@@ -25,16 +26,17 @@ class People:
         0 and 1.
     weights : ndarray
         Not negative.
-    n_groups : int
-        How many groups there are.
+    names : sequence
+        The groups' names.
     criterion : str
         Which people are compared.
 
     Examples
     --------
-    >>> people = People(np.array([0, 1, 1]), np.array([1.0, 1.0, 0.0]), np.ones(3), 2, "equal_opportunity")
-    >>> people.cells, people.pairs
-    (array([0, 1, 2]), [(0, 1)])
+    >>> groups, labels = np.array([0, 1, 1]), np.array([1.0, 1.0, 0.0])
+    >>> people = People(groups, labels, np.ones(3), ["a", "b"], "equal_opportunity")
+    >>> people.cells.tolist(), people.pairs
+    ([0, 1, 2], [(0, 1)])
     """
 
     def __init__(
@@ -42,16 +44,20 @@ class People:
         groups: NDArray[np.int64],
         labels: FloatArray,
         weights: FloatArray,
-        n_groups: int,
+        names: Sequence[Group],
         criterion: str,
     ) -> None:
         strata = labels_of(criterion)
-        nobody = n_groups * len(strata)
-        self.cells = np.full(groups.size, nobody, dtype=np.int32)
+        n_groups = len(names)
+        self.compared = n_groups * len(strata)
+        self.cells = np.full(groups.size, self.compared, dtype=np.int32)
+        self.pairs: list[tuple[int, int]] = []
         for place, label in enumerate(strata):
-            compared = np.ones(groups.size, dtype=bool) if label is None else labels == label
-            self.cells[compared] = groups[compared] + place * n_groups
-        self.totals = np.bincount(self.cells, weights=weights, minlength=nobody + 1)
-        members = [range(place * n_groups, (place + 1) * n_groups) for place in range(len(strata))]
-        self.pairs = [pair for cells in members for pair in combinations(cells, 2)]
-        self.n_cells = nobody + 1
+            among = np.ones(groups.size, dtype=bool) if label is None else labels == label
+            counted = among & (weights > 0.0)
+            sizes = np.bincount(groups[counted], minlength=n_groups).tolist()
+            check_group_sizes(names, sizes, label, 1)
+            first = place * n_groups
+            self.cells[among] = groups[among] + first
+            self.pairs += combinations(range(first, first + n_groups), 2)
+        self.totals = np.bincount(self.cells, weights=weights, minlength=self.compared + 1)

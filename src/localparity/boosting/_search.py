@@ -1,7 +1,7 @@
-"""Where a smoothed gap is largest, and where it stays large over a window, exactly.
+"""Where a smoothed gap is largest, or stays large over a window, exactly; and its soft maximum.
 
-The gap is a cubic spline. Between its nodes, the grid and the extrema inside the grid's cells, it is monotone:
-its maximum is at a node, and the people above a level are found by one walk over the nodes.
+The gap is a cubic spline. Between its nodes, which are the grid and the extrema inside the grid's pieces, it
+is monotone: its maximum is at a node, and where it is above a level is found by one walk over the nodes.
 """
 
 from __future__ import annotations
@@ -18,12 +18,56 @@ _HAIR = 1e-9
 
 
 class Place(NamedTuple):
-    """Where MCDP(epsilon) is taken: its value, and the thresholds whose gaps make it, with their shares."""
+    """A disparity and where it is taken.
+
+    Attributes
+    ----------
+    value : float
+        The disparity.
+    thresholds, shares : ndarray
+        When the gap changes, the disparity changes by the sum of the gap's changes at the thresholds times
+        their shares, which have the gap's sign.
+    """
 
     value: float
-    sign: float
     thresholds: FloatArray
     shares: FloatArray
+
+
+def soft_maximum(gap: Spline, grid: FloatArray, sharpness: float) -> Place:
+    r"""The p-norm of a smoothed gap over [0, 1], which goes to its maximum as p grows.
+
+    .. math:: \Bigl(\int_0^1 |g(t)|^p dt\Bigr)^{1/p}
+
+    Parameters
+    ----------
+    gap : Spline
+        The difference of two smoothed distributions.
+    grid : ndarray
+        The thresholds at which its values are.
+    sharpness : float
+        The power p.
+
+    Returns
+    -------
+    Place
+
+    Examples
+    --------
+    >>> grid = np.linspace(0.0, 1.0, 65)
+    >>> round(soft_maximum(Spline(0.0 * grid + 0.3, 0.0 * grid), grid, 8.0).value, 6)
+    0.3
+    """
+    widths = np.full(grid.size, 1.0 / (grid.size - 1))
+    widths[[0, -1]] *= 0.5
+    height = np.abs(gap.values)
+    top = height.max()
+    if top == 0.0:
+        return Place(0.0, grid, np.zeros(grid.size))
+    relative = height / top
+    norm = float(widths @ relative**sharpness) ** (1.0 / sharpness)
+    shares = widths * (relative / norm) ** (sharpness - 1.0) * np.sign(gap.values)
+    return Place(float(top * norm), grid, shares)
 
 
 def largest(gap: Spline, epsilon: float) -> Place:
@@ -51,50 +95,49 @@ def largest(gap: Spline, epsilon: float) -> Place:
     >>> round(found.value, 6), found.thresholds.round(6), found.shares.round(6)
     (0.49, array([0.4, 0.6]), array([0.5, 0.5]))
     """
-    nodes, values = _nodes(gap)
+    cubics = gap.cubics()
+    nodes, heights = _nodes(cubics, gap.values)
     if epsilon == 0.0:
-        place = int(np.argmax(np.abs(values)))
-        return Place(abs(values[place]), np.sign(values[place]), nodes[place : place + 1], np.ones(1))
-    sides = [_window(gap, nodes, values * sign, sign, epsilon) for sign in (1.0, -1.0)]
-    return max(sides, key=lambda side: side.value)
+        place = int(np.argmax(np.abs(heights)))
+        return Place(float(abs(heights[place])), nodes[[place]], np.sign(heights[[place]]))
+    sides = [_largest_above(sign * cubics, nodes, sign * heights, epsilon) for sign in (1.0, -1.0)]
+    positive, negative = sides
+    if positive.value >= negative.value:
+        return positive
+    return negative._replace(shares=-negative.shares)
 
 
-def _nodes(gap: Spline) -> tuple[FloatArray, FloatArray]:
-    """The grid and the extrema inside its cells, in order, with the gap there."""
-    cells = gap.values.size - 1
-    low, high = gap.values[:-1], gap.values[1:]
-    left, right = gap.slopes[:-1] / cells, gap.slopes[1:] / cells
-    # With u from 0 to 1 in the cell, the cubic is low + left u + square u^2 + cube u^3.
-    square, cube = 3.0 * (high - low) - 2.0 * left - right, 2.0 * (low - high) + left + right
-    may_turn = np.flatnonzero((left * right < 0.0) | (square * square >= 3.0 * cube * left))
-    inside = []
-    for sign in (1.0, -1.0):
-        root = np.sqrt(np.maximum(square[may_turn] ** 2 - 3.0 * cube[may_turn] * left[may_turn], 0.0))
-        with np.errstate(divide="ignore", invalid="ignore"):
-            at = -left[may_turn] / (square[may_turn] + sign * root)
-        kept = (at > 0.0) & (at < 1.0)
-        inside.append((may_turn[kept], at[kept]))
-    cell, at = (np.concatenate(parts) for parts in zip(*inside, strict=True))
-    height = low[cell] + at * (left[cell] + at * (square[cell] + at * cube[cell]))
-    nodes = np.concatenate([np.arange(cells + 1.0), cell + at]) / cells
+def _nodes(cubics: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The grid and the extrema inside its pieces, in order, with the gap there."""
+    _, left, square, cube = cubics.T
+    within = square * square - 3.0 * cube * left
+    turning = np.flatnonzero((within > 0.0) & (left != 0.0))
+    _, left, square, cube = cubics[turning].T
+    root = np.sqrt(within[turning])
+    # Both roots of left + 2 square u + 3 cube u^2, in the form in which nothing cancels.
+    larger = -(square + np.copysign(root, square))
+    with np.errstate(divide="ignore"):
+        roots = np.concatenate([larger / (3.0 * cube), left / larger])
+    kept = (roots > 0.0) & (roots < 1.0)
+    piece, u = np.tile(turning, 2)[kept], roots[kept]
+    height = np.sum(cubics[piece] * u[:, None] ** np.arange(4), axis=1)
+    nodes = np.concatenate([np.arange(values.size), piece + u]) / (values.size - 1)
     order = np.argsort(nodes, kind="stable")
-    return nodes[order], np.concatenate([gap.values, height])[order]
+    return nodes[order], np.concatenate([values, height])[order]
 
 
-def _window(gap: Spline, nodes: FloatArray, heights: FloatArray, sign: float, epsilon: float) -> Place:
-    """The same on one side of the gap, whose sign the heights have already."""
-    values, slopes = gap.values * sign, gap.slopes * sign
-    level, low, high = highest_level(values, slopes, nodes, heights, min(epsilon, 1.0))
+def _largest_above(cubics: FloatArray, nodes: FloatArray, heights: FloatArray, epsilon: float) -> Place:
+    """The max-min point where the gap is above 0."""
+    level, low, high = highest_level(cubics, nodes, heights, epsilon)
     if low > high:
-        return Place(0.0, sign, np.zeros(1), np.zeros(1))
-    cut = low == 0.0 or high == 1.0
-    if high - low > (1.0 if cut else 2.0) * min(epsilon, 1.0) + _HAIR:
+        return Place(0.0, np.zeros(1), np.zeros(1))
+    starts, ends = low == nodes[0], high == nodes[-1]
+    if high - low > epsilon * (2 - starts - ends) + _HAIR:
         inside = (nodes >= low) & (nodes <= high)
-        lowest = nodes[inside][np.argmin(heights[inside])]
-        return Place(level, sign, np.array([lowest]), np.ones(1))
-    if cut:
-        return Place(level, sign, np.array([high if low == 0.0 else low]), np.ones(1))
-    ends = np.array([low, high])
-    rise, fall = np.abs([spline_slope(values, slopes, end) for end in ends])
+        lowest = int(np.argmin(heights[inside]))
+        return Place(level, nodes[inside][[lowest]], np.ones(1))
+    if starts or ends:
+        return Place(level, np.array([high if starts else low]), np.ones(1))
+    rise, fall = abs(spline_slope(cubics, low)), abs(spline_slope(cubics, high))
     share = fall / (rise + fall) if rise + fall > 0.0 else 0.5
-    return Place(level, sign, ends, np.array([share, 1.0 - share]))
+    return Place(level, np.array([low, high]), np.array([share, 1.0 - share]))

@@ -15,9 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from localparity._bound import Judge, check_bound, search_strength, tell_unmet
 from localparity._encoding import TableEncoder, table_columns
 from localparity._labelled import check_labelled, hold_out
-from localparity._validation import FloatArray, as_choice, as_level
+from localparity._validation import FloatArray, as_choice, as_level, as_strength
 from localparity.training._fitting import Fitting
-from localparity.training._method import as_strength
 from localparity.training._methods import METHODS
 from localparity.training._presets import PRESETS, STRENGTHS
 from localparity.training._rows import Rows
