@@ -58,7 +58,7 @@ class _LightGBM:
         return str(booster.model_to_string()).encode()
 
     def parse(self, dumped: bytes) -> Any:
-        return self._library.Booster(model_str=dumped.decode(), params={"verbose": -1})
+        return self._library.Booster(model_str=dumped.decode())
 
 
 class LocalParityLGBMClassifier(BoostedClassifier):

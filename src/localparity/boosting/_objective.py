@@ -159,7 +159,7 @@ class MCDPObjective:
         moments = _kernels.bin_moments(
             scores, self._weights, people.cells, people.totals.size, smoother.bins, smoother.temperature
         )
-        if not np.isfinite(moments[:, :, 0]).all():
+        if not np.isfinite(moments[:, :, 1]).all():
             raise ValueError(f"margins has nan at row {int(np.argmax(np.isnan(margins)))}")
         shares = moments[: people.compared] / people.totals[: people.compared, None, None]
         distributions = smoother.distributions(shares)
