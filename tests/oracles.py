@@ -73,3 +73,47 @@ def worst_pair(groups: Sequence[Sample], metric: Callable[[Sample, Sample], Frac
 def worst_to_overall(groups: Sequence[Sample], metric: Callable[[Sample, Sample], Fraction]) -> Fraction:
     everyone = [person for group in groups for person in group]
     return max(metric(group, everyone) for group in groups)
+
+
+def quantile(sample: Sample, u: Fraction) -> Fraction:
+    """The lowest score at which the cumulative distribution reaches u."""
+    return min(s for s, _ in sample if cdf(sample, s) >= u)
+
+
+def barycentre_quantile(groups: Sequence[Sample], u: Fraction) -> Fraction:
+    """The mean of the groups' quantiles, each with its share of the weight."""
+    weights = [sum((w for _, w in group), Fraction(0)) for group in groups]
+    means = (w * quantile(group, u) for w, group in zip(weights, groups, strict=True))
+    return sum(means, Fraction(0)) / sum(weights, Fraction(0))
+
+
+def barycentre_cdf(groups: Sequence[Sample], y: Fraction) -> Fraction:
+    """The highest level whose quantile is at or below y."""
+    levels = {cdf(group, s) for group in groups for s, _ in group}
+    return max((u for u in levels if barycentre_quantile(groups, u) <= y), default=Fraction(0))
+
+
+def band(groups: Sequence[Sample], y: Fraction, width: Fraction) -> tuple[Fraction, Fraction]:
+    """The two ends between which the groups' distributions are clipped at a threshold."""
+    shares = [cdf(group, y) for group in groups]
+    low, high = min(shares), max(shares)
+    if high - low <= width:
+        return low, high
+    centre = barycentre_cdf(groups, y)
+    share = width / (high - low)
+    return centre - (centre - low) * share, centre + (high - centre) * share
+
+
+def worst_split(
+    scores: Sequence[Fraction], feature: Sequence[Fraction], epsilon: Fraction, least: int
+) -> tuple[Fraction, Fraction]:
+    """The largest MCDP between the people at or below a value of a feature and those above it, and the value."""
+    best = (Fraction(-1), Fraction(0))
+    for value in sorted(set(feature)):
+        low = [(s, Fraction(1)) for s, f in zip(scores, feature, strict=True) if f <= value]
+        high = [(s, Fraction(1)) for s, f in zip(scores, feature, strict=True) if f > value]
+        if min(len(low), len(high)) >= max(least, 1):
+            found = mcdp(low, high, epsilon)
+            if found > best[0]:
+                best = (found, value)
+    return best

@@ -62,9 +62,11 @@ __all__ = [
     "spdd",
 ]
 
+_LAZY = ("boosting", "postprocessing", "training")
+
 
 def __getattr__(name: str) -> Any:
-    """`localparity.training` and `localparity.boosting`, on first use: they import torch and numba."""
-    if name in {"boosting", "training"}:
+    """The parts that import torch, numba or scikit-learn, on first use."""
+    if name in _LAZY:
         return import_module(f"localparity.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -19,4 +19,4 @@ def test_kernels_compile_where_nothing_can_be_kept_on_disk(monkeypatch: pytest.M
         return lambda function: function
 
     monkeypatch.setattr(_kernels, "njit", njit)
-    assert _kernels._compiled(abs)(-1) == 1
+    assert _kernels.compiled(abs)(-1) == 1

@@ -6,13 +6,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._validation import FloatArray
-from localparity.metrics._kernels import _compiled
+from localparity.metrics._kernels import compiled
 
 ORDERS = 4
 """How many moments of the scores inside a bin are kept."""
 
 
-@_compiled
+@compiled
 def bin_moments(
     scores: FloatArray,
     weights: FloatArray,
@@ -43,7 +43,7 @@ def bin_moments(
     return moments
 
 
-@_compiled
+@compiled
 def derivatives(
     scores: FloatArray,
     labels: FloatArray,
@@ -83,7 +83,7 @@ def derivatives(
     return first, second
 
 
-@_compiled
+@compiled
 def spline_value(cubics: FloatArray, at: float) -> float:
     """A cubic spline on an equally spaced grid of [0, 1], by its coefficients, at one point."""
     place = at * cubics.shape[0]
@@ -93,7 +93,7 @@ def spline_value(cubics: FloatArray, at: float) -> float:
     return float(cubic[0] + u * (cubic[1] + u * (cubic[2] + u * cubic[3])))
 
 
-@_compiled
+@compiled
 def spline_slope(cubics: FloatArray, at: float) -> float:
     """Its derivative there."""
     place = at * cubics.shape[0]
@@ -103,7 +103,7 @@ def spline_slope(cubics: FloatArray, at: float) -> float:
     return float(cubics.shape[0] * (cubic[1] + u * (2.0 * cubic[2] + u * 3.0 * cubic[3])))
 
 
-@_compiled
+@compiled
 def _crossing(cubics: FloatArray, below: float, above: float, level: float) -> float:
     """Between a point below the level and one at or above it, the point from which it is at or above."""
     for _ in range(60):
@@ -117,7 +117,7 @@ def _crossing(cubics: FloatArray, below: float, above: float, level: float) -> f
     return above
 
 
-@_compiled
+@compiled
 def _run_at_level(
     cubics: FloatArray, nodes: FloatArray, heights: FloatArray, level: float, epsilon: float
 ) -> tuple[float, float]:
@@ -150,7 +150,7 @@ def _run_at_level(
     return 1.0, 0.0
 
 
-@_compiled
+@compiled
 def highest_level(
     cubics: FloatArray, nodes: FloatArray, heights: FloatArray, epsilon: float
 ) -> tuple[float, float, float]:

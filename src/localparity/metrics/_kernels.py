@@ -18,7 +18,7 @@ from localparity._validation import FloatArray
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-def _compiled(function: F) -> F:
+def compiled(function: F) -> F:
     """Compile without the interpreter's lock, and keep the result on disk where there is a place for it."""
     try:
         return cast(F, njit(cache=True, nogil=True)(function))
@@ -33,7 +33,7 @@ _LOWEST_CLASS = (1023 - 60) << 3
 _CLASSES = 482
 
 
-@_compiled
+@compiled
 def gap_of_keys(keys: NDArray[Any], first: int, second: int) -> tuple[NDArray[Any], FloatArray]:
     """The bits of the knots and the signed gap, from sorted keys: a score's bits over the bit of the group.
 
@@ -57,7 +57,7 @@ def gap_of_keys(keys: NDArray[Any], first: int, second: int) -> tuple[NDArray[An
     return knots[:found], gap[:found]
 
 
-@_compiled
+@compiled
 def merge_scores(
     first: FloatArray, second: FloatArray
 ) -> tuple[FloatArray, NDArray[np.int64], NDArray[np.int64]]:
@@ -82,7 +82,7 @@ def merge_scores(
     return knots[:found], in_first[:found], in_second[:found]
 
 
-@_compiled
+@compiled
 def profile_runs(knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatArray]:
     """The half-width and value of every run that no run of a longer class is at least as high as.
 
@@ -127,7 +127,7 @@ def profile_runs(knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatA
     return half_widths[:found], values[:found]
 
 
-@_compiled
+@compiled
 def longest_runs(
     knots: FloatArray, gap: FloatArray, values: FloatArray
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

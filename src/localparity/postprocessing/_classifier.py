@@ -1,0 +1,179 @@
+"""The wrapped classifier: fitted, or taken as it is, and the rows that the repair is then fitted on."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import clone
+from sklearn.utils import _safe_indexing, indexable
+from sklearn.utils.multiclass import check_classification_targets, type_of_target
+from sklearn.utils.validation import (
+    _check_sample_weight,
+    _num_samples,
+    check_is_fitted,
+    column_or_1d,
+    has_fit_parameter,
+)
+
+from localparity._validation import Group, Grouping, as_groups, as_rng, check_rows
+
+if TYPE_CHECKING:
+    from localparity.postprocessing._score_repair import ScoreRepair
+
+
+class People(NamedTuple):
+    """Whom a repair is fitted on; `names` are those of the groups where `sensitive_features` are codes."""
+
+    X: Any
+    y: Any
+    sensitive_features: Any
+    sample_weight: Any
+    group_probabilities: Any
+    names: tuple[Group, ...] | None = None
+
+
+def positive_scores(repair: ScoreRepair, X: Any) -> Any:
+    """The scores that are repaired: given, or the wrapped classifier's of the second class."""
+    return X if repair.estimator is None else repair.estimator_.predict_proba(X)[:, 1]
+
+
+def fit_classifier(
+    repair: ScoreRepair, X: Any, y: Any, sensitive_features: Any, sample_weight: Any
+) -> People:
+    """Fit the classifiers that are not, and say on whom the repair is to be fitted."""
+    for name in ("estimator", "group_estimator"):
+        _check_has_scores(getattr(repair, name), name)
+    (X,) = indexable(X)
+    rows = _num_samples(X)
+    labels = None if y is None else _check_classes(y, rows)
+    weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
+    if not repair.prefit:
+        _check_two_classes(labels, weights, type(repair).__name__)
+    grouping = _check_groups(sensitive_features, rows)
+    training = held = np.arange(rows)
+    if not (repair.prefit or repair.validation_fraction is None):
+        assert labels is not None
+        training, held = _hold_out(repair, labels, grouping, weights)
+    _fit_estimator(repair, X, labels, weights, training)
+    _fit_group_estimator(repair, X, grouping, training)
+    own_X = _safe_indexing(X, held)
+    return People(
+        own_X,
+        None if labels is None else (labels[held] == repair.classes_[1]).astype(np.int64),
+        grouping.codes[held],
+        None if weights is None else weights[held],
+        None if repair.group_estimator is None else group_columns(repair, own_X, grouping.names),
+        grouping.names,
+    )
+
+
+def group_columns(repair: ScoreRepair, X: Any, groups: tuple[Group, ...]) -> Any:
+    """P(group | x) by the group estimator, its columns in the order of the groups."""
+    classes = list(repair.group_estimator_.classes_)
+    names = list(groups) if repair.prefit else list(range(len(groups)))
+    if set(classes) != set(names):
+        raise ValueError(
+            f"group_estimator predicts {classes} where the groups are {', '.join(map(repr, groups))}"
+        )
+    return repair.group_estimator_.predict_proba(X)[:, [classes.index(name) for name in names]]
+
+
+def _check_has_scores(estimator: Any, name: str) -> None:
+    if estimator is not None and not hasattr(estimator, "predict_proba"):
+        raise ValueError(
+            f"{name} is a {type(estimator).__name__}, which has no predict_proba and so no scores; "
+            "wrap it in sklearn.calibration.CalibratedClassifierCV"
+        )
+
+
+def _check_classes(y: Any, rows: int) -> NDArray[Any]:
+    labels: NDArray[Any] = column_or_1d(y, warn=True)
+    check_classification_targets(labels)
+    kind = type_of_target(labels, input_name="y")
+    if kind != "binary":
+        raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
+    check_rows("y", labels.size, rows, "X")
+    return labels
+
+
+def _check_two_classes(labels: NDArray[Any] | None, weights: NDArray[np.float64] | None, name: str) -> None:
+    if labels is None:
+        raise ValueError(f"{name} requires y to be passed, but the target y is None")
+    classes = np.unique(labels if weights is None else labels[weights > 0.0])
+    if classes.size < 2:
+        raise ValueError(
+            f"y has one class only, {classes.tolist()}, in rows of weight above 0 "
+            "where two classes are expected"
+        )
+
+
+def _check_groups(sensitive_features: Any, rows: int) -> Grouping:
+    if sensitive_features is not None and not isinstance(sensitive_features, dict):
+        check_rows("sensitive_features", _num_samples(sensitive_features), rows, "X")
+    return as_groups(sensitive_features, rows)
+
+
+def _hold_out(
+    repair: ScoreRepair, labels: NDArray[Any], grouping: Grouping, weights: NDArray[np.float64] | None
+) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """The rows to train on and those to repair on, with the same shares of groups and classes."""
+    assert repair.validation_fraction is not None
+    classes = np.unique(labels, return_inverse=True)[1]
+    cells = 2 * grouping.codes.astype(np.int64) + classes
+    order = as_rng(repair.random_state).permutation(labels.size)
+    order = order[np.argsort(cells[order], kind="stable")]
+    starts = np.concatenate([[0], np.cumsum(np.bincount(cells))])
+    held = np.zeros(labels.size, dtype=bool)
+    for start, end in pairwise(starts):
+        share = int(np.ceil(repair.validation_fraction * (end - start))) if end - start > 1 else 0
+        held[order[start : start + share]] = True
+    for part in (held, ~held):
+        counted = part if weights is None else part & (weights > 0.0)
+        counts = np.bincount(grouping.codes[counted], minlength=len(grouping.names))
+        if not counts.all():
+            raise ValueError(
+                f"group {grouping.names[int(np.argmin(counts))]!r} has too few rows for a training part and "
+                "one to repair on; use validation_fraction=None, or a fitted classifier and prefit=True"
+            )
+    return np.flatnonzero(~held), np.flatnonzero(held)
+
+
+def _fit_estimator(
+    repair: ScoreRepair,
+    X: Any,
+    labels: NDArray[Any] | None,
+    weights: NDArray[np.float64] | None,
+    training: NDArray[np.int64],
+) -> None:
+    if repair.prefit:
+        check_is_fitted(repair.estimator)
+        repair.estimator_ = repair.estimator
+    else:
+        assert labels is not None
+        options = {}
+        if weights is not None:
+            if not has_fit_parameter(repair.estimator, "sample_weight"):
+                name = type(repair.estimator).__name__
+                raise ValueError(f"sample_weight is given where {name}.fit does not take it")
+            options = {"sample_weight": weights[training]}
+        repair.estimator_ = clone(repair.estimator)
+        repair.estimator_.fit(_safe_indexing(X, training), labels[training], **options)
+    repair.classes_ = repair.estimator_.classes_
+    if len(repair.classes_) != 2:
+        raise ValueError(f"estimator has the classes {list(repair.classes_)} where two are expected")
+
+
+def _fit_group_estimator(
+    repair: ScoreRepair, X: Any, grouping: Grouping, training: NDArray[np.int64]
+) -> None:
+    if repair.group_estimator is None:
+        return
+    if repair.prefit:
+        check_is_fitted(repair.group_estimator)
+        repair.group_estimator_ = repair.group_estimator
+        return
+    codes = grouping.codes.astype(np.int64)[training]
+    repair.group_estimator_ = clone(repair.group_estimator).fit(_safe_indexing(X, training), codes)

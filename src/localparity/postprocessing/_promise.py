@@ -1,0 +1,126 @@
+"""What a repair promises of people that it was not fitted on, and what it says of a bound out of reach."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from localparity._validation import as_number
+from localparity.metrics._counts import ScoreCounts
+from localparity.uncertainty._dkw import dkw_radius
+
+if TYPE_CHECKING:
+    from localparity.postprocessing._score_repair import ScoreRepair
+
+_AMONG = {
+    "demographic_parity": "",
+    "equal_opportunity": " of people with label 1",
+    "predictive_equality": " of people with label 0",
+    "equalized_odds": " of people with either label",
+}
+
+
+def as_bound(max_mcdp: Any) -> float:
+    """A fraction in [0, 1]."""
+    bound = as_number(max_mcdp, "max_mcdp")
+    if not 0.0 <= bound <= 1.0:
+        raise ValueError(f"max_mcdp is {bound:g} where a fraction in [0, 1] is expected")
+    return bound
+
+
+def dkw_margin(counts: ScoreCounts, criterion: str, confidence: float) -> float:
+    r"""How much larger than among the people fitted on MCDP may be in their population, with a confidence.
+
+    A person's repaired score is an increasing function of the score, so each group's repaired distribution is
+    as near to its population's as the unrepaired one: within Massart's radius, for all groups (and labels)
+    together with the confidence. Two groups' radii add up.
+    """
+    strata = counts.strata(criterion).values()
+    level = 1.0 - (1.0 - confidence) / sum(len(stratum) for stratum in strata)
+    return max(
+        sum(sorted(dkw_radius(atoms.effective_size, level) for atoms in stratum.values())[-2:])
+        for stratum in strata
+    )
+
+
+def size_that_works(sides: int, confidence: float, bound: float) -> int:
+    """How many people of each group, no two of them with one score, let a bound be promised.
+
+    The least n for which the margin of two groups of n people, and one person's share beside it, are within
+    the bound; `sides` distributions share the confidence.
+
+    Examples
+    --------
+    >>> size_that_works(2, 0.95, 0.05)
+    3546
+    """
+    twice_log = 2.0 * math.log(2.0 * sides / (1.0 - confidence))
+    root = 0.5 * (math.sqrt(twice_log + 4.0 * bound) - math.sqrt(twice_log))
+    return math.ceil(1.0 / (root * root))
+
+
+def check_reached(repair: ScoreRepair, counts: ScoreCounts, reached: float) -> None:
+    """Raise where the least that a repair leaves is above what it aims for, and say what would work."""
+    bound = as_bound(repair.max_mcdp)
+    if reached <= bound - repair.margin_:
+        return
+    share, who = _largest_tie(counts, repair.criterion)
+    if bound == 0.0 and repair.confidence is None and not repair.soft_ and reached <= share:
+        return  # the distributions coincide up to ties
+    hint = f"ask for max_mcdp >= {_round_up(reached + repair.margin_):g}"
+    if repair.confidence is not None and repair.margin_ + share > bound:
+        strata = counts.strata(repair.criterion).values()
+        sizes = ", ".join(f"{atoms.size:,}" for stratum in strata for atoms in stratum.values())
+        sides = sum(len(stratum) for stratum in strata)
+        why = f"confidence={repair.confidence:g} keeps a margin of {repair.margin_:.4f} for groups of {sizes}"
+        if bound > 0.0:
+            needed = size_that_works(sides, repair.confidence, bound)
+            hint += f", or fit on {needed:,} people of each group with scores of their own"
+    elif repair.soft_:
+        why = f"repair by group_probabilities leaves {reached:.4f} at the least"
+        hint += ", or fit without them and give the groups at prediction"
+    elif len(counts.strata(repair.criterion)) > 1:
+        why = f"one map a group for both labels leaves {reached:.4f} at the least"
+    else:
+        why = f"people who share a score move together and leave {reached:.4f} at the least: {who}"
+    raise ValueError(f"max_mcdp is {bound:g} where {why}; {hint}")
+
+
+def promise_sentence(repair: ScoreRepair, people: int) -> str:
+    """What holds after a repair, and for whom."""
+    what = f"MCDP({repair.epsilon:g})"
+    among = _AMONG[repair.criterion]
+    most = f"at most {max(repair.max_mcdp, repair.mcdp_):.4g}"
+    if repair.soft_:
+        return (
+            f"{what}{among} is {most} among the {people:,} people fitted on; of others nothing can be "
+            "promised where the groups are unknown, and ranks inside a group may change."
+        )
+    if repair.confidence is None:
+        return (
+            f"{what}{among} is {most} among the {people:,} people fitted on; of others nothing is promised "
+            "without a confidence."
+        )
+    return (
+        f"With probability {repair.confidence:g}, {what}{among} is {most} in the population that the "
+        f"{people:,} people fitted on were drawn from."
+    )
+
+
+def _round_up(bound: float) -> float:
+    """Four decimals, not below the number."""
+    near = round(bound, 4)
+    return near if near >= bound else math.ceil(1e4 * bound) / 1e4
+
+
+def _largest_tie(counts: ScoreCounts, criterion: str) -> tuple[float, str]:
+    """The largest share of a group at one score, and who they are in words."""
+    ties = []
+    for stratum in counts.strata(criterion).values():
+        for group, atoms in stratum.items():
+            most = int(atoms.weights.argmax())
+            share = float(atoms.weights[most] / atoms.weights.sum())
+            ties.append(
+                (share, f"{100 * share:.3g}% of group {group!r} have the score {atoms.scores[most]:g}")
+            )
+    return max(ties)
