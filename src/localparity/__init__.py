@@ -62,7 +62,7 @@ __all__ = [
     "spdd",
 ]
 
-_LAZY = ("boosting", "postprocessing", "training")
+_LAZY = ("boosting", "comparison", "postprocessing", "training")
 
 
 def __getattr__(name: str) -> Any:

@@ -198,11 +198,12 @@ def as_temperature(temperature: Any) -> float:
 
 def scores_of(margins: Any) -> FloatArray:
     """The logistic function, as fast as numpy has it."""
-    scores = np.negative(margins, dtype=np.float64)
+    scores: FloatArray = np.negative(margins, dtype=np.float64)
     with np.errstate(over="ignore"):
         np.exp(scores, out=scores)
     scores += 1.0
-    return np.reciprocal(scores, out=scores)
+    np.reciprocal(scores, out=scores)
+    return scores
 
 
 def _is_plain(margins: Any) -> bool:
