@@ -37,7 +37,7 @@ class BoostedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         max_mcdp_confidence: float | None = None,
         epsilon: float = 0.0,
         criterion: str = "demographic_parity",
-        temperature: float = 20.0,
+        temperature: float = 100.0,
         search: str | None = None,
         sharpness: float = 8.0,
         n_estimators: int = 200,

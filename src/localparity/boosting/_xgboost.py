@@ -88,7 +88,8 @@ class LocalParityXGBClassifier(BoostedClassifier):
         Which people are compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
         "equalized_odds".
     temperature : float
-        The steepness of the sigmoid that stands for a step.
+        The steepness of the sigmoid that stands for a step. Every tree sees all rows, so it can be steeper
+        than where batches are small.
     search : str, optional
         "exact" or "soft", as in `MCDPObjective`; None is "soft", and "exact" with `epsilon`.
     sharpness : float

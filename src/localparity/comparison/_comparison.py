@@ -110,19 +110,25 @@ class Comparison:
 
     @property
     def recommendation(self) -> str:
-        """What to use, in a sentence or two."""
+        """What to use, in a sentence, and what to know about it in the next."""
         best, without = self.recommended, self.recommended_without_group
         bound = f"MCDP({self.epsilon:g}) of {percent(self.max_mcdp)}"
         if best.met:
             opening = f"Of the methods within {bound} on validation data, take {_words(best)}."
         else:
             opening = f"No method is within {bound} on validation data; the nearest is {_words(best)}."
-        if not best.repaired:
-            return opening
-        ending = "the nearest" if best.met and not without.met else "the best"
-        return (
-            f"{opening} The repair needs the group at prediction; without it, {ending} is {_words(without)}."
-        )
+        sentences = [opening]
+        if best.repaired:
+            ending = "the nearest" if best.met and not without.met else "the best"
+            sentences.append(
+                f"The repair needs the group at prediction; without it, {ending} is {_words(without)}."
+            )
+        if self.noise_floor > self.max_mcdp:
+            sentences.append(
+                f"With so few rows parity itself would measure {percent(self.noise_floor)}, above the bound: "
+                "only more rows can tell."
+            )
+        return " ".join(sentences)
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as plain values."""

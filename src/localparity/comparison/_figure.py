@@ -48,7 +48,7 @@ class FrontierDisplay(Display):
         for outcome in found.outcomes:
             self._draw_outcome(ax, outcome, methods.index(outcome.method))
         ax.axvline(found.max_mcdp, color=QUIET, lw=1.0, ls="--", zorder=0, label="the bound")
-        ax.axvline(found.noise_floor, color=QUIET, lw=1.0, ls=":", zorder=0, label="parity measures")
+        ax.axvline(found.noise_floor, color=QUIET, lw=1.0, ls=":", zorder=0, label="what parity measures")
         ax.set_xlim(0.0, None)
         ax.margins(y=0.12)
         ax.set_xlabel(f"MCDP({found.epsilon:g}) on test data")
