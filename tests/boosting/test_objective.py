@@ -72,7 +72,7 @@ def test_the_gradient_agrees_with_finite_differences(criterion: str, options: di
     for row in range(0, 150, 7):
         moved = np.eye(150)[row] * step
         difference = (objective.value(margins + moved) - objective.value(margins - moved)) / (2.0 * step)
-        assert gradient[row] == pytest.approx(difference, abs=3e-6)
+        assert gradient[row] == pytest.approx(difference, rel=1e-6, abs=3e-6)
     assert (hessian > 0.0).all()
 
 

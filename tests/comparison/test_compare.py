@@ -132,7 +132,7 @@ def test_a_repair_is_judged_on_the_half_it_was_not_fitted_on() -> None:
         np.clip(0.3 * part.rows.groups + 0.3 * rng.random(len(part.X)), 0.0, 1.0)
         for part in (parts.validation, parts.test)
     )
-    asked = Asked(0.1, 0.0, "demographic_parity", 0, "lightgbm", None)
+    asked = Asked(0.1, 0.0, "demographic_parity", 0, "lightgbm", 5)
     *_, strict = repaired(Candidate("as is", validation, test), parts, asked)
     assert strict.setting == "as is, repaired to 0%"
     judged = lp.mcdp(None, strict.validation, sensitive_features=parts.validation.rows.groups)
@@ -147,6 +147,7 @@ def test_a_repair_is_judged_on_the_half_it_was_not_fitted_on() -> None:
         ({"booster": "forest"}, "booster is 'forest' where one of 'lightgbm', 'xgboost' is expected"),
         ({"criterion": "fair"}, "criterion is 'fair' where one of"),
         ({"epsilon": -1.0}, "epsilon is -1 where a number >= 0 is expected"),
+        ({"steps": 0}, "steps is 0 where a whole number >= 1 is expected"),
         ({"level": 2.0}, "level is 2 where a number between 0 and 1 is expected"),
         ({"n_resamples": 0}, "n_resamples is 0 where a whole number >= 1 is expected"),
         ({"random_state": -1}, "random_state is -1 where a whole number >= 0 is expected"),

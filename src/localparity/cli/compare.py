@@ -38,7 +38,7 @@ def compare(
     weight: Annotated[str | None, typer.Option(help="The column of the weights.")] = None,
     drop: Annotated[list[str] | None, typer.Option(help="A column that is not a feature.")] = None,
     text: Annotated[list[str] | None, typer.Option(help="A column of numbers to take as texts.")] = None,
-    steps: Annotated[int | None, typer.Option(help="How many steps a network is trained for.")] = None,
+    steps: Annotated[int, typer.Option(help="How many steps a network is trained for.")] = 200,
     level: Annotated[float, typer.Option(help="The probability with which the intervals hold.")] = 0.95,
     resamples: Annotated[int, typer.Option(help="Samples of the bootstrap of each interval.")] = 1000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same comparison.")] = 0,

@@ -41,7 +41,7 @@ class Asked(NamedTuple):
     criterion: str
     seed: int
     booster: str
-    steps: int | None
+    steps: int
 
 
 Method = Callable[[Parts, Asked], Iterator[Candidate]]

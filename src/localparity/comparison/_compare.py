@@ -29,7 +29,7 @@ def compare(
     epsilon: float = 0.0,
     criterion: str = "demographic_parity",
     booster: str = "lightgbm",
-    steps: int | None = None,
+    steps: int = 200,
     level: float = 0.95,
     n_resamples: int = 1000,
     random_state: int = 0,
@@ -59,8 +59,8 @@ def compare(
         Which people are compared.
     booster : str
         "lightgbm" or "xgboost".
-    steps : int, optional
-        How many steps a network is trained for; None leaves it to its preset.
+    steps : int
+        How many steps a network is trained for.
     level : float
         The probability with which the intervals hold.
     n_resamples : int
@@ -91,7 +91,7 @@ def compare(
         as_choice(criterion, "criterion", CRITERIA),
         seed,
         as_choice(booster, "booster", _BOOSTERS),
-        steps,
+        as_count(steps, "steps"),
     )
     as_level(level)
     as_count(n_resamples, "n_resamples")
