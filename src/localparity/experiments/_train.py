@@ -107,14 +107,12 @@ def prepare(dataset: str, seed: int) -> Parts:
         return _image_parts(people, split)
     classifier = LocalParityClassifier()
     table, labels, groups = people.features, people.labels, people.groups
-    training, grouping = classifier._check(
-        table.iloc[split.train], labels[split.train], groups[split.train], None
-    )
+    training = classifier._check(table.iloc[split.train], labels[split.train], groups[split.train], None)
     validation, test = (
         Part(_encode(classifier, table.iloc[rows]), groups[rows], labels[rows])
         for rows in (split.validation, split.test)
     )
-    return Parts(training, len(grouping.names), validation, test)
+    return Parts(training, len(classifier.groups_), validation, test)
 
 
 def _image_parts(people: People, split: Split) -> Parts:
