@@ -16,6 +16,8 @@ lint: $(VENV)/.development
 	$(BIN)/ruff format --check src tests benchmarks docs examples
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(BIN)/vulture
+	$(BIN)/codespell src tests benchmarks README.md CHANGELOG.md CONTRIBUTING.md Makefile pyproject.toml
 
 unit: $(VENV)/.development
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto -m "not slow" --durations=20

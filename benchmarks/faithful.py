@@ -1,7 +1,7 @@
-"""Every method at every strength of the reference, with preset "paper" and the frozen search.
+"""Every method at every strength of the reference, with preset "paper", beside the published code.
 
-Run it with ``python -m benchmarks.faithful REFERENCE.csv``: finished runs are read back from
-results/faithful.csv, so that an interrupted sweep goes on, and results/faithful.md is written at the end.
+Run it with ``python -m benchmarks.faithful REFERENCE.csv STORE``: what the store has is not run again, so
+that an interrupted sweep goes on; results/faithful.csv and results/faithful.md are written at the end.
 """
 
 from __future__ import annotations
@@ -12,10 +12,8 @@ from collections import defaultdict
 from pathlib import Path
 from statistics import mean
 
-import torch
-from sklearn.metrics import average_precision_score
-
-import localparity as lp
+from localparity.experiments import Run, Store, run_missing
+from localparity.experiments._progress import progress_bar
 
 RESULTS = Path(__file__).parent.parent / "results"
 RUNS, TABLE = RESULTS / "faithful.csv", RESULTS / "faithful.md"
@@ -41,31 +39,21 @@ NOTES = [
 ]
 
 
-def main(reference: Path) -> None:
-    torch.set_num_threads(1)
+def main(reference: Path, folder: Path) -> None:
     expected = read(reference)
-    found = read(RUNS) if RUNS.exists() else {}
-    for dataset in ("adult", "bank"):
-        bunch = getattr(lp.datasets, f"fetch_{dataset}")()
-        for cell in sorted(expected):
-            for seed in sorted(expected[cell]):
-                if cell[0] == dataset and seed not in found.get(cell, {}):
-                    found.setdefault(cell, {})[seed] = result = run(bunch, *cell[1:], seed)
-                    append([*cell, seed, *(f"{value:.4f}" for value in result)])
+    runs = [Run(*cell, seed) for cell in sorted(expected) for seed in sorted(expected[cell])]
+    store = Store(folder)
+    with progress_bar(len(store.missing(runs)), shown=True) as progress:
+        run_missing(store, runs, jobs=-1, device="cpu", progress=progress)
+    wanted = {run.key for run in runs}
+    found: dict[Cell, dict[int, tuple[float, float]]] = defaultdict(dict)
+    for record in store.records():
+        run = record.run
+        if run.key in wanted:
+            values = 100.0 * record.metrics["test_ap"], 100.0 * record.metrics["test_mcdp_0"]
+            found[run.dataset, run.method, run.strength][run.seed] = values
+    write(found)
     TABLE.write_text(table(expected, found))
-
-
-def run(bunch: object, method: str, strength: float, seed: int) -> tuple[float, float]:
-    split = lp.datasets.paper_split(bunch.target, seed)
-    model = lp.training.LocalParityClassifier(
-        method, strength, preset="paper", search="frozen", device="cpu", random_state=seed
-    )
-    groups = bunch.sensitive_features
-    model.fit(bunch.data.iloc[split.train], bunch.target[split.train], sensitive_features=groups[split.train])
-    scores = model.predict_proba(bunch.data.iloc[split.test])[:, 1]
-    labels = bunch.target[split.test]
-    disparity = lp.mcdp(None, scores, sensitive_features=groups[split.test])
-    return 100.0 * average_precision_score(labels, scores), 100.0 * disparity
 
 
 def read(path: Path) -> dict[Cell, dict[int, tuple[float, float]]]:
@@ -77,14 +65,13 @@ def read(path: Path) -> dict[Cell, dict[int, tuple[float, float]]]:
     return dict(found)
 
 
-def append(row: list[object]) -> None:
-    RESULTS.mkdir(exist_ok=True)
-    new = not RUNS.exists()
-    with RUNS.open("a", newline="") as stream:
+def write(found: dict[Cell, dict[int, tuple[float, float]]]) -> None:
+    with RUNS.open("w", newline="") as stream:
         writer = csv.writer(stream, lineterminator="\n")
-        if new:
-            writer.writerow(COLUMNS)
-        writer.writerow(row)
+        writer.writerow(COLUMNS)
+        for cell in sorted(found):
+            for seed, values in sorted(found[cell].items()):
+                writer.writerow([*cell, seed, *(f"{value:.4f}" for value in values)])
 
 
 def table(
@@ -95,8 +82,8 @@ def table(
         "",
         'Preset "paper", `search="frozen"`, mean over the seeds 0 to 2, in percent; the reference is what',
         "the published code gives on the same splits. Made by",
-        "`python -m benchmarks.faithful REFERENCE.csv`; the single runs are in `faithful.csv`. A star marks",
-        "a difference above 1.0 (AP) or 2.0 (MCDP).",
+        "`python -m benchmarks.faithful REFERENCE.csv STORE`; the single runs are in `faithful.csv`. A star",
+        "marks a difference above 1.0 (AP) or 2.0 (MCDP).",
         "",
         "| data | method | strength | AP | reference | difference | MCDP(0) | reference | difference | |",
         "|---|---|---|---|---|---|---|---|---|---|",
@@ -116,4 +103,4 @@ def table(
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]))
+    main(Path(sys.argv[1]), Path(sys.argv[2]))

@@ -14,7 +14,7 @@ import zipfile
 from pathlib import Path
 
 from localparity.experiments._data import DATA_SETS, load_people
-from localparity.experiments._result import load_result, save_result
+from localparity.experiments._result import save_result
 from localparity.experiments._run import Run, grid
 from localparity.experiments._runner import make_stacks
 
@@ -78,9 +78,8 @@ def bring_home(archive: Path, store: Path) -> None:
 
     there = Store(store)
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(archive) as zipped:
-        for name in zipped.namelist():
-            run, result = load_result(Path(zipped.extract(name, folder)))
-            there.add(run, result)
+        zipped.extractall(folder)
+        there.add_folder(folder)
     print(f"{len(list(there.records()))} runs are in {store}")
 
 

@@ -20,6 +20,8 @@ HEAVY = (
     "pandas",
     "polars",
     "pyspark",
+    "xgboost",
+    "lightgbm",
 )
 
 

@@ -66,11 +66,11 @@ __all__ = [
     "worst_split",
 ]
 
-_LAZY = ("experiments", "postprocessing", "training")
+_LAZY = ("boosting", "comparison", "experiments", "postprocessing", "training")
 
 
 def __getattr__(name: str) -> Any:
-    """The parts that import torch or scikit-learn, on first use."""
+    """The parts that import torch, numba or scikit-learn, on first use."""
     if name in _LAZY:
         return import_module(f"localparity.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

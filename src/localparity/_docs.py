@@ -117,7 +117,7 @@ def _parts(doc: str) -> tuple[str, dict[str, str], str]:
     if not found:
         place = re.search(r"^(Returns|Yields|Examples)\n-+\n", doc, re.MULTILINE)
         at = place.start() if place else len(doc)
-        return doc[:at], {}, "\n" + doc[at:]
+        return doc[:at].rstrip() + "\n\n", {}, "\n" + doc[at:]
     section, blank, after = rest.partition("\n\n")
     own: dict[str, str] = {}
     for entry in re.findall(r"^\S[^\n]*\n(?:[ ]+[^\n]*\n)*", section + "\n", re.MULTILINE):

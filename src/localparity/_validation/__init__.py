@@ -38,6 +38,7 @@ from localparity._validation._numbers import (
     as_level,
     as_number,
     as_rng,
+    as_strength,
     as_threshold,
     unknown_name,
 )
@@ -62,6 +63,7 @@ __all__ = [
     "as_rng",
     "as_score_range",
     "as_scores",
+    "as_strength",
     "as_threshold",
     "as_vector",
     "as_weights",

@@ -24,6 +24,14 @@ def as_number(value: Any, name: str) -> float:
     return number
 
 
+def as_strength(strength: Any) -> float:
+    """The weight of a penalty: a finite number that is not negative."""
+    number = as_number(strength, "strength")
+    if not 0.0 <= number < math.inf:
+        raise ValueError(f"strength is {number:g} where a finite number >= 0 is expected")
+    return number
+
+
 def as_threshold(threshold: Any, score_range: tuple[float, float]) -> float:
     """A threshold inside the score range, in the scores' own units."""
     number = as_number(threshold, "threshold")

@@ -9,6 +9,7 @@ import typer
 
 import localparity
 from localparity.cli.audit import audit
+from localparity.cli.compare import compare
 from localparity.cli.demo import demo
 from localparity.cli.monitor import monitor
 from localparity.cli.predict import predict
@@ -26,6 +27,7 @@ app = typer.Typer(
     context_settings={"help_option_names": ["-h", "--help"]},
 )
 app.command()(audit)
+app.command()(compare)
 app.command()(demo)
 app.command()(monitor)
 app.command()(train)

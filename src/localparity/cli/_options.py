@@ -1,8 +1,25 @@
-"""Options that are lists of numbers."""
+"""Options that several commands take, and those that are lists of numbers."""
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
+
+from localparity.metrics._criteria import Criterion, labels_of
+from localparity.metrics._groups import Compare
+
+LabelOption = Annotated[str | None, typer.Option(help="The column of the labels, 0 and 1.")]
+CriterionOption = Annotated[Criterion, typer.Option(help="Which people are compared.")]
+CompareOption = Annotated[Compare, typer.Option(help="Every pair of groups, or each group with everyone.")]
+
+
+def check_labels(criterion: Criterion, label: str | None) -> bool:
+    """Whether a criterion needs labels, whose column must then be named."""
+    needs_labels = labels_of(criterion) != (None,)
+    if needs_labels and label is None:
+        raise typer.BadParameter(f"{criterion} needs the column of the labels", param_hint="--label")
+    return needs_labels
 
 
 def parse_numbers(text: str, option: str) -> tuple[float, ...]:

@@ -12,10 +12,15 @@ from rich.console import Console
 from rich.progress import Progress
 
 from localparity._audit import Audit, DecideBy, SmallGroups
-from localparity.cli._options import parse_numbers, parse_range
+from localparity.cli._options import (
+    CompareOption,
+    CriterionOption,
+    LabelOption,
+    check_labels,
+    parse_numbers,
+    parse_range,
+)
 from localparity.metrics import ScoreCounts
-from localparity.metrics._criteria import Criterion, labels_of
-from localparity.metrics._groups import Compare
 from localparity.report import write_page
 from localparity.report._terminal import terminal_parts
 from localparity.report._words import percent
@@ -33,35 +38,47 @@ def _count_by_spark(path: str, **options: Any) -> ScoreCounts:
 _COUNT: dict[Engine, Callable[..., ScoreCounts]] = {"duckdb": from_duckdb, "spark": _count_by_spark}
 
 
+FilesArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE...",
+        help="CSV, TSV, Parquet or JSON lines, a model each; a glob in quotes is one model.",
+    ),
+]
+GroupOption = Annotated[
+    list[str], typer.Option(help="The column of the groups; give it again to compare intersections.")
+]
+EpsilonOption = Annotated[str, typer.Option(help="Half-widths of windows, as fractions of the score range.")]
+ThresholdOption = Annotated[
+    float | None, typer.Option(help="The threshold of delta-DP; mean scores without it.")
+]
+SmallGroupsOption = Annotated[
+    SmallGroups, typer.Option(help="Whether a group that is too small is an error or left out.")
+]
+FailAboveOption = Annotated[
+    float | None, typer.Option(help="Exit with 1 when MCDP at the smallest epsilon is above this.")
+]
+DecideByOption = Annotated[
+    DecideBy, typer.Option(help="What --fail-above compares: the estimate or an end of its interval.")
+]
+ReportOption = Annotated[
+    Path | None, typer.Option(help="Write a page with charts here, all models on it; opens offline.")
+]
+
+
 def audit(
-    files: Annotated[
-        list[str],
-        typer.Argument(
-            metavar="FILE...",
-            help="CSV, TSV, Parquet or JSON lines, a model each; a glob in quotes is one model.",
-        ),
-    ],
+    files: FilesArgument,
     score: Annotated[str, typer.Option(help="The column of the scores.")],
-    group: Annotated[
-        list[str], typer.Option(help="The column of the groups; give it again to compare intersections.")
-    ],
-    label: Annotated[str | None, typer.Option(help="The column of the labels, 0 and 1.")] = None,
+    group: GroupOption,
+    label: LabelOption = None,
     weight: Annotated[str | None, typer.Option(help="The column of the weights.")] = None,
-    epsilon: Annotated[
-        str, typer.Option(help="Half-widths of windows, as fractions of the score range.")
-    ] = "0,0.01,0.05,0.1",
-    criterion: Annotated[Criterion, typer.Option(help="Which people are compared.")] = "demographic_parity",
-    compare: Annotated[
-        Compare, typer.Option(help="Every pair of groups, or each group with everyone.")
-    ] = "between_groups",
+    epsilon: EpsilonOption = "0,0.01,0.05,0.1",
+    criterion: CriterionOption = "demographic_parity",
+    compare: CompareOption = "between_groups",
     score_range: Annotated[str, typer.Option(help="The lowest and the highest score there can be.")] = "0,1",
-    threshold: Annotated[
-        float | None, typer.Option(help="The threshold of delta-DP; mean scores without it.")
-    ] = None,
+    threshold: ThresholdOption = None,
     min_group_size: Annotated[int, typer.Option(help="The fewest people that a group may have.")] = 1,
-    small_groups: Annotated[
-        SmallGroups, typer.Option(help="Whether a group that is too small is an error or left out.")
-    ] = "raise",
+    small_groups: SmallGroupsOption = "raise",
     interval: Annotated[IntervalKind, typer.Option(help="How the intervals are made.")] = "dkw",
     level: Annotated[float, typer.Option(help="The probability with which the intervals hold.")] = 0.95,
     resamples: Annotated[int, typer.Option(help="Permutations of the test; 0 leaves it out.")] = 1000,
@@ -69,44 +86,30 @@ def audit(
     seed: Annotated[int, typer.Option(help="The same seed gives the same audit.")] = 0,
     jobs: Annotated[int, typer.Option(help="Resamples at a time, -1 for one a core.")] = -1,
     json: Annotated[bool, typer.Option("--json", help="Print the audit as JSON.")] = False,
-    fail_above: Annotated[
-        float | None, typer.Option(help="Exit with 1 when MCDP at the smallest epsilon is above this.")
-    ] = None,
-    decide_by: Annotated[
-        DecideBy, typer.Option(help="What --fail-above compares: the estimate or an end of its interval.")
-    ] = "estimate",
-    report: Annotated[
-        Path | None, typer.Option(help="Write a page with charts here, all models on it; opens offline.")
-    ] = None,
+    fail_above: FailAboveOption = None,
+    decide_by: DecideByOption = "estimate",
+    report: ReportOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a page that is there already.")] = False,
 ) -> None:
     """Find where two groups are treated most differently by the scores in a file.
 
     Exit codes: 0 when it passes, 1 when MCDP is above the bound, 2 for wrong usage or input.
     """
-    epsilons = parse_numbers(epsilon, "--epsilon")
-    needs_labels = labels_of(criterion) != (None,)
-    if needs_labels and label is None:
-        raise typer.BadParameter(f"{criterion} needs the column of the labels", param_hint="--label")
+    compared: dict[str, Any] = {
+        "epsilons": parse_numbers(epsilon, "--epsilon"),
+        "criterion": criterion,
+        "compare": compare,
+    }
+    columns = {"score": score, "group": group, "label": label, "weight": weight}
+    if not check_labels(criterion, label) and report is None:
+        columns["label"] = None
     found = {}
     for file in _each_once(files):
-        counts = _COUNT[engine](
-            file,
-            score=score,
-            group=group,
-            label=label if needs_labels or report else None,
-            weight=weight,
-            score_range=parse_range(score_range, "--score-range"),
-            epsilons=epsilons,
-            criterion=criterion,
-            compare=compare,
-        )
+        limits = parse_range(score_range, "--score-range")
         found[file] = _with_progress(
-            counts,
+            _COUNT[engine](file, **columns, **compared, score_range=limits),
             resamples * (1 + (interval == "bootstrap")),
-            epsilons=epsilons,
-            criterion=criterion,
-            compare=compare,
+            **compared,
             threshold=threshold,
             min_group_size=min_group_size,
             small_groups=small_groups,
@@ -117,21 +120,23 @@ def audit(
             n_jobs=jobs,
         )
     bound = 1.0 if fail_above is None else fail_above
-    passes = {file: one.passes(bound, decide_by=decide_by) for file, one in found.items()}
+    passed = [one.passes(bound, decide_by=decide_by) for one in found.values()]
+    _show(found, json)
+    if fail_above is not None:
+        _tell_verdicts(found, bound, decide_by)
+    if report is not None:
+        names = {"scores": score, "groups": ", ".join(group), "labels": label, "weights": weight}
+        _write_report(report, found, names, force)
+    if not all(passed):
+        raise typer.Exit(1)
+
+
+def _show(found: dict[str, Audit], json: bool) -> None:
     if json:
         typer.echo(_as_json(found))
-    else:
-        for file, one in found.items():
-            Console().print(*terminal_parts(one, title=file), sep="\n")
-    if fail_above is not None:
-        for file, one in found.items():
-            name = f"{file}: " if len(found) > 1 else ""
-            _tell_verdict(name, one, bound, decide_by, passes[file])
-    if report is not None:
-        columns = {"scores": score, "groups": ", ".join(group), "labels": label, "weights": weight}
-        _write_report(report, found, columns, force)
-    if not all(passes.values()):
-        raise typer.Exit(1)
+        return
+    for file, one in found.items():
+        Console().print(*terminal_parts(one, title=file), sep="\n")
 
 
 def _each_once(files: list[str]) -> list[str]:
@@ -165,12 +170,15 @@ def _as_json(found: dict[str, Audit]) -> str:
     return "{" + ",\n".join(together) + "}"
 
 
-def _tell_verdict(name: str, found: Audit, bound: float, decide_by: str, passes: bool) -> None:
-    finding = found.findings[0]
-    what = {
-        "estimate": f"MCDP({finding.epsilon:g}) is {percent(finding.mcdp)}",
-        "upper": f"the upper end of MCDP({finding.epsilon:g}) is {percent(finding.interval.high)}",
-        "lower": f"the lower end of MCDP({finding.epsilon:g}) is {percent(finding.interval.low)}",
-    }[decide_by]
-    verdict, relation = ("pass", "within") if passes else ("fail", "above")
-    typer.echo(f"{verdict}: {name}{what}, {relation} the bound of {percent(bound)}", err=True)
+def _tell_verdicts(found: dict[str, Audit], bound: float, decide_by: DecideBy) -> None:
+    for file, one in found.items():
+        finding = one.findings[0]
+        what = {
+            "estimate": f"MCDP({finding.epsilon:g}) is {percent(finding.mcdp)}",
+            "upper": f"the upper end of MCDP({finding.epsilon:g}) is {percent(finding.interval.high)}",
+            "lower": f"the lower end of MCDP({finding.epsilon:g}) is {percent(finding.interval.low)}",
+        }[decide_by]
+        passes = one.passes(bound, decide_by=decide_by)
+        verdict, relation = ("pass", "within") if passes else ("fail", "above")
+        name = f"{file}: " if len(found) > 1 else ""
+        typer.echo(f"{verdict}: {name}{what}, {relation} the bound of {percent(bound)}", err=True)

@@ -14,9 +14,7 @@ from rich.console import Console
 from rich.table import Table
 
 from localparity._audit import DecideBy
-from localparity.cli._options import parse_range
-from localparity.metrics._criteria import Criterion, labels_of
-from localparity.metrics._groups import Compare
+from localparity.cli._options import CompareOption, CriterionOption, LabelOption, check_labels, parse_range
 from localparity.predictions import Predictions
 from localparity.report._words import percent
 from localparity.scale._monitor import Every, Monitor, PeriodResult
@@ -32,7 +30,7 @@ def monitor(
         list[str] | None,
         typer.Option(help="The column of the groups; give it again to compare intersections."),
     ] = None,
-    label: Annotated[str | None, typer.Option(help="The column of the labels, 0 and 1.")] = None,
+    label: LabelOption = None,
     at: Annotated[
         str | None, typer.Option(help="When the batch was, such as 2026-05-17T13:00; now without it. UTC.")
     ] = None,
@@ -47,10 +45,8 @@ def monitor(
         str | None, typer.Option(help="The lowest and the highest score there can be, for a new folder.")
     ] = None,
     epsilon: Annotated[float, typer.Option(help="Half-width of windows, as a fraction of the range.")] = 0.0,
-    criterion: Annotated[Criterion, typer.Option(help="Which people are compared.")] = "demographic_parity",
-    compare: Annotated[
-        Compare, typer.Option(help="Every pair of groups, or each group with everyone.")
-    ] = "between_groups",
+    criterion: CriterionOption = "demographic_parity",
+    compare: CompareOption = "between_groups",
     confidence: Annotated[float, typer.Option(help="The probability with which the bounds hold.")] = 0.99,
     json: Annotated[bool, typer.Option("--json", help="Print the series as JSON.")] = False,
     fail_above: Annotated[
@@ -64,8 +60,8 @@ def monitor(
 
     Exit codes: 0 when the newest period passes, 1 when MCDP is above the bound, 2 for wrong usage or input.
     """
-    if labels_of(criterion) != (None,) and batch is not None and label is None:
-        raise typer.BadParameter(f"{criterion} needs the column of the labels", param_hint="--label")
+    if batch is not None:
+        check_labels(criterion, label)
     limits = None if score_range is None else parse_range(score_range, "--score-range")
     kept = Monitor(folder, every=every, score_range=limits)
     if batch is not None:

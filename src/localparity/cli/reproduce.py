@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -13,7 +14,7 @@ from localparity.experiments._grids import DATA_SET_NAMES, PRESET_NAMES
 from localparity.experiments._methods import TITLES
 from localparity.experiments._run import SEARCHES, Run, grid
 from localparity.experiments._runner import BACKENDS, make_stacks, run_missing
-from localparity.experiments._store import Store
+from localparity.experiments._store import DamagedRunWarning, OutdatedRunWarning, Store
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -55,6 +56,7 @@ def _dataset_command(dataset: str) -> Callable[..., None]:
         quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
     ) -> None:
         """Train what the store lacks of a data set's runs; an interrupted call is gone on with."""
+        _warn_in_lines()
         runs = grid(
             dataset,
             preset=preset,
@@ -65,6 +67,7 @@ def _dataset_command(dataset: str) -> Callable[..., None]:
             temperatures=[] if temperatures is None else parse_numbers(temperatures, "--temperatures"),
         )
         opened = Store(store)
+        opened.check_version()
         missing = opened.missing(runs)
         together = _on_gpu(device) if stacked is None else stacked
         if dry_run:
@@ -118,6 +121,7 @@ def tables(
     """Write the paper's tables beside its own values, as Markdown, LaTeX and CSV."""
     from localparity.experiments._tables import write_tables
 
+    _warn_in_lines()
     _tell(write_tables(Store(store), out), out)
 
 
@@ -129,7 +133,19 @@ def figures(
     """Draw the paper's figures, as PNG, SVG and PDF."""
     from localparity.experiments.figures import write_figures
 
+    _warn_in_lines()
     _tell(write_figures(Store(store), out), out)
+
+
+def _warn_in_lines() -> None:
+    """A warning about the store is one line on the standard error, as an error is."""
+
+    def show(message: Warning | str, *_: Any, **__: Any) -> None:
+        typer.echo(f"warning: {message}", err=True)
+
+    warnings.simplefilter("always", DamagedRunWarning)
+    warnings.simplefilter("always", OutdatedRunWarning)
+    warnings.showwarning = show
 
 
 def _tell(written: list[Path], out: Path) -> None:

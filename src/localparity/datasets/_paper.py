@@ -11,7 +11,15 @@ from localparity._validation import as_level, as_vector
 
 
 class Split(NamedTuple):
-    """The row numbers of the three parts."""
+    """The row numbers of the three parts.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> split = lp.datasets.paper_split([0, 1] * 50)
+    >>> split.train.size, split.validation.size, split.test.size
+    (40, 30, 30)
+    """
 
     train: NDArray[np.int64]
     validation: NDArray[np.int64]

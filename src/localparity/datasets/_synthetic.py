@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from localparity._docs import documented
 from localparity._optional import require
 from localparity._validation import FloatArray, as_choice, as_count, as_epsilon, as_rng
 from localparity.metrics import GapCurve
@@ -91,6 +92,18 @@ def make_census(n_samples: int = 20_000, *, random_state: Any = None, as_frame: 
 def census_cdf(group: str, threshold: ArrayLike) -> FloatArray:
     """The true share of a census group with a score at or below a threshold.
 
+    Parameters
+    ----------
+    group : str
+        "Female" or "Male".
+    threshold : array-like
+        Thresholds in [0, 1].
+
+    Returns
+    -------
+    ndarray
+        A fraction in [0, 1] for each threshold.
+
     Examples
     --------
     >>> census_cdf("Female", [0.25, 0.5]).round(4)
@@ -109,10 +122,16 @@ def census_cdf(group: str, threshold: ArrayLike) -> FloatArray:
     return np.asarray(sum(shares), dtype=np.float64)
 
 
+@documented
 def census_mcdp(epsilon: float = 0.0) -> float:
     """The true MCDP(epsilon) of the census's scores, to about five decimals.
 
     The gap of the two true distributions is laid on a fine grid, and its profile taken there.
+
+    Returns
+    -------
+    float
+        A fraction in [0, 1].
 
     Examples
     --------

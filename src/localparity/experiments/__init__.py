@@ -2,6 +2,6 @@
 
 from localparity.experiments._run import Run, grid
 from localparity.experiments._runner import run_missing
-from localparity.experiments._store import DamagedRunWarning, Record, Store
+from localparity.experiments._store import DamagedRunWarning, OutdatedRunWarning, Record, Store
 
-__all__ = ["DamagedRunWarning", "Record", "Run", "Store", "grid", "run_missing"]
+__all__ = ["DamagedRunWarning", "OutdatedRunWarning", "Record", "Run", "Store", "grid", "run_missing"]

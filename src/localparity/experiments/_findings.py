@@ -12,7 +12,18 @@ from localparity.experiments._selection import Selection, by_data_set
 
 
 def findings(selections: Sequence[Selection]) -> list[str]:
-    """What agrees with the paper and what does not, as it follows from the numbers."""
+    """What could not be reproduced, as it follows from the numbers.
+
+    Parameters
+    ----------
+    selections : sequence of Selection
+        What the rule chose of every data set and method.
+
+    Returns
+    -------
+    list of str
+        Lines of Markdown; none where there is nothing to compare.
+    """
     lines: list[str] = []
     for own in by_data_set([each for each in selections if each.preset == "paper"]):
         plain = {each.method: each for each in own if each.variant == TITLES[each.method] and each.chosen}

@@ -15,6 +15,7 @@ from localparity._files import write_whole
 from localparity.experiments._run import Run
 from localparity.metrics import abcc, delta_dp, mcdp_profile
 
+FROM_SCRATCH, FROM_IMAGENET = "from scratch", "from ImageNet weights"
 EPSILONS = (0.0, 0.01, 0.05, 0.1)
 
 
@@ -86,6 +87,8 @@ class Result:
         Where it was trained.
     versions : dict
         The versions of localparity and torch.
+    start : str
+        Where the network started: "from scratch" or "from ImageNet weights".
     """
 
     metrics: dict[str, float]
@@ -93,6 +96,7 @@ class Result:
     seconds: float
     device: str
     versions: dict[str, str]
+    start: str = FROM_SCRATCH
 
 
 def save_result(path: Path, run: Run, result: Result) -> None:
@@ -103,6 +107,7 @@ def save_result(path: Path, run: Run, result: Result) -> None:
         "seconds": result.seconds,
         "device": result.device,
         "versions": result.versions,
+        "start": result.start,
     }
     content = BytesIO()
     test = result.test

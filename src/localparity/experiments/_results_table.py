@@ -50,13 +50,16 @@ def results_table(selections: Sequence[Selection], floor: float) -> TextTable:
     table.notes.append(
         f"Parity itself would measure an MCDP(0) of {100 * floor:.2f} on average at these group sizes."
     )
+    if DATA_SETS[first.dataset].kind == "image":
+        starts = sorted({record.start for each in selections for record in each.chosen.values()})
+        table.notes.append(f"The networks start {' and '.join(starts)}.")
     return table
 
 
 def is_outside(selection: Selection, metric: str) -> bool:
-    """Whether a value is further from the paper's than its deviation, or than one point."""
+    """Whether a value of preset "paper" is further from the paper's than its deviation, or than one point."""
     measured, theirs = selection.measured(metric), published(selection.dataset, selection.method)
-    if measured is None or metric not in theirs:
+    if selection.preset != "paper" or measured is None or metric not in theirs:
         return False
     allowed = max(theirs[metric].deviation, _LEAST_TOLERANCE)
     return abs(measured.mean - theirs[metric].mean) > allowed

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from localparity._validation import as_choice, as_count, as_number
+from localparity._validation import as_choice, as_count, as_number, as_strength
 from localparity.experiments._grids import check_names, settings_of, strengths_of
 from localparity.experiments._methods import TITLES, variant_title
 
@@ -58,13 +58,13 @@ class Run:
         check_names(self.dataset, self.method, self.preset)
         if self.search is not None:
             as_choice(self.search, "search", SEARCHES)
-        strength = as_number(self.strength, "strength")
-        if not 0.0 <= strength < float("inf"):
-            raise ValueError(f"strength is {strength:g} where a finite number >= 0 is expected")
-        object.__setattr__(self, "strength", strength)
+        object.__setattr__(self, "strength", as_strength(self.strength))
         object.__setattr__(self, "seed", as_count(self.seed, "seed", at_least=0))
         if self.temperature is not None:
-            object.__setattr__(self, "temperature", as_number(self.temperature, "temperature"))
+            temperature = as_number(self.temperature, "temperature")
+            if not 0.0 < temperature < float("inf"):
+                raise ValueError(f"temperature is {temperature:g} where a number above 0 is expected")
+            object.__setattr__(self, "temperature", temperature)
 
     @property
     def changes(self) -> dict[str, Any]:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import threading
 from collections.abc import Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
 from typing import Any, Protocol
 
 from localparity._optional import require
@@ -10,7 +13,10 @@ from localparity._validation import as_choice, as_count
 from localparity.experiments._run import Run
 from localparity.experiments._store import Store
 
-BACKENDS = ("loky", "threading", "dask", "ray")
+BACKENDS = ("loky", "dask", "ray")
+
+# A worker of a cluster may have several threads, and these have one source of chance: torch's.
+_ONE_AT_A_TIME = threading.Lock()
 
 
 class Progress(Protocol):
@@ -44,7 +50,8 @@ def run_missing(
     jobs : int
         How many run at a time, -1 for as many as there are cores.
     backend : str
-        Joblib's: "loky" (processes), "threading", or "dask" and "ray" for a cluster that is set up.
+        Joblib's: "loky" (processes of this machine), or a cluster that sees the store's folder: "dask" (the
+        one that DASK_SCHEDULER_ADDRESS names) or "ray" (RAY_ADDRESS).
     device : str
         "auto" takes a GPU where there is one.
     stacked : bool
@@ -56,19 +63,27 @@ def run_missing(
     -------
     int
         How many runs were trained.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from localparity.experiments import grid
+    >>> store = Store(tempfile.mkdtemp())
+    >>> run_missing(store, grid("adult", seeds=1), jobs=2)  # doctest: +SKIP
+    31
     """
     from joblib import Parallel, delayed, parallel_config
 
     as_choice(backend, "backend", BACKENDS)
     if jobs != -1:
         as_count(jobs, "jobs")
+    store.check_version()
     missing = store.missing(runs)
     tasks = make_stacks(missing) if stacked else [[run] for run in missing]
     if not tasks:
         return 0
-    _register(backend)
-    with parallel_config(backend=backend, n_jobs=min(jobs, len(tasks))):
-        done = Parallel(return_as="generator_unordered")(
+    with _cluster(backend, jobs), parallel_config(backend=backend, n_jobs=min(jobs, len(tasks))):
+        done = Parallel(return_as="generator_unordered" if backend == "loky" else "list")(
             delayed(_run_task)(store.folder, task, device) for task in tasks
         )
         for finished in done:
@@ -95,19 +110,29 @@ def make_stacks(runs: Iterable[Run]) -> list[list[Run]]:
 
 
 def _run_task(folder: Any, runs: Sequence[Run], device: str) -> list[tuple[Run, dict[str, float]]]:
-    """Train some runs together and write them: what a process of its own does."""
+    """Train some runs together and write them: what a worker does."""
     from localparity.experiments._train import train_runs
 
     store = Store(folder)
-    results = train_runs(runs, device)
+    with _ONE_AT_A_TIME:
+        results = train_runs(runs, device)
     for run, result in zip(runs, results, strict=True):
         store.add(run, result)
     return [(run, result.metrics) for run, result in zip(runs, results, strict=True)]
 
 
-def _register(backend: str) -> None:
-    """Make a cluster's backend known to joblib."""
+def _cluster(backend: str, jobs: int) -> AbstractContextManager[Any]:
+    """What joblib needs of a cluster: the one that its own environment variable names, or this machine."""
     if backend == "dask":
-        require("distributed", extra="cluster")
-    elif backend == "ray":
-        require("ray.util.joblib", extra="cluster").register_ray()
+        client = require("distributed", extra="dask").Client
+        address = os.environ.get("DASK_SCHEDULER_ADDRESS")
+        local = {
+            "n_workers": None if jobs == -1 else jobs,
+            "threads_per_worker": 1,
+            "dashboard_address": None,
+        }
+        joined: AbstractContextManager[Any] = client(address) if address else client(**local)
+        return joined
+    if backend == "ray":
+        require("ray.util.joblib", extra="ray").register_ray()
+    return nullcontext()

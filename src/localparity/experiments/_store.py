@@ -6,21 +6,26 @@ import hashlib
 import json
 import tempfile
 import warnings
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from localparity._files import write_whole
 from localparity._tables import quote_text
-from localparity.experiments._result import Result, Scored
+from localparity.experiments._result import FROM_SCRATCH, Result, Scored, load_result
 from localparity.experiments._run import Run
 
 FORMAT = 1
+_OF_A_RECORD = ("metrics", "seconds", "device", "versions")
 
 
 class DamagedRunWarning(UserWarning):
     """A stored run cannot be used; it was set aside and counts as missing."""
+
+
+class OutdatedRunWarning(UserWarning):
+    """Stored runs were trained with other settings than the library has for them today."""
 
 
 @dataclass(frozen=True)
@@ -39,6 +44,14 @@ class Record:
         Where.
     versions : dict
         The versions of localparity and torch.
+    start : str
+        Where the network started: "from scratch" or "from ImageNet weights".
+
+    Examples
+    --------
+    >>> record = Record(Run("adult", "erm", 0.0, 0), {"test_ap": 0.77}, 4.2, "cpu", {"torch": "2.13.0"})
+    >>> record.metrics["test_ap"]
+    0.77
     """
 
     run: Run
@@ -46,6 +59,7 @@ class Record:
     seconds: float
     device: str
     versions: dict[str, str]
+    start: str = FROM_SCRATCH
 
 
 class Store:
@@ -63,7 +77,7 @@ class Store:
     --------
     >>> store = Store(tempfile.mkdtemp())
     >>> run = Run("adult", "erm", 0.0, seed=0)
-    >>> run in store, list(store.records())
+    >>> run in store, store.records()
     (False, [])
     """
 
@@ -88,24 +102,47 @@ class Store:
             "seconds": result.seconds,
             "device": result.device,
             "versions": result.versions,
+            "start": result.start,
             "scores_sha256": hashlib.sha256(content).hexdigest(),
         }
         path = self._path(run)
-        write_whole(self._marker, json.dumps({"format": FORMAT}).encode())
+        if not self._marker.exists():
+            mark = {"format": FORMAT, "localparity": result.versions["localparity"]}
+            write_whole(self._marker, json.dumps(mark).encode())
         write_whole(path.with_suffix(".parquet"), content)
         write_whole(path, json.dumps(facts, indent=1).encode())
 
-    def records(self) -> Iterator[Record]:
-        """The runs that are there, whole, and trained as the library would train them today."""
+    def add_folder(self, folder: Any) -> int:
+        """Add the results that `save_result` wrote on another machine, and return how many there were."""
+        paths = sorted(Path(folder).glob("*.npz"))
+        for path in paths:
+            self.add(*load_result(path))
+        return len(paths)
+
+    def records(self) -> list[Record]:
+        """The runs that are there, whole, and trained with the settings that they would have today.
+
+        Runs with other settings are left out, and a warning says how many.
+        """
+        found, outdated = [], 0
         for path in sorted(self.runs.glob("*.json")):
             facts = self._read(path)
             if facts is None:
                 continue
-            record = Record(
-                Run(**facts["run"]), facts["metrics"], facts["seconds"], facts["device"], facts["versions"]
+            run = Run(**facts["run"])
+            if run.key == facts["key"]:
+                start = facts.get("start", FROM_SCRATCH)
+                found.append(Record(run, start=start, **{name: facts[name] for name in _OF_A_RECORD}))
+            else:
+                outdated += 1
+        if outdated:
+            warnings.warn(
+                f"{outdated} runs in {self.folder} were trained with settings that have changed since; they "
+                "are left out",
+                OutdatedRunWarning,
+                stacklevel=2,
             )
-            if record.run.key == facts["key"]:
-                yield record
+        return found
 
     def scores(self, run: Run) -> Scored:
         """The test scores of a run."""
@@ -135,6 +172,12 @@ class Store:
         -------
         duckdb.DuckDBPyRelation
             With `fetchall()`, `df()` and so on.
+
+        Examples
+        --------
+        >>> from localparity.experiments import Store
+        >>> store = Store("localparity-store")  # doctest: +SKIP
+        >>> store.query("select method, avg(test_mcdp_0) from runs group by all").fetchall()  # doctest: +SKIP
         """
         import duckdb
 
@@ -164,24 +207,39 @@ class Store:
             return None
         try:
             facts: dict[str, Any] = json.loads(path.read_bytes())
-            Run(**facts["run"])
-            scores = path.with_suffix(".parquet").read_bytes()
-            fine = hashlib.sha256(scores).hexdigest() == facts["scores_sha256"]
-            problem = "its scores are not those that were written"
-            fine = fine and {"key", "metrics", "seconds", "device", "versions"} <= facts.keys()
+            problem = _problem(facts, path.with_suffix(".parquet").read_bytes())
         except (OSError, ValueError, KeyError, TypeError) as error:
-            fine, problem = False, f"{type(error).__name__}: {error}"
-        if fine:
+            problem = f"{type(error).__name__}: {error}"
+        if not problem:
             return facts
         _set_aside(path, problem)
         return None
 
+    def check_version(self) -> None:
+        """Raise where another version of localparity wrote the store: its runs may not be those of today."""
+        import localparity
+
+        here, there = localparity.__version__, self._mark().get("localparity")
+        if there is not None and there != here:
+            raise ValueError(
+                f"the store {self.folder} was written by localparity {there} where this is {here}, which may "
+                "train otherwise; tables and figures can be made of it, further runs need another folder"
+            )
+
+    def _mark(self) -> dict[str, Any]:
+        """What says that the folder is a store, and of which format."""
+        if not self._marker.exists():
+            return {}
+        try:
+            mark = json.loads(self._marker.read_bytes())
+            return {"format": mark["format"], "localparity": mark.get("localparity")}
+        except (ValueError, KeyError, TypeError, AttributeError) as error:
+            raise ValueError(f"{self._marker} cannot be read as the mark of a store: {error!r}") from error
+
     def _check_format(self) -> None:
-        if self._marker.exists():
-            try:
-                found = json.loads(self._marker.read_bytes())["format"]
-            except (ValueError, KeyError, TypeError) as error:
-                raise ValueError(f"{self._marker} cannot be read as the mark of a store: {error}") from error
+        mark = self._mark()
+        if mark:
+            found = mark["format"]
             if found != FORMAT:
                 raise ValueError(
                     f"the store {self.folder} is of format {found} where this version of localparity reads "
@@ -189,6 +247,17 @@ class Store:
                 )
         elif self.folder.exists() and any(self.folder.iterdir()):
             raise ValueError(f"{self.folder} is not a store: it has files and no store.json")
+
+
+def _problem(facts: dict[str, Any], scores: bytes) -> str:
+    """What is wrong with a run, or nothing."""
+    Run(**facts["run"])
+    for name in ("key", *_OF_A_RECORD):
+        if name not in facts:
+            return f"{name} is missing"
+    if hashlib.sha256(scores).hexdigest() != facts["scores_sha256"]:
+        return "its scores are not those that were written"
+    return ""
 
 
 def _set_aside(path: Path, problem: str) -> None:

@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from collections.abc import Sequence
 from pathlib import Path
 
 from localparity._files import write_whole
 from localparity.experiments._algorithm_study import study_algorithms
+from localparity.experiments._dominance import comparison
 from localparity.experiments._findings import findings
 from localparity.experiments._hyperparameter_table import hyperparameter_table
 from localparity.experiments._results_table import results_table
 from localparity.experiments._selection import Selection, by_data_set, select
-from localparity.experiments._store import Store
+from localparity.experiments._store import Record, Store
 from localparity.experiments._time_tables import algorithm_time_table, training_time_table
 from localparity.uncertainty import noise_floor
 
@@ -38,8 +41,13 @@ def write_tables(store: Store, out: Path) -> list[Path]:
     -------
     list of Path
         The files that were written.
+
+    Examples
+    --------
+    >>> from localparity.experiments import Store
+    >>> write_tables(Store("localparity-store"), Path("tables"))  # doctest: +SKIP
     """
-    records = list(store.records())
+    records = store.records()
     if not records:
         raise ValueError(f"the store {store.folder} has no runs: train some with `localparity reproduce`")
     selections = select(records)
@@ -50,14 +58,40 @@ def write_tables(store: Store, out: Path) -> list[Path]:
         training_time_table(records),
         algorithm_time_table(study_algorithms(store)),
     ]
-    page = ["# Results", "", _HOW, "", *(table.to_markdown() for table in tables), *findings(selections)]
-    written = {out / "tables.md": "\n".join(page).rstrip() + "\n"}
+    page = [
+        "# Results",
+        "",
+        _HOW,
+        "",
+        _made_with(records),
+        "",
+        *(table.to_markdown() for table in tables),
+        *comparison(selections, records),
+        *findings(selections),
+    ]
+    written = {out / "tables.md": "\n".join(page).rstrip() + "\n", out / "runs.csv": runs_csv(records)}
     for table in tables:
         written[out / f"{table.name}.tex"] = table.to_latex()
         written[out / f"{table.name}.csv"] = table.to_csv()
     for path, text in written.items():
         write_whole(path, text.encode())
     return list(written)
+
+
+def runs_csv(records: Sequence[Record]) -> str:
+    """Every run on a line: its configuration, its metrics as fractions, and its time."""
+    rows = [{**record.run.to_dict(), **record.metrics, "seconds": record.seconds} for record in records]
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return stream.getvalue()
+
+
+def _made_with(records: Sequence[Record]) -> str:
+    devices = sorted({record.device for record in records})
+    versions = sorted({f"{name} {value}" for record in records for name, value in record.versions.items()})
+    return f"{len(records)} runs, trained with {', '.join(versions)}, on {', '.join(devices)}."
 
 
 def _floor(store: Store, selections: Sequence[Selection]) -> float:

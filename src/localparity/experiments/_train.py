@@ -16,7 +16,7 @@ from torch import Tensor
 from localparity._encoding import table_columns
 from localparity.datasets import Split
 from localparity.experiments._data import DATA_SETS, People, load_people
-from localparity.experiments._result import Result, Scored
+from localparity.experiments._result import FROM_IMAGENET, FROM_SCRATCH, Result, Scored
 from localparity.experiments._run import Run
 from localparity.training import LocalParityClassifier, Rows, Trainer
 from localparity.training._estimator import _device
@@ -42,6 +42,7 @@ class Parts(NamedTuple):
     n_groups: int
     validation: Part
     test: Part
+    pretrained: bool = False
 
 
 def train_runs(runs: Sequence[Run], device: str = "auto") -> list[Result]:
@@ -106,14 +107,12 @@ def prepare(dataset: str, seed: int) -> Parts:
         return _image_parts(people, split)
     classifier = LocalParityClassifier()
     table, labels, groups = people.features, people.labels, people.groups
-    training, grouping = classifier._check(
-        table.iloc[split.train], labels[split.train], groups[split.train], None
-    )
-    scored = [
+    training = classifier._check(table.iloc[split.train], labels[split.train], groups[split.train], None)
+    validation, test = (
         Part(_encode(classifier, table.iloc[rows]), groups[rows], labels[rows])
         for rows in (split.validation, split.test)
-    ]
-    return Parts(training, len(grouping.names), *scored)
+    )
+    return Parts(training, len(classifier.groups_), validation, test)
 
 
 def _image_parts(people: People, split: Split) -> Parts:
@@ -126,11 +125,11 @@ def _image_parts(people: People, split: Split) -> Parts:
         torch.from_numpy(codes[split.train]),
         torch.ones(len(split.train)),
     )
-    scored = [
+    validation, test = (
         Part(images[rows], people.groups[rows], people.labels[rows])
         for rows in (split.validation, split.test)
-    ]
-    return Parts(training, len(names), *scored)
+    )
+    return Parts(training, len(names), validation, test, pretrained=imagenet_weights() is not None)
 
 
 def _encode(classifier: LocalParityClassifier, table: Any) -> Tensor:
@@ -147,7 +146,8 @@ def _measure(trainer: Trainer, parts: Parts, seconds: float, device: torch.devic
     }
     metrics = {key: value for name, people in scored.items() for key, value in people.measure(name).items()}
     versions = {"localparity": localparity.__version__, "torch": torch.__version__}
-    return Result(metrics, scored["test"], seconds, _device_name(device), versions)
+    start = FROM_IMAGENET if parts.pretrained else FROM_SCRATCH
+    return Result(metrics, scored["test"], seconds, _device_name(device), versions, start)
 
 
 def _device_name(device: torch.device) -> str:

@@ -27,6 +27,17 @@ class Window:
         The pair that is compared.
     label : int or None
         The label of the people compared, None for everyone.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> curve = lp.gap_curve(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"])
+    >>> window = curve.worst_window(0.05)
+    >>> window.low, window.high, window.favoured
+    (0.4, 0.6, 'b')
+    >>> print(window.sentence)
+    With a threshold anywhere between 0.4 and 0.6, people in a are at least 100.0 points more likely to be at
+    or below it than people in b.
     """
 
     low: float

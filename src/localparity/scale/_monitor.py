@@ -47,6 +47,17 @@ class PeriodResult:
         What MCDP of the rows lies between, with the confidence that was asked for.
     missing : str
         Why there is nothing to compare, else empty.
+
+    Examples
+    --------
+    >>> import datetime, tempfile
+    >>> import localparity as lp
+    >>> monitor = lp.scale.Monitor(tempfile.mkdtemp(), every="hour")
+    >>> batch = lp.Predictions.from_arrays(None, [0.2, 0.9], sensitive_features=["f", "m"])
+    >>> _ = monitor.append(batch, at=datetime.datetime(2026, 5, 17, 12, tzinfo=datetime.UTC), batch_id="1")
+    >>> point = monitor.series()[0]
+    >>> point.rows, point.low, point.mcdp, point.high
+    (2, 1.0, 1.0, 1.0)
     """
 
     period: str

@@ -4,7 +4,7 @@ from localparity._optional import require
 
 require("torch", extra="train")
 
-from localparity.training._bound import BoundNotMetWarning, Trial  # noqa: E402
+from localparity._bound import BoundNotMetWarning, Trial  # noqa: E402
 from localparity.training._distributed import gather_rows  # noqa: E402
 from localparity.training._estimator import LocalParityClassifier  # noqa: E402
 from localparity.training._losses import ABCCLoss, DPLoss, MCDPLoss  # noqa: E402

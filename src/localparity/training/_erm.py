@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from localparity.training._method import Method, MethodOptions, as_strength
+from localparity._validation import as_strength
+from localparity.training._method import Method, MethodOptions
 from localparity.training._soft_cdf import CASES
 
 

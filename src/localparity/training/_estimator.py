@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import warnings
 from typing import Any, ClassVar
 
 import numpy as np
@@ -11,19 +10,13 @@ import torch
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils import check_random_state
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    _num_samples,
-    check_is_fitted,
-    column_or_1d,
-)
+from sklearn.utils.validation import check_is_fitted
 
+from localparity._bound import Judge, check_bound, search_strength, tell_unmet
 from localparity._encoding import TableEncoder, table_columns
-from localparity._validation import FloatArray, Grouping, as_choice, as_groups, as_level, as_number
-from localparity.training._bound import BoundNotMetWarning, search_strength
-from localparity.training._fitting import Fitting, hold_out
-from localparity.training._method import as_strength
+from localparity._labelled import check_labelled, hold_out
+from localparity._validation import FloatArray, as_choice, as_level, as_strength
+from localparity.training._fitting import Fitting
 from localparity.training._methods import METHODS
 from localparity.training._presets import PRESETS, STRENGTHS
 from localparity.training._rows import Rows
@@ -208,14 +201,13 @@ class LocalParityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             Itself.
         """
         settings = self._settings()
-        rows, grouping = self._check(X, y, sensitive_features, sample_weight)
-        self.groups_ = grouping.names
+        rows = self._check(X, y, sensitive_features, sample_weight)
         seed = self._seed()
         training, validation = rows, None
         if self.max_mcdp is not None or self.patience is not None:
-            training, validation = hold_out(rows, self.validation_fraction, seed, grouping.names)
+            training, validation = self._hold_out(rows, seed)
         device = _device(self.device)
-        run = Fitting(self, settings, len(grouping.names), seed, training.to(device))
+        run = Fitting(self, settings, len(self.groups_), seed, training.to(device))
         if self.max_mcdp is None:
             strength = STRENGTHS[self.method] if self.strength is None else self.strength
             held_out = None if validation is None else validation.to(device)
@@ -307,86 +299,48 @@ class LocalParityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
             as_choice(self.schedule, "schedule", ("steps", "cosine"))
         as_choice(self.precision, "precision", ("float32", "bfloat16", "float64"))
         as_level(self.validation_fraction, "validation_fraction")
-        if self.max_mcdp is not None:
-            as_number(self.max_mcdp, "max_mcdp")
-            if self.strength is not None:
-                raise ValueError("strength and max_mcdp are both given where one of them is expected")
-            if self.method == "erm":
-                raise ValueError("method is 'erm', which has no strength to search, where max_mcdp needs one")
-        if self.max_mcdp_confidence is not None:
-            as_level(self.max_mcdp_confidence, "max_mcdp_confidence")
-            if self.max_mcdp is None:
-                raise ValueError("max_mcdp_confidence is given where max_mcdp is None")
+        check_bound(self.strength, self.max_mcdp, self.max_mcdp_confidence)
+        if self.max_mcdp is not None and self.method == "erm":
+            raise ValueError("method is 'erm', which has no strength to search, where max_mcdp needs one")
         return settings | given
 
-    def _check(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> tuple[Rows, Grouping]:
+    def _check(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Rows:
         """The rows as tensors, after every check; learns the classes and the encoding."""
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
         columns = table_columns(self, X, reset=True)
-        labels = column_or_1d(y, warn=True)
-        check_classification_targets(labels)
-        if type_of_target(labels, input_name="y") != "binary":
-            kind = type_of_target(labels, input_name="y")
-            raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
-        rows = len(columns[0].values)
-        for name, given in (("y", labels), ("sensitive_features", sensitive_features)):
-            if given is not None and not isinstance(given, dict) and _num_samples(given) != rows:
-                raise ValueError(f"{name} has {_num_samples(given)} rows where X has {rows}")
-        weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
-        kept = weights > 0.0
-        self.classes_, codes = np.unique(labels[kept], return_inverse=True)
-        if len(self.classes_) < 2:
-            raise ValueError(
-                f"y has one class only, {self.classes_.tolist()}, in rows of weight above 0 "
-                "where two classes are expected"
-            )
-        grouping = as_groups(sensitive_features, rows)
-        self.encoder_ = TableEncoder().learn(columns, weights)
-        features = self.encoder_.encode(columns)
-        counts = np.bincount(grouping.codes[kept], minlength=len(grouping.names))
-        if not counts.all():
-            missing = grouping.names[int(np.argmin(counts))]
-            raise ValueError(f"the group {missing!r} has no training row of weight above 0")
-        return _as_rows(
-            features[kept], codes, grouping.codes[kept], weights[kept], _dtype(self.precision)
-        ), grouping
+        found = check_labelled(self, X, len(columns[0].values), y, sensitive_features, sample_weight)
+        self.classes_, self.groups_ = found.classes, found.names
+        self.encoder_ = TableEncoder().learn(columns, found.all_weights)
+        features = self.encoder_.encode(columns)[found.kept]
+        dtype = torch.float64 if self.precision == "float64" else torch.float32
+        return Rows(
+            torch.from_numpy(features).to(dtype),
+            torch.from_numpy(found.labels).to(dtype),
+            torch.from_numpy(found.groups),
+            torch.from_numpy(found.weights).to(dtype),
+        )
+
+    def _hold_out(self, rows: Rows, seed: int) -> tuple[Rows, Rows]:
+        labels, groups = rows.labels.numpy(), rows.groups.numpy()
+        parts = hold_out(labels, groups, self.validation_fraction, seed, self.groups_)
+        return rows.take(torch.from_numpy(parts[0])), rows.take(torch.from_numpy(parts[1]))
 
     def _fit_within_bound(self, run: Fitting, validation: Rows) -> None:
+        judge = Judge(
+            validation.labels.cpu().numpy(),
+            validation.groups.cpu().numpy(),
+            validation.weights.cpu().numpy(),
+            float(self.max_mcdp or 0.0),
+            self.max_mcdp_confidence,
+            self.epsilon,
+            self.criterion,
+        )
         self.network_, self.trials_, chosen = search_strength(
-            lambda strength, start: run.try_strength(strength, start, validation)
+            lambda strength, start: run.try_strength(strength, start, validation, judge)
         )
         trial = self.trials_[chosen]
         self.strength_, self.bound_met_ = trial.strength, trial.met
         self.history_ = run.histories[trial.strength]
-        if not trial.met:
-            least = "MCDP" if self.max_mcdp_confidence is None else "upper end of MCDP"
-            warnings.warn(
-                f"the bound max_mcdp={self.max_mcdp} was not met: of {len(self.trials_)} strengths up to "
-                f"{self.trials_[-1].strength:g}, the least validation {least} is {trial.bounded:.4f}, at "
-                f"strength {trial.strength:g}; that model is kept",
-                BoundNotMetWarning,
-                stacklevel=3,
-            )
-
-
-def _as_rows(
-    features: FloatArray,
-    labels: NDArray[np.int64],
-    groups: NDArray[np.uint32],
-    weights: FloatArray,
-    dtype: torch.dtype,
-) -> Rows:
-    return Rows(
-        torch.from_numpy(features).to(dtype),
-        torch.from_numpy(labels).to(dtype),
-        torch.from_numpy(groups.astype(np.int64)),
-        torch.from_numpy(weights).to(dtype),
-    )
-
-
-def _dtype(precision: str) -> torch.dtype:
-    return torch.float64 if precision == "float64" else torch.float32
+        tell_unmet(self.trials_, trial, judge, stacklevel=3)
 
 
 def _device(name: str) -> torch.device:

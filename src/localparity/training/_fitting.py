@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from copy import deepcopy
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import torch
 
-from localparity._validation import Group
-from localparity.training._bound import Trial
+from localparity._bound import Judge, Trial
 from localparity.training._method import MethodOptions
 from localparity.training._methods import make_method
 from localparity.training._networks import Network, multilayer
 from localparity.training._progress import progress_bar
 from localparity.training._rows import Rows
-from localparity.training._trainer import Plan, Progress, Trainer, evaluate, predict_scores
-from localparity.uncertainty import mcdp_interval
+from localparity.training._trainer import Plan, Progress, Trainer, predict_scores
 
 if TYPE_CHECKING:
     from localparity.training._estimator import LocalParityClassifier
@@ -92,24 +88,12 @@ class Fitting:
             progress=progress,
         )
 
-    def try_strength(self, strength: float, start: Network | None, validation: Rows) -> tuple[Network, Trial]:
+    def try_strength(
+        self, strength: float, start: Network | None, validation: Rows, judge: Judge
+    ) -> tuple[Network, Trial]:
         """A network and what the validation part says of it."""
-        classifier = self.classifier
         network, _ = self.train(strength, start, validation)
-        found = evaluate(network, validation, classifier.epsilon, classifier.criterion)
-        bounded = found.mcdp
-        if classifier.max_mcdp_confidence is not None:
-            bounded = mcdp_interval(
-                validation.labels.cpu().numpy(),
-                predict_scores(network, validation.features).numpy(),
-                sensitive_features=validation.groups.cpu().numpy(),
-                epsilon=classifier.epsilon,
-                level=classifier.max_mcdp_confidence,
-                criterion=classifier.criterion,  # type: ignore[arg-type]
-                sample_weight=validation.weights.cpu().numpy(),
-            ).high
-        met = bounded <= float(classifier.max_mcdp or 0.0)
-        return network, Trial(strength, found.average_precision, found.mcdp, bounded, met)
+        return network, judge(strength, predict_scores(network, validation.features).numpy())
 
     def forget_checkpoints(self) -> None:
         """Remove what only an interrupted fit needs."""
@@ -122,25 +106,3 @@ class Fitting:
             width = self.training.features.shape[1]
             network = multilayer(width, self.settings["hidden"], self.settings["dropout"])
         return network.to(self.training.features)
-
-
-def hold_out(rows: Rows, fraction: float, seed: int, groups: Sequence[Group]) -> tuple[Rows, Rows]:
-    """The rows to train on and the validation part, with the same shares of groups and classes."""
-    from sklearn.model_selection import train_test_split
-
-    cells = (rows.groups * 2 + rows.labels.long()).numpy()
-    if np.bincount(cells)[np.unique(cells)].min() < 2:
-        raise ValueError(
-            "a group has a class with one row only, which cannot be both in the training and in the "
-            "validation part"
-        )
-    train, held_out = train_test_split(
-        np.arange(len(cells)), test_size=fraction, stratify=cells, random_state=seed
-    )
-    training, validation = rows.take(torch.from_numpy(train)), rows.take(torch.from_numpy(held_out))
-    for part in (training, validation):
-        counts = np.bincount(part.groups.numpy(), minlength=len(groups))
-        if not counts.all():
-            missing = groups[int(np.argmin(counts))]
-            raise ValueError(f"the group {missing!r} has too few rows for a training and a validation part")
-    return training, validation

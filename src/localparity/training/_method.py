@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import binary_cross_entropy_with_logits
 
-from localparity._validation import as_number
+from localparity._validation import as_strength
 from localparity.training._distributed import gather_rows
 from localparity.training._networks import Network
 from localparity.training._rows import BalancedBatches, Batches, Rows, balancing_weights
@@ -175,11 +175,3 @@ def cross_entropy(logits: Tensor, rows: Rows, among: Tensor | None = None) -> Te
     weights = rows.weights if among is None else rows.weights * among
     losses = binary_cross_entropy_with_logits(logits, rows.labels, reduction="none")
     return (losses * weights).sum() / weights.sum().clamp_min(torch.finfo(losses.dtype).tiny)
-
-
-def as_strength(strength: Any) -> float:
-    """A number that is not negative."""
-    number = as_number(strength, "strength")
-    if not 0.0 <= number < float("inf"):
-        raise ValueError(f"strength is {number:g} where a finite number >= 0 is expected")
-    return number

@@ -34,6 +34,14 @@ class Interval:
         The ends and the estimate between them.
     level : float
         The probability with which the interval holds the true value.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> groups = ["a", "b"] * 200
+    >>> found = lp.mcdp_interval(None, [0.25, 0.75] * 200, sensitive_features=groups, level=0.9)
+    >>> round(found.low, 3), found.estimate, found.high
+    (0.808, 1.0, 1.0)
     """
 
     low: float
@@ -65,7 +73,8 @@ def mcdp_interval(
     "dkw" holds at any sample size and whatever the distributions, and is wide. "bootstrap" draws people anew
     inside each group; it is narrower and holds its level approximately, for samples that are not small and a
     disparity that is clearly above the noise floor. With weights, both are approximate: each group counts as
-    its effective size.
+    its effective size. Where there are more than 32,768 distinct scores, the bootstrap compares its samples
+    with the data at as many thresholds, with about as many people between them.
 
     Parameters
     ----------

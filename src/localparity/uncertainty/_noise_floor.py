@@ -28,6 +28,13 @@ class NoiseFloor:
         What parity measures on average.
     quantiles : dict
         Quantiles of what parity measures, by their probability.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> floor = lp.noise_floor([500, 500], random_state=0)
+    >>> floor.mean == float(floor) < floor.quantiles[0.95]
+    True
     """
 
     mean: float

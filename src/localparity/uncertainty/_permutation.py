@@ -37,6 +37,14 @@ class TestResult:
         What parity measures on average.
     null_quantiles : dict
         Quantiles of what parity measures, by their probability.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> groups = ["a", "b"] * 50
+    >>> found = lp.permutation_test(None, [0.25, 0.75] * 50, sensitive_features=groups, random_state=0)
+    >>> found.statistic, found.p_value < 0.01, found.null_quantiles[0.95] < 0.5
+    (1.0, True, True)
     """
 
     __test__ = False  # not a test case, whatever its name makes pytest think

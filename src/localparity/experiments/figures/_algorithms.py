@@ -24,6 +24,16 @@ def draw_errors(ax: Any, study: AlgorithmStudy, title: str = "") -> None:
         What was measured.
     title : str
         What stands above.
+
+    Examples
+    --------
+    >>> from localparity.experiments._algorithm_study import study
+    >>> from localparity.experiments.figures._cdfs import toy_people
+    >>> from localparity.experiments.figures._style import panels
+    >>> figure, ((ax,),) = panels(1)
+    >>> draw_errors(ax, study("adult", [toy_people(50)]))
+    >>> ax.get_xlabel()
+    'K, points to a half-width'
     """
     for epsilon, colour, marker in zip(EPSILONS, COLOURS, "osD", strict=False):
         own = [each for each in study.approximations if each.epsilon == epsilon]
@@ -49,6 +59,16 @@ def draw_speed_ups(ax: Any, study: AlgorithmStudy, title: str = "") -> None:
         What was measured.
     title : str
         What stands above.
+
+    Examples
+    --------
+    >>> from localparity.experiments._algorithm_study import study
+    >>> from localparity.experiments.figures._cdfs import toy_people
+    >>> from localparity.experiments.figures._style import panels
+    >>> figure, ((ax,),) = panels(1)
+    >>> draw_speed_ups(ax, study("adult", [toy_people(50)]))
+    >>> ax.get_xlabel()
+    'K, points to a half-width'
     """
     for epsilon, colour, marker in zip(EPSILONS, COLOURS, "osD", strict=False):
         own = [each for each in study.approximations if each.epsilon == epsilon]
@@ -60,9 +80,9 @@ def draw_speed_ups(ax: Any, study: AlgorithmStudy, title: str = "") -> None:
     ax.set_yscale("log")
     ax.margins(y=0.25)
     ticker = require("matplotlib.ticker", extra="report")
-    ax.yaxis.set_major_locator(ticker.LogLocator(subs=(1.0, 2.0, 5.0)))
+    ax.yaxis.set_major_locator(ticker.FixedLocator([c * 10**n for n in range(7) for c in (1, 2, 3, 5)]))
     ax.yaxis.set_major_formatter(lambda value, _: f"{value:,.0f}")
-    ax.yaxis.set_minor_formatter(ticker.NullFormatter())
+    ax.yaxis.set_minor_locator(ticker.NullLocator())
     ax.set_ylabel("times faster\nthan Algorithm 1")
     finish(ax, title)
 

@@ -13,7 +13,7 @@ from localparity.report import GroupCdfDisplay
 
 
 def draw_cdfs(ax: Any, people: Scored, title: str = "") -> None:
-    """Two groups' cumulative distributions, the gap, and delta-DP of the means, ABCC and MCDP(0).
+    """Two groups' cumulative distributions, the gap, and the difference of means, ABCC and MCDP(0).
 
     Parameters
     ----------
@@ -23,12 +23,20 @@ def draw_cdfs(ax: Any, people: Scored, title: str = "") -> None:
         Scores with their groups.
     title : str
         What stands above.
+
+    Examples
+    --------
+    >>> from localparity.experiments.figures._style import panels
+    >>> figure, ((ax,),) = panels(1)
+    >>> draw_cdfs(ax, toy_people(100), "a toy")
+    >>> ax.get_title()
+    'a toy'
     """
     compared: dict[str, Any] = {"y_score": people.score, "sensitive_features": people.group}
     GroupCdfDisplay.from_predictions(None, ax=ax, **compared)
     ax.get_legend().remove()
     numbers = {
-        "delta-DP of means": delta_dp(None, **compared),
+        "means differ": delta_dp(None, **compared),
         "ABCC": abcc(None, **compared),
         "MCDP(0)": mcdp(None, **compared),
     }

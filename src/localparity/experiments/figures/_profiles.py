@@ -39,6 +39,15 @@ def draw_profiles(
         Epsilons, and what parity itself would measure at each.
     title : str
         What stands above.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from localparity.experiments.figures._style import panels
+    >>> figure, ((ax,),) = panels(1)
+    >>> draw_profiles(ax, Store(tempfile.mkdtemp()), [])
+    >>> ax.get_ylabel()
+    'MCDP(epsilon)'
     """
     forms: dict[str, int] = {}
     for selection in selections:

@@ -29,6 +29,15 @@ def draw_windows(ax: Any, people: Scored, epsilons: Sequence[float] = EPSILONS, 
         The half-widths.
     title : str
         What stands above.
+
+    Examples
+    --------
+    >>> from localparity.experiments.figures._cdfs import toy_people
+    >>> from localparity.experiments.figures._style import panels
+    >>> figure, ((ax,),) = panels(1)
+    >>> draw_windows(ax, toy_people(100), (0.05,))
+    >>> ax.get_legend_handles_labels()[1]
+    ['MCDP(0.05) is 26.00%']
     """
     curve = gap_curve(None, people.score, sensitive_features=people.group)
     kept = thin_steps(curve.knots, np.abs(curve.gap))

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from localparity._validation import FloatArray
 from localparity.experiments._algorithm_study import study_algorithms
 from localparity.experiments._data import DATA_SETS
 from localparity.experiments._selection import Selection, by_data_set, by_grid, select
@@ -17,7 +16,7 @@ from localparity.experiments.figures._algorithms import PROFILE_TITLE, draw_erro
 from localparity.experiments.figures._cdfs import draw_cdfs, toy_people
 from localparity.experiments.figures._profiles import EPSILONS, draw_profiles
 from localparity.experiments.figures._style import legend_below, panels, save
-from localparity.experiments.figures._trade_offs import draw_temperatures, draw_trade_off
+from localparity.experiments.figures._trade_offs import draw_published, draw_temperatures, draw_trade_off
 from localparity.experiments.figures._windows import draw_windows
 from localparity.uncertainty import noise_floor
 
@@ -39,8 +38,13 @@ def write_figures(store: Store, out: Path) -> list[Path]:
     -------
     list of Path
         The files that were written.
+
+    Examples
+    --------
+    >>> from localparity.experiments import Store
+    >>> write_figures(Store("localparity-store"), Path("figures"))  # doctest: +SKIP
     """
-    records = list(store.records())
+    records = store.records()
     if not records:
         raise ValueError(f"the store {store.folder} has no runs: train some with `localparity reproduce`")
     drawing = _Drawing(store, records, out)
@@ -56,6 +60,7 @@ class _Drawing:
     def __init__(self, store: Store, records: Sequence[Record], out: Path) -> None:
         self.store, self.records, self.out = store, records, out
         self.written: list[Path] = []
+        self.floors: dict[tuple[str, str, float], float] = {}
         self.selections = select(records)
         self.grids = {key: own for key, own in by_grid(records)}
 
@@ -109,7 +114,7 @@ class _Drawing:
         """Figure 4: MCDP over epsilon."""
         figure, (axes,) = panels(len(chosen))
         for ax, (dataset, selections) in zip(axes, chosen.items(), strict=True):
-            epsilons = EPSILONS[::4]
+            epsilons = EPSILONS[::6]
             floor = np.array([self._floor(dataset, preset, float(epsilon)) for epsilon in epsilons])
             draw_profiles(ax, self.store, selections, floor=(epsilons, floor), title=DATA_SETS[dataset].title)
         legend_below(figure, axes)
@@ -152,13 +157,14 @@ class _Drawing:
         for error, speed, study in zip(errors, speeds, studies, strict=True):
             draw_errors(error, study, DATA_SETS[study.dataset].title)
             draw_speed_ups(speed, study)
-        legend_below(figure, [*errors, *speeds], last=PROFILE_TITLE)
+        legend_below(figure, [*errors, *speeds], last=[PROFILE_TITLE])
         self._save(figure, "figure-5")
 
     def _trade_off(self, ax: Any, dataset: str, preset: str, metric: str, title: str) -> None:
         floor = None
         if metric in _EPSILON_OF:
             floor = self._floor(dataset, preset, _EPSILON_OF[metric])
+        draw_published(ax, dataset, metric)
         draw_trade_off(ax, self.grids[dataset, preset], metric, floor=floor, title=title)
 
     def _scores(self, selections: Iterable[Selection], method: str) -> Any:
@@ -169,11 +175,15 @@ class _Drawing:
         return None
 
     def _floor(self, dataset: str, preset: str, epsilon: float) -> float:
-        """What parity measures at the test part's group sizes, with the scores of its first run."""
-        people = self.store.scores(self.grids[dataset, preset][0].run)
-        sizes = [int((people.group == group).sum()) for group in np.unique(people.group)]
-        scores: FloatArray | None = people.score.astype(np.float64) if epsilon else None
-        return float(noise_floor(sizes, epsilon, scores=scores, n_resamples=_RESAMPLES, random_state=0))
+        """What parity measures at the test part's group sizes, with the scores of the first run."""
+        key = dataset, preset, epsilon
+        if key not in self.floors:
+            people = self.store.scores(self.grids[dataset, preset][0].run)
+            sizes = [int((people.group == group).sum()) for group in np.unique(people.group)]
+            scores = people.score.astype(np.float64) if epsilon else None
+            found = noise_floor(sizes, epsilon, scores=scores, n_resamples=_RESAMPLES, random_state=0)
+            self.floors[key] = float(found)
+        return self.floors[key]
 
     def _save(self, figure: Any, name: str) -> None:
         self.written += save(figure, self.out, name)

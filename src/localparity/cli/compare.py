@@ -1,0 +1,125 @@
+"""`localparity compare`: a file of people in, methods side by side and a recommendation out."""
+
+from __future__ import annotations
+
+import io
+from json import dumps
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table as RichTable
+
+import localparity as lp
+from localparity._files import write_whole
+from localparity._optional import require
+from localparity._tables import Table
+from localparity.cli._features import read_features
+from localparity.metrics._criteria import Criterion
+from localparity.report._words import CRITERION_WORDS, percent
+
+if TYPE_CHECKING:
+    from localparity.comparison import Comparison
+
+_FIGURES = (".png", ".svg", ".pdf")
+
+
+def compare(
+    file: Annotated[str, typer.Argument(help="CSV, TSV, Parquet or JSON lines.")],
+    target: Annotated[str, typer.Option(help="The column of the two classes.")],
+    group: Annotated[
+        list[str], typer.Option(help="The column of the groups; give it again for intersections.")
+    ],
+    max_mcdp: Annotated[float, typer.Option(help="The bound that methods are chosen for.")] = 0.05,
+    epsilon: Annotated[float, typer.Option(help="The half-width of windows.")] = 0.0,
+    criterion: Annotated[Criterion, typer.Option(help="Which people are compared.")] = "demographic_parity",
+    booster: Annotated[str, typer.Option(help="lightgbm or xgboost.")] = "lightgbm",
+    weight: Annotated[str | None, typer.Option(help="The column of the weights.")] = None,
+    drop: Annotated[list[str] | None, typer.Option(help="A column that is not a feature.")] = None,
+    text: Annotated[list[str] | None, typer.Option(help="A column of numbers to take as texts.")] = None,
+    steps: Annotated[int, typer.Option(help="How many steps a network is trained for.")] = 200,
+    level: Annotated[float, typer.Option(help="The probability with which the intervals hold.")] = 0.95,
+    resamples: Annotated[int, typer.Option(help="Samples of the bootstrap of each interval.")] = 1000,
+    seed: Annotated[int, typer.Option(help="The same seed gives the same comparison.")] = 0,
+    figure: Annotated[Path | None, typer.Option(help="Write the figure here: .png, .svg or .pdf.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
+) -> None:
+    """Train networks and boosted trees, with and without a penalty and a repair, and compare them.
+
+    Exit codes: 0 when it is done, 2 for wrong usage or input.
+    """
+    if figure is not None and figure.suffix.lower() not in _FIGURES:
+        raise typer.BadParameter(
+            f"{str(figure)!r} where a {', '.join(_FIGURES[:-1])} or {_FIGURES[-1]} file is expected",
+            param_hint="--figure",
+        )
+    table = Table(file)
+    known = table.read(numbers=[weight] if weight else [], values=[target, *group])
+    left_out = {target, *group, *(drop or []), *([weight] if weight else [])}
+    features = read_features(table, [name for name in table.columns if name not in left_out], text or [])
+    console = Console(stderr=True)
+    with console.status("Reading", spinner="dots") as status:
+        found = lp.comparison.compare(
+            features,
+            known[target],
+            sensitive_features={name: known[name] for name in group},
+            sample_weight=known[weight] if weight else None,
+            max_mcdp=max_mcdp,
+            epsilon=epsilon,
+            criterion=criterion,
+            booster=booster,
+            steps=steps,
+            level=level,
+            n_resamples=resamples,
+            random_state=seed,
+            on_method=lambda name: status.update(f"Training {name}"),
+        )
+    typer.echo(dumps(found.to_dict(), indent=2)) if json else _show(Console(), found, file)
+    if figure is not None:
+        _draw(found, figure)
+        typer.echo(f"figure: {figure}", err=True)
+
+
+def _show(console: Console, found: Comparison, file: str) -> None:
+    train, validation, test = found.rows
+    console.print(
+        f"{file}: {train:,} rows to train on, {validation:,} to choose on, {test:,} to report on; compared "
+        f"are {CRITERION_WORDS[found.criterion]}.",
+        highlight=False,
+        markup=False,
+    )
+    shown: Any = RichTable(title="Chosen for the bound, measured on the test part", title_justify="left")
+    shown.add_column("method", overflow="fold")
+    shown.add_column("setting", overflow="fold")
+    level = f"{100 * found.outcomes[0].interval.level:g}% interval"
+    for name in ("AP", f"MCDP({found.epsilon:g})", level, "frontier"):
+        shown.add_column(name, justify="right")
+    for outcome in sorted(found.outcomes, key=lambda outcome: outcome.interval.estimate):
+        interval = outcome.interval
+        shown.add_row(
+            outcome.name,
+            outcome.setting or "-",
+            percent(outcome.average_precision),
+            percent(interval.estimate),
+            f"{percent(interval.low)} to {percent(interval.high)}",
+            "yes" if outcome.on_frontier else "",
+        )
+    console.print(shown)
+    console.print(
+        f"Parity itself would measure {percent(found.noise_floor)} on the test part.", highlight=False
+    )
+    for name, reason in found.left_out.items():
+        console.print(f"Left out: {name}: {reason}", highlight=False, markup=False)
+    console.print(found.recommendation, style="bold", highlight=False, markup=False)
+
+
+def _draw(found: Comparison, path: Path) -> None:
+    require("matplotlib", extra="report").use("Agg")
+    pyplot = require("matplotlib.pyplot", extra="report")
+    figure, ax = pyplot.subplots(figsize=(7.2, 5.4), layout="constrained")
+    found.plot(ax)
+    drawn = io.BytesIO()
+    figure.savefig(drawn, format=path.suffix.lower().removeprefix("."), dpi=200)
+    pyplot.close(figure)
+    write_whole(path, drawn.getvalue())

@@ -1,0 +1,71 @@
+"""Average precision against MCDP, of every method at every setting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from localparity.comparison._comparison import Comparison, Outcome
+from localparity.report._display import COLOURS, MARKERS, QUIET, Display, legend_above, show_percent
+
+
+class FrontierDisplay(Display):
+    """Average precision against MCDP of the test part: up and to the left is better.
+
+    A method has one colour and marker, hollow where its scores are repaired. Large markers, with their
+    interval, are the settings that the validation part chose; small ones are the others. A grey line joins
+    those that no other dominates.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        What `compare` found.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> outcome = lp.comparison.Outcome(
+    ...     "ERM", False, "", 0.8, 0.2, False, 0.8, lp.Interval(0.1, 0.2, 0.3, 0.95), ((0.2, 0.8),)
+    ... )
+    >>> found = lp.comparison.Comparison(
+    ...     (outcome,), 0.05, 0.0, "demographic_parity", (2, 1, 1), 0.01, {}
+    ... )
+    >>> FrontierDisplay(found).plot().ax_.get_xlabel()
+    'MCDP(0) on test data'
+    """
+
+    def __init__(self, comparison: Comparison) -> None:
+        self.comparison = comparison
+
+    def _draw(self, ax: Any) -> None:
+        found = self.comparison
+        methods = list(dict.fromkeys(outcome.method for outcome in found.outcomes))
+        frontier = sorted(
+            (outcome.interval.estimate, outcome.average_precision)
+            for outcome in found.outcomes
+            if outcome.on_frontier
+        )
+        ax.plot(*zip(*frontier, strict=True), color=QUIET, lw=1.2, alpha=0.6, zorder=1)
+        for outcome in found.outcomes:
+            self._draw_outcome(ax, outcome, methods.index(outcome.method))
+        ax.axvline(found.max_mcdp, color=QUIET, lw=1.0, ls="--", zorder=0, label="the bound")
+        ax.axvline(found.noise_floor, color=QUIET, lw=1.0, ls=":", zorder=0, label="what parity measures")
+        ax.set_xlim(0.0, None)
+        ax.margins(y=0.12)
+        ax.set_xlabel(f"MCDP({found.epsilon:g}) on test data")
+        ax.set_ylabel("average precision on test data")
+        show_percent(ax.xaxis)
+        show_percent(ax.yaxis)
+        ax.grid(alpha=0.3)
+        ax.spines[["top", "right"]].set_visible(False)
+        legend_above(ax, [outcome.name for outcome in found.outcomes])
+
+    def _draw_outcome(self, ax: Any, outcome: Outcome, place: int) -> None:
+        colour, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
+        look = {"color": colour, "mfc": "white" if outcome.repaired else colour}
+        ax.plot(*zip(*outcome.settings, strict=True), marker, ms=3.0, alpha=0.55, zorder=2, **look)
+        interval = outcome.interval
+        ends = [[interval.estimate - interval.low], [interval.high - interval.estimate]]
+        at = interval.estimate, outcome.average_precision
+        ax.errorbar(
+            *at, xerr=ends, fmt=marker, ms=7.5, capsize=3, lw=1.2, zorder=3, label=outcome.name, **look
+        )
