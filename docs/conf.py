@@ -30,12 +30,13 @@ extensions = [
     "sphinx_gallery.gen_gallery",
     "commands",
     "example_page",
+    "faithful",
     "results",
 ]
 exclude_patterns = ["_build", "_templates"]
 templates_path = ["_templates"]
 default_role = "literal"
-nitpicky = False
+suppress_warnings = ["config.cache"]  # templates get a function
 
 autosummary_generate = True
 autosummary_context = {"own_members": own_members}

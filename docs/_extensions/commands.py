@@ -31,7 +31,7 @@ def _leaves(name: str, command: Any) -> list[tuple[str, Any]]:
     return [leaf for part in sorted(parts) for leaf in _leaves(f"{name} {part}", parts[part])]
 
 
-def _section(name: str, command: Any) -> list[nodes.Node]:
+def _section(name: str, command: Any) -> nodes.section:
     section = nodes.section(ids=[nodes.make_id(name)])
     section += nodes.title("", name)
     for text in inspect.cleandoc(command.help or "").split("\n\n"):
@@ -49,7 +49,7 @@ def _section(name: str, command: Any) -> list[nodes.Node]:
         term = nodes.term("", "", nodes.literal("", shown))
         terms += nodes.definition_list_item("", term, nodes.definition("", nodes.paragraph("", text)))
     section += terms
-    return [section]
+    return section
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

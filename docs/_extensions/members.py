@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from importlib import import_module
 
 
@@ -13,7 +14,12 @@ def own_members(fullname: str) -> dict[str, list[str]]:
     for member in dir(cls):
         owner = next((base for base in cls.__mro__ if member in vars(base)), object)
         value = vars(owner).get(member)
-        if member.startswith("_") or not owner.__module__.startswith("localparity.") or not value.__doc__:
+        # scikit-learn adds `set_fit_request` and the like, which its own pages describe.
+        if (
+            re.fullmatch(r"_.*|set_\w+_request", member)
+            or not owner.__module__.startswith("localparity.")
+            or not value.__doc__
+        ):
             continue
         if callable(getattr(cls, member)):
             found["methods"].append(member)

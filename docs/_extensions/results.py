@@ -43,14 +43,15 @@ class ResultsTable(Directive):
             raise self.error(f"no row of {path.name} is as asked for")
         names = self.options.get("columns", ",".join(head)).split(",")
         places = [head.index(name.strip()) for name in names]
-        found: list[nodes.Node] = [_table([[row[i] for i in places] for row in [head, *rows]])]
+        found: list[nodes.Node] = [table([[row[i] for i in places] for row in [head, *rows]])]
         where = f"results/{path.name}" + (f", made on {machine[0]}" if machine else "")
         return [*found, nodes.paragraph("", "", nodes.emphasis("", where))]
 
 
-def _table(rows: list[list[str]]) -> nodes.table:
-    table, group = nodes.table(), nodes.tgroup(cols=len(rows[0]))
-    table += group
+def table(rows: list[list[str]]) -> nodes.table:
+    """A table of texts, the first row its head."""
+    whole, group = nodes.table(), nodes.tgroup(cols=len(rows[0]))
+    whole += group
     for _ in rows[0]:
         group += nodes.colspec(colwidth=1)
     head, body = nodes.thead(), nodes.tbody()
@@ -60,7 +61,7 @@ def _table(rows: list[list[str]]) -> nodes.table:
         (body if i else head).append(line)
         for cell in row:
             line += nodes.entry("", nodes.paragraph("", _shown(cell)))
-    return table
+    return whole
 
 
 def _shown(cell: str) -> str:
@@ -79,7 +80,7 @@ def result(
     except (KeyError, IndexError, ValueError):
         problem = inliner.reporter.error(f"results/{file} has no {keys}", line=lineno)
         return [inliner.problematic(rawtext, rawtext, problem)], [problem]
-    return [nodes.Text(format(found, shown))], []
+    return [nodes.Text(_shown(str(found) if shown == "s" else format(found, shown)))], []
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

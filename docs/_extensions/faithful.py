@@ -1,0 +1,46 @@
+"""``.. faithful::`` sums up results/faithful.md: how far each method is from the published code."""
+
+from __future__ import annotations
+
+from docutils import nodes
+from docutils.parsers.rst import Directive
+from results import RESULTS, table
+from sphinx.application import Sphinx
+
+from localparity.experiments._methods import TITLES
+
+_HEAD = ["data", "method", "strengths", "outside", "largest difference of AP", "of MCDP(0), points"]
+
+
+def summary() -> list[list[str]]:
+    """A row for each data set and method."""
+    rows = [
+        [cell.strip() for cell in line.strip("|").split("|")]
+        for line in (RESULTS / "faithful.md").read_text(encoding="utf-8").splitlines()
+        if line.startswith(("| adult", "| bank"))
+    ]
+    found = []
+    for data in ("adult", "bank"):
+        for method, title in TITLES.items():
+            own = [row for row in rows if row[:2] == [data, method]]
+            ap, mcdp = (max((row[i] for row in own), key=lambda text: abs(float(text))) for i in (5, 8))
+            outside = sum("*" in row[9] for row in own)
+            found.append([data.title(), title, str(len(own)), str(outside or "none"), ap, mcdp])
+    return found
+
+
+class Faithful(Directive):
+    """The table."""
+
+    def run(self) -> list[nodes.Node]:
+        """Built from the file."""
+        source = nodes.emphasis(
+            "", "results/faithful.md; made by python -m benchmarks.faithful REFERENCE.csv"
+        )
+        return [table([_HEAD, *summary()]), nodes.paragraph("", "", source)]
+
+
+def setup(app: Sphinx) -> dict[str, bool]:
+    """Sphinx calls this."""
+    app.add_directive("faithful", Faithful)
+    return {"parallel_read_safe": True}
