@@ -9,7 +9,7 @@ from sphinx.application import Sphinx
 
 from localparity.experiments._methods import TITLES
 
-_HEAD = ["data", "method", "strengths", "outside", "largest difference of AP", "of MCDP(0), points"]
+HEAD = ["data", "method", "strengths", "outside", "largest difference of AP", "of MCDP(0), points"]
 
 
 def summary() -> list[list[str]]:
@@ -37,7 +37,7 @@ class Faithful(Directive):
         source = nodes.emphasis(
             "", "results/faithful.md; made by python -m benchmarks.faithful REFERENCE.csv"
         )
-        return [table([_HEAD, *summary()]), nodes.paragraph("", "", source)]
+        return [table([HEAD, *summary()]), nodes.paragraph("", "", source)]
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
