@@ -14,8 +14,7 @@ NAMES = public_names()
 
 WITHOUT_EXAMPLE = {
     "localparity.experiments.DamagedRunWarning",
-    "localparity.experiments.Record",
-    "localparity.experiments.run_missing",
+    "localparity.experiments.OutdatedRunWarning",
     "localparity.training.BoundNotMetWarning",
     "localparity.training.METHODS",
     "localparity.training.Rows",
