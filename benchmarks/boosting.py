@@ -268,7 +268,7 @@ def table(found: list[Run]) -> str:
         "",
         f"Every booster has {TREES} trees at learning rate {LEARNING_RATE}.",
         "",
-        f"- Penalised: {len(SETTINGS)} settings, so as many fits a split: eight strengths from 0.05 to 0.5 at",
+        f"- Penalised: {len(SETTINGS)} settings, each a fit a split: eight strengths from 0.05 to 0.5 at",
         "  temperature 20, and strengths 0.1, 0.15, 0.25, 0.4 at temperatures 50 and 150.",
         "- ThresholdOptimizer, on the plain booster and with the group known at prediction: objectives",
         f"  accuracy and balanced accuracy, tolerances {slacks}. Its scores are the",
