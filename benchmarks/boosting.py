@@ -47,7 +47,8 @@ NOTES = [
     "published 11.02, steeper sigmoids were tried on Bank's validation parts, where they were lower, and the",
     "eight at temperatures 50 and 150 were added; alone they give 9.82 and 11.75 on Adult, 11.05 and 9.34 on",
     "Bank. The table chooses among all of them, on validation data. On Bank a test part has some 320 people",
-    "under 25, so that a single MCDP(0) is uncertain by several points.",
+    "under 25, so that a single MCDP(0) is uncertain by several points. The runs were made from commit",
+    "577ac56 on, the objective being the same since but for rounding.",
 ]
 
 
