@@ -17,8 +17,6 @@ WITHOUT_EXAMPLE = {
     "localparity.boosting.Trial",
     "localparity.comparison.Comparison",
     "localparity.comparison.Outcome",
-    "localparity.experiments.DamagedRunWarning",
-    "localparity.experiments.OutdatedRunWarning",
     "localparity.training.METHODS",
     "localparity.training.Rows",
 }
