@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 
 from localparity.datasets import paper_split
-from localparity.experiments import Run
-from localparity.experiments._data import DATA_SETS, _utkface
-from localparity.experiments._train import train_runs
+from localparity.experiments import Run, Store, _grids, grid, run_missing
+from localparity.experiments._data import DATA_SETS, _utkface, load_people
+from localparity.experiments._result import FROM_IMAGENET, FROM_SCRATCH
+from localparity.experiments._train import prepare, train_runs
 
 PILLOW = pytest.importorskip("PIL.Image")
 
@@ -52,6 +53,31 @@ def test_faces_are_labelled_by_age_and_grouped_by_gender(
     assert people.features.shape == (3, 48, 48, 3)
     assert people.labels.tolist() == [0, 1, 1]
     assert people.groups.tolist() == ["Male", "Female", "Male"]
+
+
+def test_faces_go_through_the_same_runs_and_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("LOCALPARITY_DATA", str(tmp_path))
+    short = {_grids._ALL: {"search": "probe", "batch_size": 16, "steps": 2}}
+    monkeypatch.setitem(_grids._SETTINGS["paper"], "utkface", short)
+    rng = np.random.default_rng(0)
+    (tmp_path / "utkface").mkdir()
+    for number in range(60):
+        pixels = rng.integers(0, 256, (48, 48, 3), dtype=np.uint8)
+        name = f"{20 + 30 * (number % 2)}_{number // 2 % 2}_0_{number}.png"
+        PILLOW.fromarray(pixels).save(tmp_path / "utkface" / name)
+    load_people.cache_clear()
+    prepare.cache_clear()
+    store = Store(tmp_path / "store")
+    runs = grid("utkface", methods=["diffmcdp"], strengths=[0.3], seeds=1)
+    assert run_missing(store, runs, device="cpu", stacked=True) == 2
+    found = {record.run.method: record for record in store.records()}
+    assert found.keys() == {"erm", "diffmcdp"}
+    assert found["erm"].start in {FROM_SCRATCH, FROM_IMAGENET}
+    people = store.scores(found["diffmcdp"].run)
+    assert (people.score.size, set(people.group)) == (6, {"Female", "Male"})
+    assert people.measure("test").items() <= found["diffmcdp"].metrics.items()
+    load_people.cache_clear()
+    prepare.cache_clear()
 
 
 def test_images_are_split_80_10_10_and_tables_40_30_30() -> None:

@@ -184,3 +184,19 @@ def test_bad_input_is_told() -> None:
         ScoreRepair(LogisticRegression()).fit(X, Y, sensitive_features=lonely)
     with pytest.raises(NotFittedError):
         ScoreRepair(LogisticRegression()).predict(X, **fit)
+    with pytest.raises(
+        ValueError, match="group_probabilities is given where a group_estimator predicts them"
+    ):
+        ScoreRepair(LogisticRegression()).fit(X, Y, group_probabilities=np.ones((len(Y), 2)) / 2, **fit)
+
+
+def test_each_form_says_what_the_other_has() -> None:
+    with pytest.raises(AttributeError) as error:
+        ScoreRepair().predict_proba  # noqa: B018
+    assert (
+        str(error.value.__cause__)
+        == "estimator is None where predict and predict_proba need one; use transform"
+    )
+    with pytest.raises(AttributeError) as error:
+        ScoreRepair(LogisticRegression()).transform  # noqa: B018
+    assert str(error.value.__cause__) == "estimator is given where transform takes scores; use predict_proba"

@@ -52,14 +52,14 @@ def derivatives(
     pulls: FloatArray,
     bump: FloatArray,
     positive: bool,
-) -> tuple[FloatArray, FloatArray]:
-    """First and second derivatives in each row's margin: of the logistic loss and of the penalty.
+    first: FloatArray,
+    second: FloatArray,
+) -> None:
+    """Write the first and second derivative in each row's margin: of the logistic loss and of the penalty.
 
     The penalty moves with a score p of a cell by -pull x bump(p): `pulls` has a factor a cell, and `bump` the
     coefficients of a spline. With `positive`, the absolute value of the penalty's second derivative is taken.
     """
-    first = np.empty(scores.size, np.float64)
-    second = np.empty(scores.size, np.float64)
     pieces = bump.shape[0]
     for row in range(scores.size):
         score = scores[row]
@@ -80,7 +80,6 @@ def derivatives(
             bend += abs(turn) if positive else turn
         first[row] = weights[row] * slope
         second[row] = weights[row] * bend
-    return first, second
 
 
 @compiled

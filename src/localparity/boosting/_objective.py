@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from typing import Any, NamedTuple
+from itertools import pairwise
+from os import cpu_count
+from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
@@ -28,6 +32,9 @@ from localparity.boosting._smoothed import Smoother
 
 SEARCHES = ("exact", "soft")
 LARGEST_TEMPERATURE = 4096.0
+_MOST_PARTS, _LEAST_ROWS = 8, 25_000
+
+Part = TypeVar("Part")
 
 
 class _Worst(NamedTuple):
@@ -155,10 +162,14 @@ class MCDPObjective:
 
     def _worst(self, margins: Any) -> _Worst:
         people, smoother = self._people, self._smoother
-        scores = scores_of(margins)
-        moments = _kernels.bin_moments(
-            scores, self._weights, people.cells, people.totals.size, smoother.bins, smoother.temperature
-        )
+        scores = np.empty(margins.size)
+
+        def count(rows: slice) -> FloatArray:
+            scores[rows] = scores_of(margins[rows])
+            counted = scores[rows], self._weights[rows], people.cells[rows]
+            return _kernels.bin_moments(*counted, people.totals.size, smoother.bins, self.temperature)
+
+        moments = np.sum(each_part(count, margins.size), axis=0)
         if not np.isfinite(moments[:, :, 1]).all():
             raise ValueError(f"margins has nan at row {int(np.argmax(np.isnan(margins)))}")
         shares = moments[: people.compared] / people.totals[: people.compared, None, None]
@@ -182,7 +193,14 @@ class MCDPObjective:
             bump = self._smoother.bump(place.thresholds, place.shares).cubics()
             weight = self.strength * float(self._weights.sum())
             pulls[first], pulls[second] = weight / people.totals[first], -weight / people.totals[second]
-        return _kernels.derivatives(scores, self._labels, self._weights, people.cells, pulls, bump, positive)
+        derivatives = np.empty(scores.size), np.empty(scores.size)
+
+        def fill(rows: slice) -> None:
+            here = scores[rows], self._labels[rows], self._weights[rows], people.cells[rows]
+            _kernels.derivatives(*here, pulls, bump, positive, *(column[rows] for column in derivatives))
+
+        each_part(fill, scores.size)
+        return derivatives
 
 
 def as_temperature(temperature: Any) -> float:
@@ -194,6 +212,17 @@ def as_temperature(temperature: Any) -> float:
             "is expected"
         )
     return number
+
+
+def each_part(work: Callable[[slice], Part], rows: int) -> list[Part]:
+    """What a function returns for parts of the rows, some at a time; the parts depend on the rows alone."""
+    parts = max(1, min(_MOST_PARTS, rows // _LEAST_ROWS))
+    ends = [rows * part // parts for part in range(parts + 1)]
+    slices = [slice(*pair) for pair in pairwise(ends)]
+    if parts == 1:
+        return [work(slices[0])]
+    with ThreadPoolExecutor(min(parts, cpu_count() or 1)) as executor:
+        return list(executor.map(work, slices))
 
 
 def scores_of(margins: Any) -> FloatArray:

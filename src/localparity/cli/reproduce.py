@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -14,7 +15,7 @@ from localparity.experiments._grids import DATA_SET_NAMES, PRESET_NAMES
 from localparity.experiments._methods import TITLES
 from localparity.experiments._run import SEARCHES, Run, grid
 from localparity.experiments._runner import BACKENDS, make_stacks, run_missing
-from localparity.experiments._store import DamagedRunWarning, OutdatedRunWarning, Store
+from localparity.experiments._store import Store
 
 app = typer.Typer(
     no_args_is_help=True,
@@ -56,7 +57,6 @@ def _dataset_command(dataset: str) -> Callable[..., None]:
         quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
     ) -> None:
         """Train what the store lacks of a data set's runs; an interrupted call is gone on with."""
-        _warn_in_lines()
         runs = grid(
             dataset,
             preset=preset,
@@ -68,12 +68,14 @@ def _dataset_command(dataset: str) -> Callable[..., None]:
         )
         opened = Store(store)
         opened.check_version()
-        missing = opened.missing(runs)
+        with _warnings_in_lines():
+            missing = opened.missing(runs)
         together = _on_gpu(device) if stacked is None else stacked
         if dry_run:
             _list(missing, len(runs), together)
         else:
-            _run(opened, runs, missing, jobs, backend, device, together, quiet)
+            how = {"jobs": jobs, "backend": backend, "device": device, "stacked": together}
+            _run(opened, missing, len(runs) - len(missing), quiet, **how)
 
     return command
 
@@ -84,25 +86,12 @@ def _list(missing: list[Run], wanted: int, stacked: bool) -> None:
     typer.echo(f"{len(missing)} of {wanted} runs would be trained, the others are in the store")
 
 
-def _run(
-    store: Store,
-    runs: list[Run],
-    missing: list[Run],
-    jobs: int,
-    backend: str,
-    device: str,
-    stacked: bool,
-    quiet: bool,
-) -> None:
+def _run(store: Store, missing: list[Run], there: int, quiet: bool, **how: Any) -> None:
     from localparity.experiments._progress import progress_bar
 
     with progress_bar(len(missing), shown=not quiet) as progress:
-        run_missing(
-            store, missing, jobs=jobs, backend=backend, device=device, stacked=stacked, progress=progress
-        )
-    typer.echo(
-        f"{len(missing)} runs were trained, {len(runs) - len(missing)} were there; all are in {store.folder}"
-    )
+        run_missing(store, missing, progress=progress, **how)
+    typer.echo(f"{len(missing)} runs were trained, {there} were there; all are in {store.folder}")
 
 
 def _on_gpu(device: str) -> bool:
@@ -121,8 +110,9 @@ def tables(
     """Write the paper's tables beside its own values, as Markdown, LaTeX and CSV."""
     from localparity.experiments._tables import write_tables
 
-    _warn_in_lines()
-    _tell(write_tables(Store(store), out), out)
+    with _warnings_in_lines():
+        written = write_tables(Store(store), out)
+    _tell(written, out)
 
 
 @app.command()
@@ -133,19 +123,19 @@ def figures(
     """Draw the paper's figures, as PNG, SVG and PDF."""
     from localparity.experiments.figures import write_figures
 
-    _warn_in_lines()
-    _tell(write_figures(Store(store), out), out)
+    with _warnings_in_lines():
+        written = write_figures(Store(store), out)
+    _tell(written, out)
 
 
-def _warn_in_lines() -> None:
+@contextmanager
+def _warnings_in_lines() -> Iterator[None]:
     """A warning about the store is one line on the standard error, as an error is."""
-
-    def show(message: Warning | str, *_: Any, **__: Any) -> None:
-        typer.echo(f"warning: {message}", err=True)
-
-    warnings.simplefilter("always", DamagedRunWarning)
-    warnings.simplefilter("always", OutdatedRunWarning)
-    warnings.showwarning = show
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for warning in caught:
+        typer.echo(f"warning: {warning.message}", err=True)
 
 
 def _tell(written: list[Path], out: Path) -> None:

@@ -30,7 +30,7 @@ def worst_split(places: Whole, totals: Whole, ends: Whole, least: int) -> tuple[
 
     `places` are the people's places among the distinct scores, in the order of the feature; `totals` says how
     many people are at or below each score; `ends` are the numbers of people at or below each distinct value
-    of the feature; `least` people must be on either side.
+    of the feature that leaves enough above; `least` people must be at or below.
     """
     size, gap = _worst_of_sign(places, totals, ends, least, 1, 0, -1.0)
     return _worst_of_sign(places, totals, ends, least, -1, size, gap)
@@ -59,8 +59,6 @@ def _worst_of_sign(
     size = 0
     most = 0
     for end in ends:
-        if people - end < least:
-            break
         while size < end:
             place = places[size]
             most += people - totals[place] if sign > 0 else totals[place]

@@ -67,4 +67,5 @@ class OrderedPeople:
         from localparity.metrics import _split_kernels
 
         places = self.places if order is None else self.places[order]
-        return _split_kernels.worst_split(places, self.totals, self.ends, self.least)
+        enough_above = self.ends <= self.places.size - self.least
+        return _split_kernels.worst_split(places, self.totals, self.ends[enough_above], self.least)

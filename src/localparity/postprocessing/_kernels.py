@@ -96,13 +96,12 @@ def narrow(
     bound: float,
     bottom: float,
     reach: float,
-) -> int:
+) -> None:
     """Draw the lowest and the highest level together, in place, to at most `bound` around the barycentre.
 
     Only stretches of thresholds with a wider gap that carry a window, whose half-width exceeds `reach`, are
-    touched. Returns how many they are.
+    touched.
     """
-    narrowed = 0
     start = 0
     while start < grid.size:
         if highest[start] - lowest[start] <= bound + _ROUNDING:
@@ -114,13 +113,11 @@ def narrow(
         length = grid[end] - grid[start]
         half_width = 0.5 * length if grid[start] > bottom else length
         if half_width > reach:
-            narrowed += 1
             for i in range(start, end):
                 share = bound / (highest[i] - lowest[i])
                 lowest[i] = centre[i] - (centre[i] - lowest[i]) * share
                 highest[i] = centre[i] + (highest[i] - centre[i]) * share
         start = end
-    return narrowed
 
 
 @compiled

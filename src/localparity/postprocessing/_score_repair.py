@@ -75,7 +75,8 @@ class ScoreRepair(BaseEstimator):  # type: ignore[misc]
         The half-width of the windows, as a fraction of the score range. Gaps above the bound on stretches too
         short for a window are left alone.
     confidence : float, optional
-        The probability with which the bound holds in the population.
+        The probability with which the bound holds in the population; with weights approximately, each group
+        counting as its effective size.
     criterion : str
         Which people are compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
         "equalized_odds".
@@ -103,6 +104,8 @@ class ScoreRepair(BaseEstimator):  # type: ignore[misc]
         How far below `max_mcdp` the repair had to aim for its confidence; 0 without one.
     promise_ : str
         In a sentence, what holds and for whom.
+    soft_ : bool
+        Whether the groups are unknown at prediction.
     estimator_, group_estimator_ : classifier
         As fitted.
     classes_ : ndarray
@@ -302,6 +305,10 @@ class ScoreRepair(BaseEstimator):  # type: ignore[misc]
         if self.group_estimator is not None and self.estimator is None:
             raise ValueError(
                 "group_estimator is given where estimator is None; give group_probabilities to fit"
+            )
+        if soft and self.estimator is not None:
+            raise ValueError(
+                "group_probabilities is given where a group_estimator predicts them; leave it out"
             )
         if self.validation_fraction is not None:
             as_level(self.validation_fraction, "validation_fraction")
