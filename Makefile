@@ -17,7 +17,7 @@ lint: $(VENV)/.development
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/vulture
-	$(BIN)/codespell src tests benchmarks README.md CHANGELOG.md CONTRIBUTING.md Makefile pyproject.toml
+	$(BIN)/codespell src tests benchmarks examples docs README.md CHANGELOG.md CONTRIBUTING.md Makefile pyproject.toml
 
 unit: $(VENV)/.development
 	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto -m "not slow" --durations=20

@@ -72,5 +72,6 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
     "navbar_align": "left",
+    "header_links_before_dropdown": 8,
 }
 html_sidebars = {"performance": [], "paper": []}

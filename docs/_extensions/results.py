@@ -1,7 +1,8 @@
 """Numbers out of results/, so that no page can claim another: a table, and a number in a sentence.
 
-``.. results:: ground.csv`` is a table of a CSV file. ``:result:`gpu_scale.json audit_over_sort .1f``` is one
-number of a JSON file, by its keys with slashes between them, and its format.
+``.. results:: ground.csv`` is a table of a CSV file, or the one table of a Markdown file.
+``:result:`gpu_scale.json audit_over_sort .1f``` is one number of a JSON file, by its keys with slashes between
+them, and its format.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ RESULTS = Path(__file__).parents[2] / "results"
 
 
 class ResultsTable(Directive):
-    """A CSV file of results; a first line that starts with # says on which machine."""
+    """A file of results; a first line of a CSV file that starts with # says on which machine."""
 
     required_arguments = 1
     option_spec: ClassVar[dict[str, Callable[[str], Any]]] = {
@@ -34,8 +35,8 @@ class ResultsTable(Directive):
         settings = self.state.document.settings
         settings.record_dependencies.add(str(path))
         lines = path.read_text(encoding="utf-8").splitlines()
-        machine = [line.lstrip("# ") for line in lines if line.startswith("#")]
-        head, *rows = csv.reader(line for line in lines if not line.startswith("#"))
+        machine = [line.lstrip("# ") for line in lines if line.startswith("#") and path.suffix == ".csv"]
+        head, *rows = _READERS[path.suffix](lines)
         if "rows" in self.options:
             kept = self.options["rows"].split("|")
             rows = [row for row in rows if any(row[0].startswith(start.strip()) for start in kept)]
@@ -46,6 +47,19 @@ class ResultsTable(Directive):
         found: list[nodes.Node] = [table([[row[i] for i in places] for row in [head, *rows]])]
         where = f"results/{path.name}" + (f", made on {machine[0]}" if machine else "")
         return [*found, nodes.paragraph("", "", nodes.emphasis("", where))]
+
+
+def _csv_rows(lines: list[str]) -> list[list[str]]:
+    return list(csv.reader(line for line in lines if not line.startswith("#")))
+
+
+def markdown_rows(lines: list[str]) -> list[list[str]]:
+    """The cells of a page's only table, without the line below its head."""
+    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
+    return [cells[0], *cells[2:]]
+
+
+_READERS = {".csv": _csv_rows, ".md": markdown_rows}
 
 
 def table(rows: list[list[str]]) -> nodes.table:
