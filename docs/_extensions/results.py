@@ -1,8 +1,8 @@
 """Numbers out of results/, so that no page can claim another: a table, and a number in a sentence.
 
 ``.. results:: ground.csv`` is a table of a CSV file, or the one table of a Markdown file.
-``:result:`gpu_scale.json audit_over_sort .1f``` is one number of a JSON file, by its keys with slashes between
-them, and its format.
+``:result:`gpu_scale.json audit_over_sort .1f``` is one number of a JSON file, by its keys with slashes
+between them, and its format.
 """
 
 from __future__ import annotations
