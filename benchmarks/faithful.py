@@ -25,7 +25,7 @@ NOTES = [
     "this close once the network was the first thing made after `torch.manual_seed(seed)`, which suggests",
     "that the published code starts from the same weights.",
     "",
-    "The stars are AdvDebias and, on Bank, DRAlign. AdvDebias depends strongly on the start: on Adult at",
+    "The stars are AdvDebias and DRAlign. AdvDebias depends strongly on the start: on Adult at",
     "strength 1.0, four starts on each of the three splits gave MCDP(0) from 16.2 to 36.1, with a",
     "standard deviation of 7.7 over the twelve. Some fifteen other readings of it were tried on two to",
     "four cells each. A reversal that grows during training was the nearest, though not within the bounds",

@@ -43,7 +43,12 @@ def _section(name: str, command: Any) -> nodes.section:
         option = parameter.param_type_name == "option"
         shown = ", ".join([*parameter.opts, *parameter.secondary_opts]) if option else parameter.name.upper()
         notes = ["needed"] if parameter.required else []
-        if option and parameter.default not in (None, False, (), []) and not parameter.required:
+        if (
+            option
+            and parameter.default not in (None, "", (), [])
+            and parameter.default is not False
+            and not parameter.required
+        ):
             notes.append(f"{parameter.default} without it")
         text = (parameter.help or "") + (f" ({'; '.join(notes)})" if notes else "")
         term = nodes.term("", "", nodes.literal("", shown))

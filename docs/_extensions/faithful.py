@@ -31,7 +31,7 @@ class Faithful(Directive):
     def run(self) -> list[nodes.Node]:
         """Built from the file."""
         source = nodes.emphasis(
-            "", "results/faithful.md; made by python -m benchmarks.faithful REFERENCE.csv"
+            "", "results/faithful.md; made by python -m benchmarks.faithful REFERENCE.csv STORE"
         )
         return [table([HEAD, *summary()]), nodes.paragraph("", "", source)]
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from copy import deepcopy
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,9 @@ from localparity.training._trainer import Plan, Progress, Trainer, predict_score
 
 if TYPE_CHECKING:
     from localparity.training._estimator import LocalParityClassifier
+
+# A network that comes from another strength needs this part of the steps.
+_WARM_SHARE = 3
 
 
 class Fitting:
@@ -50,17 +54,22 @@ class Fitting:
     def train(
         self, strength: float, start: Network | None, validation: Rows | None
     ) -> tuple[Network, list[dict[str, float]]]:
-        """The network trained at a strength, from a given start or from a new one."""
+        """The network trained at a strength, from a new start or, in fewer steps, from another strength's."""
         classifier = self.classifier
         title = f"{classifier.method} {strength:g}"
-        with progress_bar(title, self.plan.steps, shown=classifier.verbose) as progress:
-            trainer = self.trainer(strength, start, progress)
+        plan = self.plan if start is None else replace(self.plan, steps=-(-self.plan.steps // _WARM_SHARE))
+        with progress_bar(title, plan.steps, shown=classifier.verbose) as progress:
+            trainer = self.trainer(strength, start, plan, progress)
             history = trainer.fit(self.training, validation)
         self.histories[strength] = history
         return trainer.network, history
 
     def trainer(
-        self, strength: float, start: Network | None = None, progress: Progress | None = None
+        self,
+        strength: float,
+        start: Network | None = None,
+        plan: Plan | None = None,
+        progress: Progress | None = None,
     ) -> Trainer:
         """What trains at a strength, from a given start or from a new one."""
         classifier, settings = self.classifier, self.settings
@@ -82,7 +91,7 @@ class Fitting:
         return Trainer(
             method,
             self._new_network() if start is None else deepcopy(start),
-            self.plan,
+            plan or self.plan,
             seed=self.seed + 1,
             checkpoint=checkpoint,
             progress=progress,
