@@ -19,7 +19,7 @@ README = ROOT / "README.md"
 PICTURE = ROOT / "docs" / "_static" / "gap_curve.png"
 
 sys.path.insert(0, str(Path(__file__).with_name("_extensions")))
-from results import RESULTS, markdown_rows  # noqa: E402
+from result_files import read_rows  # noqa: E402
 
 _TABLE = re.compile(r"(<!-- results -->\n).*?(<!-- end -->)", re.DOTALL)
 
@@ -51,18 +51,15 @@ def draw(path: Path) -> None:
 
 def markdown_table() -> str:
     """DiffMCDP beside the paper, and how many rows agree with the published code."""
-    head, *rows = _table("reproduce/README.md")
+    head, *rows = read_rows("reproduce/README.md")
     lines = "".join(f"| {' | '.join(row)} |\n" for row in [head, ["---"] * len(head), *rows])
-    _, *compared = _table("faithful.md")
+    _, *compared = read_rows("faithful.md")
     close = sum(row[-1] != "*" for row in compared)
     return (
-        f"{lines}\nAt the paper's settings {close} of {len(compared)} rows agree with the published code within 1.0 point of\n"
-        "AP and 2.0 points of MCDP(0); [results/faithful.md](results/faithful.md) says which do not.\n"
+        f"{lines}\nAt the paper's settings {close} of {len(compared)} rows agree with the published code "
+        "within 1.0 point of AP and 2.0\n"
+        "points of MCDP(0); [results/faithful.md](results/faithful.md) says which do not.\n"
     )
-
-
-def _table(name: str) -> list[list[str]]:
-    return markdown_rows((RESULTS / name).read_text(encoding="utf-8").splitlines())
 
 
 def with_table(readme: str) -> str:

@@ -6,8 +6,11 @@ import re
 import shlex
 import subprocess
 import sys
+from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 
+import matplotlib.pyplot as plt
 import pytest
 import typer
 
@@ -73,7 +76,17 @@ def test_the_files_that_it_points_at_are_there() -> None:
         assert (ROOT / target).exists(), target
 
 
-def test_the_table_is_that_of_the_results(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def parts(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     monkeypatch.syspath_prepend(str(ROOT / "docs"))
-    make_readme_parts = pytest.importorskip("make_readme_parts")
-    assert make_readme_parts.with_table(TEXT) == TEXT
+    return import_module("make_readme_parts")
+
+
+def test_the_table_is_that_of_the_results(parts: ModuleType) -> None:
+    assert parts.with_table(TEXT) == TEXT
+
+
+def test_the_picture_can_be_made(parts: ModuleType, data_folder: Path, tmp_path: Path) -> None:
+    parts.draw(tmp_path / "gap_curve.png")
+    pixels = [plt.imread(path).shape for path in (tmp_path / "gap_curve.png", parts.PICTURE)]
+    assert pixels[0] == pixels[1]

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
-from results import RESULTS, markdown_rows, table
+from result_files import read_rows
+from results import table
 from sphinx.application import Sphinx
 
 from localparity.experiments._methods import TITLES
@@ -14,7 +15,7 @@ HEAD = ["data", "method", "strengths", "outside", "largest difference of AP", "o
 
 def summary() -> list[list[str]]:
     """A row for each data set and method."""
-    rows = markdown_rows((RESULTS / "faithful.md").read_text(encoding="utf-8").splitlines())[1:]
+    rows = read_rows("faithful.md")[1:]
     found = []
     for data in ("adult", "bank"):
         for method, title in TITLES.items():

@@ -7,7 +7,6 @@ between them, and its format.
 
 from __future__ import annotations
 
-import csv
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -15,9 +14,8 @@ from typing import Any, ClassVar
 
 from docutils import nodes
 from docutils.parsers.rst import Directive, directives
+from result_files import RESULTS, read_rows
 from sphinx.application import Sphinx
-
-RESULTS = Path(__file__).parents[2] / "results"
 
 
 class ResultsTable(Directive):
@@ -34,32 +32,22 @@ class ResultsTable(Directive):
         path = RESULTS / self.arguments[0]
         settings = self.state.document.settings
         settings.record_dependencies.add(str(path))
-        lines = path.read_text(encoding="utf-8").splitlines()
-        machine = [line.lstrip("# ") for line in lines if line.startswith("#") and path.suffix == ".csv"]
-        head, *rows = _READERS[path.suffix](lines)
+        head, *rows = read_rows(self.arguments[0])
         if "rows" in self.options:
             kept = self.options["rows"].split("|")
             rows = [row for row in rows if any(row[0].startswith(start.strip()) for start in kept)]
         if not rows:
             raise self.error(f"no row of {path.name} is as asked for")
-        names = self.options.get("columns", ",".join(head)).split(",")
+        names = self.options["columns"].split(",") if "columns" in self.options else head
         places = [head.index(name.strip()) for name in names]
         found: list[nodes.Node] = [table([[row[i] for i in places] for row in [head, *rows]])]
-        where = f"results/{path.name}" + (f", made on {machine[0]}" if machine else "")
+        where = f"results/{self.arguments[0]}" + _machine(path)
         return [*found, nodes.paragraph("", "", nodes.emphasis("", where))]
 
 
-def _csv_rows(lines: list[str]) -> list[list[str]]:
-    return list(csv.reader(line for line in lines if not line.startswith("#")))
-
-
-def markdown_rows(lines: list[str]) -> list[list[str]]:
-    """The cells of a page's only table, without the line below its head."""
-    cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
-    return [cells[0], *cells[2:]]
-
-
-_READERS = {".csv": _csv_rows, ".md": markdown_rows}
+def _machine(path: Path) -> str:
+    first = path.read_text(encoding="utf-8").partition("\n")[0]
+    return f", made on {first.lstrip('# ')}" if path.suffix == ".csv" and first.startswith("#") else ""
 
 
 def table(rows: list[list[str]]) -> nodes.table:
