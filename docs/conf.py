@@ -25,12 +25,12 @@ version = release = localparity.__version__
 extensions = [
     "sphinx.ext.autodoc",
     "sphinx.ext.autosummary",
-    "sphinx.ext.mathjax",
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "commands",
     "example_page",
     "faithful",
+    "mathml",
     "results",
 ]
 exclude_patterns = ["_build", "_templates"]
@@ -60,6 +60,7 @@ sphinx_gallery_conf = {
 }
 
 html_theme = "pydata_sphinx_theme"
+html_math_renderer = "mathml"
 html_title = "localparity"
 html_static_path = ["_static"]
 html_css_files = ["localparity.css"]
