@@ -12,7 +12,7 @@ from sphinx.application import Sphinx
 
 def mathml(node: nodes.Element, *, as_block: bool) -> str:
     """The formula; an accent belongs to its letter alone, whatever index follows."""
-    tex = re.sub(r"\\tilde\s*([A-Za-z])", r"{\\tilde \1}", node.astext())
+    tex = re.sub(r"\\tilde\s*([A-Za-z])", r"{\\tilde \1}{}", node.astext())
     return tex2mathml(tex, as_block=as_block)
 
 
@@ -24,7 +24,7 @@ def visit_inline(translator: Any, node: nodes.math) -> None:
 
 def visit_block(translator: Any, node: nodes.math_block) -> None:
     """A formula of its own."""
-    translator.body.append(f'<div class="math">{mathml(node, as_block=True)}</div>')
+    translator.body.append(f'<div class="formula">{mathml(node, as_block=True)}</div>')
     raise nodes.SkipNode
 
 
