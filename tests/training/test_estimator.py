@@ -44,10 +44,16 @@ class Wrapped(LocalParityClassifier):
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::sklearn.exceptions.SkipTestWarning")
 def test_scikit_learns_own_checks() -> None:
-    options = {"hidden": (32,), "dropout": 0.0, "learning_rate": 0.01, "batch_size": 100_000}
-    estimator = Wrapped(
-        steps=60, search="exact", precision="float64", random_state=0, device="cpu", **options
-    )
+    # Batches of all rows, so that weights and repeated rows come to the same.
+    options = {
+        "hidden": (32,),
+        "dropout": 0.0,
+        "learning_rate": 0.01,
+        "batch_size": 100_000,
+        "balanced": False,
+    }
+    options |= {"balanced": False, "temperature": 20.0, "precision": "float64", "device": "cpu"}
+    estimator = Wrapped(steps=60, random_state=0, **options)
     found = check_estimator(estimator, on_fail=None, on_skip=None)
     assert [(check["check_name"], check["exception"]) for check in found if check["status"] == "failed"] == []
     assert len(found) > 50
@@ -87,7 +93,7 @@ def test_grid_search_with_the_scorer_and_routing() -> None:
     numbers = X[["age", "education_years", "hours_per_week"]]
     with sklearn.config_context(enable_metadata_routing=True):
         search = GridSearchCV(
-            make_pipeline(StandardScaler(), quick(steps=100)),
+            make_pipeline(StandardScaler(), quick(steps=100, learning_rate=0.01)),
             {"localparityclassifier__strength": [0.0, 4.0]},
             scoring=lp.mcdp_scorer(),
             cv=2,

@@ -52,3 +52,8 @@ def test_reweighted_balanced_batches_estimate_the_same_loss() -> None:
         cross_entropy(logits[drawn], weighted.take(drawn)) for drawn in (batches.draw() for _ in range(400))
     ]
     assert float(torch.stack(losses).mean()) == pytest.approx(float(cross_entropy(logits, rows)), rel=0.01)
+
+
+def test_a_balanced_batch_has_no_more_rows_than_there_are() -> None:
+    groups = torch.tensor([0] * 6 + [1] * 4)
+    assert len(BalancedBatches(groups, 2, 1000, seed=0).draw()) == 10

@@ -96,7 +96,7 @@ class BalancedBatches(Batches):
     n_groups : int
         How many groups there are.
     batch_size : int
-        How many rows a batch has, over all groups.
+        How many rows a batch has, over all groups; no more than there are.
     seed : int
         The same seed gives the same batches.
 
@@ -111,7 +111,7 @@ class BalancedBatches(Batches):
         super().__init__(len(groups), batch_size, seed)
         self.members = [torch.nonzero(groups == group)[:, 0].cpu() for group in range(n_groups)]
         self.orders = [self.order] * n_groups
-        self.share = max(1, batch_size // n_groups)
+        self.share = max(1, min(batch_size, len(groups)) // n_groups)
 
     @property
     def size(self) -> int:
