@@ -251,3 +251,11 @@ def test_a_seed_is_a_seed(seed: object) -> None:
 def test_an_extended_float_is_held_to_what_is_kept_of_it() -> None:
     scores = np.array([0.7, 0.8], dtype=np.longdouble)
     assert lp.mcdp(None, scores, sensitive_features=["a", "b"], epsilon=0.05) == 0.0
+
+
+@pytest.mark.parametrize("strength", [-0.1, np.inf])
+def test_a_strength_is_a_weight(strength: float) -> None:
+    assert validation.as_strength(0) == 0.0
+    message = f"strength is {strength:g} where a finite number >= 0 is expected"
+    with pytest.raises(ValueError, match=message):
+        validation.as_strength(strength)
