@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from pathlib import Path
+from uuid import uuid4
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -12,17 +11,19 @@ def write_whole(path: Path, content: bytes) -> None:
 
     Examples
     --------
+    >>> import tempfile
     >>> path = Path(tempfile.mkdtemp()) / "new" / "file"
     >>> write_whole(path, b"all of it")
     >>> path.read_bytes()
     b'all of it'
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=path.parent, prefix=f".{path.name}.")
+    temporary = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
-        with os.fdopen(handle, "wb") as stream:
+        # Made as any new file is, so that whoever may read the folder's other files may read this one.
+        with temporary.open("xb") as stream:
             stream.write(content)
-        Path(temporary).replace(path)
+        temporary.replace(path)
     except BaseException:
-        Path(temporary).unlink(missing_ok=True)
+        temporary.unlink(missing_ok=True)
         raise
