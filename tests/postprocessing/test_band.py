@@ -58,7 +58,8 @@ def test_every_distribution_is_clipped_into_the_band(drawn: People, width: Fract
             after = oracles.cdf(moved, Fraction(float(y)))
             target = min(max(before, low), high)
             if low <= before <= high and high - low < width:
-                assert after == before  # where the gap is within the width nothing moves across
+                # Nothing has to move across, but one that comes from below may push its neighbour on.
+                assert low - slack <= after <= high + slack
             assert abs(after - target) <= coarse + slack
 
 
