@@ -1,18 +1,26 @@
 """How the tuned preset was chosen: candidates judged on validation parts alone.
 
-``python -m benchmarks.tuning CANDIDATES.json OUT.csv``: a candidate names a data set, a method, its
-strengths, a `plan` and `options` (the fields of `Plan` and of `MethodOptions`), and may name `hidden` and
-`dropout`. Every strength is trained on the seeds 0 to 4 as one stack. Each seed takes the strength with the
-lowest validation MCDP(0) among those that keep 95% of the validation AP of the ERM with the same network and
-plan; a line of OUT.csv is the mean over the seeds. Test parts are not looked at. results/tuning.csv has the
-candidates that were judged.
+``python -m benchmarks.tuning OUT.csv`` gives every method the same search: with the network, steps and
+dropout that serve ERM best, eight settings a data set, which are two ways to draw batches times four values
+of what a method can be told (its learning rate, where it can be told nothing), each at six strengths on the
+seeds 0 to 2. Started again, it goes on where it was.
+
+``python -m benchmarks.tuning OUT.csv --candidates FILE.json`` judges others: a candidate names a data set, a
+method, its strengths, a `plan` and `options` (the fields of `Plan` and of `MethodOptions`), and may name
+`hidden`, `dropout` and how many `seeds`.
+
+The strengths and seeds of a candidate are trained as one stack. Each seed takes the strength with the lowest
+validation MCDP(0) among those that keep 95% of the validation AP of ERM; a line of OUT.csv is the mean over
+the seeds. Test parts are not looked at. results/tuning.csv has the candidates by which the network, the steps
+and the temperature were chosen, results/search.csv the same search for all.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 import json
-import sys
+from itertools import product
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -28,7 +36,6 @@ from localparity.training._networks import multilayer
 from localparity.training._stack import fit_stack
 from localparity.training._trainer import predict_scores
 
-SEEDS = range(5)
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 COLUMNS = [
     "dataset",
@@ -41,26 +48,106 @@ COLUMNS = [
     "strengths",
 ]
 Scored = dict[tuple[int, float], tuple[float, float]]
+PLAN = {"steps": 900, "schedule": "cosine"}
+RATES: list[dict[str, dict[str, Any]]] = [
+    {"plan": {"learning_rate": rate}} for rate in (0.0005, 0.001, 0.002, 0.004)
+]
+# What each method can be told, four values of it.
+OWN: dict[str, list[dict[str, dict[str, Any]]]] = {
+    "advdebias": RATES,
+    "diffdp": RATES,
+    "fairmixup": RATES,
+    "dralign": [{"options": {"alignment": weight}} for weight in (0.0125, 0.05, 0.2, 0.5)],
+    "diffabcc": [{"options": {"temperature": steep}} for steep in (10.0, 20.0, 40.0, 80.0)],
+    "diffmcdp": [
+        {"options": {"temperature": steep, "memory": rows}}
+        for steep, rows in product((40.0, 80.0), (0, 8192))
+    ],
+}
+# From hardly any effect to too much of it.
+STRENGTHS = {
+    "adult": {
+        "advdebias": [0.5, 1.0, 1.5, 2.5, 4.0, 8.0],
+        "diffdp": [0.1, 0.2, 0.3, 0.45, 0.6, 0.9],
+        "fairmixup": [0.2, 0.4, 0.6, 0.8, 1.0, 1.4],
+        "dralign": [0.1, 0.2, 0.3, 0.45, 0.6, 0.9],
+        "diffabcc": [0.1, 0.2, 0.35, 0.5, 0.7, 1.0],
+        "diffmcdp": [0.1, 0.2, 0.3, 0.36, 0.42, 0.5],
+    },
+    "bank": {
+        "advdebias": [0.2, 0.45, 0.8, 1.3, 2.0, 4.0],
+        "diffdp": [0.3, 0.6, 1.0, 1.5, 2.2, 3.2],
+        "fairmixup": [0.05, 0.15, 0.4, 1.0, 2.0, 4.0],
+        "dralign": [0.3, 0.6, 1.0, 1.5, 2.2, 3.2],
+        "diffabcc": [0.4, 0.8, 1.2, 1.6, 2.2, 3.2],
+        "diffmcdp": [0.1, 0.2, 0.3, 0.4, 0.5, 0.7],
+    },
+}
 
 
-def main(candidates: Path, out: Path) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--candidates", type=Path)
+    parser.add_argument("--methods", default=",".join(OWN), help="some of the methods")
+    given = parser.parse_args()
+    if given.candidates is not None:
+        candidates = json.loads(given.candidates.read_text())
+    else:
+        candidates = [one for one in same_for_all() if one["method"] in given.methods.split(",")]
     judged: dict[str, Scored] = {}
-    with out.open("w", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for candidate in json.loads(candidates.read_text()):
-            plain = {**candidate, "method": "erm", "strengths": [0.0], "options": {}}
-            known = json.dumps(plain, sort_keys=True)
-            if known not in judged:
-                judged[known] = validate(plain)
-            writer.writerow(line(candidate, validate(candidate), judged[known]))
-            stream.flush()
+    known = _known(given.out)
+    for candidate in candidates:
+        if (candidate["dataset"], candidate["method"], settings(candidate)) in known:
+            continue
+        plain = {**candidate, "method": "erm", "strengths": [0.0], "options": {}, **candidate.get("erm", {})}
+        name = json.dumps(plain, sort_keys=True)
+        if name not in judged:
+            judged[name] = validate(plain)
+        with given.out.open("a", newline="") as stream:
+            csv.writer(stream, lineterminator="\n").writerow(
+                line(candidate, validate(candidate), judged[name])
+            )
+
+
+def same_for_all() -> list[dict[str, Any]]:
+    """Eight settings for each method and data set; ERM has the preset's."""
+    return [
+        {
+            "dataset": dataset,
+            "method": method,
+            "strengths": STRENGTHS[dataset][method],
+            "seeds": 3,
+            "plan": {**PLAN, **own.get("plan", {})},
+            "options": {"balanced": balanced, **own.get("options", {})},
+            "erm": {"plan": PLAN},
+        }
+        for method in OWN
+        for dataset in STRENGTHS
+        for balanced in (False, True)
+        for own in OWN[method]
+    ]
+
+
+def _known(out: Path) -> set[tuple[str, str, str]]:
+    """What a file has already; a new one gets its first line."""
+    if not out.exists():
+        out.write_text(",".join(COLUMNS) + "\n")
+    with out.open(newline="") as stream:
+        return {(row["dataset"], row["method"], row["settings"]) for row in csv.DictReader(stream)}
+
+
+def settings(candidate: dict[str, Any]) -> str:
+    """What tells a candidate from the others of its method."""
+    names = [name for name in ("plan", "options", "hidden", "dropout") if name in candidate]
+    return json.dumps({name: candidate[name] for name in names})
 
 
 def validate(candidate: dict[str, Any]) -> Scored:
     """The validation AP and MCDP(0) of every seed and strength."""
-    runs = [(seed, strength) for seed in SEEDS for strength in candidate["strengths"]]
-    parts = {seed: prepare(candidate["dataset"], seed) for seed in SEEDS}
+    seeds = range(candidate.get("seeds", 5))
+    runs = [(seed, strength) for seed in seeds for strength in candidate["strengths"]]
+    parts = {seed: prepare(candidate["dataset"], seed) for seed in seeds}
     rows = {seed: part.training.to(torch.device(DEVICE)) for seed, part in parts.items()}
     trainers = []
     for seed, strength in runs:
@@ -82,20 +169,17 @@ def validate(candidate: dict[str, Any]) -> Scored:
 def line(candidate: dict[str, Any], found: Scored, erm: Scored) -> list[Any]:
     """What the rule gives for a candidate."""
     chosen: list[tuple[float, float, float]] = []
-    for seed in SEEDS:
+    for seed in range(candidate.get("seeds", 5)):
         kept = [
             (disparity, precision, strength)
             for (own, strength), (precision, disparity) in found.items()
             if own == seed and precision >= 0.95 * erm[seed, 0.0][0]
         ]
         chosen += [min(kept)] if kept else []
-    settings = {
-        name: candidate[name] for name in ("plan", "options", "hidden", "dropout") if name in candidate
-    }
     return [
         candidate["dataset"],
         candidate["method"],
-        json.dumps(settings),
+        settings(candidate),
         *(f"{100 * value:.2f}" for value in (mean(value for value, _ in erm.values()),)),
         *(
             f"{100 * mean(column):.2f}" if chosen else ""
@@ -107,4 +191,4 @@ def line(candidate: dict[str, Any], found: Scored, erm: Scored) -> list[Any]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main()
