@@ -6,8 +6,9 @@ from pathlib import Path
 
 import torch
 from torch import Tensor, nn
-from torch.nn.functional import affine_grid, grid_sample, interpolate
+from torch.nn.functional import affine_grid, grid_sample
 
+from localparity.training._convolution import Convolution
 from localparity.training._networks import ByChance, Network
 
 # Of ImageNet, which pretrained weights expect.
@@ -40,9 +41,8 @@ class _Views(ByChance):
 
     views: Tensor
 
-    def __init__(self, side: int | None = None) -> None:
+    def __init__(self) -> None:
         super().__init__()
-        self.side = side
         self.register_buffer("views", torch.zeros(0, 2, 3), persistent=False)
 
     def make_room(self, rows: int) -> None:
@@ -63,9 +63,8 @@ class _Views(ByChance):
     def forward(self, channels: Tensor) -> Tensor:
         """The images as they were drawn to be seen; in evaluation, as they are."""
         if not self.training:
-            return channels if self.side is None else interpolate(channels, self.side, mode="bilinear")
-        n, c, h, w = channels.shape
-        grid = affine_grid(self.views[: len(channels)], (n, c, self.side or h, self.side or w), align_corners=False)
+            return channels
+        grid = affine_grid(self.views[: len(channels)], list(channels.shape), align_corners=False)
         seen = grid_sample(channels, grid, padding_mode="border", align_corners=False)
         return seen.contiguous(memory_format=torch.channels_last)
 
@@ -75,16 +74,14 @@ class _Block(nn.Module):
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
-        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, padding=1, bias=False)
+        self.conv1 = Convolution(inputs, outputs, 3, stride, padding=1)
         self.bn1 = nn.BatchNorm2d(outputs)
         self.relu = nn.ReLU()
-        self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
+        self.conv2 = Convolution(outputs, outputs, 3, padding=1)
         self.bn2 = nn.BatchNorm2d(outputs)
         self.downsample: nn.Module | None = None
         if stride != 1 or inputs != outputs:
-            self.downsample = nn.Sequential(
-                nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs)
-            )
+            self.downsample = nn.Sequential(Convolution(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs))
 
     def forward(self, values: Tensor) -> Tensor:
         straight = values if self.downsample is None else self.downsample(values)
@@ -96,12 +93,12 @@ class _Block(nn.Module):
 class _Trunk(nn.Sequential):
     """From pixels to the map of features before pooling."""
 
-    def __init__(self, augment: bool, side: int | None = None) -> None:
+    def __init__(self, augment: bool) -> None:
         super().__init__()
         self.add_module("pixels", _Pixels())
         if augment:
-            self.add_module("views", _Views(side))
-        self.add_module("conv1", nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False))
+            self.add_module("views", _Views())
+        self.add_module("conv1", Convolution(3, 64, 7, stride=2, padding=3))
         self.add_module("bn1", nn.BatchNorm2d(64))
         self.add_module("relu", nn.ReLU())
         self.add_module("maxpool", nn.MaxPool2d(3, stride=2, padding=1))
@@ -111,7 +108,7 @@ class _Trunk(nn.Sequential):
             self.add_module(f"layer{place}", layer)
 
 
-def resnet18(weights: dict[str, Tensor] | None = None, *, augment: bool = False, side=None) -> Network:
+def resnet18(weights: dict[str, Tensor] | None = None, *, augment: bool = False) -> Network:
     """ResNet-18 with one logit.
 
     Parameters
@@ -119,6 +116,8 @@ def resnet18(weights: dict[str, Tensor] | None = None, *, augment: bool = False,
     weights : dict of Tensor, optional
         The state of torchvision's ``resnet18``, such as that of ImageNet, to start from; its last layer is
         left out. None starts from scratch, as torchvision does.
+    augment : bool
+        Whether training sees images mirrored, and a little shifted and scaled, by chance.
 
     Returns
     -------
@@ -131,9 +130,9 @@ def resnet18(weights: dict[str, Tensor] | None = None, *, augment: bool = False,
     >>> network(torch.zeros(2, 48, 48, 3, dtype=torch.uint8)).shape
     torch.Size([2])
     """
-    trunk = _Trunk(augment, side)
+    trunk = _Trunk(augment)
     for layer in trunk.modules():
-        if isinstance(layer, nn.Conv2d):
+        if isinstance(layer, Convolution):
             nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
     if weights is not None:
         trunk.load_state_dict({name: value for name, value in weights.items() if not name.startswith("fc.")})
