@@ -55,8 +55,8 @@ class DRAlign(Method):
             return torch.stack([_share_of_loss(logits, batch, group) for group in range(self.n_groups)])
 
         with statistics_at_rest(network):
-            values, pull = torch.func.vjp(losses, weights)
-            # One group after the other: convolutions have no fast way to take several at once.
+            values, pull = torch.func.vjp(losses, weights)[:2]
+            # One group after the other: convolutions of several at once are slow.
             units = torch.eye(self.n_groups, dtype=values.dtype, device=values.device)
             gradients = [pull(unit)[0] for unit in units]
         return [

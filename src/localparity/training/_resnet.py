@@ -8,7 +8,6 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import affine_grid, grid_sample
 
-from localparity.training._convolution import Convolution
 from localparity.training._networks import ByChance, Network
 
 # Of ImageNet, which pretrained weights expect.
@@ -74,14 +73,16 @@ class _Block(nn.Module):
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
-        self.conv1 = Convolution(inputs, outputs, 3, stride, padding=1)
+        self.conv1 = nn.Conv2d(inputs, outputs, 3, stride, padding=1, bias=False)
         self.bn1 = nn.BatchNorm2d(outputs)
         self.relu = nn.ReLU()
-        self.conv2 = Convolution(outputs, outputs, 3, padding=1)
+        self.conv2 = nn.Conv2d(outputs, outputs, 3, padding=1, bias=False)
         self.bn2 = nn.BatchNorm2d(outputs)
         self.downsample: nn.Module | None = None
         if stride != 1 or inputs != outputs:
-            self.downsample = nn.Sequential(Convolution(inputs, outputs, 1, stride), nn.BatchNorm2d(outputs))
+            self.downsample = nn.Sequential(
+                nn.Conv2d(inputs, outputs, 1, stride, bias=False), nn.BatchNorm2d(outputs)
+            )
 
     def forward(self, values: Tensor) -> Tensor:
         straight = values if self.downsample is None else self.downsample(values)
@@ -98,7 +99,7 @@ class _Trunk(nn.Sequential):
         self.add_module("pixels", _Pixels())
         if augment:
             self.add_module("views", _Views())
-        self.add_module("conv1", Convolution(3, 64, 7, stride=2, padding=3))
+        self.add_module("conv1", nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False))
         self.add_module("bn1", nn.BatchNorm2d(64))
         self.add_module("relu", nn.ReLU())
         self.add_module("maxpool", nn.MaxPool2d(3, stride=2, padding=1))
@@ -132,13 +133,13 @@ def resnet18(weights: dict[str, Tensor] | None = None, *, augment: bool = False)
     """
     trunk = _Trunk(augment)
     for layer in trunk.modules():
-        if isinstance(layer, Convolution):
+        if isinstance(layer, nn.Conv2d):
             nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
     if weights is not None:
         trunk.load_state_dict({name: value for name, value in weights.items() if not name.startswith("fc.")})
     body = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
     # As the images come: otherwise every layer would turn its weights around first.
-    trunk.to(memory_format=torch.channels_last)
+    trunk.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     return Network(body, nn.Linear(512, 1), trunk)
 
 
