@@ -31,6 +31,7 @@ extensions = [
     "example_page",
     "faithful",
     "mathml",
+    "reproduced",
     "results",
 ]
 exclude_patterns = ["_build", "_templates"]

@@ -14,6 +14,7 @@ from public_names import SNAPSHOT, lines, public_names
 NAMES = public_names()
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference" / "index.rst"
 
+
 def test_they_are_those_that_were_agreed_on() -> None:
     expected, found = SNAPSHOT.read_text().splitlines(), list(lines())
     assert found == expected, (
