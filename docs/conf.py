@@ -28,6 +28,7 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "commands",
+    "curves",
     "example_page",
     "faithful",
     "mathml",
@@ -37,6 +38,7 @@ extensions = [
 exclude_patterns = ["_build", "_templates"]
 templates_path = ["_templates"]
 default_role = "literal"
+smartquotes_action = "qe"  # the two dashes of an option stay two
 suppress_warnings = ["config.cache"]  # templates get a function
 
 autosummary_generate = True

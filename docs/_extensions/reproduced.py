@@ -1,7 +1,7 @@
 """``.. reproduced:: paper`` is a table for each data set with that preset: every value above the paper's.
 
-The files are results/reproduce/results-DATA-PRESET.csv, whichever there are; of a data set that the paper does not
-have, only the values stand there.
+The files are results/reproduce/results-DATA-PRESET.csv, whichever there are; of a data set that is not in the
+paper, only the values stand there.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from __future__ import annotations
 from docutils import nodes
 from docutils.parsers.rst import Directive
 from result_files import RESULTS, read_rows
-from results import source_line, table
+from results import source_line, table, two_lines
 from sphinx.application import Sphinx
 
 from localparity.experiments._data import DATA_SETS
@@ -43,11 +43,10 @@ def results_table(name: str, *, stars: bool) -> nodes.table:
     head, *lines = read_rows(name)
     rows = [dict(zip(head, line, strict=True)) for line in lines]
     best = {metric: _best(rows, metric) for metric in _METRICS}
-    cells = [
-        [row["method"], *(_cell(row, metric, best[metric] == i, stars) for metric in _METRICS)]
-        + [row["strengths"] or "-"]
-        for i, row in enumerate(rows)
-    ]
+    cells = []
+    for i, row in enumerate(rows):
+        values = (_cell(row, metric, best[metric] == i, stars) for metric in _METRICS)
+        cells.append([row["method"], *values, row["strengths"] or "-"])
     return table([["method", *_METRICS, "strengths chosen"], *cells])
 
 
@@ -62,14 +61,8 @@ def _best(rows: list[dict[str, str]], metric: str) -> int:
 def _cell(row: dict[str, str], metric: str, is_best: bool, stars: bool) -> nodes.Node:
     """The value with its deviation, and the paper's below it."""
     ours, theirs = _measured(row, metric), _measured(row, f"{metric}, paper")
-    lines = nodes.line_block()
-    text = ours or "-"
-    if stars and ours and theirs and _is_outside(row, metric):
-        text += " *"
-    lines += nodes.line("", "", nodes.strong("", text) if is_best else nodes.Text(text))
-    if theirs:
-        lines += nodes.line("", "", nodes.inline("", theirs, classes=["published"]))
-    return lines
+    star = " *" if stars and ours and theirs and _is_outside(row, metric) else ""
+    return two_lines(ours + star if ours else "-", theirs, strong=is_best)
 
 
 def _measured(row: dict[str, str], column: str) -> str:

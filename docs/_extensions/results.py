@@ -1,7 +1,8 @@
 """Numbers out of results/, so that no page can claim another: a table, and a number in a sentence.
 
-``.. results:: ground.csv`` is a table of a CSV file, or the one table of a Markdown file; ``:columns:`` and ``:rows:``
-choose some, with bars between their names, numbers are rounded, and a column "NAME deviation" joins its own.
+``.. results:: ground.csv`` is a table of a CSV file, or the one table of a Markdown file; ``:columns:`` and
+``:rows:`` choose some, with bars between their names, numbers are rounded, and a column "NAME deviation" is
+joined to its own.
 ``:result:`gpu_scale.json audit_over_sort .1f``` is one number of a JSON file, by its keys with slashes
 between them, and its format.
 """
@@ -81,8 +82,23 @@ def table(rows: Sequence[Sequence[str | nodes.Node]]) -> nodes.table:
         line = nodes.row()
         (body if i else head).append(line)
         for cell in row:
-            line += nodes.entry("", nodes.paragraph("", cell) if isinstance(cell, str) else cell)
+            line += nodes.entry("", nodes.paragraph("", _unbroken(cell)) if isinstance(cell, str) else cell)
     return whole
+
+
+def _unbroken(text: str) -> str:
+    """A value and its deviation on one line."""
+    return text.replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
+
+
+def two_lines(value: str, below: str, *, strong: bool = False) -> nodes.line_block:
+    """A cell with a value and, smaller below it, what it is compared with."""
+    lines = nodes.line_block()
+    above = nodes.strong("", _unbroken(value)) if strong else nodes.Text(_unbroken(value))
+    lines += nodes.line("", "", above)
+    if below:
+        lines += nodes.line("", "", nodes.inline("", _unbroken(below), classes=["below"]))
+    return lines
 
 
 def _shown(cell: str) -> str:
