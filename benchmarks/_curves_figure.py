@@ -16,25 +16,32 @@ TITLES = {
     "others": "Beside the paper, scipy and fairlearn",
     "intervals": "With an interval",
 }
-SORT, PROFILE = "numpy's sort", "mcdp_profile, every epsilon"
+SORT, PROFILE, TORCH = "numpy's sort", "mcdp_profile, every epsilon", "from_torch, CPU"
 MARKERS = "sD^vP*X"
 
 
 def draw(points: Sequence[Any], out: Path) -> list[Path]:
     """Write curves.png and curves.svg."""
     figure, (above, below) = panels(3, 2, height=3.6)
-    figure.set_size_inches(13.5, 8.5)
+    figure.set_size_inches(13.5, 9.5)
     for column, (panel, title) in enumerate(TITLES.items()):
         names = [point.series for point in points if point.panel == panel]
-        shown = dict.fromkeys([SORT, PROFILE, *names])
+        looks = {
+            name: _look(name, place) for place, name in enumerate(dict.fromkeys([SORT, PROFILE, *names]))
+        }
         for ax, field in ((above[column], "seconds"), (below[column], "megabytes")):
-            for place, name in enumerate(shown):
-                line = [point for point in points if point.series == name]
-                _draw_line(ax, name, line, field, _look(name, place))
+            for name, look in looks.items():
+                _draw_line(ax, name, [point for point in points if point.series == name], field, look)
         if panel == "engines":
-            _draw_gpu(above[column], below[column])
+            _draw_gpu(above[column], below[column], looks[TORCH]["color"])
         finish(above[column], title)
-        above[column].legend(fontsize="x-small", frameon=False, loc="upper left")
+        below[column].legend(
+            *above[column].get_legend_handles_labels(),
+            fontsize="small",
+            frameon=False,
+            loc="upper center",
+            bbox_to_anchor=(0.5, -0.17),
+        )
     _scale_alike(above, "median of the time, seconds")
     _scale_alike(below, "peak of the memory taken, MB")
     return save(figure, out, "curves", kinds=("png", "svg"))
@@ -58,10 +65,10 @@ def _draw_line(ax: Any, name: str, line: Sequence[Any], field: str, look: dict[s
         ax.plot(*zip(*found, strict=True), label=name, **look)
 
 
-def _draw_gpu(above: Any, below: Any) -> None:
+def _draw_gpu(above: Any, below: Any, colour: str) -> None:
     """The one number of rows that was measured on a GPU, with single precision."""
     found = json.loads(GPU.read_text(encoding="utf-8"))
-    look = {"color": COLOURS[1], "ls": "", "marker": "*", "ms": 11.0}
+    look = {"color": colour, "ls": "", "marker": "*", "ms": 12.0}
     label = f"from_torch, {found['device']}, float32"
     above.plot([found["rows"]], [found["audit_s"]], label=label, **look)
     megabytes = found["peak_memory_over_scores"] * 4 * found["rows"] / 1e6
@@ -75,6 +82,7 @@ def _scale_alike(axes: Sequence[Any], label: str) -> None:
         ax.set_xscale("log")
         ax.set_yscale("log")
         ax.set_xlabel("rows")
+        ax.minorticks_off()
     low = min(ax.get_ylim()[0] for ax in axes)
     high = max(ax.get_ylim()[1] for ax in axes)
     for ax in axes:

@@ -94,7 +94,7 @@ def speed() -> str:
     points = [dict(zip(head, line, strict=True)) for line in lines]
     sorts = {(point["series"], int(point["rows"])): float(point["over_sort"]) for point in points}
     most = max(rows for name, rows in sorts if name == PROFILE)
-    many, some = 10**7, 10**6
+    many, some = 10**7, 10**5
     ours, theirs = (sorts[f"{whose} bootstrap of 100", some] for whose in ("mcdp_interval,", "fairlearn's"))
     return _filled(
         f"MCDP at every epsilon of {_power(most)} scores takes {sorts[PROFILE, most]:.1f} times",
