@@ -46,8 +46,8 @@ def results_table(name: str, *, stars: bool) -> nodes.table:
     cells = []
     for i, row in enumerate(rows):
         values = (_cell(row, metric, best[metric] == i, stars) for metric in _METRICS)
-        cells.append([row["method"], *values, row["strengths"] or "-"])
-    return table([["method", *_METRICS, "strengths chosen"], *cells])
+        cells.append([row["method"], *values, row["strengths"] or "-", row["seeds"]])
+    return table([["method", *_METRICS, "strengths chosen", "seeds"], *cells])
 
 
 def _best(rows: list[dict[str, str]], metric: str) -> int:
