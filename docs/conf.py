@@ -44,6 +44,7 @@ suppress_warnings = ["config.cache"]  # templates get a function
 autosummary_generate = True
 autosummary_context = {"own_members": own_members}
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 
