@@ -138,5 +138,5 @@ def with_parts(readme: str) -> str:
 
 
 if __name__ == "__main__":
-    draw(PICTURE)
     README.write_text(with_parts(README.read_text(encoding="utf-8")), encoding="utf-8")
+    draw(PICTURE)
