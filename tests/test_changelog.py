@@ -31,21 +31,41 @@ def test_its_newest_section_is_of_this_version() -> None:
 
 
 def test_the_newest_section_ends_where_the_next_begins() -> None:
-    found = newest_section("# Changelog\n\n## 0.2.0 (unreleased)\n\n- `new`\n\n## 0.1.0 (2026-12-01)\n\n- `old`\n")
+    found = newest_section(
+        "# Changelog\n\n## 0.2.0 (unreleased)\n\n- `new`\n\n## 0.1.0 (2026-12-01)\n\n- `old`\n"
+    )
     assert found == ("0.2.0", "unreleased", "\n\n- `new`\n\n")
 
 
-BEFORE = ["lp.mcdp(x)", "lp.gone()", "lp.Old", "lp.Old.method(self)", "lp.Kept", "lp.Kept.gone(self)", "lp.Kept.same"]
+BEFORE = [
+    "lp.mcdp(x)",
+    "lp.gone()",
+    "lp.Old",
+    "lp.Old.method(self)",
+    "lp.Kept",
+    "lp.Kept.gone(self)",
+    "lp.Kept.same",
+]
 AFTER = ["lp.mcdp(x, y)", "lp.New()", "lp.New.method(self)", "lp.Kept", "lp.Kept.new(self)", "lp.Kept.same"]
 
 
 def test_what_came_went_or_is_called_otherwise_is_a_change() -> None:
-    assert list(changes(BEFORE, AFTER)) == ["lp.Kept.gone", "lp.Kept.new", "lp.New", "lp.Old", "lp.gone", "lp.mcdp"]
+    assert list(changes(BEFORE, AFTER)) == [
+        "lp.Kept.gone",
+        "lp.Kept.new",
+        "lp.New",
+        "lp.Old",
+        "lp.gone",
+        "lp.mcdp",
+    ]
     assert not list(changes(AFTER, AFTER))
 
 
 def test_a_name_is_told_of_in_backticks_with_or_without_its_modules() -> None:
-    names, known = ["lp.scale.Sketch", "lp.scale.Sketch.merge"], ["lp.scale.Sketch()", "lp.scale.Sketch.merge(self)"]
+    names, known = (
+        ["lp.scale.Sketch", "lp.scale.Sketch.merge"],
+        ["lp.scale.Sketch()", "lp.scale.Sketch.merge(self)"],
+    )
     assert untold("a Sketch that merges, `merge`, `a Sketch`, `Sketches`", names, known) == names
     assert untold("`Sketch(k=3)`", names, known) == ["lp.scale.Sketch.merge"]
     assert untold("`scale.Sketch.merge`", names, known) == []

@@ -280,6 +280,10 @@ def test_folders_that_are_not_a_whole_model(tmp_path: Path) -> None:
         (lambda: trees.unlink(), "is not a whole model: model.trees cannot be read"),
         (lambda: description.write_text(described[:40]), "is not the description of a model"),
         (lambda: description.unlink(), "is not a model: model.json cannot be read"),
+        (
+            lambda: description.write_text(described.replace('"width"', '"length"')),
+            "model.json is damaged: 'width' is missing",
+        ),
     ):
         trees.write_bytes(whole)
         description.write_text(described)
