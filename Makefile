@@ -25,7 +25,7 @@ unit: $(VENV)/.development
 # Compiled kernels are invisible to coverage, so the same tests run once more with the compiler off.
 coverage: $(VENV)/.development
 	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=few $(BIN)/pytest -q -n auto -m "not slow and not compiled" \
-		tests/metrics tests/uncertainty tests/test_validation.py --cov --cov-report=
+		tests/metrics tests/uncertainty tests/test_validation.py tests/test_frames_and_tensors.py --cov --cov-report=
 	$(BIN)/coverage report --show-missing --skip-covered --fail-under=100 \
 		--include="src/localparity/metrics/*,src/localparity/uncertainty/*,src/localparity/_validation/*"
 

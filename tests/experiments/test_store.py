@@ -87,6 +87,7 @@ def test_results_made_elsewhere_can_be_added(tmp_path: Path) -> None:
 
 
 def test_training_needs_no_duckdb(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
     code = f"""
 import sys
 sys.modules["duckdb"] = None

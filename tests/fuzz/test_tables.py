@@ -37,9 +37,9 @@ def check_file(path: Path, content: bytes) -> None:
     if read is not None and counted is not None:
         expected = lp.ScoreCounts.from_predictions(read).atoms
         assert {key for key in expected if expected[key].size} == set(counted.atoms)
-        for key, atoms in expected.items():
-            np.testing.assert_array_equal(counted.atoms[key].scores, atoms.scores)
-            np.testing.assert_array_equal(counted.atoms[key].weights, atoms.weights)
+        for key, atoms in counted.atoms.items():
+            np.testing.assert_array_equal(atoms.scores, expected[key].scores)
+            np.testing.assert_array_equal(atoms.weights, expected[key].weights)
 
 
 @pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.json", "a.jsonl", "a.parquet"])
