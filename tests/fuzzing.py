@@ -1,6 +1,6 @@
 """Readers against damaged files: bytes and JSON that hypothesis damages, for a bounded time.
 
-`LOCALPARITY_FUZZ_SECONDS` says how long each reader is tried, 2 seconds unless it is set; ``make fuzz`` sets more. A
+`LOCALPARITY_FUZZ_SECONDS` says how long each reader is tried, a second unless it is set; ``make fuzz`` sets more. A
 reader that crashes or hangs takes its process along, and the file that did it is then in the folder of the test.
 """
 
@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-SECONDS = float(os.environ.get("LOCALPARITY_FUZZ_SECONDS", "2"))
+SECONDS = float(os.environ.get("LOCALPARITY_FUZZ_SECONDS", "1"))
 
 _HANG = 60.0
 _MEMORY = 4 * 2**30
