@@ -29,7 +29,7 @@ def valid_sketch(rows: int = 4) -> bytes:
 VALID = [valid_sketch(), valid_sketch(400), ScoreSketch().to_bytes()]
 
 
-@pytest.mark.parametrize("valid", VALID)
+@pytest.mark.parametrize("valid", VALID, ids=["rows", "many rows", "none"])
 def test_a_damaged_sketch_is_refused(valid: bytes) -> None:
     def check(content: bytes) -> None:
         assert (
@@ -39,7 +39,7 @@ def test_a_damaged_sketch_is_refused(valid: bytes) -> None:
     fuzz(damaged(valid), check)
 
 
-@pytest.mark.parametrize("valid", VALID[:2])
+@pytest.mark.parametrize("valid", VALID[:2], ids=["rows", "many rows"])
 def test_a_sketch_that_lies_and_whose_checksum_fits_is_refused_or_works(valid: bytes) -> None:
     header, parts = unpack(valid, b"LPSKETCH", 1, "it")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import itertools
+
 import numpy as np
 import pytest
 
@@ -33,6 +35,7 @@ def changed(content: bytes, at: int, by: bytes) -> bytes:
 MANY = sketched(400)
 
 
+# Named by their number: a sketch draws lots, so its bytes are not the same in every process.
 @pytest.mark.parametrize(
     ("content", "message"),
     [
@@ -47,6 +50,7 @@ MANY = sketched(400)
         (changed(MANY, len(MANY) - 8, np.float64(2.0).tobytes()), r"scores outside score_range \(0.0, 1.0\)"),
         (changed(sketched(1), 8, np.float64(np.nan).tobytes()), "scores outside score_range"),
     ],
+    ids=itertools.count(),
 )
 def test_what_is_none_is_refused(content: bytes, message: str) -> None:
     with pytest.raises(ValueError, match=message):
