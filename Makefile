@@ -2,14 +2,16 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
+COVERAGE_FLOOR := 90
+FUZZ_SECONDS ?= 30
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint unit coverage docs test-slow bench bench-scale clean
+.PHONY: demo test lint unit coverage versions instructions docs test-slow test-versions fuzz bench bench-scale clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/localparity demo
 
-test: lint unit coverage docs
+test: lint unit coverage versions instructions docs
 
 lint: $(VENV)/.development
 	$(BIN)/ruff check src tests benchmarks docs examples
@@ -20,14 +22,23 @@ lint: $(VENV)/.development
 	$(BIN)/codespell src tests benchmarks examples docs README.md CHANGELOG.md CONTRIBUTING.md Makefile pyproject.toml
 
 unit: $(VENV)/.development
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto -m "not slow" --durations=20
+	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto -m "not slow" --durations=20 --cov --cov-report=
 
-# Compiled kernels are invisible to coverage, so the same tests run once more with the compiler off.
-coverage: $(VENV)/.development
-	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=few $(BIN)/pytest -q -n auto -m "not slow and not compiled" \
-		tests/metrics tests/uncertainty tests/test_validation.py --cov --cov-report=
-	$(BIN)/coverage report --show-missing --skip-covered --fail-under=100 \
+# Compiled kernels are invisible to coverage, so their tests run once more with the compiler off.
+coverage: unit
+	COVERAGE_FILE=.coverage.core NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=few $(BIN)/pytest -q -n auto -m "not slow and not compiled" \
+		tests/metrics tests/uncertainty tests/test_validation.py tests/test_frames_and_tensors.py --cov --cov-report=
+	COVERAGE_FILE=.coverage.core $(BIN)/coverage report --show-missing --skip-covered --fail-under=100 \
 		--include="src/localparity/metrics/*,src/localparity/uncertainty/*,src/localparity/_validation/*"
+	$(BIN)/coverage combine --quiet --append .coverage.core
+	$(BIN)/coverage report --skip-covered --omit="*/_kernels.py,*/_split_kernels.py" --fail-under=$(COVERAGE_FLOOR)
+
+# The core with no extra installed and with the lowest versions of what it needs; test-versions has the others.
+versions: $(VENV)/.development
+	$(BIN)/python tests/versions.py --core no-extras lowest-core
+
+instructions: $(VENV)/.development
+	$(BIN)/python -m benchmarks.instructions
 
 # From nothing, so that a page or a figure that nothing makes any more is missed.
 docs: $(VENV)/.docs
@@ -37,6 +48,12 @@ docs: $(VENV)/.docs
 
 test-slow: $(VENV)/.development
 	$(BIN)/pytest -n auto -m slow
+
+test-versions: $(VENV)/.development
+	$(BIN)/python tests/versions.py
+
+fuzz: $(VENV)/.development
+	OMP_NUM_THREADS=1 LOCALPARITY_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/pytest -n auto tests/fuzz
 
 # The curves first: the other ends with an error where a bar is not met.
 bench: $(VENV)/.development
@@ -65,4 +82,4 @@ $(BIN)/pip:
 
 clean:
 	rm -rf docs/_build docs/gallery docs/reference/generated
-	rm -rf $(VENV) .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* dist build
+	rm -rf $(VENV) .venvs .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* dist build

@@ -1,9 +1,11 @@
-"""Profiles for hypothesis, the shared data, and the switch that turns a skip into a failure."""
+"""Profiles for hypothesis, the shared data, what skips for want of an extra, and the switch that forbids it."""
 
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Generator
+from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -14,6 +16,51 @@ settings.register_profile("few", max_examples=40, deadline=None, suppress_health
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "many"))
 
 NO_SKIPS = bool(os.environ.get("LOCALPARITY_NO_SKIPS"))
+
+_OPTIONAL = [
+    "altair",
+    "distributed",
+    "datasketches",
+    "fairlearn",
+    "jinja2",
+    "lightgbm",
+    "matplotlib",
+    "pandas",
+    "PIL",
+    "playwright",
+    "polars",
+    "pyarrow",
+    "pyspark",
+    "safetensors",
+    "torch",
+    "vl_convert",
+    "xgboost",
+]
+_ABSENT = [name for name in _OPTIONAL if find_spec(name) is None]
+_WANTED = re.compile(rf"No module named '({'|'.join(_ABSENT)})[.']")
+
+CORE = (
+    "tests/metrics/",
+    "tests/uncertainty/",
+    "tests/cli/test_cli.py",
+    "tests/test_audit.py",
+    "tests/test_files.py",
+)
+CORE += (
+    "tests/test_package.py",
+    "tests/test_predictions.py",
+    "tests/test_tables.py",
+    "tests/test_validation.py",
+)
+"""What needs no extra: a test here that cannot import one fails, others are skipped then."""
+
+
+def _skip_without_extra(report: pytest.TestReport | pytest.CollectReport) -> None:
+    """Skip a test, or a file of them, that fails for want of a package that only an extra brings."""
+    wanted = _WANTED.search(str(report.longrepr)) if _ABSENT and report.failed else None
+    if wanted and not report.nodeid.startswith(CORE):
+        report.outcome = "skipped"
+        report.longrepr = (report.nodeid, 0, f"{wanted.group(1)} is not installed")
 
 
 def _fail_instead(report: pytest.TestReport | pytest.CollectReport) -> None:
@@ -26,6 +73,7 @@ def _fail_instead(report: pytest.TestReport | pytest.CollectReport) -> None:
 def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.TestReport]:
     """With LOCALPARITY_NO_SKIPS set, a test that skips for a missing component fails."""
     report = yield
+    _skip_without_extra(report)
     _fail_instead(report)
     return report
 
@@ -34,6 +82,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
     """And so does a file of tests that skips as a whole."""
     report = yield
+    _skip_without_extra(report)
     _fail_instead(report)
     return report
 

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pandas as pd
 import pytest
 
 import localparity as lp
@@ -54,6 +53,7 @@ def test_every_number_is_that_of_its_function(census: Any, found: lp.Audit) -> N
 
 
 def test_forms(found: lp.Audit) -> None:
+    pd = pytest.importorskip("pandas")
     plain = found.to_dict()
     assert plain["findings"][0]["window"]["sentence"] == found.findings[0].window.sentence
     assert json.loads(found.to_json())["findings"][1]["mcdp"] == found.findings[1].mcdp
@@ -63,6 +63,7 @@ def test_forms(found: lp.Audit) -> None:
 
 
 def test_groups_of_any_kind_become_json() -> None:
+    pd = pytest.importorskip("pandas")
     groups = [pd.Timestamp("2020-01-01"), pd.Timestamp("2021-01-01")]
     found = lp.audit(None, [0.1, 0.2], sensitive_features=np.array(groups, dtype=object), n_resamples=0)
     assert "2021-01-01" in found.to_json()

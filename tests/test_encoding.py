@@ -72,3 +72,13 @@ def test_other_columns_than_at_fit() -> None:
         encoder.transform(FRAME.rename(columns={"n": "m"}))
     with pytest.raises(ValueError, match="feature"):
         encoder.transform(FRAME[["n", "t"]])
+
+
+def test_a_description_that_does_not_fit_itself() -> None:
+    learned = {"names": ["a", "b"], "categories": [None, ["x"]], "means": [0.0, 0.0], "scales": [1.0, 1.0]}
+    assert TableEncoder.from_dict(learned).to_dict() == learned
+    for name in ("categories", "means", "scales"):
+        with pytest.raises(
+            ValueError, match="the encoder has 2 names and means, scales or categories of others"
+        ):
+            TableEncoder.from_dict(learned | {name: learned[name][:1]})

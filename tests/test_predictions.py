@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 from pathlib import Path
 
 import numpy as np
@@ -26,17 +27,18 @@ def test_arrays_are_frozen_without_touching_the_callers() -> None:
 
 
 def test_a_file_gives_what_its_arrays_give(tmp_path: Path) -> None:
-    census = lp.datasets.make_census(500, random_state=1)
-    frame = census.data.assign(p=census.score, sex=census.sensitive_features, y=census.target)
-    frame.to_csv(tmp_path / "census.csv", index=False)
+    census = lp.datasets.make_census(500, random_state=1, as_frame=False)
+    columns = census.data | {"p": census.score, "sex": census.sensitive_features, "y": census.target}
+    with (tmp_path / "census.csv").open("w", newline="") as stream:
+        csv.writer(stream).writerows([list(columns), *zip(*columns.values(), strict=True)])
     read = lp.Predictions.read(
         tmp_path / "census.csv", score="p", group=["sex", "occupation"], label="y", weight="age"
     )
     made = lp.Predictions.from_arrays(
         census.target,
         census.score,
-        sensitive_features=frame[["sex", "occupation"]],
-        sample_weight=frame["age"],
+        sensitive_features={name: columns[name] for name in ("sex", "occupation")},
+        sample_weight=columns["age"],
     )
     assert read.groups == made.groups
     for name in ("scores", "codes", "labels", "weights"):

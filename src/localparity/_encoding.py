@@ -159,9 +159,13 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def from_dict(cls, learned: dict[str, Any]) -> TableEncoder:
         """The encoder that `to_dict` described."""
         encoder = cls()
-        encoder.names_, encoder.categories_ = learned["names"], learned["categories"]
+        encoder.names_ = list(map(str, learned["names"]))
+        encoder.categories_ = [None if known is None else list(known) for known in learned["categories"]]
         encoder.means_ = np.asarray(learned["means"], dtype=np.float64)
         encoder.scales_ = np.asarray(learned["scales"], dtype=np.float64)
+        width = len(encoder.names_)
+        if not encoder.means_.shape == encoder.scales_.shape == (len(encoder.categories_),) == (width,):
+            raise ValueError(f"the encoder has {width} names and means, scales or categories of others")
         return encoder
 
 

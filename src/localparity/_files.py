@@ -1,9 +1,15 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and what is said of those that are damaged."""
 
 from __future__ import annotations
 
+import json
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 from uuid import uuid4
+
+_BREAKS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RuntimeError)
 
 
 def write_whole(path: Path, content: bytes) -> None:
@@ -27,3 +33,44 @@ def write_whole(path: Path, content: bytes) -> None:
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+
+
+def parse_json(content: bytes) -> dict[str, Any]:
+    """The object that JSON describes; anything else is a ValueError.
+
+    Examples
+    --------
+    >>> parse_json(b'{"format": 1}')
+    {'format': 1}
+    """
+    try:
+        found = json.loads(content)
+    except RecursionError as error:
+        raise ValueError("JSON that is nested too deep") from error
+    if not isinstance(found, dict):
+        raise ValueError(f"JSON of a {type(found).__name__} where an object is expected")
+    return found
+
+
+@contextmanager
+def damage_of(name: str, *others: type[Exception]) -> Iterator[None]:
+    """Turn what breaks on a file's content into a ValueError that names the file.
+
+    `others` are errors that the reader of the content has of its own.
+
+    Examples
+    --------
+    >>> with damage_of("model.json"):
+    ...     parse_json(b"{}")["format"]
+    Traceback (most recent call last):
+    ValueError: model.json is damaged: 'format' is missing
+    """
+    breaks: tuple[type[Exception], ...] = (*_BREAKS, *others)
+    try:
+        yield
+    except KeyError as error:
+        raise ValueError(f"{name} is damaged: {error} is missing") from error
+    except breaks as error:
+        if isinstance(error, ValueError) and str(error).startswith(f"{name} "):
+            raise
+        raise ValueError(f"{name} is damaged: {error}") from error

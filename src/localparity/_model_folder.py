@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from localparity._files import write_whole
+from localparity._files import damage_of, parse_json, write_whole
+from localparity._validation import as_strength
 
 _FORMAT = 1
 _DESCRIPTION = "model.json"
@@ -71,23 +73,32 @@ def read_model(folder: Path, learned: str, kind: str) -> dict[str, Any]:
         raise ValueError(
             f"{folder} is not a whole model: {learned} cannot be read ({error.strerror})"
         ) from error
-    if found != described["sha256"]:
+    with damage_of(str(folder / _DESCRIPTION)):
+        expected = described["sha256"]
+    if found != expected:
         raise ValueError(
-            f"{folder} is damaged: the sha256 of {learned} is {found} where {described['sha256']} is expected"
+            f"{folder} is damaged: the sha256 of {learned} is {found} where {expected} is expected"
         )
     return described
+
+
+def damage_of_model(folder: Path) -> AbstractContextManager[None]:
+    """Turn what breaks on a model's description into a ValueError that names its file."""
+    return damage_of(str(folder / _DESCRIPTION))
 
 
 def restore_classes(model: Any, described: dict[str, Any]) -> None:
     """Set what the description says about classes, groups and strength."""
     model.classes_ = np.asarray(described["classes"], dtype=described["classes_dtype"])
+    if model.classes_.shape != (2,):
+        raise ValueError(f"classes is {described['classes']!r} where two are expected")
     model.groups_ = tuple(described["groups"])
-    model.strength_ = described["strength"]
+    model.strength_ = as_strength(described["strength"])
 
 
 def _read_description(path: Path) -> dict[str, Any]:
     try:
-        described: dict[str, Any] = json.loads(path.read_text())
+        described = parse_json(path.read_bytes())
         known = described["format"] == _FORMAT
     except OSError as error:
         raise ValueError(

@@ -69,8 +69,10 @@ class SuppliedLGBM(Supplied, LocalParityLGBMClassifier):
 )
 def test_scikit_learns_own_checks(kind: Any, params: dict[str, Any]) -> None:
     estimator = kind(n_estimators=20, n_jobs=1, random_state=0, booster_params=params)
-    # LightGBM says the same of its own classifier: weights are not the same as repeated rows to it.
-    known = {"check_sample_weight_equivalence_on_dense_data": "LightGBM"} if kind is SuppliedLGBM else {}
+    # LightGBM says the same of its own classifier: weights are not the same as repeated rows to it, and before
+    # scikit-learn 1.7 the check has rows of which XGBoost too makes other bins.
+    differs = kind is SuppliedLGBM or tuple(map(int, sklearn.__version__.split(".")[:2])) < (1, 7)
+    known = {"check_sample_weight_equivalence_on_dense_data": "other bins"} if differs else {}
     found = check_estimator(estimator, on_fail=None, on_skip=None, expected_failed_checks=known)
     assert [(check["check_name"], check["exception"]) for check in found if check["status"] == "failed"] == []
     assert len(found) > 50
@@ -280,6 +282,10 @@ def test_folders_that_are_not_a_whole_model(tmp_path: Path) -> None:
         (lambda: trees.unlink(), "is not a whole model: model.trees cannot be read"),
         (lambda: description.write_text(described[:40]), "is not the description of a model"),
         (lambda: description.unlink(), "is not a model: model.json cannot be read"),
+        (
+            lambda: description.write_text(described.replace('"width"', '"length"')),
+            "model.json is damaged: 'width' is missing",
+        ),
     ):
         trees.write_bytes(whole)
         description.write_text(described)

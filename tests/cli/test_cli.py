@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import json
 import subprocess
 import sys
@@ -26,10 +27,11 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 @pytest.fixture(scope="module")
 def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    census = lp.datasets.make_census(1500, random_state=0)
-    frame = census.data.assign(p=census.score, sex=census.sensitive_features, y=census.target)
+    census = lp.datasets.make_census(1500, random_state=0, as_frame=False)
+    columns = census.data | {"p": census.score, "sex": census.sensitive_features, "y": census.target}
     path = tmp_path_factory.mktemp("scores") / "scores.csv"
-    frame.to_csv(path, index=False)
+    with path.open("w", newline="") as stream:
+        csv.writer(stream).writerows([list(columns), *zip(*columns.values(), strict=True)])
     return path
 
 

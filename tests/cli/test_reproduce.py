@@ -24,6 +24,7 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
 
 
 def test_from_nothing_to_tables_and_figures(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
     store = tmp_path / "store"
     sweep = [
         "adult",

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import csv
+import struct
 import zipfile
+import zlib
 from pathlib import Path
 
 import numpy as np
@@ -133,3 +135,50 @@ def test_celeba_csv_with_too_few_pixels(tmp_path: Path) -> None:
     path = write_pixels(tmp_path / "celeba.csv", ["1 2 3 4"])
     with pytest.raises(ValueError, match="has 4 numbers in line 2 where side x side x 3 are expected"):
         lp.datasets.load_celeba(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (
+            "pixels,Attractive,Male\n0 1 300,1,0\n",
+            "has numbers in line 2 where pixels from 0 to 255 are expected",
+        ),
+        (
+            "pixels,Attractive,Male\n0 1 nan,1,0\n",
+            "has numbers in line 2 where pixels from 0 to 255 are expected",
+        ),
+        ("pixels,Attractive,Male\n0 1 2\n", "celeba.csv is damaged: list index out of range"),
+        ("pixels,Attractive,Male\n0 1 2,yes,0\n", "celeba.csv is damaged: could not convert string to float"),
+        ("pixels,Attractive,Male\n", "celeba.csv is damaged: need at least one array"),
+        (f"pixels,Attractive,Male\n{'1' * 200_000}", "celeba.csv is damaged: field larger than field limit"),
+    ],
+)
+def test_celeba_csv_that_is_damaged(content: str, message: str, tmp_path: Path) -> None:
+    (tmp_path / "celeba.csv").write_text(content)
+    with pytest.raises(ValueError, match=message):
+        lp.datasets.load_celeba(tmp_path / "celeba.csv")
+
+
+def test_celeba_with_a_list_that_is_damaged(celeba: Path) -> None:
+    path = celeba / "list_attr_celeba.txt"
+    for content, message in (
+        (b"2\n\xff\n", "list_attr_celeba.txt is damaged: 'ascii' codec can't decode"),
+        (b"2", "list_attr_celeba.txt is damaged: not enough values"),
+        (b"0\nAttractive Male\n", "list_attr_celeba.txt lists no image"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=message):
+            lp.datasets.load_celeba(celeba)
+
+
+def test_an_image_that_would_not_fit_memory(utkface: Path) -> None:
+    path = utkface / "26_1_2_20170116.png"
+    content = bytearray(path.read_bytes())
+    content[16:24] = struct.pack(">II", 40_000, 40_000)
+    content[29:33] = struct.pack(">I", zlib.crc32(content[12:29]))
+    path.write_bytes(content)
+    with pytest.raises(
+        ValueError, match=r"the image 26_1_2_20170116.png cannot be read: .* decompression bomb"
+    ):
+        lp.datasets.load_utkface(utkface)

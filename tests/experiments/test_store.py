@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import subprocess
 import sys
 from pathlib import Path
@@ -86,6 +87,7 @@ def test_results_made_elsewhere_can_be_added(tmp_path: Path) -> None:
 
 
 def test_training_needs_no_duckdb(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
     code = f"""
 import sys
 sys.modules["duckdb"] = None
@@ -208,3 +210,20 @@ def test_runs_with_settings_that_changed_since_are_left_out_and_counted(
     with pytest.warns(OutdatedRunWarning, match="1 runs in .* were trained with settings that have changed"):
         assert store.records() == []
     assert store.missing([Run("adult", "diffmcdp", 0.3, 0)]) != []
+
+
+def test_a_carried_result_that_is_damaged(tmp_path: Path) -> None:
+    run, path = Run("adult", "erm", 0.0, 0), tmp_path / "a.npz"
+    save_result(path, run, result(0))
+    whole = path.read_bytes()
+    for content, message in (
+        (whole[:-30], "a.npz is damaged: File is not a zip file"),
+        (b"", "a.npz is damaged: No data left in file"),
+        (pickle.dumps({"facts": 1}), "a.npz is damaged: .*pickled"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=message):
+            Store(tmp_path / "store").add_folder(tmp_path)
+    np.savez(path, facts=np.array("[1]"), score=[0.1], group=[0], label=[0])
+    with pytest.raises(ValueError, match=r"a.npz is damaged: JSON of a list where an object is expected"):
+        load_result(path)

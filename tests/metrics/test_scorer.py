@@ -12,8 +12,8 @@ import localparity as lp
 
 
 def test_grid_search_routes_the_sensitive_feature() -> None:
-    census = lp.datasets.make_census(1500, random_state=0)
-    X = census.data[["education_years", "hours_per_week"]]
+    census = lp.datasets.make_census(1500, random_state=0, as_frame=False)
+    X = np.column_stack([census.data["education_years"], census.data["hours_per_week"]])
     with sklearn.config_context(enable_metadata_routing=True):
         search = GridSearchCV(
             LogisticRegression(), {"C": [1e-6, 1.0]}, scoring=lp.mcdp_scorer(0.02), cv=3

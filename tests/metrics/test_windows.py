@@ -6,6 +6,7 @@ from fractions import Fraction
 from itertools import pairwise
 
 import numpy as np
+import pytest
 from hypothesis import given
 
 import localparity as lp
@@ -61,6 +62,7 @@ def test_shares_at_or_below_count_the_weights() -> None:
 
 
 def test_curves_and_profiles_draw_themselves() -> None:
+    pytest.importorskip("matplotlib")
     curve = lp.gap_curve(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"])
     assert curve.plot().curve is curve
     assert curve.profile().plot().profile.curves == (curve,)

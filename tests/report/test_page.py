@@ -120,6 +120,7 @@ def test_pairs_that_do_not_fit_are_mentioned() -> None:
 
 
 def test_an_audit_shows_itself_in_a_notebook(audit: lp.Audit, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("jinja2")
     html = audit._repr_html_()
     assert html is not None
     assert "MCDP(0) is 66.67%" in html

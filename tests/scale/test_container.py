@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import struct
+import zlib
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -35,3 +38,22 @@ def test_the_field_that_does_not_fit_is_named() -> None:
         unpack(packed, b"LP-OTHER", 3, "it")
     with pytest.raises(ValueError, match="it is damaged: its checksum does not fit"):
         unpack(packed[:-1], MARK, 3, "it")
+
+
+@pytest.mark.parametrize(
+    ("header", "message"),
+    [
+        (b"[]", "it is damaged: JSON of a list where an object is expected"),
+        (b"[" * 50_000, "it is damaged: JSON that is nested too deep"),
+        (b"{}", "it is damaged: '_sizes' is missing"),
+        (b'{"_sizes": 3}', "it is damaged: 'int' object is not iterable"),
+        (b'{"_sizes": [-1]}', "it is damaged: _sizes is -1 where a whole number >= 0 is expected"),
+        (b'{"_sizes": [3]}', "it is damaged: its parts end at 18 of 17 bytes"),
+        (b"\xff", "it is damaged: 'utf-8' codec"),
+    ],
+)
+def test_a_header_that_lies_under_a_checksum_that_fits(header: bytes, message: str) -> None:
+    body = header + b"ab"
+    head = struct.pack("<8sHII", MARK, 3, zlib.crc32(body, len(header)), len(header))
+    with pytest.raises(ValueError, match=message):
+        unpack(head + body, MARK, 3, "it")

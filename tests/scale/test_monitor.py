@@ -141,5 +141,5 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"2026-05-17T12.period is damaged: its checksum does not fit"):
         monitor.series()
     (tmp_path / "monitor.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"monitor.json is damaged: KeyError"):
+    with pytest.raises(ValueError, match=r"monitor.json is damaged: 'every' is missing"):
         Monitor(tmp_path)

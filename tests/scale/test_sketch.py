@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 import localparity as lp
 from localparity.scale import ScoreSketch
+from localparity.scale._container import pack, unpack
 from scale_rows import NARROW_RANGES, assert_same_counts, narrow_counts, narrow_scores
 
 pytest.importorskip("datasketches")
@@ -156,3 +157,29 @@ def test_ends_of_the_range_that_few_bits_cannot_hold(score_range: tuple[float, f
     sketch = lp.scale.ScoreSketch(score_range=score_range)
     sketch.update(None, scores, sensitive_features=groups)
     assert_same_counts(sketch.counts(), narrow_counts(scores, groups, score_range))
+
+
+@pytest.mark.parametrize("rows", [100, 101, 333])
+def test_equal_scores_are_counted_once_each(rows: int) -> None:
+    sketch = ScoreSketch(k=8)
+    sketch.update(None, np.repeat([0.5, 0.1], rows), sensitive_features=np.repeat(["a", "b"], rows))
+    assert sketch.counts().size == sketch.size == 2 * rows
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "message"),
+    [
+        ("k", 70_000, "the sketch is damaged: k is 70000 where"),
+        ("score_range", [1.0, 0.0], "the sketch is damaged: score_range is"),
+        ("resolution", "high", "the sketch is damaged: resolution is 'high'"),
+        ("keys", [[0, None]], "the sketch is damaged: zip"),
+        ("keys", [[0, None], [0, None]], "the sketch is damaged: keys has .* where different ones"),
+        ("keys", [[0, None], [1, 1]], "the sketch is damaged: keys has .* with labels or without"),
+        ("keys", [[0, 2], [1, 1]], "the sketch is damaged: keys has the label 2 where 0, 1 or none"),
+        ("keys", [[{}, None], [1, None]], r"the sketch is damaged: group \{\} is no text"),
+    ],
+)
+def test_a_header_that_lies_is_named(field: str, value: object, message: str) -> None:
+    header, parts = unpack(sketch_of(*two_groups(10, 0)).to_bytes(), b"LPSKETCH", 1, "it")
+    with pytest.raises(ValueError, match=message):
+        ScoreSketch.from_bytes(pack(b"LPSKETCH", 1, {**header, field: value}, parts))

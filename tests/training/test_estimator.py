@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import warnings
 from pathlib import Path
 from typing import Any
@@ -168,6 +169,13 @@ def test_saving_and_loading(tmp_path: Path) -> None:
         again.predict_proba(X.rename(columns={"age": "years"}))
 
 
+def rewrite(description: Path, **changes: Any) -> None:
+    described = json.loads(description.read_text()) | changes
+    description.write_text(
+        json.dumps({name: value for name, value in described.items() if value is not None})
+    )
+
+
 def test_folders_that_are_not_a_whole_model(tmp_path: Path) -> None:
     quick().fit(X, Y, sensitive_features=SEX).save(tmp_path)
     tensors, description = tmp_path / "model.safetensors", tmp_path / "model.json"
@@ -181,6 +189,21 @@ def test_folders_that_are_not_a_whole_model(tmp_path: Path) -> None:
             "has format 9 where 1 is expected",
         ),
         (lambda: description.unlink(), "is not a model: model.json cannot be read"),
+        (lambda: rewrite(description, sha256=None), "model.json is damaged: 'sha256' is missing"),
+        (lambda: rewrite(description, encoder=None), "model.json is damaged: 'encoder' is missing"),
+        (lambda: rewrite(description, classes=[1]), r"model.json is damaged: classes is \[1\] where two are"),
+        (
+            lambda: rewrite(description, hidden=[10**12]),
+            r"model.json is damaged: hidden is \[1000000000000\] where",
+        ),
+        (
+            lambda: rewrite(description, strength="high"),
+            "model.json is damaged: strength is 'high' where a number",
+        ),
+        (
+            lambda: description.write_text("[" * 50_000),
+            "is not the description of a model: JSON that is nested",
+        ),
     ):
         tensors.write_bytes(whole)
         description.write_text(described)

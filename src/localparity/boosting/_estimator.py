@@ -159,7 +159,8 @@ class BoostedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         folder : path
-            Where from; a folder that is not a whole model is a ValueError.
+            Where from; a folder that is not a whole model is a ValueError. Load what you trust: the library
+            that reads the trees can crash on such as were made to harm.
 
         Returns
         -------

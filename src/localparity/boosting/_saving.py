@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import numpy as np
 
 from localparity._files import write_whole
-from localparity._model_folder import describe_model, read_model, restore_classes
+from localparity._model_folder import damage_of_model, describe_model, read_model, restore_classes
+from localparity._validation import as_count, as_number
 
 if TYPE_CHECKING:
     from localparity.boosting._estimator import BoostedClassifier
@@ -38,12 +39,13 @@ def load_boosted(kind: type[Classifier], folder: Any) -> Classifier:
     """The classifier that `save_boosted` wrote; anything else is a ValueError that says what is wrong."""
     path = Path(folder)
     described = read_model(path, _TREES, kind.__name__)
-    classifier = kind(**described["parameters"])
-    restore_classes(classifier, described)
-    classifier.start_ = described["start"]
-    classifier.n_features_in_ = described["width"]
-    if described["named"]:
-        classifier.feature_names_in_ = np.asarray(described["columns"], dtype=object)
+    with damage_of_model(path):
+        classifier = kind(**described["parameters"])
+        restore_classes(classifier, described)
+        classifier.start_ = as_number(described["start"], "start")
+        classifier.n_features_in_ = as_count(described["width"], "width")
+        if described["named"]:
+            classifier.feature_names_in_ = np.array(list(map(str, described["columns"])), dtype=object)
     classifier.booster_ = classifier._library.parse((path / _TREES).read_bytes())
     classifier.n_estimators_ = classifier._library.rounds(classifier.booster_)
     return classifier

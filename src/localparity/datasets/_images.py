@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import zipfile
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path, PurePosixPath
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._files import damage_of
 from localparity._optional import require
 from localparity._validation import as_count, unknown_name
 
@@ -114,7 +116,7 @@ def _image_files(source: Path) -> Iterator[tuple[str, bytes]]:
             for name in sorted(archive.namelist()):
                 if name.lower().endswith(endings):
                     yield name, archive.read(name)
-    except (OSError, zipfile.BadZipFile) as error:
+    except (OSError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
         raise ValueError(f"{source} cannot be read as a folder or a zip archive: {error}") from error
 
 
@@ -125,7 +127,7 @@ def _decode(content: bytes, name: str, size: int) -> NDArray[np.uint8]:
             colours = image.convert("RGB")
             scaled = colours if colours.size == (size, size) else colours.resize((size, size))
             return np.asarray(scaled, dtype=np.uint8)
-    except (OSError, SyntaxError) as error:
+    except (OSError, SyntaxError, ValueError, image_module.DecompressionBombError) as error:
         raise ValueError(f"the image {name} cannot be read: {error}") from error
 
 
@@ -138,9 +140,12 @@ def _read(path: Path) -> bytes:
 
 def _read_attributes(path: Path, wanted: Sequence[str]) -> tuple[list[str], dict[str, NDArray[np.int64]]]:
     """The official list: a count, a line of attributes, then a line an image with 1 and -1."""
-    _, header, *lines = _read(path).decode("ascii").splitlines()
+    with damage_of(str(path)):
+        _, header, *lines = _read(path).decode("ascii").splitlines()
     columns = header.split()
     rows = [line.split() for line in lines if line.strip()]
+    if not rows:
+        raise ValueError(f"{path} lists no image")
     for number, row in enumerate(rows, start=3):
         if len(row) != len(columns) + 1:
             raise ValueError(
@@ -158,15 +163,16 @@ def _read_pixels(
     path: Path, wanted: Sequence[str]
 ) -> tuple[list[str], NDArray[np.uint8], dict[str, NDArray[np.int64]]]:
     """The CSV of the FFB benchmark: an image's numbers, row by row and channel last, in one column."""
-    header, *rows = csv.reader(io.StringIO(_read(path).decode("utf-8")))
-    pixels = _place("pixels", header, path)
-    places = [_place(name, header, path) for name in wanted]
-    images = [_square(row[pixels], path, number) for number, row in enumerate(rows, start=2)]
-    values = {
-        name: np.asarray([float(row[place]) > 0.0 for row in rows], dtype=np.int64)
-        for name, place in zip(wanted, places, strict=True)
-    }
-    return [str(number) for number in range(len(rows))], np.stack(images), values
+    with damage_of(str(path), csv.Error):
+        header, *rows = csv.reader(io.StringIO(_read(path).decode("utf-8")))
+        pixels = _place("pixels", header, path)
+        places = [_place(name, header, path) for name in wanted]
+        images = [_square(row[pixels], path, number) for number, row in enumerate(rows, start=2)]
+        values = {
+            name: np.asarray([float(row[place]) > 0.0 for row in rows], dtype=np.int64)
+            for name, place in zip(wanted, places, strict=True)
+        }
+        return [str(number) for number in range(len(rows))], np.stack(images), values
 
 
 def _square(text: str, path: Path, line: int) -> NDArray[np.uint8]:
@@ -176,6 +182,8 @@ def _square(text: str, path: Path, line: int) -> NDArray[np.uint8]:
         raise ValueError(
             f"{path} has {numbers.size} numbers in line {line} where side x side x 3 are expected"
         )
+    if not ((numbers >= 0.0) & (numbers <= 255.0)).all():
+        raise ValueError(f"{path} has numbers in line {line} where pixels from 0 to 255 are expected")
     return numbers.astype(np.uint8).reshape(side, side, 3)
 
 

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import zipfile
+import zlib
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -11,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._files import write_whole
+from localparity._files import damage_of, parse_json, write_whole
 from localparity.experiments._run import Run
 from localparity.metrics import abcc, delta_dp, mcdp_profile
 
@@ -119,8 +121,10 @@ def save_result(path: Path, run: Run, result: Result) -> None:
 
 def load_result(path: Path) -> tuple[Run, Result]:
     """The run and the result that `save_result` wrote."""
-    with np.load(path, allow_pickle=False) as found:
-        facts = json.loads(str(found["facts"]))
+    breaks = (OSError, EOFError, MemoryError, zlib.error, zipfile.BadZipFile, NotImplementedError)
+    with path.open("rb") as file, damage_of(str(path), *breaks):
+        found = np.load(file, allow_pickle=False)
+        facts = parse_json(str(found["facts"]).encode())
         test = Scored(found["score"], found["group"], found["label"])
-    run = Run(**facts.pop("run"))
-    return run, Result(test=test, **facts)
+        run = Run(**facts.pop("run"))
+        return run, Result(test=test, **facts)

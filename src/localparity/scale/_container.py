@@ -6,7 +6,11 @@ import json
 import struct
 import zlib
 from collections.abc import Sequence
+from itertools import accumulate, pairwise
 from typing import Any
+
+from localparity._files import damage_of, parse_json
+from localparity._validation import as_count
 
 _HEAD = struct.Struct("<8sHII")
 
@@ -36,9 +40,10 @@ def unpack(data: bytes, mark: bytes, version: int, name: str) -> tuple[dict[str,
     body = data[_HEAD.size :]
     if zlib.crc32(body, size) != checksum:
         raise ValueError(f"{name} is damaged: its checksum does not fit its {len(body)} bytes")
-    header = json.loads(body[:size])
-    parts, at = [], size
-    for length in header.pop("_sizes"):
-        parts.append(body[at : at + length])
-        at += length
-    return header, parts
+    with damage_of(name):
+        header = parse_json(body[:size])
+        sizes = [as_count(length, "_sizes", at_least=0) for length in header.pop("_sizes")]
+        ends = list(accumulate(sizes, initial=size))
+        if ends[-1] != len(body):
+            raise ValueError(f"its parts end at {ends[-1]} of {len(body)} bytes")
+    return header, [body[start:end] for start, end in pairwise(ends)]

@@ -16,6 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
 
+from localparity._files import damage_of, parse_json
 from localparity._validation import as_choice, as_score_range
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
@@ -106,10 +107,9 @@ class Monitor:
         given = None if score_range is None else as_score_range(score_range)
         settings = self._settings()
         if settings is None:
-            settings = {"every": every or "day", "score_range": list(given or (0.0, 1.0))}
-        self.every = str(settings["every"])
-        low, high = settings["score_range"]
-        self.score_range = (float(low), float(high))
+            settings = {"every": every or "day", "score_range": given or (0.0, 1.0)}
+        self.every: str = settings["every"]
+        self.score_range: tuple[float, float] = settings["score_range"]
         for name, asked, found in (
             ("every", every, self.every),
             ("score_range", given, self.score_range),
@@ -194,11 +194,12 @@ class Monitor:
         path = self.folder / _SETTINGS
         if not path.exists():
             return None
-        try:
-            settings = json.loads(path.read_bytes())
-            return {"every": settings["every"], "score_range": settings["score_range"]}
-        except (ValueError, KeyError, TypeError) as error:
-            raise ValueError(f"{path} is damaged: {error!r}") from error
+        with damage_of(str(path)):
+            settings = parse_json(path.read_bytes())
+            return {
+                "every": as_choice(settings["every"], "every", get_args(Every)),
+                "score_range": as_score_range(settings["score_range"]),
+            }
 
     def _periods(self) -> Iterator[tuple[str, ScoreSketch, list[str]]]:
         for path in sorted(self.folder.glob(f"*{_ENDING}")):
@@ -215,8 +216,10 @@ class Monitor:
 
 
 def _read_period(path: Path) -> tuple[ScoreSketch, list[str]]:
-    header, (sketch,) = unpack(path.read_bytes(), _MARK, _VERSION, str(path))
-    return ScoreSketch.from_bytes(sketch, f"the sketch in {path}"), header["batches"]
+    header, parts = unpack(path.read_bytes(), _MARK, _VERSION, str(path))
+    with damage_of(str(path)):
+        (sketch,), batches = parts, [str(batch) for batch in header["batches"]]
+    return ScoreSketch.from_bytes(sketch, f"the sketch in {path}"), batches
 
 
 def _write(path: Path, data: bytes) -> None:

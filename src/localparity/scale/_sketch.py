@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
+from localparity._files import damage_of
 from localparity._optional import require
-from localparity._validation import Group, as_count, as_level, as_score_range, at_ends
+from localparity._validation import Group, as_count, as_level, as_number, as_score_range, at_ends
 from localparity.metrics import ScoreCounts
 from localparity.metrics._atoms import Atoms
 from localparity.predictions import Predictions
 from localparity.scale._container import pack, unpack
+from localparity.scale._kll import check_kll
 
 _MARK, _VERSION = b"LPSKETCH", 1
 _PLAIN = (str, int, float, bool)
@@ -172,13 +174,13 @@ class ScoreSketch:
             It can be updated and merged as before.
         """
         header, parts = unpack(data, _MARK, _VERSION, name)
-        low, high = header["score_range"]
-        sketch = cls(score_range=(low, high), k=header["k"])
-        sketch.resolution = header["resolution"]
         kll = require("datasketches", extra="sketch").kll_doubles_sketch
-        for (group, label), part in zip(header["keys"], parts, strict=True):
-            key = (tuple(group) if isinstance(group, list) else group, label)
-            sketch._sketches[key] = kll.deserialize(part)
+        with damage_of(name):
+            sketch = cls(score_range=header["score_range"], k=header["k"])
+            sketch.resolution = as_number(header["resolution"], "resolution")
+            for key, part in zip(_read_keys(header["keys"]), parts, strict=True):
+                check_kll(part, sketch.k, sketch.score_range)
+                sketch._sketches[key] = kll.deserialize(part)
         return sketch
 
     def _sketch_of(self, key: Key) -> Any:
@@ -216,7 +218,8 @@ def _atoms_of(sketch: Any) -> Atoms:
         return Atoms.gather(scores, rows)
     for end, nearest in (
         (float(sketch.get_min_value()), int(scores.argmin())),
-        (float(sketch.get_max_value()), int(scores.argmax())),
+        # The last of the highest, so that scores that are all equal give the two rows from two places.
+        (float(sketch.get_max_value()), scores.size - 1 - int(scores[::-1].argmax())),
     ):
         rows[nearest] -= 1
         scores, rows = np.append(scores, end), np.append(rows, 1)
@@ -230,3 +233,17 @@ def _plain_group(group: Group) -> Any:
         if not isinstance(part, _PLAIN):
             raise ValueError(f"group {group!r} is no text, number or truth value and cannot be written")
     return list(parts) if isinstance(group, tuple) else group
+
+
+def _read_keys(keys: Any) -> list[Key]:
+    """The groups and labels of a header: no two the same, and labels everywhere or nowhere."""
+    found: list[Key] = []
+    for group, label in keys:
+        key = (tuple(group) if isinstance(group, list) else group, label)
+        _plain_group(key[0])
+        if label is not None and (type(label) is not int or label not in (0, 1)):
+            raise ValueError(f"keys has the label {label!r} where 0, 1 or none is expected")
+        if key in found or (found and (label is None) != (found[0][1] is None)):
+            raise ValueError(f"keys has {keys!r} where different ones, with labels or without, are expected")
+        found.append(key)
+    return found

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from localparity._encoding import TableEncoder
-from localparity._model_folder import describe_model, read_model, restore_classes
+from localparity._model_folder import damage_of_model, describe_model, read_model, restore_classes
 from localparity.training._checkpoint import load_tensors, save_tensors
-from localparity.training._networks import multilayer
+from localparity.training._networks import Network, multilayer
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from localparity.training._estimator import LocalParityClassifier
 
 _TENSORS = "model.safetensors"
@@ -38,21 +41,29 @@ def load_classifier(folder: Any) -> LocalParityClassifier:
     path = Path(folder)
     described = read_model(path, _TENSORS, LocalParityClassifier.__name__)
     tensors, _ = load_tensors(path / _TENSORS)
-    parameters = described["parameters"]
-    if parameters["hidden"] is not None:
-        parameters["hidden"] = tuple(parameters["hidden"])
-    classifier = LocalParityClassifier(**parameters)
-    restore_classes(classifier, described)
-    classifier.encoder_ = TableEncoder.from_dict(described["encoder"])
-    classifier.n_features_in_ = len(classifier.encoder_.names_)
-    if described["named"]:
-        classifier.feature_names_in_ = np.asarray(classifier.encoder_.names_, dtype=object)
-    width = len(classifier.encoder_.get_feature_names_out())
-    dtype = next(iter(tensors.values())).dtype
-    classifier.network_ = multilayer(width, described["hidden"], 0.0).to(dtype)
-    classifier.network_.load_state_dict(tensors)
-    classifier.network_.eval()
+    with damage_of_model(path):
+        parameters = described["parameters"]
+        if parameters["hidden"] is not None:
+            parameters["hidden"] = tuple(parameters["hidden"])
+        classifier = LocalParityClassifier(**parameters)
+        restore_classes(classifier, described)
+        classifier.encoder_ = TableEncoder.from_dict(described["encoder"])
+        classifier.n_features_in_ = len(classifier.encoder_.names_)
+        if described["named"]:
+            classifier.feature_names_in_ = np.asarray(classifier.encoder_.names_, dtype=object)
+        classifier.network_ = _network(classifier.encoder_, described["hidden"], tensors)
     return classifier
+
+
+def _network(encoder: TableEncoder, hidden: Sequence[int], tensors: Mapping[str, Tensor]) -> Network:
+    """The network of some tensors; one of other widths is not even made, since memory might not hold it."""
+    found = [len(tensor) for name, tensor in tensors.items() if name != "head.weight" and tensor.ndim == 2]
+    if sorted(hidden) != sorted(found):
+        raise ValueError(f"hidden is {hidden} where the tensors have {found}")
+    network = multilayer(len(encoder.get_feature_names_out()), hidden, 0.0).to(tensors["head.weight"].dtype)
+    network.load_state_dict(tensors)
+    network.eval()
+    return network
 
 
 def _plain_parameters(classifier: LocalParityClassifier) -> dict[str, Any]:

@@ -1,0 +1,93 @@
+"""Damaged folders of models."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import strategies as st
+
+from fuzzing import damaged, damaged_json, fuzz, read_or_refuse
+from localparity.boosting import LocalParityLGBMClassifier, LocalParityXGBClassifier
+from localparity.datasets import make_census
+from localparity.training import LocalParityClassifier
+from localparity.training._checkpoint import load_tensors, save_tensors
+
+CENSUS = make_census(300, random_state=0)
+NUMBERS = CENSUS.data.select_dtypes("number")
+MODELS = [
+    LocalParityClassifier(hidden=(4,), steps=2, random_state=0),
+    LocalParityXGBClassifier(0.1, n_estimators=2, random_state=0),
+    LocalParityLGBMClassifier(0.1, n_estimators=2, random_state=0),
+]
+
+
+@pytest.fixture(params=MODELS, ids=lambda model: type(model).__name__)
+def model(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
+    found = request.param.fit(NUMBERS, CENSUS.target, sensitive_features=CENSUS.sensitive_features)
+    found.save(tmp_path)
+    return found
+
+
+def learned_file(folder: Path) -> Path:
+    (path,) = (path for path in folder.iterdir() if path.name != "model.json")
+    return path
+
+
+def test_other_learned_values_are_refused(model: Any, tmp_path: Path) -> None:
+    path = learned_file(tmp_path)
+    valid = path.read_bytes()
+
+    def check(content: bytes) -> None:
+        path.write_bytes(content)
+        assert content == valid or read_or_refuse(lambda: model.load(tmp_path), str(tmp_path)) is None
+
+    fuzz(damaged(valid), check)
+
+
+@pytest.mark.filterwarnings("ignore:X has feature names")
+def test_a_damaged_description_is_refused_or_works(model: Any, tmp_path: Path) -> None:
+    path = tmp_path / "model.json"
+    valid = path.read_bytes()
+
+    def check(content: bytes) -> None:
+        path.write_bytes(content)
+        found = read_or_refuse(lambda: model.load(tmp_path), str(tmp_path))
+        if found is not None:
+            classes = read_or_refuse(lambda: found.predict(NUMBERS), "feature", "column")
+            assert classes is None or classes.shape == (300,)
+
+    fuzz(damaged(valid) | damaged_json(json.loads(valid)).map(json.dumps).map(str.encode), check)
+
+
+def test_tensors_that_lie_and_whose_checksum_fits_are_refused_or_work(tmp_path: Path) -> None:
+    model = MODELS[0].fit(NUMBERS, CENSUS.target, sensitive_features=CENSUS.sensitive_features)
+    model.save(tmp_path)
+    path, description = learned_file(tmp_path), json.loads((tmp_path / "model.json").read_bytes())
+    valid = path.read_bytes()
+
+    def check(content: bytes) -> None:
+        path.write_bytes(content)
+        fitting = description | {"sha256": hashlib.sha256(content).hexdigest()}
+        (tmp_path / "model.json").write_text(json.dumps(fitting))
+        found = read_or_refuse(lambda: LocalParityClassifier.load(tmp_path), str(tmp_path))
+        assert found is None or found.predict(NUMBERS).shape == (300,)
+
+    fuzz(damaged(valid), check)
+
+
+def test_a_damaged_checkpoint_is_refused_or_read(tmp_path: Path) -> None:
+    import torch
+
+    path = tmp_path / "checkpoint.safetensors"
+    save_tensors(path, {"a": torch.arange(6.0).reshape(2, 3), "b": torch.ones(2)}, {"step": 3})
+    valid = path.read_bytes()
+
+    def check(content: bytes) -> None:
+        path.write_bytes(content)
+        read_or_refuse(lambda: load_tensors(path), str(path))
+
+    fuzz(damaged(valid) | st.just(valid), check)

@@ -1,0 +1,61 @@
+"""Damaged tables: CSV, JSON and Parquet, plain and packed."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+from hypothesis import strategies as st
+
+import localparity as lp
+from fuzzing import damaged, damaged_json, fuzz, read_or_refuse
+
+ROWS = [
+    {"p": score / 16, "sex": "fm"[score % 2], "y": score // 3 % 2, "w": 1 + score % 3} for score in range(12)
+]
+CSV = "p,sex,y,w\n" + "".join(f'{row["p"]},"{row["sex"]}",{row["y"]},{row["w"]}\n' for row in ROWS)
+COLUMNS = {"score": "p", "group": "sex", "label": "y", "weight": "w"}
+LINES = "\n".join(map(json.dumps, ROWS))
+
+
+def parquet(folder: Path) -> bytes:
+    (folder / "rows.csv").write_text(CSV)
+    duckdb.sql(f"COPY (FROM read_csv('{folder}/rows.csv')) TO '{folder}/rows.parquet'")
+    return (folder / "rows.parquet").read_bytes()
+
+
+def check_file(path: Path, content: bytes) -> None:
+    """The rows in memory and the counts through the engine are refused both, or agree."""
+    path.write_bytes(content)
+    read = read_or_refuse(lambda: lp.Predictions.read(path, **COLUMNS), str(path), "column ")
+    counted = read_or_refuse(lambda: lp.scale.from_duckdb(path, **COLUMNS), str(path), "column ")
+    assert (read is None) == (counted is None)
+    if read is not None and counted is not None:
+        expected = lp.ScoreCounts.from_predictions(read).atoms
+        assert {key for key in expected if expected[key].size} == set(counted.atoms)
+        for key, atoms in counted.atoms.items():
+            np.testing.assert_array_equal(atoms.scores, expected[key].scores)
+            np.testing.assert_array_equal(atoms.weights, expected[key].weights)
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.tsv", "a.csv.gz", "a.json", "a.jsonl", "a.parquet"])
+def test_a_damaged_file_is_refused_or_read_alike_by_both_readers(name: str, tmp_path: Path) -> None:
+    valid = {
+        "a.csv": CSV.encode(),
+        "a.tsv": CSV.replace(",", "\t").encode(),
+        "a.csv.gz": gzip.compress(CSV.encode()),
+        "a.json": json.dumps(ROWS).encode(),
+        "a.jsonl": LINES.encode(),
+        "a.parquet": parquet(tmp_path),
+    }[name]
+    check_file(tmp_path / name, valid)
+    fuzz(damaged(valid), lambda content: check_file(tmp_path / name, content))
+
+
+def test_json_of_other_shapes_is_refused_or_read_alike(tmp_path: Path) -> None:
+    texts: st.SearchStrategy[str] = damaged_json(ROWS).map(json.dumps)
+    fuzz(texts, lambda text: check_file(tmp_path / "a.json", text.encode()))

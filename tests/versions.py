@@ -1,0 +1,120 @@
+"""The tests in other environments than the developer's: ``make test-versions`` runs them all, continuous integration two.
+
+Each environment is a folder under `.venvs`, made anew when pyproject.toml or its constraints change. Tests that need
+what is not in an environment are skipped there, those of the core never are (`conftest.CORE`).
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import os
+import re
+import shutil
+import subprocess
+import sys
+import tomllib
+from dataclasses import dataclass
+from pathlib import Path
+
+from conftest import CORE
+
+ROOT = Path(__file__).parents[1]
+PINS, LOWEST = ROOT / "constraints.txt", ROOT / "constraints-lowest.txt"
+
+_TOOLS = ("pytest", "pytest-xdist", "hypothesis")
+# Wheels of torch without CUDA are not everywhere, so only the developer's environment has the extra `train`.
+_EXTRAS = ("boost", "dask", "data", "images", "report", "sketch", "spark")
+
+
+@dataclass(frozen=True)
+class Environment:
+    """What is installed: extras of the package, other packages, under which constraints, on which Python."""
+
+    extras: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+    pins: Path | None = PINS
+    newest_python: bool = False
+
+
+_ALL = {"extras": _EXTRAS, "others": ("fairlearn", "polars")}
+ENVIRONMENTS = {
+    "no-extras": Environment(),
+    "lowest-core": Environment(pins=LOWEST),
+    "lowest": Environment(**_ALL, pins=LOWEST),
+    "newest": Environment(**_ALL, pins=None),
+    "newest-python": Environment(**_ALL, newest_python=True),
+}
+
+
+def lower_bounds(pyproject: str) -> dict[str, str]:
+    """The lowest version of each requirement that users install, by its name."""
+    project = tomllib.loads(pyproject)["project"]
+    extras = project["optional-dependencies"]
+    wanted = [
+        *project["dependencies"],
+        *(each for name in extras if name not in ("dev", "docs") for each in extras[name]),
+    ]
+    found = (re.fullmatch(r"([\w-]+)>=([\d.]+)", each) for each in wanted)
+    return {match[1]: match[2] for match in found if match}
+
+
+def newest_python() -> str | None:
+    """The newest Python after this one that can be found, on the path or among pyenv's."""
+    for minor in range(20, sys.version_info.minor, -1):
+        folders = sorted(Path.home().glob(f".pyenv/versions/3.{minor}.*/bin"), reverse=True)
+        if found := shutil.which(f"python3.{minor}") or next(
+            (str(each / "python") for each in folders), None
+        ):
+            return found
+    return None
+
+
+def prepared(name: str, python: str) -> Path:
+    """The interpreter of an environment, which is made where it is not there as wanted."""
+    wanted = ENVIRONMENTS[name]
+    pins = [] if wanted.pins is None else ["--constraint", str(wanted.pins)]
+    package = f"{ROOT}[{','.join(wanted.extras)}]" if wanted.extras else str(ROOT)
+    install = ["--editable", package, *wanted.others, *_TOOLS, *pins]
+    sources = [ROOT / "pyproject.toml", *([wanted.pins] if wanted.pins else [])]
+    content = "\n".join([python, *install, *(path.read_text() for path in sources)])
+    folder, mark = ROOT / ".venvs" / name, hashlib.sha256(content.encode()).hexdigest()
+    found = folder / "bin" / "python"
+    if not (folder / "made").exists() or (folder / "made").read_text() != mark:
+        subprocess.run([python, "-m", "venv", "--clear", folder], check=True)
+        quietly = ["--quiet", "--disable-pip-version-check"]
+        subprocess.run([found, "-m", "pip", "install", *quietly, *install], check=True)
+        (folder / "made").write_text(mark)
+    return found
+
+
+def run(name: str, *, only_core: bool) -> bool:
+    """Whether the tests pass in an environment; without its Python they do not run, and that is said."""
+    python = newest_python() if ENVIRONMENTS[name].newest_python else sys.executable
+    if python is None:
+        print(f"{name}: not run, there is no Python newer than {sys.version.split()[0]} here", flush=True)
+        return True
+    found = prepared(name, python)
+    version = subprocess.run([found, "--version"], check=True, capture_output=True, text=True).stdout.strip()
+    print(f"{name}: {version}, {'the tests of the core' if only_core else 'all tests'}", flush=True)
+    environment = {**os.environ, "OMP_NUM_THREADS": "1", "HYPOTHESIS_PROFILE": "few"}
+    environment.pop("LOCALPARITY_NO_SKIPS", None)
+    options = ["-q", "-n", "auto", "-m", "not slow", "-p", "no:cacheprovider", "--no-header", "-r", "fE"]
+    tests = CORE if only_core else ("tests",)
+    return (
+        subprocess.run([found, "-m", "pytest", *options, *tests], cwd=ROOT, env=environment).returncode == 0
+    )
+
+
+def main() -> None:
+    """Run the tests in the environments that are named, or in all of them."""
+    parser = argparse.ArgumentParser(description=main.__doc__)
+    parser.add_argument("names", nargs="*", choices=[[], *ENVIRONMENTS], metavar="|".join(ENVIRONMENTS))
+    parser.add_argument("--core", action="store_true", help="only the tests of the core")
+    given = parser.parse_args()
+    passed = {name: run(name, only_core=given.core) for name in given.names or ENVIRONMENTS}
+    sys.exit(", ".join(name for name, well in passed.items() if not well) or None)
+
+
+if __name__ == "__main__":
+    main()
