@@ -45,10 +45,10 @@ class ScoreRepair(BaseEstimator):  # type: ignore[misc]
     r"""Bring MCDP(epsilon) of any scores within a bound, moving as few of them as little as it takes.
 
     Wherever the groups' cumulative distributions are further apart than the bound, they are drawn towards
-    their Wasserstein barycentre until they are not; everywhere else scores stay as they are, but for
-    neighbours that make room. Each group's scores go through one increasing map, so that ranks inside a
-    group never change. A score that `fit` did not see goes through the same map, on a straight line
-    between its neighbours.
+    their Wasserstein barycentre until they are not; everywhere else scores stay as they are, but for one that
+    another of its group comes to, which makes room. Each group's scores go through one increasing map, so
+    that ranks inside a group never change. A score that `fit` did not see goes through the same map, on a
+    straight line between its neighbours.
 
     It works on scores, ``ScoreRepair(max_mcdp=0.05).fit(scores, sensitive_features=groups)``, or wraps a
     classifier, ``ScoreRepair(classifier).fit(X, y, sensitive_features=groups)``.
