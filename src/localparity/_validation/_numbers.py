@@ -32,6 +32,22 @@ def as_strength(strength: Any) -> float:
     return number
 
 
+def as_sharpness(sharpness: Any) -> float:
+    """The power of a soft search: a number from 1 on."""
+    number = as_number(sharpness, "sharpness")
+    if not number >= 1.0:
+        raise ValueError(f"sharpness is {number:g} where a number >= 1 is expected")
+    return number
+
+
+def as_search(search: Any, choices: Iterable[str], epsilon: float) -> str:
+    """How a penalty finds its threshold; windows are found by the exact search only."""
+    found = as_choice(search, "search", choices)
+    if epsilon > 0.0 and found != "exact":
+        raise ValueError(f"epsilon is {epsilon:g} where search={found!r} needs 0; use search='exact'")
+    return found
+
+
 def as_threshold(threshold: Any, score_range: tuple[float, float]) -> float:
     """A threshold inside the score range, in the scores' own units."""
     number = as_number(threshold, "threshold")

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from localparity._validation import as_choice, as_count, as_epsilon, as_number
+from localparity._validation import as_choice, as_count, as_epsilon, as_number, as_search, as_sharpness
 from localparity.training._memory import ScoreMemory
 from localparity.training._replay import Replay
 from localparity.training._search import largest_gap, largest_window
@@ -228,14 +228,8 @@ class MCDPLoss(_DisparityLoss):
         super().__init__(criterion=criterion, from_logits=from_logits, n_groups=n_groups)
         self.temperature = as_positive(temperature, "temperature")
         self.epsilon = as_epsilon(epsilon)
-        self.search = as_choice(search, "search", SEARCHES)
-        self.sharpness = as_number(sharpness, "sharpness")
-        if not self.sharpness >= 1.0:
-            raise ValueError(f"sharpness is {self.sharpness:g} where a number >= 1 is expected")
-        if self.epsilon > 0.0 and self.search != "exact":
-            raise ValueError(
-                f"epsilon is {self.epsilon:g} where search={search!r} needs 0; use search='exact'"
-            )
+        self.search = as_search(search, SEARCHES, self.epsilon)
+        self.sharpness = as_sharpness(sharpness)
         if self.search == "frozen" and threshold is None:
             raise ValueError("threshold is None where search='frozen' needs a number")
         number = math.nan if threshold is None else as_number(threshold, "threshold")
