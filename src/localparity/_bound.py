@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from localparity._validation import FloatArray, as_level, as_number
+from localparity._validation import FloatArray, as_fraction, as_level
 from localparity.metrics import mcdp
 from localparity.uncertainty import mcdp_interval
 
@@ -94,7 +94,7 @@ class Judge(NamedTuple):
 def check_bound(strength: Any, max_mcdp: Any, max_mcdp_confidence: Any) -> None:
     """A bound in place of a strength, and a confidence with a bound only."""
     if max_mcdp is not None:
-        as_number(max_mcdp, "max_mcdp")
+        as_fraction(max_mcdp, "max_mcdp")
         if strength is not None:
             raise ValueError("strength and max_mcdp are both given where one of them is expected")
     if max_mcdp_confidence is not None:

@@ -74,7 +74,7 @@ def test_json(folder: Path) -> None:
         (["people.csv", *NAMED, "--figure", "frontier.gif"], "where a .png, .svg or .pdf file is expected"),
         (
             ["people.csv", *NAMED, "--max-mcdp", "2"],
-            "max_mcdp is 2 where a number between 0 and 1 is expected",
+            "max_mcdp is 2 where a fraction in [0, 1] is expected",
         ),
         (["people.csv", *NAMED, "--booster", "forest"], "booster is 'forest' where one of"),
         (["people.csv", "--target", "age", "--group", "sex"], "Only binary classification is supported"),

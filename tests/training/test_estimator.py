@@ -228,6 +228,9 @@ def test_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
         ({"preset": "best"}, "preset is 'best' where one of 'paper', 'tuned' is expected"),
         ({"strength": -1.0}, "strength is -1 where a finite number >= 0 is expected"),
         ({"strength": 0.1, "max_mcdp": 0.1}, "strength and max_mcdp are both given"),
+        ({"max_mcdp": 5}, r"max_mcdp is 5 where a fraction in \[0, 1\] is expected"),
+        ({"steps": 0}, "steps is 0 where a whole number >= 1 is expected"),
+        ({"batch_size": 2.5}, "batch_size is 2.5 where a whole number is expected"),
         ({"method": "erm", "max_mcdp": 0.1}, "method is 'erm', which has no strength to search"),
         ({"max_mcdp_confidence": 0.9}, "max_mcdp_confidence is given where max_mcdp is None"),
         (

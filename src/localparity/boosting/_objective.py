@@ -17,11 +17,11 @@ from localparity._validation import (
     as_epsilon,
     as_groups,
     as_labels,
-    as_number,
     as_numbers,
     as_search,
     as_sharpness,
     as_strength,
+    as_temperature,
     as_vector,
     as_weights,
     check_rows,
@@ -114,7 +114,7 @@ class MCDPObjective:
         sample_weight: Any = None,
     ) -> None:
         self.strength = as_strength(strength)
-        self.temperature = as_temperature(temperature)
+        self.temperature = as_temperature(temperature, at_most=LARGEST_TEMPERATURE)
         self.epsilon = as_epsilon(epsilon)
         self.search = as_search(search, SEARCHES, self.epsilon)
         self.sharpness = as_sharpness(sharpness)
@@ -196,17 +196,6 @@ class MCDPObjective:
 
         each_part(fill, scores.size)
         return derivatives
-
-
-def as_temperature(temperature: Any) -> float:
-    """A number above 0 up to the largest for which the grid is not too fine."""
-    number = as_number(temperature, "temperature")
-    if not 0.0 < number <= LARGEST_TEMPERATURE:
-        raise ValueError(
-            f"temperature is {number:g} where a number above 0 and at most {LARGEST_TEMPERATURE:g} "
-            "is expected"
-        )
-    return number
 
 
 def each_part(work: Callable[[slice], Part], rows: int) -> list[Part]:

@@ -12,13 +12,20 @@ from sklearn.utils import ClassifierTags, TransformerTags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from localparity._validation import FloatArray, as_epsilon, as_groups, as_level, as_score_range, as_scores
+from localparity._validation import (
+    FloatArray,
+    as_epsilon,
+    as_fraction,
+    as_groups,
+    as_level,
+    as_score_range,
+    as_scores,
+)
 from localparity.metrics._counts import ScoreCounts
 from localparity.metrics._criteria import labels_of
 from localparity.postprocessing._classifier import People, fit_classifier, group_columns, positive_scores
 from localparity.postprocessing._fitting import Repair, find_repair, unmoved
 from localparity.postprocessing._promise import (
-    as_bound,
     check_reached,
     dkw_margin,
     promise_sentence,
@@ -300,7 +307,7 @@ class ScoreRepair(BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self, soft: bool) -> None:
         """What can be said of the parameters before the data is looked at."""
-        as_bound(self.max_mcdp)
+        as_fraction(self.max_mcdp, "max_mcdp")
         as_epsilon(self.epsilon)
         labels_of(self.criterion)
         if self.group_estimator is not None and self.estimator is None:
@@ -344,7 +351,7 @@ class ScoreRepair(BaseEstimator):  # type: ignore[misc]
     def _learn(self, predictions: Predictions, group_probabilities: Any) -> None:
         """Find the maps, or say why there are none."""
         counts = ScoreCounts.from_predictions(predictions)
-        bound, epsilon = as_bound(self.max_mcdp), as_epsilon(self.epsilon)
+        bound, epsilon = as_fraction(self.max_mcdp, "max_mcdp"), as_epsilon(self.epsilon)
         measure = None
         if group_probabilities is not None:
             shares = as_probabilities(group_probabilities, len(predictions), predictions.groups)

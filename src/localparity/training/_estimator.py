@@ -11,7 +11,7 @@ from localparity._bound import check_bound
 from localparity._encoding import TableEncoder, table_columns
 from localparity._labelled import check_labelled, hold_out
 from localparity._penalised import PenalisedClassifier
-from localparity._validation import FloatArray, as_choice, as_level, as_strength
+from localparity._validation import FloatArray, as_choice, as_count, as_level, as_strength
 from localparity.training._fitting import Fitting
 from localparity.training._methods import METHODS
 from localparity.training._presets import PRESETS, STRENGTHS
@@ -214,6 +214,8 @@ class LocalParityClassifier(PenalisedClassifier):
         as_choice(self.precision, "precision", ("float32", "bfloat16", "float64"))
         as_level(self.validation_fraction, "validation_fraction")
         check_bound(self.strength, self.max_mcdp, self.max_mcdp_confidence)
+        for name in ("steps", "batch_size"):
+            as_count((settings | given)[name], name)
         if self.max_mcdp is not None and self.method == "erm":
             raise ValueError("method is 'erm', which has no strength to search, where max_mcdp needs one")
         return settings | given
