@@ -134,6 +134,7 @@ def test_a_bound_is_met_by_the_most_accurate_model() -> None:
     assert model.bound_met_
     assert model.strength_ == max(met, key=lambda trial: trial.average_precision).strength
     assert not model.trials_[0].met
+    assert model.history_[-1]["step"] == 60  # as long as any other model
     unbounded = quick(strength=0.0, steps=60).fit(X, Y, sensitive_features=SEX)
     fair, free = (
         lp.mcdp(None, fitted.predict_proba(X)[:, 1], sensitive_features=SEX) for fitted in (model, unbounded)

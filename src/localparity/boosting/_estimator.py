@@ -83,7 +83,7 @@ class BoostedClassifier(PenalisedClassifier):
         else:
             judge = growing.judge()
             self.booster_ = self._keep_within_bound(
-                lambda strength, _: growing.try_strength(strength, judge), judge
+                lambda strength: growing.try_strength(strength, judge), judge
             )
         self.n_estimators_ = self._library.rounds(self.booster_)
 

@@ -185,7 +185,7 @@ class LocalParityClassifier(PenalisedClassifier):
         if self.max_mcdp is None:
             strength = STRENGTHS[self.method] if self.strength is None else self.strength
             held_out = None if validation is None else validation.to(device)
-            self.network_, self.history_ = run.train(as_strength(strength), None, held_out)
+            self.network_, self.history_ = run.train(as_strength(strength), held_out)
             self.strength_ = as_strength(strength)
         else:
             assert validation is not None
@@ -244,7 +244,7 @@ class LocalParityClassifier(PenalisedClassifier):
         seen = (validation.labels, validation.groups, validation.weights)
         judge = self._judge(*(values.cpu().numpy() for values in seen))
         self.network_ = self._keep_within_bound(
-            lambda strength, start: run.try_strength(strength, start, validation, judge), judge
+            lambda strength: run.try_strength(strength, validation, judge), judge
         )
         self.history_ = run.histories[self.strength_]
 
