@@ -3,25 +3,12 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import localparity as lp
-
-COMMAND = [sys.executable, "-m", "localparity"]
-
-
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"COLUMNS": "110", "PATH": "", "HOME": "/nonexistent", "PYTHONWARNINGS": "error"},
-    )
+from typed_commands import run
 
 
 @pytest.fixture(scope="module")

@@ -14,10 +14,9 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_estimator
-from sklearn.utils.validation import _num_samples
 
 import localparity as lp
+from estimator_checks import Supplied, assert_passes
 from localparity.training import BoundNotMetWarning, LocalParityClassifier
 
 CENSUS = lp.datasets.make_census(1200, random_state=0)
@@ -29,17 +28,8 @@ def quick(**options: Any) -> LocalParityClassifier:
     return LocalParityClassifier(**{**QUICK, **options})
 
 
-class Wrapped(LocalParityClassifier):
-    """Supplies the sensitive feature, which scikit-learn's checks know nothing of, from the rows themselves."""
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Wrapped:
-        try:
-            groups = (np.abs(np.asarray(X, dtype=float)[:, 0]) * 1000).astype(int) % 2
-        except (TypeError, ValueError, IndexError):
-            groups = np.zeros(_num_samples(X), dtype=int)
-        if len(set(groups)) < 2:
-            groups = np.arange(len(groups)) % 2
-        return super().fit(X, y, sensitive_features=groups, sample_weight=sample_weight)
+class SuppliedClassifier(Supplied, LocalParityClassifier):
+    pass
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::sklearn.exceptions.SkipTestWarning")
@@ -53,10 +43,7 @@ def test_scikit_learns_own_checks() -> None:
         "balanced": False,
     }
     options |= {"balanced": False, "temperature": 20.0, "precision": "float64", "device": "cpu"}
-    estimator = Wrapped(steps=60, random_state=0, **options)
-    found = check_estimator(estimator, on_fail=None, on_skip=None)
-    assert [(check["check_name"], check["exception"]) for check in found if check["status"] == "failed"] == []
-    assert len(found) > 50
+    assert_passes(SuppliedClassifier(steps=60, random_state=0, **options))
 
 
 def test_text_columns_and_probabilities() -> None:

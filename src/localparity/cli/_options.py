@@ -43,9 +43,9 @@ def check_bound(bound: float | None) -> None:
         )
 
 
-def check_file(path: Path, option: str) -> None:
+def check_file(path: Path | None, option: str) -> None:
     """Whether a file can be written there, before the work whose result it is to have."""
-    if path.is_dir():
+    if path is not None and path.is_dir():
         raise typer.BadParameter(f"{path} is a folder where a file is expected", param_hint=option)
 
 

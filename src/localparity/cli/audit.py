@@ -100,7 +100,7 @@ def audit(
     Exit codes: 0 when it passes, 1 when MCDP is above the bound, 2 for wrong usage or input.
     """
     check_bound(fail_above)
-    _check_report(report, force)
+    check_file(report, "--report")
     compared: dict[str, Any] = {
         "epsilons": as_epsilons(parse_numbers(epsilon, "--epsilon"), "--epsilon").tolist(),
         "criterion": criterion,
@@ -158,16 +158,9 @@ def _check_column(file: str, name: str, engine: Engine) -> None:
         raise unknown_name(f"column in {file} named", name, columns)
 
 
-def _check_report(path: Path | None, force: bool) -> None:
-    """Whether the page can be written, before the audit that it is to show."""
-    if path is None:
-        return
-    check_file(path, "--report")
+def _write_report(path: Path, found: dict[str, Audit], columns: dict[str, str | None], force: bool) -> None:
     if path.exists() and not force:
         raise FileExistsError(f"{path} is there already; --force replaces it")
-
-
-def _write_report(path: Path, found: dict[str, Audit], columns: dict[str, str | None], force: bool) -> None:
     notes = {f"Column of the {what}": name for what, name in columns.items() if name}
     write_page(path, found, title=f"Local disparity by {columns['groups']}", notes=notes, force=force)
     typer.echo(f"report: {path}", err=True)
