@@ -76,10 +76,10 @@ def check_labelled(
     (array([0., 1.]), [True, True, False])
     """
     labels = as_classes(owner, y, rows)
-    grouping = groups_of_rows(sensitive_features, rows)
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     kept = weights > 0.0
     classes, codes = two_classes(labels[kept])
+    grouping = groups_of_rows(sensitive_features, rows)
     groups = grouping.codes[kept].astype(np.int64)
     counts = np.bincount(groups, minlength=len(grouping.names))
     if not counts.all():
