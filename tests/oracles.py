@@ -104,6 +104,57 @@ def band(groups: Sequence[Sample], y: Fraction, width: Fraction) -> tuple[Fracti
     return centre - (centre - low) * share, centre + (high - centre) * share
 
 
+def repair(groups: Sequence[Sample], width: Fraction) -> list[dict[Fraction, Fraction]]:
+    """Of each group, where its scores go: the nearest places in the band, and ties parted where they can be."""
+    levels = {cdf(group, s) for group in groups for s, _ in group}
+    places = {s for group in groups for s, _ in group} | {barycentre_quantile(groups, u) for u in levels}
+    ends = {y: band(groups, y, width) for y in sorted(places)}
+    return [_part_ties(_clip(groups, group, ends), sorted(places)) for group in groups]
+
+
+def _clip(
+    groups: Sequence[Sample], group: Sample, ends: dict[Fraction, tuple[Fraction, Fraction]]
+) -> dict[Fraction, tuple[Fraction, Fraction, Fraction]]:
+    """Of each score, the nearest place in the band, and the earliest and the latest."""
+    found = {}
+    for score in sorted({s for s, _ in group}):
+        level = cdf(group, score)
+        before = level - sum(w for s, w in group if s == score) / sum(w for _, w in group)
+        earliest = min(y for y, (_, high) in ends.items() if high >= level)
+        latest = min(y for y, (low, _) in ends.items() if low > before)
+        wanted = score if earliest <= latest else barycentre_quantile(groups, (before + level) / 2)
+        first, last = sorted([earliest, latest])
+        found[score] = (min(max(wanted, first), last), earliest, latest)
+    return found
+
+
+def _part_ties(
+    clipped: dict[Fraction, tuple[Fraction, Fraction, Fraction]], places: list[Fraction]
+) -> dict[Fraction, Fraction]:
+    """Of all ways to send the first of a tie before its place and the last behind it, the one that parts most."""
+    moved = {}
+    for here in places:
+        tied = [(score, *bounds) for score, (place, *bounds) in clipped.items() if place == here]
+        ways = [
+            (ahead, behind)
+            for ahead in range(len(tied))
+            for behind in range(len(tied) - ahead)
+            if all(earliest < here for _, earliest, _ in tied[:ahead])
+            and all(latest > here for _, _, latest in tied[len(tied) - behind :])
+        ]
+        ahead, behind = max(ways, key=sum, default=(0, 0))
+        index = places.index(here)
+        down = (here - places[max(index - 1, 0)]) / 2
+        up = (places[min(index + 1, len(places) - 1)] - here) / 2
+        for i, (score, *_) in enumerate(tied):
+            moved[score] = here
+            if i < ahead:
+                moved[score] -= down * (ahead - i) / (ahead + 1)
+            if i >= len(tied) - behind:
+                moved[score] += up * (i - len(tied) + behind + 1) / (behind + 1)
+    return moved
+
+
 def worst_split(
     scores: Sequence[Fraction], feature: Sequence[Fraction], epsilon: Fraction, least: int
 ) -> tuple[Fraction, Fraction]:

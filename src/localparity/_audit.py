@@ -25,7 +25,7 @@ from localparity._validation import (
     as_choice,
     as_count,
     as_epsilons,
-    as_number,
+    as_fraction,
     as_threshold,
 )
 from localparity.metrics import ScoreCounts
@@ -162,9 +162,7 @@ class Audit:
         bool
             True where it is within the bound.
         """
-        bound = as_number(bound, "bound")
-        if not 0.0 <= bound <= 1.0:
-            raise ValueError(f"bound is {bound:g} where a fraction in [0, 1] is expected")
+        bound = as_fraction(bound, "bound")
         finding = self.findings[0] if epsilon is None else self.finding(epsilon)
         ends = {
             "estimate": finding.mcdp,

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
 
-from localparity._validation import FloatArray, as_level, as_number
+from localparity._validation import FloatArray, as_fraction, as_level
 from localparity.metrics import mcdp
 from localparity.uncertainty import mcdp_interval
 
@@ -116,7 +116,7 @@ class Judge(NamedTuple):
 def check_bound(strength: Any, max_mcdp: Any, max_mcdp_confidence: Any) -> None:
     """A bound in place of a strength, and a confidence with a bound only."""
     if max_mcdp is not None:
-        as_number(max_mcdp, "max_mcdp")
+        as_fraction(max_mcdp, "max_mcdp")
         if strength is not None:
             raise ValueError("strength and max_mcdp are both given where one of them is expected")
     if max_mcdp_confidence is not None:
@@ -126,7 +126,7 @@ def check_bound(strength: Any, max_mcdp: Any, max_mcdp_confidence: Any) -> None:
 
 
 Model = TypeVar("Model")
-TrainAt = Callable[[float, Model | None], tuple[Model, Trial]]
+TrainAt = Callable[[float], tuple[Model, Trial]]
 
 
 def search_strength(train_at: TrainAt[Model]) -> tuple[Model, list[Trial], int]:
@@ -135,8 +135,8 @@ def search_strength(train_at: TrainAt[Model]) -> tuple[Model, list[Trial], int]:
     Parameters
     ----------
     train_at : callable
-        Trains at a strength and says how it went; it is given the model of the next lower strength, to start
-        from, or None.
+        Trains at a strength, from a new start, and says how it went. From the model of another strength a
+        network came out worse on Adult and Bank, in as many steps and in fewer.
 
     Returns
     -------
@@ -149,24 +149,23 @@ def search_strength(train_at: TrainAt[Model]) -> tuple[Model, list[Trial], int]:
 
     Examples
     --------
-    >>> def train_at(strength, start):
+    >>> def train_at(strength):
     ...     value = 0.4 / (1.0 + strength)
     ...     return strength, Trial(strength, 1.0 - strength, value, value, met=value < 0.2)
     >>> _, trials, chosen = search_strength(train_at)
     >>> round(trials[chosen].strength, 2)
     1.05
     """
-    found: list[tuple[Model, Trial]] = [train_at(0.0, None)]
+    found: list[tuple[Model, Trial]] = [train_at(0.0)]
     strength = _FIRST_STRENGTH
     while not found[-1][1].met and len(found) <= _DOUBLINGS:
-        found.append(train_at(strength, found[-1][0]))
+        found.append(train_at(strength))
         strength *= 2.0
     if found[-1][1].met and len(found) > 1:
-        (below, low), (_, high) = found[-2:]
-        ends = [low.strength, high.strength]
+        ends = [trial.strength for _, trial in found[-2:]]
         for _ in range(_HALVINGS):
-            model, trial = train_at(sum(ends) / 2.0, below)
-            found.append((model, trial))
+            found.append(train_at(sum(ends) / 2.0))
+            trial = found[-1][1]
             ends[int(trial.met)] = trial.strength
     trials = [trial for _, trial in found]
     chosen = choose(trials)

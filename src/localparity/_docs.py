@@ -32,6 +32,7 @@ _PARAMETERS = {
     ),
     "sample_weight": ("array-like, optional", "Weights that are not negative."),
     "score_range": ("tuple of float", "The lowest and the highest score there can be."),
+    "min_groups": ("int", "The fewest groups there may be: 2, or 1 for a part of a larger whole."),
     "min_group_size": ("int", "A group with fewer rows among the people compared is an error."),
     "random_state": ("int, Generator or None", "The same seed gives the same result."),
     "n_jobs": ("int, optional", "How many resamples run at a time, -1 for as many as there are cores."),
@@ -58,6 +59,11 @@ _PARAMETERS = {
         "Whether `data` is a pandas data frame (text columns are categorical) or a plain dictionary of\n"
         "columns.",
     ),
+    "store": ("Store", "The runs."),
+    "out": ("path", "The folder to write to."),
+    "people": ("Scored", "Scores with their groups."),
+    "study": ("AlgorithmStudy", "What was measured."),
+    "title": ("str", "What stands above."),
     "return_X_y": ("bool", "Whether to return only `data` and `target`."),
 }
 
@@ -88,11 +94,13 @@ def documented(function: F) -> F:
         return function
     code = function.__code__
     named = code.co_varnames[: code.co_argcount + code.co_kwonlyargcount]
+    with_default = len(function.__defaults__ or ())
+    optional = {*named[code.co_argcount - with_default : code.co_argcount], *(function.__kwdefaults__ or ())}
     before, own, after = _parts(_dedented(function.__doc__))
     entries: list[str] = []
     for name in named:
         if name not in ("self", "cls"):
-            entry = own[name] if name in own else _entry(name, *_PARAMETERS[name])
+            entry = own[name] if name in own else _entry(name, *_PARAMETERS[name], name in optional)
             if entry not in entries:
                 entries.append(entry)
     entries += [entry for name, entry in own.items() if name.startswith("*")]
@@ -100,7 +108,8 @@ def documented(function: F) -> F:
     return function
 
 
-def _entry(name: str, kind: str, text: str) -> str:
+def _entry(name: str, kind: str, text: str, optional: bool) -> str:
+    kind = kind if optional else kind.removesuffix(", optional")
     return f"{name} : {kind}\n{indent(text, '    ')}\n"
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, _num_samples, column_or_1d
 
-from localparity._validation import FloatArray, Group, as_groups
+from localparity._validation import FloatArray, Group, Grouping, as_groups, check_rows
 
 Rows = NDArray[np.int64]
 
@@ -75,31 +75,48 @@ def check_labelled(
     >>> found.labels, found.kept.tolist()
     (array([0., 1.]), [True, True, False])
     """
-    if y is None:
-        raise ValueError(f"{type(owner).__name__} requires y to be passed, but the target y is None")
-    labels = column_or_1d(y, warn=True)
-    check_classification_targets(labels)
-    kind = type_of_target(labels, input_name="y")
-    if kind != "binary":
-        raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
-    for name, given in (("y", labels), ("sensitive_features", sensitive_features)):
-        if given is not None and not isinstance(given, dict) and _num_samples(given) != rows:
-            raise ValueError(f"{name} has {_num_samples(given)} rows where X has {rows}")
+    labels = as_classes(owner, y, rows)
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     kept = weights > 0.0
-    classes, codes = np.unique(labels[kept], return_inverse=True)
-    if len(classes) < 2:
-        raise ValueError(
-            f"y has one class only, {classes.tolist()}, in rows of weight above 0 "
-            "where two classes are expected"
-        )
-    grouping = as_groups(sensitive_features, rows)
+    classes, codes = two_classes(labels[kept])
+    grouping = groups_of_rows(sensitive_features, rows)
     groups = grouping.codes[kept].astype(np.int64)
     counts = np.bincount(groups, minlength=len(grouping.names))
     if not counts.all():
         missing = grouping.names[int(np.argmin(counts))]
         raise ValueError(f"the group {missing!r} has no training row of weight above 0")
     return Labelled(kept, codes.astype(np.float64), groups, weights[kept], classes, grouping.names, weights)
+
+
+def as_classes(owner: Any, y: Any, rows: int) -> NDArray[Any]:
+    """The classes of the rows of X, not more than two; `owner` is whom messages name."""
+    if y is None:
+        raise ValueError(f"{type(owner).__name__} requires y to be passed, but the target y is None")
+    labels: NDArray[Any] = column_or_1d(y, warn=True)
+    check_classification_targets(labels)
+    kind = type_of_target(labels, input_name="y")
+    if kind != "binary":
+        raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
+    check_rows("y", labels.size, rows, "X")
+    return labels
+
+
+def groups_of_rows(sensitive_features: Any, rows: int) -> Grouping:
+    """The groups of the rows of X."""
+    if sensitive_features is not None and not isinstance(sensitive_features, dict):
+        check_rows("sensitive_features", _num_samples(sensitive_features), rows, "X")
+    return as_groups(sensitive_features, rows)
+
+
+def two_classes(labels: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The two classes of rows that weigh anything, and the class of each row as a code."""
+    classes, codes = np.unique(labels, return_inverse=True)
+    if classes.size < 2:
+        raise ValueError(
+            f"y has one class only, {classes.tolist()}, in rows of weight above 0 "
+            "where two classes are expected"
+        )
+    return classes, codes
 
 
 def hold_out(

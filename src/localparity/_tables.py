@@ -10,7 +10,7 @@ import csv
 import re
 from collections.abc import Callable, Iterable, Sequence
 from os import PathLike, fspath
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -34,6 +34,16 @@ _READERS = {
     "jsonl": "read_json({}, format = 'newline_delimited')",
     "ndjson": "read_json({}, format = 'newline_delimited')",
 }
+
+
+def as_group_columns(score: str, group: str | Sequence[str]) -> tuple[str, ...]:
+    """The columns of the groups, one or more, of which none is that of the scores."""
+    groups = (group,) if isinstance(group, str) else tuple(group)
+    if not groups:
+        raise ValueError("group names no column")
+    if score in groups:
+        raise ValueError(f"column {score!r} is named as the score and as a group")
+    return groups
 
 
 def quote_name(name: str) -> str:
@@ -96,6 +106,9 @@ class Table:
         first, others = self._paths[0], len(self._paths) - 1
         if not others and _QUERY.match(first) and _ending(first) not in (*_READERS, *_DELIMITERS):
             return "the query", f"({first.rstrip().rstrip(';')})"
+        folder = next((path for path in self._paths if Path(path).is_dir()), None)
+        if folder is not None:
+            raise ValueError(f"{folder} is a folder where a file is expected; {folder}/*.csv names its files")
         self.name = f"{first} and {others} more" if others else first
         return self.name, self._reader(kind_of(self._paths))
 

@@ -9,7 +9,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._tables import Source, Table
+from localparity._docs import documented
+from localparity._tables import Source, Table, as_group_columns
 from localparity._validation import (
     Column,
     FloatArray,
@@ -75,6 +76,7 @@ class Predictions:
     resolution: float
 
     @classmethod
+    @documented
     def from_arrays(
         cls,
         y_true: Any,
@@ -91,16 +93,6 @@ class Predictions:
         ----------
         y_true : array-like or None
             Labels 0 and 1, where a criterion needs them.
-        y_score : array-like
-            Scores inside `score_range`.
-        sensitive_features : array-like, data frame or mapping of columns
-            The group of each row. Of several columns, the groups are the combinations that occur.
-        sample_weight : array-like or None
-            Weights that are not negative.
-        score_range : tuple of float
-            The lowest and the highest score there can be.
-        min_groups : int
-            The fewest groups there may be: 2, or 1 for a part of a larger whole.
 
         Returns
         -------
@@ -115,6 +107,7 @@ class Predictions:
         return replace(found, scores=_frozen(found.scores.copy()), weights=weights)
 
     @classmethod
+    @documented
     def read(
         cls,
         source: Source,
@@ -132,14 +125,6 @@ class Predictions:
         ----------
         source : path or sequence of paths
             Files of one kind; a glob such as ``"scores/*.parquet"`` stands for the files that match it.
-        score, label, weight : str
-            The columns' names; `label` and `weight` may be left out.
-        group : str or sequence of str
-            The column of the groups; of several, the groups are the combinations that occur.
-        score_range : tuple of float
-            The lowest and the highest score there can be.
-        min_groups : int
-            The fewest groups there may be: 2, or 1 for a part of a larger whole.
 
         Returns
         -------
@@ -154,9 +139,7 @@ class Predictions:
         >>> Predictions.read(path, score="p", group="sex").groups
         ('f', 'm')
         """
-        group_columns = [group] if isinstance(group, str) else list(group)
-        if not group_columns:
-            raise ValueError("group names no column")
+        group_columns = as_group_columns(score, group)
         table = Table(source)
         columns = table.read(numbers=[name for name in (score, label, weight) if name], values=group_columns)
         groups = {name: columns[name] for name in group_columns}

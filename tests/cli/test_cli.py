@@ -4,25 +4,12 @@ from __future__ import annotations
 
 import csv
 import json
-import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import localparity as lp
-
-COMMAND = [sys.executable, "-m", "localparity"]
-
-
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [*COMMAND, *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"COLUMNS": "110", "PATH": "", "HOME": "/nonexistent", "PYTHONWARNINGS": "error"},
-    )
+from typed_commands import run
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +76,7 @@ def test_a_bound_decides_the_exit_code(scores: Path, options: list[object], code
         (["--score", "p", "--group", "sexx"], "named 'sexx'; did you mean 'sex'?"),
         (["--score", "p"], "Missing option '--group'"),
         (["--score", "p", "--group", "sex", "--epsilon", "wide"], "--epsilon: 'wide' where numbers"),
-        (["--score", "p", "--group", "sex", "--epsilon", "-1"], "epsilons is -1 where a number >= 0"),
+        (["--score", "p", "--group", "sex", "--epsilon", "-1"], "--epsilon is -1 where a number >= 0"),
         (["--score", "p", "--group", "sex", "--score-range", "1"], "two numbers LOW,HIGH"),
         (["--score", "p", "--group", "sex", "--score-range", "5,6"], "outside score_range (5.0, 6.0)"),
         (
@@ -97,7 +84,10 @@ def test_a_bound_decides_the_exit_code(scores: Path, options: list[object], code
             "needs the column of the labels",
         ),
         (["--score", "p", "--group", "sex", "--criterion", "fair"], "'fair' is not one of"),
-        (["--score", "p", "--group", "sex", "--fail-above", "7"], "bound is 7 where a fraction in [0, 1]"),
+        (
+            ["--score", "p", "--group", "sex", "--fail-above", "7"],
+            "--fail-above: 7 where a fraction in [0, 1]",
+        ),
         (["--score", "occupation", "--group", "sex"], "column 'occupation' of"),
         (["--score", "p", "--group", "sex", "--speed", "7"], "No such option: --speed"),
     ],

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import localparity as lp
+import typed_commands
 
 CENSUS = lp.datasets.make_census(800, random_state=0)
 FRAME = CENSUS.data.assign(sex=CENSUS.sensitive_features, income=CENSUS.target)
@@ -17,14 +17,8 @@ NAMED = ["--target", "income", "--group", "sex"]
 QUICK = ["--steps", 3, "--resamples", 20]
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "localparity", "compare", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"COLUMNS": "140", "PATH": "", "HOME": "/nonexistent", "OMP_NUM_THREADS": "1"},
-    )
+def run(*words: object) -> subprocess.CompletedProcess[str]:
+    return typed_commands.run("compare", *words, COLUMNS="140", PYTHONWARNINGS="default")
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +68,7 @@ def test_json(folder: Path) -> None:
         (["people.csv", *NAMED, "--figure", "frontier.gif"], "where a .png, .svg or .pdf file is expected"),
         (
             ["people.csv", *NAMED, "--max-mcdp", "2"],
-            "max_mcdp is 2 where a number between 0 and 1 is expected",
+            "max_mcdp is 2 where a fraction in [0, 1] is expected",
         ),
         (["people.csv", *NAMED, "--booster", "forest"], "booster is 'forest' where one of"),
         (["people.csv", "--target", "age", "--group", "sex"], "Only binary classification is supported"),

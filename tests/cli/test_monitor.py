@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import json
 import subprocess
-import sys
 from pathlib import Path
 
 import pytest
 
 import localparity as lp
+import typed_commands
 
 pytest.importorskip("datasketches")
 
 
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "localparity", "monitor", *map(str, arguments)]
-    environment = {"COLUMNS": "110", "PATH": "", "HOME": "/nonexistent", "PYTHONWARNINGS": "error"}
-    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+def run(*words: object) -> subprocess.CompletedProcess[str]:
+    return typed_commands.run("monitor", *words)
 
 
 @pytest.fixture

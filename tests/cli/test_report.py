@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 import localparity as lp
-from localparity.cli import main
+from typed_commands import run_here
 
 OPTIONS = ["--score", "p", "--group", "sex", "--resamples", "5", "--jobs", "1"]
 
@@ -25,13 +25,6 @@ def files(tmp_path: Path) -> list[Path]:
     return paths
 
 
-def run(monkeypatch: pytest.MonkeyPatch, *arguments: object) -> int:
-    monkeypatch.setattr(sys, "argv", ["localparity", *map(str, arguments)])
-    with pytest.raises(SystemExit) as stopped:
-        main()
-    return int(stopped.value.code or 0)
-
-
 def page_data(path: Path) -> dict[str, list[dict[str, object]]]:
     text = path.read_text(encoding="utf-8")
     found: dict[str, list[dict[str, object]]] = json.loads(
@@ -44,7 +37,7 @@ def test_several_files_are_several_models_on_one_page(
     files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "out.html"
-    assert run(monkeypatch, "audit", *files, *OPTIONS, "--label", "y", "--report", page) == 0
+    assert run_here(monkeypatch, "audit", *files, *OPTIONS, "--label", "y", "--report", page) == 0
     out, err = capsys.readouterr()
     assert out.count("MCDP of the worst pair") == 2
     assert err == f"report: {page}\n"
@@ -57,14 +50,14 @@ def test_several_files_are_several_models_on_one_page(
 def test_a_glob_is_one_model(
     files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(monkeypatch, "audit", tmp_path / "*.csv", *OPTIONS, "--json") == 0
+    assert run_here(monkeypatch, "audit", tmp_path / "*.csv", *OPTIONS, "--json") == 0
     assert sum(group["rows"] for group in json.loads(capsys.readouterr().out)["groups"]) == 600
 
 
 def test_json_of_several_files_has_their_names(
     files: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(monkeypatch, "audit", *files, *OPTIONS, "--json") == 0
+    assert run_here(monkeypatch, "audit", *files, *OPTIONS, "--json") == 0
     found = json.loads(capsys.readouterr().out)
     assert list(found) == [str(path) for path in files]
     assert found[str(files[0])]["groups"][0]["rows"] > 0
@@ -79,7 +72,7 @@ def test_one_model_above_the_bound_fails_all(
     )
     assert first == second  # squaring moves every score and no order
     above = ["--epsilon", "0.05", "--fail-above", "0.3"]
-    code = run(monkeypatch, "audit", *files, *OPTIONS, *above)
+    code = run_here(monkeypatch, "audit", *files, *OPTIONS, *above)
     lines = capsys.readouterr().err.splitlines()
     assert [line.split(":")[0] for line in lines].count("fail") >= code
     assert all(str(file) in line for file, line in zip(files, lines, strict=True))
@@ -89,7 +82,7 @@ def test_one_model_above_the_bound_fails_all(
 def test_the_same_file_twice_is_wrong_use(
     files: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    assert run(monkeypatch, "audit", files[0], files[0], *OPTIONS) == 2
+    assert run_here(monkeypatch, "audit", files[0], files[0], *OPTIONS) == 2
     assert "a.csv is named twice" in capsys.readouterr().err
 
 
@@ -102,13 +95,13 @@ def test_numbers_are_printed_whatever_becomes_of_the_page(
         (there, "there.html is there already; --force replaces it"),
         (tmp_path / "no" / "out.html", "cannot be written: No such file or directory"),
     ):
-        assert run(monkeypatch, "audit", files[0], *OPTIONS, "--report", path) == 2
+        assert run_here(monkeypatch, "audit", files[0], *OPTIONS, "--report", path) == 2
         out, err = capsys.readouterr()
         assert "MCDP of the worst pair" in out
         assert err.startswith("error: ")
         assert message in err
     assert there.read_text() == "mine"
-    assert run(monkeypatch, "audit", files[0], *OPTIONS, "--report", there, "--force") == 0
+    assert run_here(monkeypatch, "audit", files[0], *OPTIONS, "--report", there, "--force") == 0
     assert "<!doctype html>" in there.read_text(encoding="utf-8")
 
 
@@ -116,12 +109,12 @@ def test_a_missing_extra_is_told_after_the_numbers(
     files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setitem(sys.modules, "altair", None)
-    assert run(monkeypatch, "audit", files[0], *OPTIONS, "--report", tmp_path / "out.html") == 2
+    assert run_here(monkeypatch, "audit", files[0], *OPTIONS, "--report", tmp_path / "out.html") == 2
     out, err = capsys.readouterr()
     assert "MCDP of the worst pair" in out
     assert "pip install 'localparity[report]'" in err
     assert not (tmp_path / "out.html").exists()
-    assert run(monkeypatch, "demo", "--rows", 200, "--report", tmp_path / "out.html") == 0
+    assert run_here(monkeypatch, "demo", "--rows", 200, "--report", tmp_path / "out.html") == 0
     assert "No page with charts: altair is needed" in " ".join(capsys.readouterr().out.split())
 
 
@@ -129,6 +122,6 @@ def test_the_demo_ends_with_the_path_of_a_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     page = tmp_path / "demo.html"
-    assert run(monkeypatch, "demo", "--rows", 500, "--report", page) == 0
+    assert run_here(monkeypatch, "demo", "--rows", 500, "--report", page) == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"All models on one page:  {page}"
     assert [model["name"] for model in page_data(page)["models"]] == ["as made", "ERM", "DiffMCDP"]

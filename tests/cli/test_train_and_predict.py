@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
@@ -11,19 +9,10 @@ import pandas as pd
 import pytest
 
 import localparity as lp
+from typed_commands import run
 
 CENSUS = lp.datasets.make_census(900, random_state=0)
 FRAME = CENSUS.data.assign(sex=CENSUS.sensitive_features, income=CENSUS.target)
-
-
-def run(*arguments: object) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "localparity", *map(str, arguments)],
-        capture_output=True,
-        text=True,
-        check=False,
-        env={"COLUMNS": "110", "PATH": "", "HOME": "/nonexistent", "OMP_NUM_THREADS": "1"},
-    )
 
 
 @pytest.fixture(scope="module")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from fractions import Fraction
 
 import numpy as np
@@ -16,8 +17,12 @@ from strategies import People, epsilons, people
 
 
 def band_of(drawn: People, weighted: bool) -> Band:
-    """The package's band of drawn people, from levels that share no code with it."""
-    samples = drawn.samples(weighted=weighted)
+    """The package's band of drawn people."""
+    return band_between(drawn.samples(weighted=weighted))
+
+
+def band_between(samples: Sequence[oracles.Sample]) -> Band:
+    """The package's band of samples, from levels that share no code with it."""
     distributions = []
     for sample in samples:
         scores = sorted({s for s, _ in sample})
@@ -43,6 +48,34 @@ def largest_atom(sample: oracles.Sample) -> Fraction:
     return max(sum(w for s, w in sample if s == score) for score, _ in sample) / total
 
 
+def check_places(samples: Sequence[oracles.Sample], width: Fraction) -> None:
+    """Every score is where the slow version has it, and to the last bit where that leaves it alone."""
+    maps = band_between(samples).maps(float(width))
+    for found, places in zip(maps, oracles.repair(samples, width), strict=True):
+        np.testing.assert_allclose(found.values, [float(places[s]) for s in sorted(places)], atol=1e-9)
+        stay = [place == score for score, place in sorted(places.items())]
+        np.testing.assert_array_equal(found.values[stay], found.knots[stay])
+
+
+@settings(max_examples=100)
+@given(people(n_groups=3, max_size=5), st.fractions(0, 1, max_denominator=40), st.booleans())
+def test_scores_go_to_the_nearest_places_in_the_band(drawn: People, width: Fraction, weighted: bool) -> None:
+    check_places(drawn.samples(weighted=weighted), width)
+
+
+@pytest.mark.parametrize(
+    ("tenths", "width"),
+    [
+        ([[0, 10], [0, 0, 10], [0, 0, 0]], Fraction(1, 3)),  # a band that ends at a group's own level
+        ([[0, 0], [2, 10], [0, 0, 0, 1, 1, 2]], Fraction(2, 3)),  # the same, and a neighbour behind it
+        ([[0, 0], [2], [4, 10]], Fraction(0)),  # a barycentre's score that is one of a group's
+        ([[0, 2], [0, 2], [2, 3, 10, 10]], Fraction(1, 2)),  # a score makes room for one from above
+    ],
+)
+def test_nothing_is_pushed_by_rounding(tenths: list[list[int]], width: Fraction) -> None:
+    check_places([[(Fraction(score, 10), Fraction(1)) for score in group] for group in tenths], width)
+
+
 @settings(max_examples=40)
 @given(people(n_groups=3, max_size=5), st.fractions(0, 1, max_denominator=40), st.booleans())
 def test_every_distribution_is_clipped_into_the_band(drawn: People, width: Fraction, weighted: bool) -> None:
@@ -54,13 +87,8 @@ def test_every_distribution_is_clipped_into_the_band(drawn: People, width: Fract
         coarse = largest_atom(sample)
         for y in sorted({s for other in samples for s, _ in other}):
             low, high = oracles.band(samples, y, width)
-            before = oracles.cdf(sample, y)
-            after = oracles.cdf(moved, Fraction(float(y)))
-            target = min(max(before, low), high)
-            if low <= before <= high and high - low < width:
-                # Nothing has to move across, but one that comes from below may push its neighbour on.
-                assert low - slack <= after <= high + slack
-            assert abs(after - target) <= coarse + slack
+            target = min(max(oracles.cdf(sample, y), low), high)
+            assert abs(oracles.cdf(moved, Fraction(float(y))) - target) <= coarse + slack
 
 
 @settings(max_examples=100)

@@ -15,10 +15,9 @@ from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
-from sklearn.utils.estimator_checks import check_estimator
-from sklearn.utils.validation import _num_samples
 
 import localparity as lp
+from estimator_checks import Supplied, assert_passes
 from localparity.training import BoundNotMetWarning, LocalParityClassifier
 
 CENSUS = lp.datasets.make_census(1200, random_state=0)
@@ -30,17 +29,8 @@ def quick(**options: Any) -> LocalParityClassifier:
     return LocalParityClassifier(**{**QUICK, **options})
 
 
-class Wrapped(LocalParityClassifier):
-    """Supplies the sensitive feature, which scikit-learn's checks know nothing of, from the rows themselves."""
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Wrapped:
-        try:
-            groups = (np.abs(np.asarray(X, dtype=float)[:, 0]) * 1000).astype(int) % 2
-        except (TypeError, ValueError, IndexError):
-            groups = np.zeros(_num_samples(X), dtype=int)
-        if len(set(groups)) < 2:
-            groups = np.arange(len(groups)) % 2
-        return super().fit(X, y, sensitive_features=groups, sample_weight=sample_weight)
+class SuppliedClassifier(Supplied, LocalParityClassifier):
+    pass
 
 
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::sklearn.exceptions.SkipTestWarning")
@@ -54,10 +44,7 @@ def test_scikit_learns_own_checks() -> None:
         "balanced": False,
     }
     options |= {"balanced": False, "temperature": 20.0, "precision": "float64", "device": "cpu"}
-    estimator = Wrapped(steps=60, random_state=0, **options)
-    found = check_estimator(estimator, on_fail=None, on_skip=None)
-    assert [(check["check_name"], check["exception"]) for check in found if check["status"] == "failed"] == []
-    assert len(found) > 50
+    assert_passes(SuppliedClassifier(steps=60, random_state=0, **options))
 
 
 def test_text_columns_and_probabilities() -> None:
@@ -135,6 +122,7 @@ def test_a_bound_is_met_by_the_most_accurate_model() -> None:
     assert model.bound_met_
     assert model.strength_ == max(met, key=lambda trial: trial.average_precision).strength
     assert not model.trials_[0].met
+    assert model.history_[-1]["step"] == 60  # as long as any other model
     unbounded = quick(strength=0.0, steps=60).fit(X, Y, sensitive_features=SEX)
     fair, free = (
         lp.mcdp(None, fitted.predict_proba(X)[:, 1], sensitive_features=SEX) for fitted in (model, unbounded)
@@ -251,6 +239,9 @@ def test_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
         ({"preset": "best"}, "preset is 'best' where one of 'paper', 'tuned' is expected"),
         ({"strength": -1.0}, "strength is -1 where a finite number >= 0 is expected"),
         ({"strength": 0.1, "max_mcdp": 0.1}, "strength and max_mcdp are both given"),
+        ({"max_mcdp": 5}, r"max_mcdp is 5 where a fraction in \[0, 1\] is expected"),
+        ({"steps": 0}, "steps is 0 where a whole number >= 1 is expected"),
+        ({"batch_size": 2.5}, "batch_size is 2.5 where a whole number is expected"),
         ({"method": "erm", "max_mcdp": 0.1}, "method is 'erm', which has no strength to search"),
         ({"max_mcdp_confidence": 0.9}, "max_mcdp_confidence is given where max_mcdp is None"),
         (

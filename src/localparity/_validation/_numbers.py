@@ -24,12 +24,45 @@ def as_number(value: Any, name: str) -> float:
     return number
 
 
+def as_fraction(value: Any, name: str) -> float:
+    """A number in [0, 1], the ends included."""
+    number = as_number(value, name)
+    if not 0.0 <= number <= 1.0:
+        raise ValueError(f"{name} is {number:g} where a fraction in [0, 1] is expected")
+    return number
+
+
 def as_strength(strength: Any) -> float:
     """The weight of a penalty: a finite number that is not negative."""
     number = as_number(strength, "strength")
     if not 0.0 <= number < math.inf:
         raise ValueError(f"strength is {number:g} where a finite number >= 0 is expected")
     return number
+
+
+def as_temperature(temperature: Any, *, at_most: float = math.inf) -> float:
+    """The steepness of a sigmoid that stands for a step: a number above 0."""
+    number = as_number(temperature, "temperature")
+    if not 0.0 < number <= at_most:
+        limit = "" if at_most == math.inf else f" and at most {at_most:g}"
+        raise ValueError(f"temperature is {number:g} where a number above 0{limit} is expected")
+    return number
+
+
+def as_sharpness(sharpness: Any) -> float:
+    """The power of a soft search: a number from 1 on."""
+    number = as_number(sharpness, "sharpness")
+    if not number >= 1.0:
+        raise ValueError(f"sharpness is {number:g} where a number >= 1 is expected")
+    return number
+
+
+def as_search(search: Any, choices: Iterable[str], epsilon: float) -> str:
+    """How a penalty finds its threshold; windows are found by the exact search only."""
+    found = as_choice(search, "search", choices)
+    if epsilon > 0.0 and found != "exact":
+        raise ValueError(f"epsilon is {epsilon:g} where search={found!r} needs 0; use search='exact'")
+    return found
 
 
 def as_threshold(threshold: Any, score_range: tuple[float, float]) -> float:

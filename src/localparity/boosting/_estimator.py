@@ -3,17 +3,15 @@
 from __future__ import annotations
 
 import math
-import numbers
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import _safe_indexing, check_random_state
-from sklearn.utils.validation import _num_samples, check_is_fitted, validate_data
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _num_samples, validate_data
 
-from localparity._bound import Judge, Trial, check_bound, search_strength, tell_unmet
+from localparity._bound import Judge, Trial, check_bound
 from localparity._labelled import Labelled, check_labelled, hold_out
+from localparity._penalised import PenalisedClassifier
 from localparity._validation import FloatArray, Grouping, as_count, as_level, as_strength
 from localparity.boosting._booster import Library, Metric, Plan
 from localparity.boosting._objective import MCDPObjective, scores_of
@@ -23,10 +21,9 @@ _STRENGTH = 0.2
 _TEXTS = {"object", "str", "string", "String"}
 
 
-class BoostedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class BoostedClassifier(PenalisedClassifier):
     """What the classifiers of all libraries share; see `LocalParityXGBClassifier`."""
 
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
     _library: ClassVar[Library]
 
     def __init__(
@@ -64,25 +61,7 @@ class BoostedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
         self.random_state = random_state
         self.booster_params = booster_params
 
-    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
-        """Grow trees on rows with their classes and groups.
-
-        Parameters
-        ----------
-        X : array-like or data frame
-            The features.
-        y : array-like
-            Two classes, of any kind that can be sorted.
-        sensitive_features : array-like, data frame or mapping of columns
-            The group of each row; of several columns, the combinations that occur.
-        sample_weight : array-like, optional
-            Weights that are not negative; a row of weight 0 is as good as absent.
-
-        Returns
-        -------
-        estimator
-            Itself.
-        """
+    def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
         check_bound(self.strength, self.max_mcdp, self.max_mcdp_confidence)
         X = self._features(X, reset=True)
         rows = check_labelled(self, X, _num_samples(X), y, sensitive_features, sample_weight)
@@ -102,77 +81,28 @@ class BoostedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
             self.strength_ = as_strength(_STRENGTH if self.strength is None else self.strength)
             self.booster_ = growing.grow(self.strength_)
         else:
-            self._fit_within_bound(growing)
+            judge = growing.judge()
+            self.booster_ = self._keep_within_bound(
+                lambda strength: growing.try_strength(strength, judge), judge
+            )
         self.n_estimators_ = self._library.rounds(self.booster_)
-        return self
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """The two classes' probabilities, one row a row; the second column is the score.
+    def _scores(self, X: Any) -> FloatArray:
+        return scores_of(self._library.margins(self.booster_, self._features(X, reset=False), self.start_))
 
-        Parameters
-        ----------
-        X : array-like or data frame
-            The features, in the columns that `fit` had.
-
-        Returns
-        -------
-        ndarray of shape (rows, 2)
-        """
-        check_is_fitted(self)
-        margins = self._library.margins(self.booster_, self._features(X, reset=False), self.start_)
-        scores = scores_of(margins)
-        return np.column_stack([1.0 - scores, scores])
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row: the second where its probability is above one half.
-
-        Parameters
-        ----------
-        X : array-like or data frame
-            The features, in the columns that `fit` had.
-
-        Returns
-        -------
-        ndarray of shape (rows,)
-        """
-        above = self.predict_proba(X)[:, 1] > 0.5
-        chosen: NDArray[Any] = self.classes_[above.astype(np.int64)]
-        return chosen
-
-    def save(self, folder: Any) -> None:
-        """Write the fitted model to a folder, as the library's own text format and JSON.
-
-        Parameters
-        ----------
-        folder : path
-            Where to; what an earlier `save` left there is replaced.
-        """
+    def _save(self, folder: Any) -> None:
         from localparity.boosting._saving import save_boosted
 
-        check_is_fitted(self)
         save_boosted(self, folder)
 
     @classmethod
-    def load(cls, folder: Any) -> Self:
-        """The model that `save` wrote, ready to predict.
-
-        Parameters
-        ----------
-        folder : path
-            Where from; a folder that is not a whole model is a ValueError. Load what you trust: the library
-            that reads the trees can crash on such as were made to harm.
-
-        Returns
-        -------
-        estimator
-        """
+    def _load(cls, folder: Any) -> Self:
         from localparity.boosting._saving import load_boosted
 
         return load_boosted(cls, folder)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         tags.input_tags.allow_nan = True
         return tags
 
@@ -190,20 +120,6 @@ class BoostedClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
                     f"X.astype({{{name!r}: 'category'}}) makes it one"
                 )
         return X
-
-    def _seed(self) -> int:
-        if isinstance(self.random_state, numbers.Integral):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
-
-    def _fit_within_bound(self, growing: _Growing) -> None:
-        judge = growing.judge()
-        self.booster_, self.trials_, chosen = search_strength(
-            lambda strength, _: growing.try_strength(strength, judge)
-        )
-        trial = self.trials_[chosen]
-        self.strength_, self.bound_met_ = trial.strength, trial.met
-        tell_unmet(self.trials_, trial, judge, stacklevel=3)
 
 
 class _Growing:
@@ -280,16 +196,8 @@ class _Growing:
     def judge(self) -> Judge:
         """What the bound is held against."""
         assert self.validation is not None
-        rows, classifier = self.validation[1], self.classifier
-        return Judge(
-            rows.labels,
-            rows.groups,
-            rows.weights,
-            float(classifier.max_mcdp or 0.0),
-            classifier.max_mcdp_confidence,
-            classifier.epsilon,
-            classifier.criterion,
-        )
+        rows = self.validation[1]
+        return self.classifier._judge(rows.labels, rows.groups, rows.weights)
 
     def try_strength(self, strength: float, judge: Judge) -> tuple[Any, Trial]:
         """A booster and what the validation part says of it."""

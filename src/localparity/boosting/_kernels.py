@@ -83,22 +83,24 @@ def derivatives(
 
 
 @compiled
-def spline_value(cubics: FloatArray, at: float) -> float:
-    """A cubic spline on an equally spaced grid of [0, 1], by its coefficients, at one point."""
+def _piece(cubics: FloatArray, at: float) -> tuple[FloatArray, float]:
+    """The cubic that a point lies on, and how far along it, from 0 to 1."""
     place = at * cubics.shape[0]
     piece = min(int(place), cubics.shape[0] - 1)
-    u = place - piece
-    cubic = cubics[piece]
+    return cubics[piece], place - piece
+
+
+@compiled
+def spline_value(cubics: FloatArray, at: float) -> float:
+    """A cubic spline on an equally spaced grid of [0, 1], by its coefficients, at one point."""
+    cubic, u = _piece(cubics, at)
     return float(cubic[0] + u * (cubic[1] + u * (cubic[2] + u * cubic[3])))
 
 
 @compiled
 def spline_slope(cubics: FloatArray, at: float) -> float:
     """Its derivative there."""
-    place = at * cubics.shape[0]
-    piece = min(int(place), cubics.shape[0] - 1)
-    u = place - piece
-    cubic = cubics[piece]
+    cubic, u = _piece(cubics, at)
     return float(cubics.shape[0] * (cubic[1] + u * (2.0 * cubic[2] + u * 3.0 * cubic[3])))
 
 

@@ -14,13 +14,14 @@ import numpy as np
 from localparity._validation import (
     FloatArray,
     Grouping,
-    as_choice,
     as_epsilon,
     as_groups,
     as_labels,
-    as_number,
     as_numbers,
+    as_search,
+    as_sharpness,
     as_strength,
+    as_temperature,
     as_vector,
     as_weights,
     check_rows,
@@ -113,16 +114,10 @@ class MCDPObjective:
         sample_weight: Any = None,
     ) -> None:
         self.strength = as_strength(strength)
-        self.temperature = as_temperature(temperature)
+        self.temperature = as_temperature(temperature, at_most=LARGEST_TEMPERATURE)
         self.epsilon = as_epsilon(epsilon)
-        self.search = as_choice(search, "search", SEARCHES)
-        self.sharpness = as_number(sharpness, "sharpness")
-        if not self.sharpness >= 1.0:
-            raise ValueError(f"sharpness is {self.sharpness:g} where a number >= 1 is expected")
-        if self.epsilon > 0.0 and self.search != "exact":
-            raise ValueError(
-                f"epsilon is {self.epsilon:g} where search={search!r} needs 0; use search='exact'"
-            )
+        self.search = as_search(search, SEARCHES, self.epsilon)
+        self.sharpness = as_sharpness(sharpness)
         rows = as_vector(y_true, "y_true").size
         self._labels = as_labels(y_true, rows).astype(np.float64)
         self._weights = np.ones(rows) if sample_weight is None else as_weights(sample_weight, rows)
@@ -201,17 +196,6 @@ class MCDPObjective:
 
         each_part(fill, scores.size)
         return derivatives
-
-
-def as_temperature(temperature: Any) -> float:
-    """A number above 0 up to the largest for which the grid is not too fine."""
-    number = as_number(temperature, "temperature")
-    if not 0.0 < number <= LARGEST_TEMPERATURE:
-        raise ValueError(
-            f"temperature is {number:g} where a number above 0 and at most {LARGEST_TEMPERATURE:g} "
-            "is expected"
-        )
-    return number
 
 
 def each_part(work: Callable[[slice], Part], rows: int) -> list[Part]:

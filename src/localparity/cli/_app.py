@@ -11,6 +11,7 @@ import localparity
 from localparity.cli.audit import audit
 from localparity.cli.compare import compare
 from localparity.cli.demo import demo
+from localparity.cli.fetch import fetch
 from localparity.cli.monitor import monitor
 from localparity.cli.predict import predict
 from localparity.cli.reproduce import app as reproduce
@@ -29,6 +30,7 @@ app = typer.Typer(
 app.command()(audit)
 app.command()(compare)
 app.command()(demo)
+app.command()(fetch)
 app.command()(monitor)
 app.command()(train)
 app.command()(predict)

@@ -1,15 +1,52 @@
-"""The columns of a file as the features of a model."""
+"""The rows of a file as people to train on: features, classes, groups and weights."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable
-from typing import Any
+from collections.abc import Collection, Iterable, Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localparity._optional import require
 from localparity._tables import Table
+
+
+class People(NamedTuple):
+    """The features, the class, the groups by their columns, and the weight, of each row."""
+
+    features: Any
+    classes: NDArray[Any]
+    groups: dict[str, NDArray[Any]]
+    weights: NDArray[Any] | None
+
+
+def read_people(
+    file: str,
+    target: str,
+    group: Sequence[str],
+    *,
+    weight: str | None,
+    drop: Sequence[str] | None,
+    text: Sequence[str] | None,
+    keep_group: bool = False,
+) -> People:
+    """The rows of a file; every column that is nothing else, and not to be dropped, is a feature."""
+    if target in group:
+        raise ValueError(f"column {target!r} is named as the target and as a group")
+    table = Table(file)
+    table.check([*(drop or []), *(text or [])])
+    known = table.read(numbers=[weight] if weight else [], values=[target, *group])
+    left_out = {target, *(drop or []), *([weight] if weight else []), *([] if keep_group else group)}
+    names = [name for name in table.columns if name not in left_out]
+    if not names:
+        raise ValueError(f"{table.name} has no column left that is a feature")
+    return People(
+        read_features(table, names, text or []),
+        known[target],
+        {name: known[name] for name in group},
+        known[weight] if weight else None,
+    )
 
 
 def read_features(table: Table, names: Iterable[str], texts: Collection[str] = ()) -> Any:

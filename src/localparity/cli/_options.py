@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -9,6 +10,18 @@ import typer
 from localparity.metrics._criteria import Criterion, labels_of
 from localparity.metrics._groups import Compare
 
+PeopleArgument = Annotated[str, typer.Argument(metavar="FILE", help="CSV, TSV, Parquet or JSON lines.")]
+GroupOption = Annotated[
+    list[str], typer.Option(help="The column of the groups; give it again to compare intersections.")
+]
+TargetOption = Annotated[str, typer.Option(help="The column of the two classes.")]
+WeightOption = Annotated[str | None, typer.Option(help="The column of the weights.")]
+DropOption = Annotated[list[str] | None, typer.Option(help="A column that is not a feature.")]
+TextOption = Annotated[list[str] | None, typer.Option(help="A column of numbers to take as texts.")]
+EpsilonOption = Annotated[
+    float, typer.Option(help="The half-width of windows, as a fraction of the score range.")
+]
+LevelOption = Annotated[float, typer.Option(help="The probability with which the intervals hold.")]
 LabelOption = Annotated[str | None, typer.Option(help="The column of the labels, 0 and 1.")]
 CriterionOption = Annotated[Criterion, typer.Option(help="Which people are compared.")]
 CompareOption = Annotated[Compare, typer.Option(help="Every pair of groups, or each group with everyone.")]
@@ -20,6 +33,26 @@ def check_labels(criterion: Criterion, label: str | None) -> bool:
     if needs_labels and label is None:
         raise typer.BadParameter(f"{criterion} needs the column of the labels", param_hint="--label")
     return needs_labels
+
+
+def check_bound(bound: float | None) -> None:
+    """Whether --fail-above is a fraction, before anything is read."""
+    if bound is not None and not 0.0 <= bound <= 1.0:
+        raise typer.BadParameter(
+            f"{bound:g} where a fraction in [0, 1] is expected", param_hint="--fail-above"
+        )
+
+
+def check_file(path: Path | None, option: str) -> None:
+    """Whether a file can be written there, before the work whose result it is to have."""
+    if path is not None and path.is_dir():
+        raise typer.BadParameter(f"{path} is a folder where a file is expected", param_hint=option)
+
+
+def check_folder(path: Path, option: str) -> None:
+    """Whether there can be such a folder."""
+    if path.exists() and not path.is_dir():
+        raise typer.BadParameter(f"{path} is a file where a folder is expected", param_hint=option)
 
 
 def parse_numbers(text: str, option: str) -> tuple[float, ...]:

@@ -12,10 +12,17 @@ from rich.console import Console
 from rich.progress import Progress
 
 from localparity._audit import Audit, DecideBy, SmallGroups
+from localparity._tables import Table
+from localparity._validation import as_epsilons, unknown_name
 from localparity.cli._options import (
     CompareOption,
     CriterionOption,
+    GroupOption,
     LabelOption,
+    LevelOption,
+    WeightOption,
+    check_bound,
+    check_file,
     check_labels,
     parse_numbers,
     parse_range,
@@ -45,10 +52,7 @@ FilesArgument = Annotated[
         help="CSV, TSV, Parquet or JSON lines, a model each; a glob in quotes is one model.",
     ),
 ]
-GroupOption = Annotated[
-    list[str], typer.Option(help="The column of the groups; give it again to compare intersections.")
-]
-EpsilonOption = Annotated[str, typer.Option(help="Half-widths of windows, as fractions of the score range.")]
+EpsilonsOption = Annotated[str, typer.Option(help="Half-widths of windows, as fractions of the score range.")]
 ThresholdOption = Annotated[
     float | None, typer.Option(help="The threshold of delta-DP; mean scores without it.")
 ]
@@ -71,8 +75,8 @@ def audit(
     score: Annotated[str, typer.Option(help="The column of the scores.")],
     group: GroupOption,
     label: LabelOption = None,
-    weight: Annotated[str | None, typer.Option(help="The column of the weights.")] = None,
-    epsilon: EpsilonOption = "0,0.01,0.05,0.1",
+    weight: WeightOption = None,
+    epsilon: EpsilonsOption = "0,0.01,0.05,0.1",
     criterion: CriterionOption = "demographic_parity",
     compare: CompareOption = "between_groups",
     score_range: Annotated[str, typer.Option(help="The lowest and the highest score there can be.")] = "0,1",
@@ -80,7 +84,7 @@ def audit(
     min_group_size: Annotated[int, typer.Option(help="The fewest people that a group may have.")] = 1,
     small_groups: SmallGroupsOption = "raise",
     interval: Annotated[IntervalKind, typer.Option(help="How the intervals are made.")] = "dkw",
-    level: Annotated[float, typer.Option(help="The probability with which the intervals hold.")] = 0.95,
+    level: LevelOption = 0.95,
     resamples: Annotated[int, typer.Option(help="Permutations of the test; 0 leaves it out.")] = 1000,
     engine: Annotated[Engine, typer.Option(help="What reads the file.")] = "duckdb",
     seed: Annotated[int, typer.Option(help="The same seed gives the same audit.")] = 0,
@@ -95,17 +99,21 @@ def audit(
 
     Exit codes: 0 when it passes, 1 when MCDP is above the bound, 2 for wrong usage or input.
     """
+    check_bound(fail_above)
+    check_file(report, "--report")
     compared: dict[str, Any] = {
-        "epsilons": parse_numbers(epsilon, "--epsilon"),
+        "epsilons": as_epsilons(parse_numbers(epsilon, "--epsilon"), "--epsilon").tolist(),
         "criterion": criterion,
         "compare": compare,
     }
     columns = {"score": score, "group": group, "label": label, "weight": weight}
-    if not check_labels(criterion, label) and report is None:
-        columns["label"] = None
+    limits = parse_range(score_range, "--score-range")
+    needs_labels = check_labels(criterion, label) or report is not None
     found = {}
     for file in _each_once(files):
-        limits = parse_range(score_range, "--score-range")
+        if label is not None and not needs_labels:
+            _check_column(file, label, engine)
+            columns["label"] = None
         found[file] = _with_progress(
             _COUNT[engine](file, **columns, **compared, score_range=limits),
             resamples * (1 + (interval == "bootstrap")),
@@ -119,15 +127,12 @@ def audit(
             random_state=seed,
             n_jobs=jobs,
         )
-    bound = 1.0 if fail_above is None else fail_above
-    passed = [one.passes(bound, decide_by=decide_by) for one in found.values()]
     _show(found, json)
-    if fail_above is not None:
-        _tell_verdicts(found, bound, decide_by)
+    passed = fail_above is None or _tell_verdicts(found, fail_above, decide_by)
     if report is not None:
         names = {"scores": score, "groups": ", ".join(group), "labels": label, "weights": weight}
         _write_report(report, found, names, force)
-    if not all(passed):
+    if not passed:
         raise typer.Exit(1)
 
 
@@ -144,6 +149,13 @@ def _each_once(files: list[str]) -> list[str]:
     if repeated is not None:
         raise typer.BadParameter(f"{repeated} is named twice", param_hint="FILE")
     return files
+
+
+def _check_column(file: str, name: str, engine: Engine) -> None:
+    """Whether there is a column, although it is not needed."""
+    columns = Table(file).columns if engine == "duckdb" else read_spark(file).columns
+    if name not in columns:
+        raise unknown_name(f"column in {file} named", name, columns)
 
 
 def _write_report(path: Path, found: dict[str, Audit], columns: dict[str, str | None], force: bool) -> None:
@@ -170,15 +182,17 @@ def _as_json(found: dict[str, Audit]) -> str:
     return "{" + ",\n".join(together) + "}"
 
 
-def _tell_verdicts(found: dict[str, Audit], bound: float, decide_by: DecideBy) -> None:
-    for file, one in found.items():
+def _tell_verdicts(found: dict[str, Audit], bound: float, decide_by: DecideBy) -> bool:
+    """Say of each file whether it is within the bound; whether all are."""
+    passed = [one.passes(bound, decide_by=decide_by) for one in found.values()]
+    for (file, one), passes in zip(found.items(), passed, strict=True):
         finding = one.findings[0]
         what = {
             "estimate": f"MCDP({finding.epsilon:g}) is {percent(finding.mcdp)}",
             "upper": f"the upper end of MCDP({finding.epsilon:g}) is {percent(finding.interval.high)}",
             "lower": f"the lower end of MCDP({finding.epsilon:g}) is {percent(finding.interval.low)}",
         }[decide_by]
-        passes = one.passes(bound, decide_by=decide_by)
         verdict, relation = ("pass", "within") if passes else ("fail", "above")
         name = f"{file}: " if len(found) > 1 else ""
         typer.echo(f"{verdict}: {name}{what}, {relation} the bound of {percent(bound)}", err=True)
+    return all(passed)

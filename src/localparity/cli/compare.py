@@ -14,9 +14,19 @@ from rich.table import Table as RichTable
 import localparity as lp
 from localparity._files import write_whole
 from localparity._optional import require
-from localparity._tables import Table
-from localparity.cli._features import read_features
-from localparity.metrics._criteria import Criterion
+from localparity.cli._features import read_people
+from localparity.cli._options import (
+    CriterionOption,
+    DropOption,
+    EpsilonOption,
+    GroupOption,
+    LevelOption,
+    PeopleArgument,
+    TargetOption,
+    TextOption,
+    WeightOption,
+    check_file,
+)
 from localparity.report._words import CRITERION_WORDS, percent
 
 if TYPE_CHECKING:
@@ -26,20 +36,18 @@ _FIGURES = (".png", ".svg", ".pdf")
 
 
 def compare(
-    file: Annotated[str, typer.Argument(help="CSV, TSV, Parquet or JSON lines.")],
-    target: Annotated[str, typer.Option(help="The column of the two classes.")],
-    group: Annotated[
-        list[str], typer.Option(help="The column of the groups; give it again for intersections.")
-    ],
+    file: PeopleArgument,
+    target: TargetOption,
+    group: GroupOption,
     max_mcdp: Annotated[float, typer.Option(help="The bound that methods are chosen for.")] = 0.05,
-    epsilon: Annotated[float, typer.Option(help="The half-width of windows.")] = 0.0,
-    criterion: Annotated[Criterion, typer.Option(help="Which people are compared.")] = "demographic_parity",
+    epsilon: EpsilonOption = 0.0,
+    criterion: CriterionOption = "demographic_parity",
     booster: Annotated[str, typer.Option(help="lightgbm or xgboost.")] = "lightgbm",
-    weight: Annotated[str | None, typer.Option(help="The column of the weights.")] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="A column that is not a feature.")] = None,
-    text: Annotated[list[str] | None, typer.Option(help="A column of numbers to take as texts.")] = None,
+    weight: WeightOption = None,
+    drop: DropOption = None,
+    text: TextOption = None,
     steps: Annotated[int, typer.Option(help="How many steps a network is trained for.")] = 200,
-    level: Annotated[float, typer.Option(help="The probability with which the intervals hold.")] = 0.95,
+    level: LevelOption = 0.95,
     resamples: Annotated[int, typer.Option(help="Samples of the bootstrap of each interval.")] = 1000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same comparison.")] = 0,
     figure: Annotated[Path | None, typer.Option(help="Write the figure here: .png, .svg or .pdf.")] = None,
@@ -54,17 +62,15 @@ def compare(
             f"{str(figure)!r} where a {', '.join(_FIGURES[:-1])} or {_FIGURES[-1]} file is expected",
             param_hint="--figure",
         )
-    table = Table(file)
-    known = table.read(numbers=[weight] if weight else [], values=[target, *group])
-    left_out = {target, *group, *(drop or []), *([weight] if weight else [])}
-    features = read_features(table, [name for name in table.columns if name not in left_out], text or [])
+    check_file(figure, "--figure")
+    people = read_people(file, target, group, weight=weight, drop=drop, text=text)
     console = Console(stderr=True)
     with console.status("Reading", spinner="dots") as status:
         found = lp.comparison.compare(
-            features,
-            known[target],
-            sensitive_features={name: known[name] for name in group},
-            sample_weight=known[weight] if weight else None,
+            people.features,
+            people.classes,
+            sensitive_features=people.groups,
+            sample_weight=people.weights,
             max_mcdp=max_mcdp,
             epsilon=epsilon,
             criterion=criterion,

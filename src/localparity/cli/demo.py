@@ -12,6 +12,7 @@ from rich.text import Text
 import localparity as lp
 from localparity._optional import require
 from localparity._validation import FloatArray
+from localparity.cli._options import check_file
 from localparity.report._terminal import terminal_parts
 from localparity.report._words import percent
 
@@ -24,6 +25,7 @@ def demo(
     ),
 ) -> None:
     """Audit an invented model on an invented census, then train one without and one with a penalty."""
+    check_file(report, "--report")
     console = Console()
     census = lp.datasets.make_census(rows, random_state=seed, as_frame=False)
     found = _audit(census.score, census, seed)

@@ -14,7 +14,16 @@ from rich.console import Console
 from rich.table import Table
 
 from localparity._audit import DecideBy
-from localparity.cli._options import CompareOption, CriterionOption, LabelOption, check_labels, parse_range
+from localparity.cli._options import (
+    CompareOption,
+    CriterionOption,
+    EpsilonOption,
+    LabelOption,
+    check_bound,
+    check_folder,
+    check_labels,
+    parse_range,
+)
 from localparity.predictions import Predictions
 from localparity.report._words import percent
 from localparity.scale._monitor import Every, Monitor, PeriodResult
@@ -44,7 +53,7 @@ def monitor(
     score_range: Annotated[
         str | None, typer.Option(help="The lowest and the highest score there can be, for a new folder.")
     ] = None,
-    epsilon: Annotated[float, typer.Option(help="Half-width of windows, as a fraction of the range.")] = 0.0,
+    epsilon: EpsilonOption = 0.0,
     criterion: CriterionOption = "demographic_parity",
     compare: CompareOption = "between_groups",
     confidence: Annotated[float, typer.Option(help="The probability with which the bounds hold.")] = 0.99,
@@ -60,6 +69,8 @@ def monitor(
 
     Exit codes: 0 when the newest period passes, 1 when MCDP is above the bound, 2 for wrong usage or input.
     """
+    check_folder(folder, "FOLDER")
+    check_bound(fail_above)
     if batch is not None:
         check_labels(criterion, label)
     limits = None if score_range is None else parse_range(score_range, "--score-range")
@@ -121,10 +132,6 @@ def _show(console: Console, series: list[PeriodResult], epsilon: float) -> None:
 
 
 def _above(newest: PeriodResult, bound: float, decide_by: DecideBy) -> bool:
-    if not 0.0 <= bound <= 1.0:
-        raise typer.BadParameter(
-            f"{bound:g} where a fraction in [0, 1] is expected", param_hint="--fail-above"
-        )
     value = {"estimate": newest.mcdp, "upper": newest.high, "lower": newest.low}[decide_by]
     if value is None:
         raise ValueError(f"period {newest.period} has nothing to compare: {newest.missing}")

@@ -11,13 +11,14 @@ import typer
 import localparity as lp
 from localparity._tables import Table, quote_text
 from localparity.cli._features import read_features
+from localparity.cli._options import PeopleArgument, check_file
 
 _FORMATS = {".csv": "(FORMAT csv, HEADER)", ".parquet": "(FORMAT parquet)"}
 
 
 def predict(
     model: Annotated[Path, typer.Argument(help="The folder of a model that `localparity train` wrote.")],
-    file: Annotated[str, typer.Argument(help="CSV, TSV, Parquet or JSON lines.")],
+    file: PeopleArgument,
     out: Annotated[Path, typer.Option(help="The file of scores to write: .csv or .parquet.")],
     score: Annotated[str, typer.Option(help="What the column of scores is called.")] = "score",
     keep: Annotated[list[str] | None, typer.Option(help="A column of the file to write as well.")] = None,
@@ -30,6 +31,7 @@ def predict(
         raise typer.BadParameter(
             f"{str(out)!r} where a .csv or .parquet file is expected", param_hint="--out"
         )
+    check_file(out, "--out")
     classifier = lp.training.LocalParityClassifier.load(model)
     encoder = classifier.encoder_
     texts = [

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from localparity.cli._options import parse_numbers
+from localparity.cli._options import check_folder, parse_numbers
 from localparity.experiments._grids import DATA_SET_NAMES, PRESET_NAMES
 from localparity.experiments._methods import TITLES
 from localparity.experiments._run import SEARCHES, Run, grid
@@ -66,6 +66,7 @@ def _dataset_command(dataset: str) -> Callable[..., None]:
             searches=[] if searches is None else searches.split(","),
             temperatures=[] if temperatures is None else parse_numbers(temperatures, "--temperatures"),
         )
+        check_folder(store, "--store")
         opened = Store(store)
         opened.check_version()
         with _warnings_in_lines():

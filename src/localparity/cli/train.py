@@ -11,9 +11,18 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 import localparity as lp
-from localparity._tables import Table
-from localparity.cli._features import read_features
-from localparity.metrics._criteria import Criterion
+from localparity.cli._features import People, read_people
+from localparity.cli._options import (
+    CriterionOption,
+    DropOption,
+    EpsilonOption,
+    GroupOption,
+    PeopleArgument,
+    TargetOption,
+    TextOption,
+    WeightOption,
+    check_folder,
+)
 from localparity.report._words import percent
 
 if TYPE_CHECKING:
@@ -21,11 +30,9 @@ if TYPE_CHECKING:
 
 
 def train(
-    file: Annotated[str, typer.Argument(help="CSV, TSV, Parquet or JSON lines.")],
-    target: Annotated[str, typer.Option(help="The column of the two classes.")],
-    group: Annotated[
-        list[str], typer.Option(help="The column of the groups; give it again for intersections.")
-    ],
+    file: PeopleArgument,
+    target: TargetOption,
+    group: GroupOption,
     out: Annotated[Path, typer.Option(help="The folder that the model is written to.")],
     method: Annotated[
         str, typer.Option(help="erm, advdebias, diffdp, fairmixup, dralign, diffabcc or diffmcdp.")
@@ -37,13 +44,13 @@ def train(
     max_mcdp_confidence: Annotated[
         float | None, typer.Option(help="Bound the upper end of the interval of this level.")
     ] = None,
-    epsilon: Annotated[float, typer.Option(help="The half-width of windows.")] = 0.0,
-    criterion: Annotated[Criterion, typer.Option(help="Which people are compared.")] = "demographic_parity",
+    epsilon: EpsilonOption = 0.0,
+    criterion: CriterionOption = "demographic_parity",
     preset: Annotated[str, typer.Option(help="paper or tuned.")] = "tuned",
     steps: Annotated[int | None, typer.Option(help="How many optimiser steps.")] = None,
-    weight: Annotated[str | None, typer.Option(help="The column of the weights.")] = None,
-    drop: Annotated[list[str] | None, typer.Option(help="A column that is not a feature.")] = None,
-    text: Annotated[list[str] | None, typer.Option(help="A column of numbers to take as texts.")] = None,
+    weight: WeightOption = None,
+    drop: DropOption = None,
+    text: TextOption = None,
     keep_group: Annotated[bool, typer.Option(help="Whether the groups are features too.")] = False,
     checkpoint: Annotated[
         Path | None, typer.Option(help="A folder for what an interrupted run needs to go on.")
@@ -57,11 +64,9 @@ def train(
     Exit codes: 0 when it is done, 1 when the bound of --max-mcdp was not met (the model is written all the
     same), 2 for wrong usage or input.
     """
-    table = Table(file)
-    known = table.read(numbers=[weight] if weight else [], values=[target, *group])
-    left_out = {target, *(drop or []), *([weight] if weight else []), *([] if keep_group else group)}
-    features = read_features(table, [name for name in table.columns if name not in left_out], text or [])
-    console = Console(stderr=True)
+    check_folder(out, "--out")
+    people = read_people(file, target, group, weight=weight, drop=drop, text=text, keep_group=keep_group)
+    shown = Console(stderr=True).is_terminal and not quiet
     model = lp.training.LocalParityClassifier(
         method,
         strength,
@@ -74,22 +79,24 @@ def train(
         device=device,
         random_state=seed,
         checkpoint=checkpoint,
-        verbose=console.is_terminal and not quiet,
+        verbose=shown,
     )
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", lp.training.BoundNotMetWarning)
-        model.fit(
-            features,
-            known[target],
-            sensitive_features={name: known[name] for name in group},
-            sample_weight=known[weight] if weight else None,
-        )
+    caught = _fit(model, people)
     model.save(out)
     _tell(model, out)
-    for warning in caught:
-        typer.echo(str(warning.message), err=True)
+    for message in caught:
+        typer.echo(message, err=True)
     if max_mcdp is not None and not model.bound_met_:
         raise typer.Exit(1)
+
+
+def _fit(model: LocalParityClassifier, people: People) -> list[str]:
+    """Train; what is warned of a bound that was not met."""
+    features, classes, groups, weights = people
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always", lp.training.BoundNotMetWarning)
+        model.fit(features, classes, sensitive_features=groups, sample_weight=weights)
+    return [str(warning.message) for warning in caught]
 
 
 def _tell(model: LocalParityClassifier, out: Path) -> None:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from localparity._bound import Judge, choose
-from localparity._validation import FloatArray, as_choice, as_count, as_epsilon, as_level, as_number
+from localparity._validation import FloatArray, as_choice, as_count, as_epsilon, as_fraction, as_level
 from localparity.comparison._candidates import METHODS, Asked, Candidate, repaired
 from localparity.comparison._comparison import Comparison, Outcome, mark_frontier
 from localparity.comparison._parts import Part, Parts, make_parts
@@ -86,17 +86,17 @@ def compare(
     """
     seed = as_count(random_state, "random_state", at_least=0)
     asked = Asked(
-        as_level(max_mcdp, "max_mcdp"),
+        as_fraction(max_mcdp, "max_mcdp"),
         as_epsilon(epsilon),
         as_choice(criterion, "criterion", CRITERIA),
         seed,
         as_choice(booster, "booster", _BOOSTERS),
         as_count(steps, "steps"),
     )
-    as_level(level)
+    level = as_level(level)
     as_count(n_resamples, "n_resamples")
     parts = make_parts(X, y, sensitive_features, sample_weight, seed)
-    report = _Report(parts, asked, as_number(level, "level"), n_resamples)
+    report = _Report(parts, asked, level, n_resamples)
     for name, method in METHODS.items():
         if on_method is not None:
             on_method(name)

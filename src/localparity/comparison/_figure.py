@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from localparity.comparison._comparison import Comparison, Outcome
-from localparity.report._display import COLOURS, MARKERS, QUIET, Display, legend_above, show_percent
+from localparity.report._display import COLOURS, MARKERS, QUIET, Display, finish_trade_off
 
 
 class FrontierDisplay(Display):
@@ -49,15 +49,8 @@ class FrontierDisplay(Display):
             self._draw_outcome(ax, outcome, methods.index(outcome.method))
         ax.axvline(found.max_mcdp, color=QUIET, lw=1.0, ls="--", zorder=0, label="the bound")
         ax.axvline(found.noise_floor, color=QUIET, lw=1.0, ls=":", zorder=0, label="what parity measures")
-        ax.set_xlim(0.0, None)
-        ax.margins(y=0.12)
-        ax.set_xlabel(f"MCDP({found.epsilon:g}) on test data")
-        ax.set_ylabel("average precision on test data")
-        show_percent(ax.xaxis)
-        show_percent(ax.yaxis)
-        ax.grid(alpha=0.3)
-        ax.spines[["top", "right"]].set_visible(False)
-        legend_above(ax, [outcome.name for outcome in found.outcomes])
+        names = [outcome.name for outcome in found.outcomes]
+        finish_trade_off(ax, found.epsilon, names, part=" on test data")
 
     def _draw_outcome(self, ax: Any, outcome: Outcome, place: int) -> None:
         colour, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]

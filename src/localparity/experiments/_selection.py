@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 
 from localparity.experiments._methods import TITLES
-from localparity.experiments._store import Record
+from localparity.experiments._store import Record, Store
 
 KEPT_SHARE = 0.95
 
@@ -63,6 +63,14 @@ def mean_over_seeds(fractions: Iterable[float]) -> Measured | None:
     if not values:
         return None
     return Measured(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None)
+
+
+def trained(store: Store) -> list[Record]:
+    """The records of a store, of which there has to be one at least."""
+    records = store.records()
+    if not records:
+        raise ValueError(f"the store {store.folder} has no runs: train some with `localparity reproduce`")
+    return records
 
 
 def select(records: Iterable[Record]) -> list[Selection]:

@@ -7,13 +7,14 @@ import io
 from collections.abc import Sequence
 from pathlib import Path
 
+from localparity._docs import documented
 from localparity._files import write_whole
 from localparity.experiments._algorithm_study import study_algorithms
 from localparity.experiments._dominance import comparison
 from localparity.experiments._findings import findings
 from localparity.experiments._hyperparameter_table import hyperparameter_table
 from localparity.experiments._results_table import results_table
-from localparity.experiments._selection import Selection, by_data_set, select
+from localparity.experiments._selection import Selection, by_data_set, select, trained
 from localparity.experiments._store import Record, Store
 from localparity.experiments._time_tables import algorithm_time_table, training_time_table
 from localparity.uncertainty import noise_floor
@@ -27,15 +28,9 @@ _HOW = (
 )
 
 
+@documented
 def write_tables(store: Store, out: Path) -> list[Path]:
     """Write every table as LaTeX and CSV, and all of them into one Markdown file.
-
-    Parameters
-    ----------
-    store : Store
-        The runs.
-    out : path
-        The folder to write to.
 
     Returns
     -------
@@ -47,9 +42,7 @@ def write_tables(store: Store, out: Path) -> list[Path]:
     >>> from localparity.experiments import Store
     >>> write_tables(Store("localparity-store"), Path("tables"))  # doctest: +SKIP
     """
-    records = store.records()
-    if not records:
-        raise ValueError(f"the store {store.folder} has no runs: train some with `localparity reproduce`")
+    records = trained(store)
     selections = select(records)
     results = [results_table(own, _floor(store, own)) for own in by_data_set(selections)]
     tables = [

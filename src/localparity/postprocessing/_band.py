@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._validation import FloatArray
+from localparity._validation import FloatArray, rounding, score_resolution
 from localparity.postprocessing._score_map import ScoreMap
 
 
@@ -86,7 +86,9 @@ class Band:
         # Imported here: numba is not loaded with the package.
         from localparity.postprocessing import _kernels
 
-        return _Envelope(*_kernels.sweep(*self._flat, *_kernels.find_barycentre(*self._flat, self.shares)))
+        slack = rounding(score_resolution(self.shares.dtype, self.score_range), self.score_range)
+        places, heights = _kernels.find_barycentre(*self._flat, self.shares)
+        return _Envelope(*_kernels.sweep(*self._flat, places, heights, slack))
 
     def maps(self, width: float, reach: float = 0.0) -> list[ScoreMap]:
         """Each group's map into the band of a width.

@@ -9,16 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils import _safe_indexing, indexable
-from sklearn.utils.multiclass import check_classification_targets, type_of_target
-from sklearn.utils.validation import (
-    _check_sample_weight,
-    _num_samples,
-    check_is_fitted,
-    column_or_1d,
-    has_fit_parameter,
-)
+from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted, has_fit_parameter
 
-from localparity._validation import Group, Grouping, as_groups, as_rng, check_rows
+from localparity._labelled import as_classes, groups_of_rows, two_classes
+from localparity._validation import Group, Grouping, as_rng
 
 if TYPE_CHECKING:
     from localparity.postprocessing._score_repair import ScoreRepair
@@ -48,11 +42,11 @@ def fit_classifier(
         _check_has_scores(getattr(repair, name), name)
     (X,) = indexable(X)
     rows = _num_samples(X)
-    labels = None if y is None else _check_classes(y, rows)
+    labels = None if y is None and repair.prefit else as_classes(repair, y, rows)
     weights = None if sample_weight is None else _check_sample_weight(sample_weight, X, dtype=np.float64)
-    if not repair.prefit:
-        _check_two_classes(labels, weights, type(repair).__name__)
-    grouping = _check_groups(sensitive_features, rows)
+    if labels is not None and not repair.prefit:
+        two_classes(labels if weights is None else labels[weights > 0.0])
+    grouping = groups_of_rows(sensitive_features, rows)
     training = held = np.arange(rows)
     if not (repair.prefit or repair.validation_fraction is None):
         assert labels is not None
@@ -87,33 +81,6 @@ def _check_has_scores(estimator: Any, name: str) -> None:
             f"{name} is a {type(estimator).__name__}, which has no predict_proba and so no scores; "
             "wrap it in sklearn.calibration.CalibratedClassifierCV"
         )
-
-
-def _check_classes(y: Any, rows: int) -> NDArray[Any]:
-    labels: NDArray[Any] = column_or_1d(y, warn=True)
-    check_classification_targets(labels)
-    kind = type_of_target(labels, input_name="y")
-    if kind != "binary":
-        raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
-    check_rows("y", labels.size, rows, "X")
-    return labels
-
-
-def _check_two_classes(labels: NDArray[Any] | None, weights: NDArray[np.float64] | None, name: str) -> None:
-    if labels is None:
-        raise ValueError(f"{name} requires y to be passed, but the target y is None")
-    classes = np.unique(labels if weights is None else labels[weights > 0.0])
-    if classes.size < 2:
-        raise ValueError(
-            f"y has one class only, {classes.tolist()}, in rows of weight above 0 "
-            "where two classes are expected"
-        )
-
-
-def _check_groups(sensitive_features: Any, rows: int) -> Grouping:
-    if sensitive_features is not None and not isinstance(sensitive_features, dict):
-        check_rows("sensitive_features", _num_samples(sensitive_features), rows, "X")
-    return as_groups(sensitive_features, rows)
 
 
 def _hold_out(

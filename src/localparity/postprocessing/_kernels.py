@@ -13,7 +13,7 @@ from localparity._validation import FloatArray
 from localparity.metrics._kernels import compiled
 
 _ROUNDING = 2.0**-50
-"""Gaps that differ by less count as equal."""
+"""Levels and gaps that differ by less count as equal."""
 
 
 @compiled
@@ -49,8 +49,12 @@ def sweep(
     starts: NDArray[np.int64],
     places: FloatArray,
     heights: FloatArray,
+    slack: float,
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """At every score of a group or of the barycentre: the lowest level, the barycentre's and the highest."""
+    """At every score of a group or of the barycentre: the lowest level, the barycentre's and the highest.
+
+    A score of the barycentre that is within `slack` of a group's counts as that one.
+    """
     groups = starts.size - 1
     at = starts[:groups].copy()
     level = np.zeros(groups)
@@ -64,11 +68,13 @@ def sweep(
     last = scores.max()
     here = -np.inf
     while here < last:
-        here = places[place] if place < places.size else last
+        here = last
         for group in range(groups):
             if at[group] < starts[group + 1]:
                 here = min(here, scores[at[group]])
-        while place < places.size and places[place] <= here:
+        if place < places.size and places[place] < here - slack:
+            here = places[place]
+        while place < places.size and places[place] <= here + slack:
             height = heights[place]
             place += 1
         low = 1.0
@@ -144,27 +150,26 @@ def move(
     before = 0.0
     for i in range(scores.size):
         level = levels[i]
-        while highest[first] < level:
+        while highest[first] < level - _ROUNDING:
             first += 1
-        while lowest[last] <= before:
+        while last < grid.size - 1 and lowest[last] <= before + _ROUNDING:
             last += 1
         if first <= last:
             moved[i] = min(max(scores[i], grid[first]), grid[last])
         else:
-            while centre[middle] < 0.5 * (before + level):
+            while centre[middle] < 0.5 * (before + level) - _ROUNDING:
                 middle += 1
             moved[i] = grid[min(max(middle, last), first)]
         earliest[i] = first
         latest[i] = last
         before = level
-    _part_ties(moved, scores, grid, earliest, latest)
+    _part_ties(moved, grid, earliest, latest)
     return moved
 
 
 @compiled
 def _part_ties(
     moved: FloatArray,
-    scores: FloatArray,
     grid: FloatArray,
     earliest: NDArray[np.int64],
     latest: NDArray[np.int64],
@@ -182,7 +187,7 @@ def _part_ties(
         if end - start > 1:
             here = np.searchsorted(grid, moved[start])
             stay = start
-            while stay < end - 1 and earliest[stay] < here and scores[stay] != grid[here]:
+            while stay < end - 1 and earliest[stay] < here:
                 stay += 1
             behind = end
             while behind > stay + 1 and latest[behind - 1] > here:

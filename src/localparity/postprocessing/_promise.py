@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from localparity._validation import as_number
+from localparity._validation import as_fraction
 from localparity.metrics._counts import ScoreCounts
 from localparity.uncertainty._dkw import dkw_radius
 
@@ -18,14 +18,6 @@ _AMONG = {
     "predictive_equality": " of people with label 0",
     "equalized_odds": " of people with either label",
 }
-
-
-def as_bound(max_mcdp: Any) -> float:
-    """A fraction in [0, 1]."""
-    bound = as_number(max_mcdp, "max_mcdp")
-    if not 0.0 <= bound <= 1.0:
-        raise ValueError(f"max_mcdp is {bound:g} where a fraction in [0, 1] is expected")
-    return bound
 
 
 def dkw_margin(counts: ScoreCounts, criterion: str, confidence: float) -> float:
@@ -61,7 +53,7 @@ def size_that_works(sides: int, confidence: float, bound: float) -> int:
 
 def check_reached(repair: ScoreRepair, counts: ScoreCounts, reached: float) -> None:
     """Raise where the least that a repair leaves is above what it aims for, and say what would work."""
-    bound = as_bound(repair.max_mcdp)
+    bound = as_fraction(repair.max_mcdp, "max_mcdp")
     if reached <= bound - repair.margin_:
         return
     share, who = _largest_tie(counts, repair.criterion)

@@ -12,13 +12,20 @@ from sklearn.utils import ClassifierTags, TransformerTags, get_tags
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from localparity._validation import FloatArray, as_epsilon, as_groups, as_level, as_score_range, as_scores
+from localparity._validation import (
+    FloatArray,
+    as_epsilon,
+    as_fraction,
+    as_groups,
+    as_level,
+    as_score_range,
+    as_scores,
+)
 from localparity.metrics._counts import ScoreCounts
 from localparity.metrics._criteria import labels_of
 from localparity.postprocessing._classifier import People, fit_classifier, group_columns, positive_scores
 from localparity.postprocessing._fitting import Repair, find_repair, unmoved
 from localparity.postprocessing._promise import (
-    as_bound,
     check_reached,
     dkw_margin,
     promise_sentence,
@@ -45,10 +52,10 @@ class ScoreRepair(BaseEstimator):  # type: ignore[misc]
     r"""Bring MCDP(epsilon) of any scores within a bound, moving as few of them as little as it takes.
 
     Wherever the groups' cumulative distributions are further apart than the bound, they are drawn towards
-    their Wasserstein barycentre until they are not; everywhere else scores stay as they are, but for
-    neighbours that make room. Each group's scores go through one increasing map, so that ranks inside a
-    group never change. A score that `fit` did not see goes through the same map, on a straight line
-    between its neighbours.
+    their Wasserstein barycentre until they are not; everywhere else scores stay as they are, but for one that
+    another of its group comes to, which makes room. Each group's scores go through one increasing map, so
+    that ranks inside a group never change. A score that `fit` did not see goes through the same map, on a
+    straight line between its neighbours.
 
     It works on scores, ``ScoreRepair(max_mcdp=0.05).fit(scores, sensitive_features=groups)``, or wraps a
     classifier, ``ScoreRepair(classifier).fit(X, y, sensitive_features=groups)``.
@@ -300,7 +307,7 @@ class ScoreRepair(BaseEstimator):  # type: ignore[misc]
 
     def _check_parameters(self, soft: bool) -> None:
         """What can be said of the parameters before the data is looked at."""
-        as_bound(self.max_mcdp)
+        as_fraction(self.max_mcdp, "max_mcdp")
         as_epsilon(self.epsilon)
         labels_of(self.criterion)
         if self.group_estimator is not None and self.estimator is None:
@@ -344,7 +351,7 @@ class ScoreRepair(BaseEstimator):  # type: ignore[misc]
     def _learn(self, predictions: Predictions, group_probabilities: Any) -> None:
         """Find the maps, or say why there are none."""
         counts = ScoreCounts.from_predictions(predictions)
-        bound, epsilon = as_bound(self.max_mcdp), as_epsilon(self.epsilon)
+        bound, epsilon = as_fraction(self.max_mcdp, "max_mcdp"), as_epsilon(self.epsilon)
         measure = None
         if group_probabilities is not None:
             shares = as_probabilities(group_probabilities, len(predictions), predictions.groups)

@@ -179,6 +179,19 @@ def show_percent(axis: Any) -> None:
     axis.set_major_formatter(ticker.PercentFormatter(1.0))
 
 
+def finish_trade_off(ax: Any, epsilon: float, names: Sequence[str], *, part: str = "") -> None:
+    """The axes of average precision against MCDP, measured on a part of the data, and the names above."""
+    ax.set_xlim(0.0, None)
+    ax.margins(y=0.15)
+    ax.set_xlabel(f"MCDP({epsilon:g}){part}")
+    ax.set_ylabel(f"average precision{part}")
+    show_percent(ax.xaxis)
+    show_percent(ax.yaxis)
+    ax.grid(alpha=0.3)
+    ax.spines[["top", "right"]].set_visible(False)
+    legend_above(ax, names)
+
+
 def legend_above(ax: Any, names: Sequence[str]) -> None:
     """A legend above the axes, where it hides nothing; in columns as long as the names are short."""
     longest = max(map(len, names), default=0)

@@ -9,9 +9,8 @@ from localparity.report._display import (
     COLOURS,
     MARKERS,
     Display,
-    legend_above,
+    finish_trade_off,
     scores_of,
-    show_percent,
     shown_name,
 )
 from localparity.uncertainty import Interval, mcdp_interval
@@ -136,12 +135,4 @@ class TradeOffDisplay(Display):
             ends = [[interval.estimate - interval.low], [interval.high - interval.estimate]]
             look = {"fmt": MARKERS[i % len(MARKERS)], "color": COLOURS[i % len(COLOURS)]}
             ax.errorbar(interval.estimate, precision, xerr=ends, capsize=3, label=shown_name(name), **look)
-        ax.set_xlim(0.0, None)
-        ax.margins(y=0.15)
-        ax.set_xlabel(f"MCDP({self.epsilon:g})")
-        ax.set_ylabel("average precision")
-        show_percent(ax.xaxis)
-        show_percent(ax.yaxis)
-        ax.grid(alpha=0.3)
-        ax.spines[["top", "right"]].set_visible(False)
-        legend_above(ax, self.names)
+        finish_trade_off(ax, self.epsilon, self.names)

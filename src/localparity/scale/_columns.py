@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from localparity._tables import as_group_columns
 from localparity._validation import Column, as_groups, as_labels, as_score_range, as_scores, as_weights
 from localparity.scale._grid import Tally
 
@@ -44,9 +45,7 @@ class ScoreColumns:
         score_range: tuple[float, float],
     ) -> ScoreColumns:
         """Check what the caller named."""
-        groups = (group,) if isinstance(group, str) else tuple(group)
-        if not groups:
-            raise ValueError("group names no column")
+        groups = as_group_columns(score, group)
         return cls(score, groups, label, weight, as_score_range(score_range))
 
     @property

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-import numbers
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
-from sklearn.utils.validation import check_is_fitted
 
-from localparity._bound import Judge, check_bound, search_strength, tell_unmet
+from localparity._bound import check_bound
 from localparity._encoding import TableEncoder, table_columns
 from localparity._labelled import check_labelled, hold_out
-from localparity._validation import FloatArray, as_choice, as_level, as_strength
+from localparity._penalised import PenalisedClassifier
+from localparity._validation import FloatArray, as_choice, as_count, as_level, as_strength
 from localparity.training._fitting import Fitting
 from localparity.training._methods import METHODS
 from localparity.training._presets import PRESETS, STRENGTHS
@@ -24,7 +20,7 @@ from localparity.training._saving import load_classifier, save_classifier
 from localparity.training._trainer import predict_scores
 
 
-class LocalParityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class LocalParityClassifier(PenalisedClassifier):
     """A neural classifier for two classes, trained by one of seven methods.
 
     The sensitive feature is needed to fit and not to predict. Data frames may have text columns; they are
@@ -116,8 +112,6 @@ class LocalParityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
     (2000, 2)
     """
 
-    __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
-
     def __init__(
         self,
         method: str = "diffmcdp",
@@ -179,27 +173,7 @@ class LocalParityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         self.checkpoint = checkpoint
         self.verbose = verbose
 
-    def fit(
-        self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None
-    ) -> LocalParityClassifier:
-        """Train on rows with their classes and groups.
-
-        Parameters
-        ----------
-        X : array-like or data frame
-            The features.
-        y : array-like
-            Two classes, of any kind that can be sorted.
-        sensitive_features : array-like, data frame or mapping of columns
-            The group of each row; of several columns, the combinations that occur.
-        sample_weight : array-like, optional
-            Weights that are not negative; a row of weight 0 is as good as absent.
-
-        Returns
-        -------
-        LocalParityClassifier
-            Itself.
-        """
+    def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
         settings = self._settings()
         rows = self._check(X, y, sensitive_features, sample_weight)
         seed = self._seed()
@@ -211,84 +185,24 @@ class LocalParityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         if self.max_mcdp is None:
             strength = STRENGTHS[self.method] if self.strength is None else self.strength
             held_out = None if validation is None else validation.to(device)
-            self.network_, self.history_ = run.train(as_strength(strength), None, held_out)
+            self.network_, self.history_ = run.train(as_strength(strength), held_out)
             self.strength_ = as_strength(strength)
         else:
             assert validation is not None
             self._fit_within_bound(run, validation.to(device))
         run.forget_checkpoints()
         self.network_.cpu()
-        return self
 
-    def predict_proba(self, X: Any) -> FloatArray:
-        """The two classes' probabilities, one row a row; the second column is the score.
-
-        Parameters
-        ----------
-        X : array-like or data frame
-            The features, in the columns that `fit` had.
-
-        Returns
-        -------
-        ndarray of shape (rows, 2)
-        """
-        check_is_fitted(self)
+    def _scores(self, X: Any) -> FloatArray:
         features = torch.from_numpy(self.encoder_.encode(table_columns(self, X, reset=False)))
-        scores = predict_scores(self.network_, features).numpy().astype(np.float64)
-        return np.column_stack([1.0 - scores, scores])
+        return np.asarray(predict_scores(self.network_, features).numpy(), dtype=np.float64)
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row: the second where its probability is above one half.
-
-        Parameters
-        ----------
-        X : array-like or data frame
-            The features, in the columns that `fit` had.
-
-        Returns
-        -------
-        ndarray of shape (rows,)
-        """
-        above = self.predict_proba(X)[:, 1] > 0.5
-        chosen: NDArray[Any] = self.classes_[above.astype(np.int64)]
-        return chosen
-
-    def save(self, folder: Any) -> None:
-        """Write the fitted model to a folder, as safetensors and JSON.
-
-        Parameters
-        ----------
-        folder : path
-            Where to; what an earlier `save` left there is replaced.
-        """
-        check_is_fitted(self)
+    def _save(self, folder: Any) -> None:
         save_classifier(self, folder)
 
     @classmethod
-    def load(cls, folder: Any) -> LocalParityClassifier:
-        """The model that `save` wrote, ready to predict.
-
-        Parameters
-        ----------
-        folder : path
-            Where from; a folder that is not a whole model is a ValueError.
-
-        Returns
-        -------
-        LocalParityClassifier
-        """
+    def _load(cls, folder: Any) -> LocalParityClassifier:
         return load_classifier(folder)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
-    def _seed(self) -> int:
-        """The seed itself where one is given, so that a network starts as any that torch makes from it."""
-        if isinstance(self.random_state, numbers.Integral):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
 
     def _settings(self) -> dict[str, Any]:
         """The preset's settings, with the parameters that are given in their place."""
@@ -300,6 +214,8 @@ class LocalParityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         as_choice(self.precision, "precision", ("float32", "bfloat16", "float64"))
         as_level(self.validation_fraction, "validation_fraction")
         check_bound(self.strength, self.max_mcdp, self.max_mcdp_confidence)
+        for name in ("steps", "batch_size"):
+            as_count((settings | given)[name], name)
         if self.max_mcdp is not None and self.method == "erm":
             raise ValueError("method is 'erm', which has no strength to search, where max_mcdp needs one")
         return settings | given
@@ -325,22 +241,12 @@ class LocalParityClassifier(ClassifierMixin, BaseEstimator):  # type: ignore[mis
         return rows.take(torch.from_numpy(parts[0])), rows.take(torch.from_numpy(parts[1]))
 
     def _fit_within_bound(self, run: Fitting, validation: Rows) -> None:
-        judge = Judge(
-            validation.labels.cpu().numpy(),
-            validation.groups.cpu().numpy(),
-            validation.weights.cpu().numpy(),
-            float(self.max_mcdp or 0.0),
-            self.max_mcdp_confidence,
-            self.epsilon,
-            self.criterion,
+        seen = (validation.labels, validation.groups, validation.weights)
+        judge = self._judge(*(values.cpu().numpy() for values in seen))
+        self.network_ = self._keep_within_bound(
+            lambda strength: run.try_strength(strength, validation, judge), judge
         )
-        self.network_, self.trials_, chosen = search_strength(
-            lambda strength, start: run.try_strength(strength, start, validation, judge)
-        )
-        trial = self.trials_[chosen]
-        self.strength_, self.bound_met_ = trial.strength, trial.met
-        self.history_ = run.histories[trial.strength]
-        tell_unmet(self.trials_, trial, judge, stacklevel=3)
+        self.history_ = run.histories[self.strength_]
 
 
 def _device(name: str) -> torch.device:

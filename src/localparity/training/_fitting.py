@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from copy import deepcopy
-from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,9 +17,6 @@ from localparity.training._trainer import Plan, Progress, Trainer, predict_score
 
 if TYPE_CHECKING:
     from localparity.training._estimator import LocalParityClassifier
-
-# A network that comes from another strength needs this part of the steps.
-_WARM_SHARE = 3
 
 
 class Fitting:
@@ -51,27 +46,20 @@ class Fitting:
             patience=classifier.patience,
         )
 
-    def train(
-        self, strength: float, start: Network | None, validation: Rows | None
-    ) -> tuple[Network, list[dict[str, float]]]:
-        """The network trained at a strength, from a new start or, in fewer steps, from another strength's."""
+    def train(self, strength: float, validation: Rows | None) -> tuple[Network, list[dict[str, float]]]:
+        """The network trained at a strength; all strengths start alike."""
         classifier = self.classifier
         title = f"{classifier.method} {strength:g}"
-        plan = self.plan if start is None else replace(self.plan, steps=-(-self.plan.steps // _WARM_SHARE))
-        with progress_bar(title, plan.steps, shown=classifier.verbose) as progress:
-            trainer = self.trainer(strength, start, plan, progress)
+        with progress_bar(title, self.plan.steps, shown=classifier.verbose) as progress:
+            trainer = self.trainer(strength, progress=progress)
             history = trainer.fit(self.training, validation)
         self.histories[strength] = history
         return trainer.network, history
 
     def trainer(
-        self,
-        strength: float,
-        start: Network | None = None,
-        plan: Plan | None = None,
-        progress: Progress | None = None,
+        self, strength: float, start: Network | None = None, progress: Progress | None = None
     ) -> Trainer:
-        """What trains at a strength, from a given start or from a new one."""
+        """What trains at a strength, from a new network or from one that is given."""
         classifier, settings = self.classifier, self.settings
         options = MethodOptions(
             temperature=settings["temperature"],
@@ -90,18 +78,16 @@ class Fitting:
             self.written.append(checkpoint)
         return Trainer(
             method,
-            self._new_network() if start is None else deepcopy(start),
-            plan or self.plan,
+            self._new_network() if start is None else start,
+            self.plan,
             seed=self.seed + 1,
             checkpoint=checkpoint,
             progress=progress,
         )
 
-    def try_strength(
-        self, strength: float, start: Network | None, validation: Rows, judge: Judge
-    ) -> tuple[Network, Trial]:
+    def try_strength(self, strength: float, validation: Rows, judge: Judge) -> tuple[Network, Trial]:
         """A network and what the validation part says of it."""
-        network, _ = self.train(strength, start, validation)
+        network, _ = self.train(strength, validation)
         return network, judge(strength, predict_scores(network, validation.features).numpy())
 
     def forget_checkpoints(self) -> None:

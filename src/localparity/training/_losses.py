@@ -3,12 +3,19 @@
 from __future__ import annotations
 
 import math
-from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from localparity._validation import as_choice, as_count, as_epsilon, as_number
+from localparity._validation import (
+    as_choice,
+    as_count,
+    as_epsilon,
+    as_number,
+    as_search,
+    as_sharpness,
+    as_temperature,
+)
 from localparity.training._memory import ScoreMemory
 from localparity.training._replay import Replay
 from localparity.training._search import largest_gap, largest_window
@@ -18,14 +25,6 @@ SEARCHES = ("exact", "probe", "frozen", "soft")
 _ABCC_POINTS = 101
 _PROBES = 100
 _SOFT_POINTS = 64
-
-
-def as_positive(value: Any, name: str) -> float:
-    """A number above 0."""
-    number = as_number(value, name)
-    if not number > 0.0:
-        raise ValueError(f"{name} is {number:g} where a number above 0 is expected")
-    return number
 
 
 class _DisparityLoss(nn.Module):
@@ -160,7 +159,7 @@ class ABCCLoss(_DisparityLoss):
         n_groups: int | None = None,
     ) -> None:
         super().__init__(criterion=criterion, from_logits=from_logits, n_groups=n_groups)
-        self.temperature = as_positive(temperature, "temperature")
+        self.temperature = as_temperature(temperature)
 
     def _of_comparisons(self, scores: Tensor, contrast: Tensor) -> Tensor:
         points = torch.linspace(0.0, 1.0, _ABCC_POINTS, dtype=scores.dtype, device=scores.device)
@@ -226,16 +225,10 @@ class MCDPLoss(_DisparityLoss):
         n_groups: int | None = None,
     ) -> None:
         super().__init__(criterion=criterion, from_logits=from_logits, n_groups=n_groups)
-        self.temperature = as_positive(temperature, "temperature")
+        self.temperature = as_temperature(temperature)
         self.epsilon = as_epsilon(epsilon)
-        self.search = as_choice(search, "search", SEARCHES)
-        self.sharpness = as_number(sharpness, "sharpness")
-        if not self.sharpness >= 1.0:
-            raise ValueError(f"sharpness is {self.sharpness:g} where a number >= 1 is expected")
-        if self.epsilon > 0.0 and self.search != "exact":
-            raise ValueError(
-                f"epsilon is {self.epsilon:g} where search={search!r} needs 0; use search='exact'"
-            )
+        self.search = as_search(search, SEARCHES, self.epsilon)
+        self.sharpness = as_sharpness(sharpness)
         if self.search == "frozen" and threshold is None:
             raise ValueError("threshold is None where search='frozen' needs a number")
         number = math.nan if threshold is None else as_number(threshold, "threshold")

@@ -2,28 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
+from localparity._docs import documented
 from localparity._optional import require
-from localparity.experiments._algorithm_study import EPSILONS, KS, AlgorithmStudy
+from localparity.experiments._algorithm_study import EPSILONS, KS, AlgorithmStudy, Approximation
 from localparity.experiments.figures._style import finish, show_percent
 from localparity.report._display import COLOURS
 
 PROFILE_TITLE = "exact profile, every epsilon at once"
-_LINE = {"lw": 1.2, "ms": 4}
 
 
+@documented
 def draw_errors(ax: Any, study: AlgorithmStudy, title: str = "") -> None:
     """How far Algorithm 2 is above MCDP on average over the runs, and for the middle 80% of them.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        Where to draw.
-    study : AlgorithmStudy
-        What was measured.
-    title : str
-        What stands above.
 
     Examples
     --------
@@ -32,51 +25,23 @@ def draw_errors(ax: Any, study: AlgorithmStudy, title: str = "") -> None:
     >>> from localparity.experiments.figures._style import panels
     >>> figure, ((ax,),) = panels(1)
     >>> draw_errors(ax, study("adult", [toy_people(50)]))
-    >>> ax.get_xlabel()
-    'K, points to a half-width'
+    >>> ax.get_ylabel()
+    'estimate less MCDP'
     """
-    for epsilon, colour, marker in zip(EPSILONS, COLOURS, "osD", strict=False):
-        own = [each for each in study.approximations if each.epsilon == epsilon]
-        ks = [each.k for each in own]
-        ax.plot(ks, [each.error for each in own], color=colour, marker=marker, label=_name(epsilon), **_LINE)
+    for own, colour in _draw_lines(ax, study, lambda each: each.error, profile=0.0):
         low, high = ([getattr(each, name) for each in own] for name in ("error_low", "error_high"))
-        ax.fill_between(ks, low, high, color=colour, alpha=0.15, lw=0)
-    ax.axhline(0.0, color="black", ls="--", lw=1.1, label=PROFILE_TITLE)
-    _axis_of_k(ax)
+        ax.fill_between([each.k for each in own], low, high, color=colour, alpha=0.15, lw=0)
     ax.set_ylabel("estimate less MCDP")
     show_percent(ax.yaxis)
     finish(ax, title)
 
 
+@documented
 def draw_speed_ups(ax: Any, study: AlgorithmStudy, title: str = "") -> None:
-    """How many times faster than Algorithm 1: Algorithm 2, and the exact profile with every epsilon at once.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        Where to draw.
-    study : AlgorithmStudy
-        What was measured.
-    title : str
-        What stands above.
-
-    Examples
-    --------
-    >>> from localparity.experiments._algorithm_study import study
-    >>> from localparity.experiments.figures._cdfs import toy_people
-    >>> from localparity.experiments.figures._style import panels
-    >>> figure, ((ax,),) = panels(1)
-    >>> draw_speed_ups(ax, study("adult", [toy_people(50)]))
-    >>> ax.get_xlabel()
-    'K, points to a half-width'
-    """
-    for epsilon, colour, marker in zip(EPSILONS, COLOURS, "osD", strict=False):
-        own = [each for each in study.approximations if each.epsilon == epsilon]
-        times = [study.algorithm_1 / each.seconds for each in own]
-        ax.plot([each.k for each in own], times, color=colour, marker=marker, label=_name(epsilon), **_LINE)
-    profile = study.algorithm_1 / study.profile
-    ax.axhline(profile, color="black", ls="--", lw=1.1, label=PROFILE_TITLE)
-    _axis_of_k(ax)
+    """How many times faster than Algorithm 1: Algorithm 2, and the exact profile of all epsilons at once."""
+    _draw_lines(
+        ax, study, lambda each: study.algorithm_1 / each.seconds, profile=study.algorithm_1 / study.profile
+    )
     ax.set_yscale("log")
     ax.margins(y=0.25)
     ticker = require("matplotlib.ticker", extra="report")
@@ -87,11 +52,22 @@ def draw_speed_ups(ax: Any, study: AlgorithmStudy, title: str = "") -> None:
     finish(ax, title)
 
 
-def _name(epsilon: float) -> str:
-    return f"Algorithm 2, epsilon {epsilon:g}"
+def _draw_lines(
+    ax: Any, study: AlgorithmStudy, value: Callable[[Approximation], float], *, profile: float
+) -> list[tuple[list[Approximation], str]]:
+    """A value of Algorithm 2 over K, a line for each epsilon, and that of the exact profile.
 
-
-def _axis_of_k(ax: Any) -> None:
+    Returns what each line is drawn from, and its colour.
+    """
+    lines = []
+    for epsilon, colour, marker in zip(EPSILONS, COLOURS, "osD", strict=False):
+        own = [each for each in study.approximations if each.epsilon == epsilon]
+        name = f"Algorithm 2, epsilon {epsilon:g}"
+        look = {"color": colour, "marker": marker, "lw": 1.2, "ms": 4}
+        ax.plot([each.k for each in own], [value(each) for each in own], label=name, **look)
+        lines.append((own, colour))
+    ax.axhline(profile, color="black", ls="--", lw=1.1, label=PROFILE_TITLE)
     ax.set_xscale("log", base=2)
     ax.set_xticks(KS, [str(k) for k in KS])
     ax.set_xlabel("K, points to a half-width")
+    return lines

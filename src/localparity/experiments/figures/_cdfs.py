@@ -6,23 +6,16 @@ from typing import Any
 
 import numpy as np
 
+from localparity._docs import documented
 from localparity.experiments._result import Scored
 from localparity.experiments.figures._style import finish, note
 from localparity.metrics import abcc, delta_dp, mcdp
 from localparity.report import GroupCdfDisplay
 
 
+@documented
 def draw_cdfs(ax: Any, people: Scored, title: str = "") -> None:
     """Two groups' cumulative distributions, the gap, and the difference of means, ABCC and MCDP(0).
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        Where to draw.
-    people : Scored
-        Scores with their groups.
-    title : str
-        What stands above.
 
     Examples
     --------

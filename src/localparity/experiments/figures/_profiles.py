@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from localparity._docs import documented
 from localparity._validation import FloatArray
 from localparity.experiments._selection import Selection
 from localparity.experiments._store import Store
@@ -17,6 +18,7 @@ from localparity.report._display import QUIET
 EPSILONS = np.linspace(0.0, 0.15, 61)
 
 
+@documented
 def draw_profiles(
     ax: Any,
     store: Store,
@@ -29,16 +31,12 @@ def draw_profiles(
 
     Parameters
     ----------
-    ax : matplotlib.axes.Axes
-        Where to draw.
     store : Store
         Which has the scores.
     selections : sequence of Selection
         The methods on one data set.
     floor : tuple of ndarray, optional
         Epsilons, and what parity itself would measure at each.
-    title : str
-        What stands above.
 
     Examples
     --------

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from localparity._docs import documented
 from localparity._optional import require
 from localparity.experiments._methods import TITLES
 from localparity.experiments._published import published
@@ -25,6 +26,7 @@ from localparity.experiments.figures._style import (
 _COLLAPSED = 0.9
 
 
+@documented
 def draw_trade_off(
     ax: Any, records: Sequence[Record], metric: str, *, floor: float | None = None, title: str = ""
 ) -> None:
@@ -36,16 +38,12 @@ def draw_trade_off(
 
     Parameters
     ----------
-    ax : matplotlib.axes.Axes
-        Where to draw.
     records : sequence of Record
         The runs of one data set and preset.
     metric : str
         The disparity, such as "mcdp_0".
     floor : float, optional
         What parity itself would measure, as a fraction.
-    title : str
-        What stands above.
 
     Examples
     --------
@@ -81,6 +79,7 @@ def draw_trade_off(
     _finish(ax, metric, floor, title)
 
 
+@documented
 def draw_temperatures(
     ax: Any,
     records: Mapping[float, Sequence[Record]],
@@ -93,11 +92,9 @@ def draw_temperatures(
 
     Parameters
     ----------
-    ax : matplotlib.axes.Axes
-        Where to draw.
     records : mapping
         The runs of one data set, by temperature.
-    metric, floor, title
+    metric, floor
         As in `draw_trade_off`.
 
     Examples

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from localparity._docs import documented
 from localparity.experiments._result import Scored
 from localparity.experiments.figures._style import finish, show_percent
 from localparity.metrics import gap_curve
@@ -16,19 +17,14 @@ from localparity.report._thin import thin_steps
 EPSILONS = (0.0, 0.02, 0.05)
 
 
+@documented
 def draw_windows(ax: Any, people: Scored, epsilons: Sequence[float] = EPSILONS, title: str = "") -> None:
     """The absolute gap at every threshold, and for each epsilon the window that MCDP(epsilon) is found in.
 
     Parameters
     ----------
-    ax : matplotlib.axes.Axes
-        Where to draw.
-    people : Scored
-        Scores with their groups.
     epsilons : sequence of float
         The half-widths.
-    title : str
-        What stands above.
 
     Examples
     --------

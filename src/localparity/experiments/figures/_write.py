@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from localparity._docs import documented
 from localparity.experiments._algorithm_study import study_algorithms
 from localparity.experiments._data import DATA_SETS
-from localparity.experiments._selection import Selection, by_data_set, by_grid, select
+from localparity.experiments._selection import Selection, by_data_set, by_grid, select, trained
 from localparity.experiments._store import Record, Store
 from localparity.experiments.figures._algorithms import PROFILE_TITLE, draw_errors, draw_speed_ups
 from localparity.experiments.figures._cdfs import draw_cdfs, toy_people
@@ -24,15 +25,9 @@ _EPSILON_OF = {"mcdp_0": 0.0, "mcdp_0_01": 0.01, "mcdp_0_05": 0.05, "mcdp_0_1": 
 _RESAMPLES = 200
 
 
+@documented
 def write_figures(store: Store, out: Path) -> list[Path]:
     """Draw every figure that the store has the runs for, and write each as PNG, SVG and PDF.
-
-    Parameters
-    ----------
-    store : Store
-        The runs.
-    out : path
-        The folder to write to.
 
     Returns
     -------
@@ -44,9 +39,7 @@ def write_figures(store: Store, out: Path) -> list[Path]:
     >>> from localparity.experiments import Store
     >>> write_figures(Store("localparity-store"), Path("figures"))  # doctest: +SKIP
     """
-    records = store.records()
-    if not records:
-        raise ValueError(f"the store {store.folder} has no runs: train some with `localparity reproduce`")
+    records = trained(store)
     drawing = _Drawing(store, records, out)
     for preset in sorted({record.run.preset for record in records}):
         drawing.of_preset(preset)

@@ -1,0 +1,126 @@
+"""What people type who meet the command for the first time, and what they read then."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from typed_commands import run_here
+
+AUDIT = ["--score", "p", "--group", "sex"]
+TRAIN = ["--target", "income", "--group", "sex", "--out", "model"]
+
+
+@pytest.fixture
+def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    rows = [f"{rng.random():.4f},{'fm'[i % 2]},{i % 3 % 2}" for i in range(60)]
+    Path("scores.csv").write_text("\n".join(["p,sex,y", *rows]))
+    rows = [f"{20 + i % 40},{'fm'[i % 2]},{int(rng.random() < 0.4)}" for i in range(100)]
+    Path("people.csv").write_text("\n".join(["age,sex,income", *rows]))
+    Path("empty.csv").write_text("")
+    Path("header.csv").write_text("p,sex\n")
+    Path("latin.csv").write_bytes("p,sex\n0.1,männlich\n0.2,f\n".encode("latin-1"))
+    Path("nan.csv").write_text("p,sex\n0.1,m\nnan,f\n")
+    Path("huge.csv").write_text("p,sex\n0.1,m\n1e300,f\n")
+    Path("damaged.parquet").write_bytes(b"PAR1 and no more")
+    Path("folder.csv").mkdir()
+    return tmp_path
+
+
+def typed(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *words: str
+) -> tuple[int, str]:
+    """The exit code and the one line of a command that is refused."""
+    code = run_here(monkeypatch, *words)
+    said = capsys.readouterr()
+    assert said.out == ""
+    return code, said.err
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["audit", "scores.csv", *AUDIT, "--label", "z"], "there is no column in scores.csv named 'z'"),
+        (
+            ["audit", "scores.csv", "--score", "p", "--group", "p"],
+            "column 'p' is named as the score and as a group",
+        ),
+        (["audit", "nothere.csv", *AUDIT], "there is no file nothere.csv"),
+        (["audit", "empty.csv", *AUDIT], "empty.csv is empty"),
+        (["audit", "header.csv", *AUDIT], "header.csv has no rows"),
+        (
+            ["audit", "folder.csv", *AUDIT],
+            "folder.csv is a folder where a file is expected; folder.csv/*.csv names its files",
+        ),
+        (["audit", "latin.csv", *AUDIT], "latin.csv cannot be read: line 2: Invalid unicode"),
+        (["audit", "nan.csv", *AUDIT], "column 'p' has nan at data row 2 where finite numbers are expected"),
+        (
+            ["audit", "huge.csv", *AUDIT],
+            "column 'p' has 1e+300 at data row 2, outside score_range (0.0, 1.0)",
+        ),
+        (["audit", "damaged.parquet", *AUDIT], "damaged.parquet cannot be read: "),
+        (
+            ["audit", "scores.csv", *AUDIT, "--report", "folder.csv"],
+            "--report: folder.csv is a folder where a",
+        ),
+        (["audit", "scores.csv", *AUDIT, "--fail-above", "5"], "--fail-above: 5 where a fraction in [0, 1]"),
+        (["audti", "scores.csv"], "No such command 'audti'"),
+        (["train", "people.csv", *TRAIN, "--drop", "agee"], "named 'agee'; did you mean 'age'?"),
+        (["train", "people.csv", *TRAIN, "--text", "agee"], "named 'agee'; did you mean 'age'?"),
+        (["train", "people.csv", *TRAIN, "--drop", "age"], "people.csv has no column left that is a feature"),
+        (
+            ["train", "people.csv", *TRAIN, "--group", "income"],
+            "column 'income' is named as the target and as a group",
+        ),
+        (["train", "people.csv", *TRAIN, "--steps", "0"], "steps is 0 where a whole number >= 1 is expected"),
+        (["train", "people.csv", *TRAIN, "--max-mcdp", "5"], "max_mcdp is 5 where a fraction in [0, 1]"),
+        (["train", "people.csv", *TRAIN, "--out", "nan.csv"], "--out: nan.csv is a file where a folder is"),
+        (["train", "folder.csv", *TRAIN], "folder.csv is a folder where a file is expected"),
+        (
+            ["predict", "model", "people.csv", "--out", "folder.csv"],
+            "--out: folder.csv is a folder where a file",
+        ),
+        (
+            ["predict", "model", "people.csv", "--out", "s.csv"],
+            "model is not a model: model.json cannot be read",
+        ),
+        (
+            ["monitor", "nan.csv", "scores.csv", *AUDIT],
+            "FOLDER: nan.csv is a file where a folder is expected",
+        ),
+        (["demo", "--report", "folder.csv"], "--report: folder.csv is a folder where a file is expected"),
+        (["compare", "people.csv", *TRAIN[:4], "--figure", "a.gif"], "where a .png, .svg or .pdf file is"),
+        (
+            ["reproduce", "adult", "--store", "nan.csv"],
+            "--store: nan.csv is a file where a folder is expected",
+        ),
+    ],
+)
+def test_one_line_says_what_is_wrong(
+    folder: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+    words: list[str],
+    message: str,
+) -> None:
+    before = sorted(folder.rglob("*"))
+    code, line = typed(capsys, monkeypatch, *words)
+    assert code == 2
+    assert line.startswith("error: ")
+    assert line.count("\n") == 1
+    assert message in line
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_a_bound_that_is_no_fraction_is_refused_before_the_batch_is_kept(
+    folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words = ["monitor", "kept", "scores.csv", *AUDIT, "--fail-above", "7"]
+    code, line = typed(capsys, monkeypatch, *words)
+    assert code == 2
+    assert "--fail-above: 7 where a fraction in [0, 1] is expected" in line
+    assert not (folder / "kept").exists()

@@ -1,0 +1,32 @@
+"""One idea a file and one step a function: none of them grows past what can be read at once."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+FILES = sorted(path for folder in ("src", "tests", "benchmarks") for path in (ROOT / folder).rglob("*.py"))
+MOST_LINES_OF_A_FILE = 400
+MOST_LINES_OF_A_FUNCTION = 60
+
+
+def functions(path: Path) -> Iterator[tuple[str, int]]:
+    """The functions of a file and how many lines each has beside its docstring."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            told = node.body[0] if ast.get_docstring(node, clean=False) is not None else None
+            lines = (node.end_lineno or 0) - node.lineno + 1
+            yield node.name, lines - ((told.end_lineno or 0) - told.lineno + 1 if told else 0)
+
+
+def test_no_file_is_too_long() -> None:
+    lines = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in FILES}
+    assert len(lines) > 100
+    assert {name: count for name, count in lines.items() if count > MOST_LINES_OF_A_FILE} == {}
+
+
+def test_no_function_is_too_long() -> None:
+    found = {f"{path.relative_to(ROOT)}::{name}": lines for path in FILES for name, lines in functions(path)}
+    assert {name: lines for name, lines in found.items() if lines > MOST_LINES_OF_A_FUNCTION} == {}
