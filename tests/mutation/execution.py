@@ -1,0 +1,129 @@
+"""A mutant is tried in a fork that loads the package with it in place of the file, and runs its tests."""
+
+from __future__ import annotations
+
+import os
+import resource
+import signal
+import sys
+import traceback
+from collections.abc import Iterator, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from importlib.util import spec_from_file_location
+from types import ModuleType
+from typing import Any, NamedTuple
+
+import pytest
+
+from mutation.mutants import Mutant
+from mutation.selection import PYTEST, ROOT
+
+_MEMORY = 8 * 2**30
+
+
+class Outcome(NamedTuple):
+    """`killed` by a test, by the `time` or the memory it took, by a `crash`, or `survived`."""
+
+    result: str
+    by: str
+
+
+class Trial(NamedTuple):
+    """A mutant, the tests that reach it and how many seconds of processor time they may take."""
+
+    mutant: Mutant
+    tests: list[str]
+    seconds: float
+
+
+def outcomes(trials: Sequence[Trial], jobs: int) -> Iterator[tuple[Mutant, Outcome]]:
+    """Try mutants, some at a time, and give each when it is done."""
+    waiting = list(reversed(trials))
+    running: dict[int, tuple[Mutant, int]] = {}
+    while waiting or running:
+        while waiting and len(running) < jobs:
+            trial = waiting.pop()
+            if trial.tests:
+                child, told = _start(trial)
+                running[child] = trial.mutant, told
+            else:
+                yield trial.mutant, Outcome("survived", "no test reaches it")
+        if running:
+            child, status = os.wait()
+            mutant, told = running.pop(child)
+            with os.fdopen(told) as file:
+                yield mutant, _outcome(status, file.read())
+
+
+def _outcome(status: int, by: str) -> Outcome:
+    if os.WIFSIGNALED(status):
+        late = os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGALRM, signal.SIGKILL)
+        return Outcome("time" if late else "crash", signal.Signals(os.WTERMSIG(status)).name)
+    if os.WEXITSTATUS(status) == pytest.ExitCode.OK:
+        return Outcome("survived", "")
+    return Outcome("killed", by or "collection")
+
+
+def _start(trial: Trial) -> tuple[int, int]:
+    """A process that tries a mutant, and where it tells which test failed."""
+    told, tell = os.pipe()
+    child = os.fork()
+    if child:
+        os.close(tell)
+        return child, told
+    code = int(pytest.ExitCode.INTERNAL_ERROR)
+    try:
+        os.close(told)
+        code = _try(trial, tell)
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        os._exit(code)
+
+
+def _try(trial: Trial, tell: int) -> int:
+    nowhere = os.open(os.devnull, os.O_RDWR)
+    for stream in range(3):
+        os.dup2(nowhere, stream)
+    resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
+    seconds = int(trial.seconds) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    signal.signal(signal.SIGALRM, signal.SIG_DFL)
+    signal.alarm(20 * seconds)  # for a process that waits for ever and takes no processor time
+    os.chdir(ROOT)
+    sys.meta_path.insert(0, _Mutated(trial.mutant))
+    files = list(dict.fromkeys(test.split("::")[0] for test in trial.tests))
+    return int(pytest.main([*PYTEST, "-x", *files], plugins=[_Chosen(trial.tests, tell)]))
+
+
+class _Mutated(MetaPathFinder, Loader):
+    """Finds the mutant where Python looks for its file."""
+
+    def __init__(self, mutant: Mutant) -> None:
+        self._mutant = mutant
+        self._name = mutant.file.removeprefix("src/").removesuffix(".py").replace("/", ".")
+
+    def find_spec(self, name: str, path: Any = None, target: Any = None) -> ModuleSpec | None:
+        if name != self._name:
+            return None
+        return spec_from_file_location(name, ROOT / self._mutant.file, loader=self)
+
+    def exec_module(self, module: ModuleType) -> None:
+        exec(compile(self._mutant.source, str(ROOT / self._mutant.file), "exec"), module.__dict__)
+
+
+class _Chosen:
+    """Runs some of the tests, in their order, and tells of the first that fails."""
+
+    def __init__(self, tests: Sequence[str], tell: int) -> None:
+        self._place = {test: place for place, test in enumerate(tests)}
+        self._tell = tell
+
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        chosen = [item for item in items if item.nodeid in self._place]
+        items[:] = sorted(chosen, key=lambda item: self._place[item.nodeid])
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            os.write(self._tell, report.nodeid.encode())
