@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -12,20 +13,103 @@ from hypothesis import strategies as st
 
 from localparity.metrics import _kernels
 
+SIXTEENTHS = st.integers(0, 16).map(lambda number: number / 16)
+
 
 def test_kernels_compile_where_nothing_can_be_kept_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a container whose package folder and home cannot be written to."""
 
-    def njit(*, nogil: bool, cache: bool = False) -> Callable[[Any], Any]:
-        if cache:
+    asked = []
+
+    def njit(**options: bool) -> Callable[[Any], Any]:
+        asked.append(options)
+        if options.get("cache"):
             raise RuntimeError("cannot cache function: no locator available")
         return lambda function: function
 
     monkeypatch.setattr(_kernels, "njit", njit)
     assert _kernels.compiled(abs)(-1) == 1
+    # Without the lock in both cases, so that resamples run side by side.
+    assert asked == [{"cache": True, "nogil": True}, {"nogil": True}]
 
 
-SIXTEENTHS = st.integers(0, 16).map(lambda number: number / 16)
+def length_class(half_width: float) -> int:
+    """Eight classes an octave, from 2**-60, which is class 0 with all that is shorter, up to 1, which is 480."""
+    mantissa, exponent = math.frexp(half_width)
+    return max(0, 8 * (exponent - 1 + 60) + math.floor(8 * (2 * mantissa - 1)))
+
+
+class Run(NamedTuple):
+    """From the knot `start` up to the knot `end`."""
+
+    start: int
+    end: int
+    half_width: float
+    value: float
+
+
+def all_runs(knots: list[float], gap: list[float]) -> list[Run]:
+    """All runs that cannot be longer without a lower gap, in the order of their ends, the highest first."""
+    runs = []
+    for end in range(1, len(knots)):
+        for start in reversed(range(end)):
+            value = min(map(abs, gap[start:end]))
+            if abs(gap[end]) < value and (start == 0 or abs(gap[start - 1]) < value):
+                length = (knots[end] - knots[start]) / 2 if knots[start] > 0 else knots[end]
+                runs.append(Run(start, end, length, value))
+    return runs
+
+
+KNOTS = st.one_of(
+    st.sampled_from([0.0, 1.0]),
+    st.integers(1, 63).map(lambda number: number / 64),
+    st.integers(-66, -1).map(lambda power: 2.0**power),
+    st.floats(1e-6, 1.0),
+)
+
+
+@given(st.data())
+def test_of_the_runs_those_are_kept_that_no_longer_one_before_is_as_high_as(data: st.DataObject) -> None:
+    knots = data.draw(st.lists(KNOTS, min_size=1, max_size=14, unique=True).map(sorted))
+    gap = data.draw(gaps_at(knots))
+    kept: list[tuple[float, float]] = []
+    for run in all_runs(knots, gap):
+        longer = [value for length, value in kept if length_class(length) > length_class(run.half_width)]
+        if run.value > max(longer, default=0.0):
+            kept.append((run.half_width, run.value))
+    found = _kernels.profile_runs(np.array(knots), np.array(gap))
+    assert list(zip(*(column.tolist() for column in found), strict=True)) == kept
+
+
+@given(st.data())
+def test_the_longest_run_of_a_value_is_the_first_of_that_length(data: st.DataObject) -> None:
+    knots = data.draw(st.lists(SIXTEENTHS, min_size=2, max_size=14, unique=True).map(sorted))
+    gap = data.draw(gaps_at(knots))
+    runs = all_runs(knots, gap)
+    values = sorted({run.value for run in runs if data.draw(st.booleans())})
+    longest = [
+        max((run for run in runs if run.value == value), key=lambda run: run.half_width) for value in values
+    ]
+    starts, ends = _kernels.longest_runs(np.array(knots), np.array(gap), np.array(values))
+    assert list(zip(starts, ends, strict=True)) == [(run.start, run.end) for run in longest]
+
+
+def gaps_at(knots: list[float]) -> st.SearchStrategy[list[float]]:
+    """Gaps of either sign with many ties, 0 at the last knot."""
+    signed = st.integers(-8, 8).map(lambda number: number / 8)
+    return lists_of(signed, len(knots) - 1).map(lambda drawn: [*drawn, 0.0])
+
+
+@pytest.mark.parametrize("octave", [-2, -3, -20, -59, -60, -61])
+@pytest.mark.parametrize("eighths", range(8))
+def test_a_lower_run_is_forgotten_where_it_is_shorter_by_a_class(octave: int, eighths: int) -> None:
+    """A run of the shortest length of a class against lower runs of the class below, or just as long."""
+    longer = 2.0**octave * (1 + eighths / 8)
+    first, gap = longer / 8, np.array([0.5, 0.0, 0.25, 0.0])
+    for shorter in (longer, longer * (1 - 2**-20)):
+        knots = np.cumsum([first, 2 * longer, first, 2 * shorter])
+        half_widths, _ = _kernels.profile_runs(knots, gap)
+        assert half_widths.size == 1 + (length_class(shorter) == length_class(longer))
 
 
 @given(

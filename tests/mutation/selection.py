@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import hashlib
 import json
 import os
@@ -32,7 +33,8 @@ BUDGET = 20.0
 """The most seconds of tests that a mutant is tried on: those that would take longest are left out."""
 
 PYTEST = (
-    *("-q", "--no-header", "-p", "no:cacheprovider", "-p", "no:xdist"),
+    *("-q", "--no-header", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist"),
+    *("-p", "no:unraisableexception", "-p", "no:threadexception"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
 )
 
@@ -154,3 +156,5 @@ def load_ahead() -> None:
 
     compile_once: Any = numba.njit(lambda number: number)
     compile_once(1.0)
+    gc.collect()
+    gc.freeze()
