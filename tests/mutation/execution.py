@@ -120,10 +120,12 @@ class _Chosen:
         self._place = {test: place for place, test in enumerate(tests)}
         self._tell = tell
 
+    @pytest.hookimpl
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
         chosen = [item for item in items if item.nodeid in self._place]
         items[:] = sorted(chosen, key=lambda item: self._place[item.nodeid])
 
+    @pytest.hookimpl
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         if report.failed:
             os.write(self._tell, report.nodeid.encode())

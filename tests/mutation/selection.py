@@ -11,10 +11,10 @@ import sys
 from collections import defaultdict
 from dataclasses import dataclass
 from functools import cache
+from importlib import import_module
 from itertools import accumulate, chain
 from math import log
 from pathlib import Path
-from typing import Any
 
 from mutation.mutants import Mutant, lines_of_statement
 
@@ -36,6 +36,21 @@ PYTEST = (
     *("-q", "--no-header", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist"),
     *("-p", "no:unraisableexception", "-p", "no:threadexception"),
     *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
+)
+
+
+AHEAD = (
+    *(
+        "duckdb",
+        "hypothesis",
+        "matplotlib.pyplot",
+        "numba",
+        "pandas",
+        "pytest",
+        "scipy.ndimage",
+        "scipy.stats",
+    ),
+    *("sklearn.linear_model", "sklearn.model_selection"),
 )
 
 
@@ -143,18 +158,8 @@ def _reached(data: Path) -> dict[str, dict[int, list[str]]]:
 
 def load_ahead() -> None:
     """What tests import beside the package, so that it is there before each fork."""
-    import duckdb  # noqa: F401
-    import hypothesis  # noqa: F401
-    import matplotlib.pyplot  # noqa: F401
-    import numba
-    import pandas  # noqa: F401
-    import pytest  # noqa: F401
-    import scipy.ndimage
-    import scipy.stats  # noqa: F401
-    import sklearn.linear_model
-    import sklearn.model_selection  # noqa: F401
-
-    compile_once: Any = numba.njit(lambda number: number)
-    compile_once(1.0)
+    for name in AHEAD:
+        import_module(name)
+    import_module("numba").njit(lambda number: number)(1.0)
     gc.collect()
     gc.freeze()

@@ -12,10 +12,12 @@ import pytest
 _seconds: defaultdict[str, float] = defaultdict(float)
 
 
+@pytest.hookimpl
 def pytest_runtest_logreport(report: pytest.TestReport) -> None:
     _seconds[report.nodeid] += report.duration
 
 
+@pytest.hookimpl
 def pytest_sessionfinish() -> None:
     if "MUTATION_TIMES" in os.environ:
         Path(os.environ["MUTATION_TIMES"]).write_text(json.dumps(_seconds))
