@@ -129,4 +129,6 @@ def test_thousands_of_groups() -> None:
     rng = np.random.default_rng(0)
     groups = np.arange(70_000)
     predictions = lp.Predictions.from_arrays(None, rng.random(70_000), sensitive_features=groups)
-    assert len(lp.ScoreCounts.from_predictions(predictions).atoms) == 70_000
+    atoms = lp.ScoreCounts.from_predictions(predictions).atoms
+    assert len(atoms) == 70_000
+    np.testing.assert_array_equal([atoms[group, None].scores[0] for group in groups], predictions.scores)

@@ -112,6 +112,20 @@ def test_a_lower_run_is_forgotten_where_it_is_shorter_by_a_class(octave: int, ei
         assert half_widths.size == 1 + (length_class(shorter) == length_class(longer))
 
 
+@pytest.mark.parametrize("end", [1.0, 1.1, 1.125, 1.25, 1.375, 2.0, 1e300])
+def test_a_run_longer_than_the_range_is_read_within_bounds(end: float) -> None:
+    """Compiled, a place outside of an array would be read or written to all the same."""
+    half_widths, values = _kernels.profile_runs(np.array([0.0, end]), np.array([0.5, 0.0]))
+    assert (half_widths.tolist(), values.tolist()) == ([end], [0.5])
+
+
+def test_a_gap_that_rises_up_to_the_end_is_read_within_bounds() -> None:
+    knots, gap = np.array([0.1, 0.2, 0.3]), np.array([0.25, 0.5, 0.75])
+    assert [column.size for column in _kernels.profile_runs(knots, gap)] == [0, 0]
+    starts, ends = _kernels.longest_runs(knots, gap, np.array([0.25]))
+    assert (starts.tolist(), ends.tolist()) == ([0], [0])
+
+
 @given(
     st.lists(SIXTEENTHS, min_size=2, max_size=8, unique=True).map(sorted), st.lists(SIXTEENTHS).map(sorted)
 )

@@ -12,7 +12,7 @@ from typing import Any
 
 from mutation.mutants import Mutant, mutants_of
 from mutation.report import unexplained, write_results
-from mutation.selection import KERNELS, ROOT, WORK, baseline, environment, load_ahead
+from mutation.selection import KERNELS, ROOT, WORK, baseline, environment, load_ahead, state_of_tests
 
 PACKAGES = ("metrics", "uncertainty")
 OUTCOMES = WORK / "outcomes.jsonl"
@@ -68,14 +68,17 @@ def _known() -> dict[str, dict[str, Any]]:
     return {row["digest"]: row for row in rows}
 
 
+def _is_done(row: dict[str, Any] | None) -> bool:
+    return row is not None and (row["result"] != "survived" or row["state"] == state_of_tests())
+
+
 def _try_file(name: str, mutants: Sequence[Mutant], jobs: int) -> None:
-    """Try what no earlier run has killed, in a process of its own that the compiler is on or off in."""
+    """Try what no earlier run has killed, in a process of its own that the compiler is on or off in.
+
+    What has survived is tried again when a test has changed.
+    """
     known = _known()
-    left = [
-        mutant
-        for mutant in mutants
-        if known.get(mutant.digest, {"result": "survived"})["result"] == "survived"
-    ]
+    left = [mutant for mutant in mutants if not _is_done(known.get(mutant.digest))]
     if not left:
         return
     compiled = Path(name).name not in KERNELS
@@ -112,7 +115,7 @@ def _try_mutants(name: str, mutants: Sequence[Mutant], jobs: int, *, compiled: b
     trials = [trial(mutant) for mutant in mutants]
     with OUTCOMES.open("a") as file:
         for done, (mutant, outcome) in enumerate(outcomes(trials, jobs), 1):
-            row = {"digest": mutant.digest, "result": outcome.result, "by": outcome.by}
+            row = {"digest": mutant.digest, "state": state_of_tests(), **outcome._asdict()}
             file.write(json.dumps(row) + "\n")
             file.flush()
             if outcome.result == "survived":

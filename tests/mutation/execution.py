@@ -7,6 +7,7 @@ import resource
 import signal
 import sys
 import traceback
+from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -23,10 +24,11 @@ _MEMORY = 8 * 2**30
 
 
 class Outcome(NamedTuple):
-    """`killed` by a test, by the `time` or the memory it took, by a `crash`, or `survived`."""
+    """`killed` by a test, by the `time` it took, by a `crash`, or `survived`; in seconds of processor time."""
 
     result: str
     by: str
+    seconds: float = 0.0
 
 
 class Trial(NamedTuple):
@@ -38,34 +40,49 @@ class Trial(NamedTuple):
 
 
 def outcomes(trials: Sequence[Trial], jobs: int) -> Iterator[tuple[Mutant, Outcome]]:
-    """Try mutants, some at a time, and give each when it is done."""
+    """Try mutants, some at a time, and give each when it is done.
+
+    What has killed a mutant of the same function before is tried first.
+    """
     waiting = list(reversed(trials))
     running: dict[int, tuple[Mutant, int]] = {}
+    killers: defaultdict[str, list[str]] = defaultdict(list)
     while waiting or running:
         while waiting and len(running) < jobs:
             trial = waiting.pop()
             if trial.tests:
-                child, told = _start(trial)
+                likely = killers[trial.mutant.function][-3:] or killers["any"][-1:]
+                child, told = _start(trial, [test for test in reversed(likely) if test in trial.tests])
                 running[child] = trial.mutant, told
             else:
                 yield trial.mutant, Outcome("survived", "no test reaches it")
         if running:
-            child, status = os.wait()
+            child, status, used = os.wait4(-1, 0)
             mutant, told = running.pop(child)
             with os.fdopen(told) as file:
-                yield mutant, _outcome(status, file.read())
+                outcome = _outcome(status, file.read())
+            if "::" in outcome.by:
+                for function in (mutant.function, "any"):
+                    killers[function] = [
+                        *(each for each in killers[function] if each != outcome.by),
+                        outcome.by,
+                    ]
+            yield mutant, outcome._replace(seconds=round(used.ru_utime + used.ru_stime, 2))
 
 
 def _outcome(status: int, by: str) -> Outcome:
     if os.WIFSIGNALED(status):
         late = os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGALRM, signal.SIGKILL)
         return Outcome("time" if late else "crash", signal.Signals(os.WTERMSIG(status)).name)
-    if os.WEXITSTATUS(status) == pytest.ExitCode.OK:
+    code = os.WEXITSTATUS(status)
+    if code == pytest.ExitCode.OK:
         return Outcome("survived", "")
-    return Outcome("killed", by or "collection")
+    if by or code == pytest.ExitCode.INTERRUPTED:
+        return Outcome("killed", by or "import")
+    raise RuntimeError(f"pytest has run no tests: {pytest.ExitCode(code)!r}")
 
 
-def _start(trial: Trial) -> tuple[int, int]:
+def _start(trial: Trial, likely: list[str]) -> tuple[int, int]:
     """A process that tries a mutant, and where it tells which test failed."""
     told, tell = os.pipe()
     child = os.fork()
@@ -75,14 +92,15 @@ def _start(trial: Trial) -> tuple[int, int]:
     code = int(pytest.ExitCode.INTERNAL_ERROR)
     try:
         os.close(told)
-        code = _try(trial, tell)
+        code = _try(trial, likely, tell)
     except BaseException:
         traceback.print_exc()
     finally:
         os._exit(code)
 
 
-def _try(trial: Trial, tell: int) -> int:
+def _try(trial: Trial, likely: list[str], tell: int) -> int:
+    """The tests that are likely to fail, and then all others; up to the first that does."""
     nowhere = os.open(os.devnull, os.O_RDWR)
     for stream in range(3):
         os.dup2(nowhere, stream)
@@ -93,8 +111,12 @@ def _try(trial: Trial, tell: int) -> int:
     signal.alarm(20 * seconds)  # for a process that waits for ever and takes no processor time
     os.chdir(ROOT)
     sys.meta_path.insert(0, _Mutated(trial.mutant))
-    files = list(dict.fromkeys(test.split("::")[0] for test in trial.tests))
-    return int(pytest.main([*PYTEST, "-x", *files], plugins=[_Chosen(trial.tests, tell)]))
+    code = 0
+    for tests in (likely, [test for test in trial.tests if test not in likely]):
+        if tests and not code:
+            files = dict.fromkeys(test.split("::")[0] for test in tests)
+            code = int(pytest.main([*PYTEST, "-x", *files], plugins=[_Chosen(tests, tell)]))
+    return code
 
 
 class _Mutated(MetaPathFinder, Loader):

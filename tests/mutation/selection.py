@@ -93,7 +93,7 @@ def baseline(*, compiled: bool) -> Baseline:
     """Measured once for a state of the sources and the tests, and kept in a file."""
     WORK.mkdir(exist_ok=True)
     kept = WORK / f"baseline-{'compiled' if compiled else 'interpreted'}.json"
-    state = _state()
+    state = state_of_tests()
     if not kept.exists() or json.loads(kept.read_text())["state"] != state:
         _measure(kept, compiled=compiled, state=state)
     found = json.loads(kept.read_text())
@@ -104,7 +104,8 @@ def baseline(*, compiled: bool) -> Baseline:
     return Baseline(found["seconds"], reached)
 
 
-def _state() -> str:
+@cache
+def state_of_tests() -> str:
     """A digest of the package and of the tests in use."""
     tests = (ROOT / "tests").glob("*.py"), *((ROOT / folder).rglob("*.py") for folder in TESTS)
     digest = hashlib.sha256()
