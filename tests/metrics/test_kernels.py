@@ -138,6 +138,26 @@ def test_each_score_is_found_in_its_cell(ends: list[float], scores: list[float])
 
 
 @given(st.data())
+def test_an_envelope_is_known_outside_of_cells_and_bounded_inside(data: st.DataObject) -> None:
+    knots = data.draw(st.lists(SIXTEENTHS, min_size=1, max_size=8, unique=True).map(sorted))
+    # A cell ends at its knot and begins at the knot before it, or between the two; many knots have none.
+    befores = [knots[0] / 2, *knots[:-1]]
+    lows = [
+        data.draw(st.sampled_from([knot, knot, before, (before + knot) / 2]))
+        for before, knot in zip(befores, knots, strict=True)
+    ]
+    gap, least, most = (data.draw(lists_of(SIXTEENTHS, len(knots))) for _ in range(3))
+    expected = []
+    for begin in sorted({*knots, *lows}):
+        (cell,) = [i for i in range(len(knots)) if lows[i] <= begin < knots[i]] or [-1]
+        at = knots.index(begin) if cell < 0 else cell
+        bounds = (gap[at], gap[at]) if cell < 0 else (least[at], most[at])
+        expected.append((begin, *bounds, cell))
+    found = _kernels.envelope_of(*map(np.array, (knots, gap, lows, least, most)))
+    assert list(zip(*(column.tolist() for column in found), strict=True)) == expected
+
+
+@given(st.data())
 def test_a_step_decides_where_it_may_lower_a_window_that_may_be_the_worst(data: st.DataObject) -> None:
     begins = np.array(data.draw(st.lists(SIXTEENTHS, min_size=1, max_size=12, unique=True).map(sorted)))
     size = begins.size

@@ -106,8 +106,7 @@ def _try_mutants(name: str, mutants: Sequence[Mutant], jobs: int, *, compiled: b
     source, known = (ROOT / name).read_text(), baseline(compiled=compiled)
 
     def trial(mutant: Mutant) -> Trial:
-        tests = known.tests_of(mutant, source)
-        return Trial(mutant, tests, 30.0 + 5.0 * sum(known.seconds.get(test, 5.0) for test in tests))
+        return Trial(mutant, {test: known.seconds[test] for test in known.tests_of(mutant, source)})
 
     ((_, control),) = outcomes([trial(Mutant(name, 1, "", "", "", 0, source))], jobs=1)
     if control.result != "survived":

@@ -6,6 +6,7 @@ import os
 import resource
 import signal
 import sys
+import time
 import traceback
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
@@ -32,11 +33,10 @@ class Outcome(NamedTuple):
 
 
 class Trial(NamedTuple):
-    """A mutant, the tests that reach it and how many seconds of processor time they may take."""
+    """A mutant, and the tests that reach it with the seconds that each takes of the file as it is."""
 
     mutant: Mutant
-    tests: list[str]
-    seconds: float
+    tests: dict[str, float]
 
 
 def outcomes(trials: Sequence[Trial], jobs: int) -> Iterator[tuple[Mutant, Outcome]]:
@@ -105,18 +105,24 @@ def _try(trial: Trial, likely: list[str], tell: int) -> int:
     for stream in range(3):
         os.dup2(nowhere, stream)
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
-    seconds = int(trial.seconds) + 1
-    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds))
+    _allow(30.0)
     signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(20 * seconds)  # for a process that waits for ever and takes no processor time
+    signal.alarm(900)  # for a process that waits for ever and takes no processor time
     os.chdir(ROOT)
     sys.meta_path.insert(0, _Mutated(trial.mutant))
     code = 0
     for tests in (likely, [test for test in trial.tests if test not in likely]):
         if tests and not code:
             files = dict.fromkeys(test.split("::")[0] for test in tests)
-            code = int(pytest.main([*PYTEST, "-x", *files], plugins=[_Chosen(tests, tell)]))
+            chosen = _Chosen({test: trial.tests[test] for test in tests}, tell)
+            code = int(pytest.main([*PYTEST, "-x", *files], plugins=[chosen]))
     return code
+
+
+def _allow(seconds: float) -> None:
+    """End the process after so many more seconds of processor time."""
+    limit = int(time.process_time() + seconds) + 1
+    resource.setrlimit(resource.RLIMIT_CPU, (limit, resource.RLIM_INFINITY))
 
 
 class _Mutated(MetaPathFinder, Loader):
@@ -138,9 +144,14 @@ class _Mutated(MetaPathFinder, Loader):
 class _Chosen:
     """Runs some of the tests, in their order, and tells of the first that fails."""
 
-    def __init__(self, tests: Sequence[str], tell: int) -> None:
+    def __init__(self, tests: dict[str, float], tell: int) -> None:
+        self._seconds = tests
         self._place = {test: place for place, test in enumerate(tests)}
         self._tell = tell
+
+    @pytest.hookimpl
+    def pytest_runtest_logstart(self, nodeid: str) -> None:
+        _allow(4.0 + 4.0 * self._seconds[nodeid])
 
     @pytest.hookimpl
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:

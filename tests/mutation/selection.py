@@ -80,12 +80,12 @@ class Baseline:
         else:
             found = frozenset().union(*(lines.get(line, frozenset()) for line in statement))
         tests = sorted(found, key=self._order)
-        ends = accumulate(self.seconds.get(test, 0.0) for test in tests)
+        ends = accumulate(self.seconds[test] for test in tests)
         return [test for test, end in zip(tests, ends, strict=True) if end <= BUDGET]
 
     def _order(self, test: str) -> tuple[int, str]:
         # By powers of four, so that noise in the times hardly changes which test comes first.
-        return round(log(max(self.seconds.get(test, 1.0), 0.01), 4)), test
+        return round(log(max(self.seconds[test], 0.01), 4)), test
 
 
 @cache
