@@ -102,6 +102,64 @@ def test_cells_join_the_larger_of_two() -> None:
     assert (joined.lows.tolist(), joined.highs.tolist()) == ([0.0, 0.75], [0.5, 1.0])
 
 
+@st.composite
+def dyadic_cells(draw: st.DrawFn) -> Cells:
+    """Disjoint cells, each a half of a half of ... the range; of two of them one holds the other, or they are apart."""
+    cells, open_cells = [], [(0, 16)]
+    while open_cells:
+        low, high = open_cells.pop()
+        choice = draw(st.sampled_from(["cell", "none", "split", "split"]))
+        if choice == "cell":
+            cells.append((low / 16, high / 16))
+        elif choice == "split" and high - low > 1:
+            middle = (low + high) // 2
+            open_cells += [(low, middle), (middle, high)]
+    lows, highs = np.array(sorted(cells)).reshape(-1, 2).T
+    return Cells(lows, highs)
+
+
+@given(dyadic_cells(), dyadic_cells())
+def test_a_union_has_the_cells_that_lie_in_no_other(one: Cells, two: Cells) -> None:
+    pairs = {(low, high) for each in (one, two) for low, high in zip(each.lows, each.highs, strict=True)}
+    expected = sorted(
+        (low, high)
+        for low, high in pairs
+        if not any(other != (low, high) and other[0] <= low and high <= other[1] for other in pairs)
+    )
+    joined = one.union(two)
+    assert list(zip(joined.lows, joined.highs, strict=True)) == expected
+    assert one.union(None) is one
+
+
+@given(dyadic_cells(), st.lists(st.integers(0, 32).map(lambda number: number / 32), unique=True).map(sorted))
+def test_scores_inside_a_cell_move_to_its_high_end_and_back_to_its_low_end(
+    cells: Cells, scores: list[float]
+) -> None:
+    highs, lows = scores.copy(), scores.copy()
+    for place, score in enumerate(scores):
+        for low, high in zip(cells.lows, cells.highs, strict=True):
+            if low < score <= high:
+                lows[place], highs[place] = low, high
+    assert cells.snap(np.array(scores)).tolist() == highs
+    assert cells.lows_of(np.array(scores)).tolist() == lows
+
+
+@given(dyadic_cells(), st.data())
+def test_cells_are_replaced_at_the_highs_that_are_named(cells: Cells, data: st.DataObject) -> None:
+    chosen = np.array([data.draw(st.booleans()) for _ in cells.highs], dtype=bool)
+    middles = (cells.lows[chosen] + cells.highs[chosen]) / 2
+    # Of each cell that goes the upper half stays, and a name that is no cell's high means nothing.
+    finer = Cells(middles, cells.highs[chosen]) if chosen.any() else None
+    names = np.sort(np.append(cells.highs[chosen], [1 / 64, 2.0]))
+    found = cells.replaced(names, finer)
+    if not cells.highs.size:
+        assert found is None
+        return
+    assert found is not None
+    assert found.highs.tolist() == cells.highs.tolist()
+    assert found.lows.tolist() == np.where(chosen, (cells.lows + cells.highs) / 2, cells.lows).tolist()
+
+
 def test_cells_give_way_to_finer_ones() -> None:
     quarters = Cells(np.array([0.0, 0.25, 0.75]), np.array([0.25, 0.5, 1.0]))
     finer = quarters.replaced(np.array([0.5]), Cells(np.array([0.25, 0.375]), np.array([0.3, 0.5])))
