@@ -6,6 +6,7 @@ import argparse
 import json
 import os
 import sys
+import traceback
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -93,6 +94,8 @@ def _try_file(name: str, mutants: Sequence[Mutant], jobs: int) -> None:
         os.environ.update(environment(compiled=compiled))
         _try_mutants(name, left, jobs, compiled=compiled)
         code = 0
+    except Exception:
+        traceback.print_exc()
     finally:
         sys.stdout.flush()
         sys.stderr.flush()

@@ -151,7 +151,7 @@ class _Chosen:
 
     @pytest.hookimpl
     def pytest_runtest_logstart(self, nodeid: str) -> None:
-        _allow(2.0 + 3.0 * self._seconds[nodeid])
+        _allow(5.0 + 3.0 * self._seconds[nodeid])
 
     @pytest.hookimpl
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
