@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -47,6 +49,37 @@ def test_bounds_hold_the_definition_in_rational_arithmetic(data: st.DataObject) 
         ((side(float(threshold)) for side in curve.bounds()), abs(oracles.gap(a, b, threshold))),
     ):
         assert low - 1e-12 <= float(value) <= high + 1e-12
+
+
+@given(people(max_size=12), st.integers(1, 5))
+def test_inside_a_cell_either_group_may_come_first(drawn: People, level: int) -> None:
+    (curve,) = lp.scale.bounded(counts_of(drawn, weighted=False), max_scores=1, level=level).gap_curves()
+    a, b = drawn.samples()
+    assert curve.cells is not None
+    lows, knots = (
+        [Fraction(end).limit_denominator(10**6) for end in ends] for ends in (curve.cells.lows, curve.knots)
+    )
+    bounds = zip(lows, knots, curve.gap, curve.cells.least, curve.cells.most, strict=True)
+    for low, knot, gap, least, most in bounds:
+        assert gap == float(oracles.gap(a, b, knot))
+        if low < knot:
+            assert least == float(oracles.cdf(a, low) - oracles.cdf(b, knot))
+            assert most == float(oracles.cdf(a, knot) - oracles.cdf(b, low))
+
+
+@given(people(max_size=12))
+def test_exact_counts_merge_into_cells(drawn: People) -> None:
+    exact = counts_of(drawn, weighted=False)
+    gridded = lp.scale.bounded(exact, max_scores=1, level=1)
+    assert gridded.cells is not None
+    for merged in (gridded.merge(exact), exact.merge(gridded)):
+        assert merged.cells is not None
+        assert (merged.size, merged.rank_error) == (2 * exact.size, gridded.rank_error)
+        low, high = merged.mcdp_bounds(0.05)
+        assert low <= exact.mcdp(0.05) <= high
+    assert not gridded.sketched
+    assert lp.ScoreCounts(exact.atoms, rank_error=0.01).sketched
+    assert not exact.sketched
 
 
 @given(st.data(), st.booleans(), st.sampled_from(["between_groups", "to_overall"]))

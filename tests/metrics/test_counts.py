@@ -81,6 +81,11 @@ def test_sizes_too_large_for_exact_numerators_still_agree() -> None:
     big, other = Atoms(scores, rows, rows, 4e9), Atoms(scores, rows[::-1], rows[::-1], 4e9)
     counts = lp.ScoreCounts({("a", None): big, ("b", None): other})
     assert counts.mcdp(0.1) == pytest.approx(0.5, abs=1e-15)
+    # The difference of the numerators is as large as the product of the sizes here.
+    everyone = np.array([4 * 10**9])
+    low, high = (Atoms(np.array([score]), everyone, everyone, 4e9) for score in (0.1, 0.5))
+    apart = lp.ScoreCounts({("a", None): low, ("b", None): high})
+    assert apart.gap_curve("a", "b").gap.tolist() == [1.0, 0.0]
 
 
 def test_one_curve_of_the_counts() -> None:

@@ -99,9 +99,10 @@ def _mutated_sources(source: str) -> Iterator[tuple[tuple[int, int], str]]:
 
 
 def _meaning(source: str) -> str | None:
-    """What runs: the tree without docstrings, annotations, `overload` and, as the compiler is off, `compiled`.
+    """What runs and can make a difference.
 
-    None where nothing does: the operators take the stars of ``**options`` for arithmetic.
+    That is the tree without docstrings, annotations and `overload`, without `compiled`, as the compiler is off, and
+    without `strict` of zip, which asserts, and `copy` of astype, which spares memory. None where nothing does: the operators take the stars of ``**options`` for arithmetic.
     """
     try:
         tree = ast.parse(source)
@@ -113,6 +114,8 @@ def _meaning(source: str) -> str | None:
             node.decorator_list = [each for each in node.decorator_list if ast.unparse(each) not in _IDLE]
         elif isinstance(node, ast.arg):
             node.annotation = None
+        elif isinstance(node, ast.Call):
+            node.keywords = [each for each in node.keywords if each.arg not in ("strict", "copy")]
         elif isinstance(node, ast.AnnAssign):
             node.annotation = ast.Constant(None)
         elif isinstance(node, ast.Expr) and isinstance(node.value, ast.Constant):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import FrozenInstanceError, fields, replace
 from fractions import Fraction
 from typing import Any
 
@@ -118,3 +119,29 @@ def test_all_cores_are_asked_for_with_minus_one(monkeypatch: pytest.MonkeyPatch)
     assert asked == [1, 2, 3, 1, 2, 1]
     with pytest.raises(ValueError, match="n_jobs is -2 where a whole number >= 1 is expected"):
         repeat(lambda stream: stream.random(), Draws(2, 0, -2))
+
+
+def test_what_is_found_is_frozen_and_equal_to_what_says_the_same() -> None:
+    scores, sex, age = [0.1, 0.2, 0.6, 0.9], ["a", "a", "b", "b"], [1, 2, 3, 4]
+    options: dict[str, Any] = {"n_resamples": 3, "random_state": 0}
+
+    def found() -> list[Any]:
+        return [
+            lp.mcdp_interval(None, scores, sensitive_features=sex, kind="bootstrap", **options),
+            lp.permutation_test(None, scores, sensitive_features=sex, **options),
+            lp.noise_floor([2, 2], **options),
+        ]
+
+    split = lp.worst_split(None, scores, sensitive_features=age, **options)
+    assert found() == found()
+    for each in (*found(), split):
+        with pytest.raises(FrozenInstanceError):
+            setattr(each, fields(each)[0].name, None)
+
+
+def test_a_pool_is_frozen_and_equal_to_itself_alone() -> None:
+    rows = np.array([[1, 0], [0, 1]])
+    pool = Pool(np.array([0.1, 0.2]), rows, rows.sum(axis=1))
+    assert pool.coarsened(2) == pool != replace(pool)
+    with pytest.raises(FrozenInstanceError):
+        pool.weighted = True  # type: ignore[misc]
