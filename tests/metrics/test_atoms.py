@@ -74,6 +74,24 @@ def test_parts_join_into_the_whole(drawn: People, weighted: tuple[bool, bool]) -
         )
 
 
+@given(people(n_groups=1), st.data())
+def test_a_row_of_weight_zero_is_nobody(drawn: People, data: st.DataObject) -> None:
+    kept = np.array([data.draw(st.booleans()) for _ in drawn.scores])
+    found = Atoms.of_rows(drawn.scores, np.where(kept, drawn.weights, 0.0))
+    expected = Atoms.of_rows(drawn.scores[kept], drawn.weights[kept])
+    for name in ("scores", "weights", "rows"):
+        np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
+    assert (found.squares, found.square_units) == (expected.squares, expected.square_units)
+
+
+def test_without_weights_there_are_no_units() -> None:
+    plain = Atoms.of_rows(np.array([0.5, 0.25, 0.5]))
+    assert (plain.units, plain.square_units, plain.squares) == (None, 0, 3.0)
+    joined = Atoms.join([plain, plain])
+    assert (joined.units, joined.square_units, joined.squares) == (None, 0, 6.0)
+    assert joined.below().dtype == np.int64
+
+
 def test_nobody() -> None:
     nobody = Atoms.join([])
     assert (nobody.size, nobody.scores.size, nobody.below().tolist()) == (0, 0, [0])

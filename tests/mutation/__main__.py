@@ -33,18 +33,20 @@ def main() -> int:
             mutant.digest for mutant in sorted(mutants, key=lambda each: each.digest)[: options.sample]
         }
         chosen = [mutant for mutant in mutants if mutant.digest in digests]
-    for name in files:
-        _try_file(name, [mutant for mutant in chosen if mutant.file == name], options.jobs)
+    if not options.report:
+        for name in files:
+            _try_file(name, [mutant for mutant in chosen if mutant.file == name], options.jobs)
     known = _known()
-    rows = [(mutant, known[mutant.digest]) for mutant in chosen if mutant.digest in known]
+    rows = [(mutant, known.get(mutant.digest)) for mutant in chosen]
     whole = options.sample is None and not options.files
     if whole:
         write_results(rows)
-    survivors = sum(row["result"] == "survived" for _, row in rows)
-    print(f"{len(rows)} mutants, {len(rows) - survivors} killed, {survivors} survived")
-    problems = unexplained(rows, whole=whole)
+    tried = [(mutant, row) for mutant, row in rows if row is not None]
+    survivors = sum(row["result"] == "survived" for _, row in tried)
+    print(f"{len(rows)} mutants, {len(tried) - survivors} killed, {survivors} survived")
+    problems = unexplained(tried, whole=whole and len(tried) == len(rows))
     print(*problems, sep="\n")
-    return 1 if problems else 0
+    return 1 if problems or len(tried) < len(rows) else 0
 
 
 def _options() -> argparse.Namespace:
@@ -53,6 +55,7 @@ def _options() -> argparse.Namespace:
     parser.add_argument("--sample", type=int, help="try this many mutants, the same ones each time")
     parser.add_argument("--jobs", type=int, default=1, help="how many are tried at a time")
     parser.add_argument("--fresh", action="store_true", help="forget what an earlier run has killed")
+    parser.add_argument("--report", action="store_true", help="try nothing, and write what is known so far")
     return parser.parse_args()
 
 

@@ -81,26 +81,28 @@ def unexplained(rows: Sequence[Row], *, whole: bool) -> list[str]:
     return problems
 
 
-def write_results(rows: Sequence[Row]) -> None:
-    """A table of all mutants, and a page with the counts of each file and the survivors."""
+def write_results(rows: Sequence[tuple[Mutant, dict[str, Any] | None]]) -> None:
+    """A table of all mutants that were tried, and a page with the counts of each file and the survivors."""
     known = explanations()
+    tried = [(mutant, row) for mutant, row in rows if row is not None]
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(["file", "line", "function", "was", "now", "result", "by", "why"])
-    for mutant, row in rows:
+    for mutant, row in tried:
         why = _why(mutant, known) if row["result"] == "survived" else ""
         place = (mutant.file, mutant.line, mutant.function)
         writer.writerow([*place, mutant.was, mutant.now, row["result"], row["by"], why])
+    page = [*_counts(Counter(mutant.file for mutant, _ in rows), tried), *_survivors(tried, known)]
     (RESULTS / "mutants.csv").write_text(file.getvalue())
-    (RESULTS / "mutants.md").write_text("\n".join(_page(rows, known)) + "\n")
+    (RESULTS / "mutants.md").write_text("\n".join(page) + "\n")
 
 
 def _why(mutant: Mutant, known: Sequence[Explanation]) -> str:
     return next((each.why for each in known if each.covers(mutant)), "")
 
 
-def _page(rows: Sequence[Row], known: Sequence[Explanation]) -> list[str]:
-    results = Counter((mutant.file, row["result"]) for mutant, row in rows)
+def _counts(mutants: Counter[str], tried: Sequence[Row]) -> list[str]:
+    results = Counter((mutant.file, row["result"] == "survived") for mutant, row in tried)
     lines = [
         "# Mutants",
         "",
@@ -108,21 +110,28 @@ def _page(rows: Sequence[Row], known: Sequence[Explanation]) -> list[str]:
         "`localparity.metrics` and `localparity.uncertainty`, whether a test fails. A change that makes the tests run",
         "for ever, or crash, counts as killed.",
         "",
-        "| file | mutants | killed | survived |",
-        "|---|---:|---:|---:|",
+        "| file | mutants | tried | killed | survived |",
+        "|---|---:|---:|---:|---:|",
     ]
-    for file in sorted({mutant.file for mutant, _ in rows}):
-        total = sum(number for (name, _), number in results.items() if name == file)
-        survived = results[file, "survived"]
-        lines.append(
-            f"| `{file.removeprefix('src/localparity/')}` | {total} | {total - survived} | {survived} |"
-        )
-    survived = sum(number for (_, result), number in results.items() if result == "survived")
-    lines += [f"| all | {len(rows)} | {len(rows) - survived} | {survived} |", "", "## Survivors, and why", ""]
+    columns = []
+    for file, total in sorted(mutants.items()):
+        killed, survived = results[file, False], results[file, True]
+        columns.append((total, killed + survived, killed, survived))
+        lines.append(f"| `{_short(file)}` | " + " | ".join(map(str, columns[-1])) + " |")
+    totals = (sum(column) for column in zip(*columns, strict=True))
+    return [*lines, "| all | " + " | ".join(map(str, totals)) + " |"]
+
+
+def _survivors(tried: Sequence[Row], known: Sequence[Explanation]) -> list[str]:
+    lines = ["", "## Survivors, and why", ""]
+    survivors = [mutant for mutant, row in tried if row["result"] == "survived"]
     for each in known:
-        places = [mutant for mutant, row in rows if row["result"] == "survived" and each.covers(mutant)]
-        if places:
-            where = f"`{places[0].file.removeprefix('src/localparity/')}:{places[0].line}`"
-            lines += [f"- {where} `{each.was}`", f"  {each.why}"]
-            lines += [f"  - `{mutant.now}`" for mutant in places]
+        covered = [mutant for mutant in survivors if each.covers(mutant)]
+        if covered:
+            lines += [f"- `{_short(covered[0].file)}:{covered[0].line}` `{each.was}`: {each.why}"]
+            lines += [f"  - `{mutant.now}`" for mutant in covered]
     return lines
+
+
+def _short(file: str) -> str:
+    return file.removeprefix("src/localparity/")
