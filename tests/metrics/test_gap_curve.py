@@ -128,3 +128,14 @@ def test_a_threshold_counts_as_on_the_score_that_it_stands_for() -> None:
     curve = lp.GapCurve(np.array([0.5, 0.75]), np.array([0.5, 0.0]), ("a", "b"), (1, 1), resolution=4 * eps)
     assert curve([0.5 - 8 * eps, 0.5 - eps, 0.5, 0.75 - eps]).tolist() == [0.0, 0.5, 0.5, 0.0]
     assert isinstance(curve(0.5), float)
+
+
+def test_where_everybody_has_one_score_there_is_one_knot() -> None:
+    for score in (0.0, 0.5, 1.0):
+        curve = lp.gap_curve(None, [score, score], sensitive_features=["a", "b"])
+        assert (curve.knots.tolist(), curve.gap.tolist(), curve.mcdp(), curve.abcc()) == (
+            [score],
+            [0.0],
+            0.0,
+            0.0,
+        )

@@ -77,7 +77,7 @@ def _outcome(status: int, by: str) -> Outcome:
     code = os.WEXITSTATUS(status)
     if code == pytest.ExitCode.OK:
         return Outcome("survived", "")
-    if by or code == pytest.ExitCode.INTERRUPTED:
+    if code in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED):
         return Outcome("killed", by or "import")
     raise RuntimeError(f"pytest has run no tests: {pytest.ExitCode(code)!r}")
 
