@@ -142,10 +142,10 @@ def test_each_score_is_found_in_its_cell(ends: list[float], scores: list[float])
 def test_an_envelope_is_known_outside_of_cells_and_bounded_inside(data: st.DataObject) -> None:
     knots = data.draw(st.lists(SIXTEENTHS, min_size=1, max_size=8, unique=True).map(sorted))
     # A cell ends at its knot and begins at the knot before it, or between the two; many knots have none.
-    befores = [knots[0] / 2, *knots[:-1]]
+    previous = [knots[0] / 2, *knots[:-1]]
     lows = [
         data.draw(st.sampled_from([knot, knot, before, (before + knot) / 2]))
-        for before, knot in zip(befores, knots, strict=True)
+        for before, knot in zip(previous, knots, strict=True)
     ]
     gap, least, most = (data.draw(lists_of(SIXTEENTHS, len(knots))) for _ in range(3))
     expected = []
