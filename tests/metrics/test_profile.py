@@ -75,6 +75,7 @@ def test_the_steps_are_those_of_the_finest_curve_and_the_coarsest_counts_as_equa
     profile = lp.McdpProfile([fine, coarse])
     assert profile.curves == (fine, coarse)
     assert [profile(epsilon) for epsilon in (0.0, 0.119, 0.121)] == [0.5, 0.5, 0.0]
+    assert lp.McdpProfile([coarse, fine]).values.tolist() == profile.values.tolist() == [0.5, 0.0]
 
 
 def test_a_profile_says_how_many_steps_it_has() -> None:
