@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import localparity as lp
@@ -24,6 +24,7 @@ def counts_of(drawn: People, **options: Any) -> lp.ScoreCounts:
     return lp.ScoreCounts.from_predictions(predictions)
 
 
+@settings(max_examples=60)
 @given(people(n_groups=3, max_size=5), st.integers(0, 4))
 def test_a_pool_measures_what_its_people_measure(drawn: People, steps: int) -> None:
     epsilon = Fraction(steps, 10)
