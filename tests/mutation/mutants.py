@@ -37,7 +37,7 @@ OPERATORS = (
 )
 """The operators of cosmic-ray in use: a comparison's boundary and its opposite, of arithmetic the inverse."""
 
-_IDLE = ("compiled", "overload")
+_IDLE = ("compiled", "documented", "overload")
 
 
 @dataclass(frozen=True)
@@ -101,7 +101,7 @@ def _mutated_sources(source: str) -> Iterator[tuple[tuple[int, int], str]]:
 def _meaning(source: str) -> str | None:
     """What runs and can make a difference.
 
-    That is the tree without docstrings, annotations and `overload`, without `compiled`, as the compiler is off, and
+    That is the tree without docstrings and `documented`, annotations and `overload`, without `compiled` and
     without `strict` of zip, which asserts, and `copy` of astype, which spares memory. None where nothing does: the operators take the stars of ``**options`` for arithmetic.
     """
     try:
