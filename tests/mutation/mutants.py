@@ -101,8 +101,9 @@ def _mutated_sources(source: str) -> Iterator[tuple[tuple[int, int], str]]:
 def _meaning(source: str) -> str | None:
     """What runs and can make a difference.
 
-    That is the tree without docstrings and `documented`, annotations and `overload`, without `compiled` and
-    without `strict` of zip, which asserts, and `copy` of astype, which spares memory. None where nothing does: the operators take the stars of ``**options`` for arithmetic.
+    That is the tree without docstrings, annotations and the decorators that concern them alone, without `compiled`, which
+    changes the time, `strict` of zip, which asserts, and `copy` of astype, which spares memory. None where nothing runs:
+    the operators take the stars of ``**options`` for arithmetic.
     """
     try:
         tree = ast.parse(source)
