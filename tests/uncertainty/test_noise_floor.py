@@ -102,3 +102,5 @@ def test_wrong_arguments(arguments: tuple[Any, ...], message: str) -> None:
         lp.noise_floor(*arguments)
     with pytest.raises(ValueError, match=r"scores go from 0 to 2 where \[0, 1\] is expected"):
         lp.noise_floor([2, 2], scores=[0, 2])
+    with pytest.raises(ValueError, match=r"scores go from -0.5 to 1 where \[0, 1\] is expected"):
+        lp.noise_floor([2, 2], scores=[-0.5, 1])
