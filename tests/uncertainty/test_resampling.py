@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import FrozenInstanceError, fields, replace
 from fractions import Fraction
+from threading import Barrier, get_ident
 from typing import Any
 
 import numpy as np
@@ -102,6 +103,17 @@ def test_every_resample_has_a_stream_of_its_own() -> None:
     np.testing.assert_array_equal(found, expected)
     for jobs in (None, 1, 3, -1):
         np.testing.assert_array_equal(repeat(draw, Draws(50, 7, jobs), columns=2), found)
+
+
+def test_jobs_run_at_a_time_and_one_alone_in_the_callers_thread() -> None:
+    both = Barrier(2, timeout=60)
+
+    def meet(_: np.random.Generator) -> float:
+        return float(both.wait() >= 0)
+
+    assert repeat(meet, Draws(2, 0, 2)).tolist() == [[1.0], [1.0]]
+    caller = get_ident()
+    assert repeat(lambda _: float(get_ident() == caller), Draws(3, 0)).tolist() == [[1.0]] * 3
 
 
 def test_all_cores_are_asked_for_with_minus_one(monkeypatch: pytest.MonkeyPatch) -> None:
