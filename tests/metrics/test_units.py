@@ -42,6 +42,11 @@ def test_sums_do_not_depend_on_the_order_or_the_parts(drawn: list[float], random
     assert to_floats(whole)[0] == pytest.approx(float(total), rel=1e-12)
 
 
+@pytest.mark.parametrize("number", [2.0**32, 2.0**64, 2.0**64 + 2.0**40, 2.0**90])
+def test_the_topmost_limb_holds_all_that_is_above_the_others(number: float) -> None:
+    assert to_whole(to_units(np.array([number]))) == int(number) << UNIT_BITS
+
+
 @given(st.lists(st.integers(0, 2**45), min_size=1, max_size=8))
 def test_rows_are_whole_numbers_of_ones(rows: list[int]) -> None:
     units = units_of_rows(np.array(rows))
