@@ -3,16 +3,26 @@
 from __future__ import annotations
 
 import csv
+import json
 import os
 import platform
+import time
 import timeit
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple, dataclass, fields
+from io import StringIO
 from multiprocessing import get_context
 from pathlib import Path
+from statistics import median
+from typing import TypeVar
 
 import numpy as np
+import psutil
+
+from localparity._files import write_whole
+
+T = TypeVar("T")
 
 
 @dataclass(frozen=True)
@@ -50,33 +60,82 @@ def seconds(*calls: Callable[[], object], repeats: int = 5) -> list[float]:
     return [min(column) for column in zip(*rounds, strict=True)]
 
 
+def median_seconds(
+    calls: Sequence[Callable[[], T]], *, repeats: int = 5, long: float = 2.0
+) -> list[tuple[float, T]]:
+    """The median of several measurements of each call, in turns, and what it returned.
+
+    The first turns only warm up, except for a call that takes long, which is measured three times in all.
+    """
+    first = [_timed(call, 1) for call in calls]
+    found = [[took] if took > long else [] for took, _ in first]
+    counts = [
+        1 if took > long else max(1, int(0.05 / _timed(call, 1)[0]))
+        for call, (took, _) in zip(calls, first, strict=True)
+    ]
+    for turn in range(repeats):
+        for call, count, (took, _), times in zip(calls, counts, first, found, strict=True):
+            if turn < 2 or took <= long:
+                times.append(_timed(call, count)[0])
+    return [(median(times), answer) for times, (_, answer) in zip(found, first, strict=True)]
+
+
+def _timed(call: Callable[[], T], count: int) -> tuple[float, T]:
+    start = time.perf_counter()
+    for _ in range(count):
+        answer = call()
+    return (time.perf_counter() - start) / count, answer
+
+
 def peak_bytes(prepare: Callable[[], Callable[[], object]]) -> int:
-    """How much the resident memory of a fresh process grows at most in the call that `prepare` returns."""
+    """How much the resident memory of a fresh process grows at most in the call that `prepare` returns.
+
+    The processes that it starts, such as Spark's, count with it.
+    """
     with ProcessPoolExecutor(1, mp_context=get_context("spawn")) as executor:
         return executor.submit(_grow, prepare).result()
 
 
 def _grow(prepare: Callable[[], Callable[[], object]]) -> int:
     call = prepare()
-    before = _memory("VmRSS:")
-    Path("/proc/self/clear_refs").write_text("5")  # forget the peak so far
+    own = psutil.Process()
+    started = [child for child in own.children(recursive=True) if child.status() != psutil.STATUS_ZOMBIE]
+    processes = [own.pid, *(child.pid for child in started)]
+    before = sum(_memory(process, "VmRSS:") for process in processes)
+    for process in processes:
+        Path(f"/proc/{process}/clear_refs").write_text("5")  # forget the peak so far
     call()
-    return _memory("VmHWM:") - before
+    return sum(_memory(process, "VmHWM:") for process in processes) - before
 
 
-def _memory(field: str) -> int:
-    lines = Path("/proc/self/status").read_text().splitlines()
+def _memory(process: int, field: str) -> int:
+    lines = Path(f"/proc/{process}/status").read_text().splitlines()
     return 1024 * int(next(line for line in lines if line.startswith(field)).split()[1])
+
+
+def machine() -> str:
+    """Where it was measured, for the first line of a file."""
+    python = f"Python {platform.python_version()}, numpy {np.__version__}"
+    return f"{platform.machine()}, {os.cpu_count()} cores, {python}"
+
+
+def write_json(path: Path, found: dict[str, object]) -> None:
+    """Print it, and write it whole or not at all."""
+    text = json.dumps(found, indent=2)
+    print(text)
+    write_whole(path, f"{text}\n".encode())
 
 
 def write_csv(path: Path, measurements: Sequence[Measurement]) -> None:
     """Write the measurements whole or not at all, with the machine they were made on."""
-    path.parent.mkdir(exist_ok=True)
-    temporary = path.with_suffix(".tmp")
-    with temporary.open("w", newline="") as file:
-        machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
-        file.write(f"# {machine}, numpy {np.__version__}\n")
-        writer = csv.writer(file)
-        writer.writerow([field.name for field in fields(Measurement)])
-        writer.writerows(map(astuple, measurements))
-    temporary.replace(path)
+    write_table(path, [field.name for field in fields(Measurement)], map(astuple, measurements))
+
+
+def write_table(path: Path, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+    """The same of any rows."""
+    content = StringIO()
+    content.write(f"# {machine()}\n")
+    writer = csv.writer(content, lineterminator="\n")
+    writer.writerow(head)
+    writer.writerows(rows)
+    write_whole(path, content.getvalue().encode())

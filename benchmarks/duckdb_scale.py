@@ -1,9 +1,9 @@
 """An audit of 10^8 rows of Parquet by DuckDB with a 2 GB memory limit, against DuckDB's own GROUP BY.
 
-Run from the root of the repository: ``python benchmarks/duckdb_scale.py``. It writes a file of about 400 MB
-under the folder for temporary files (or --folder) once, runs each side in a process of its own, in turns, and
-prints the ratio of their times, which should be at most 3, and the peak resident memory of the audit, which
-should be under 3 GB.
+Run from the root of the repository: ``python -m benchmarks.duckdb_scale`` (`make bench-scale` does). It makes
+a file of about 400 MB under the folder for temporary files (or --folder) once, runs each side in a process of
+its own, in turns, and writes results/duckdb_scale.json (or --out): the ratio of the shortest times, to
+be at most 3, and the peak resident memory of the audits, to be under 3 GB.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from pathlib import Path
 import duckdb
 
 import localparity as lp
+from benchmarks._measure import write_json
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1)
 MEMORY_LIMIT = "2GB"
@@ -65,11 +66,12 @@ def audit(path: Path) -> dict[str, object]:
 
 
 def main() -> None:
-    """Measure both sides in turns and print one object of JSON."""
+    """Measure both sides in turns and write one object of JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=100_000_000)
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
+    parser.add_argument("--out", type=Path, default=Path("results/duckdb_scale.json"))
     parser.add_argument("--side", choices=["group_by", "audit"])
     options = parser.parse_args()
     path = options.folder / f"localparity-{options.rows}.parquet"
@@ -82,11 +84,27 @@ def main() -> None:
     results: dict[str, list[dict[str, float]]] = {"group_by": [], "audit": []}
     for _ in range(options.repeats):
         for side_name, runs in results.items():
-            command = [sys.executable, __file__, "--rows", str(options.rows), "--folder", str(options.folder)]
+            command = [
+                sys.executable,
+                "-m",
+                "benchmarks.duckdb_scale",
+                "--rows",
+                str(options.rows),
+                "--folder",
+                str(options.folder),
+            ]
             out = subprocess.run([*command, "--side", side_name], capture_output=True, text=True, check=True)
             runs.append(json.loads(out.stdout))
     times = {name: min(run["seconds"] for run in runs) for name, runs in results.items()}
-    print(json.dumps({**results, "audit_over_group_by": times["audit"] / times["group_by"]}, indent=2))
+    summary = {
+        "rows": options.rows,
+        "repeats": options.repeats,
+        "group_by_s": times["group_by"],
+        "audit_s": times["audit"],
+        "audit_over_group_by": times["audit"] / times["group_by"],
+        "audit_peak_gb": max(run["peak_resident_gb"] for run in results["audit"]),
+    }
+    write_json(options.out, {**summary, **results})
 
 
 if __name__ == "__main__":

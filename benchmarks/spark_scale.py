@@ -1,37 +1,32 @@
 """10^7 rows in 16 partitions counted by Spark on local[2], against the counts of numpy.
 
-Run from the root of the repository: ``python benchmarks/spark_scale.py``. It prints the time, whether the
-counts agree bit for bit, and what the plan has: no Python worker and no stage of one partition over the rows.
+Run from the root of the repository: ``python -m benchmarks.spark_scale`` (`make bench-scale` does). It writes
+results/spark_scale.json (or --out): the time, whether the counts agree bit for bit, and what the plan has: no
+Python worker and no stage of one partition over the rows.
 """
 
 from __future__ import annotations
 
 import argparse
-import json
 import time
+from pathlib import Path
 
 import numpy as np
-from pyspark.sql import SparkSession
 
 import localparity as lp
+from benchmarks._measure import write_json
+from benchmarks._series import local_spark
 from localparity.scale._columns import ScoreColumns
 from localparity.scale._spark import SparkScores
 
 
 def main() -> None:
-    """Measure and print one object of JSON."""
+    """Measure and write one object of JSON."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000)
+    parser.add_argument("--out", type=Path, default=Path("results/spark_scale.json"))
     options = parser.parse_args()
-    spark = (
-        SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.driver.memory", "4g")
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .getOrCreate()
-    )
-    spark.sparkContext.setLogLevel("ERROR")
+    spark = local_spark()
     # A scramble of the row's number that numpy can repeat: scores with five decimals and two groups.
     frame = spark.range(0, options.rows, 1, 16).selectExpr(
         "CAST((id * 7919) % 100003 AS DOUBLE) / 100003 AS p", "id % 5 < 2 AS g"
@@ -58,7 +53,7 @@ def main() -> None:
         "python_in_plan": "Python" in plan,
         "single_partition_in_plan": "SinglePartition" in plan,
     }
-    print(json.dumps(result, indent=2))
+    write_json(options.out, result)
     spark.stop()
 
 

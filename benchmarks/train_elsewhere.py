@@ -1,7 +1,8 @@
 """Train grids on a machine without DuckDB, and bring the results home.
 
 There: ``python -m benchmarks.train_elsewhere RESULTS.zip --jobs 8 adult:tuned bank:tuned``; ``adult:tuned:1``
-takes the first seed only. At home: ``python -m benchmarks.train_elsewhere RESULTS.zip --store STORE``.
+takes the first seed only; ``--without FILE`` leaves out the runs whose keys are lines of a file. At home:
+``python -m benchmarks.train_elsewhere RESULTS.zip --store STORE``.
 """
 
 from __future__ import annotations
@@ -28,12 +29,14 @@ def main() -> None:
     parser.add_argument("grids", nargs="*", help="data:preset or data:preset:seeds")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--limit", type=float, default=float("inf"), help="stop after so many seconds")
+    parser.add_argument("--without", type=Path, help="the keys of runs that there are")
     parser.add_argument("--store", type=Path)
     given = parser.parse_intermixed_args()
     if given.store is not None:
         bring_home(given.archive, given.store)
         return
-    tasks = [task for name in given.grids for task in tasks_of(name)]
+    known = set(given.without.read_text().split()) if given.without is not None else set()
+    tasks = [task for name in given.grids for task in tasks_of(name, known)]
     tasks.sort(key=lambda task: (task[0].seed, task[0].method not in SLOW))
     # Read once, before the processes part: decoding images takes longer than a run.
     for dataset in {task[0].dataset for task in tasks}:
@@ -53,9 +56,10 @@ def main() -> None:
     print(f"{done} runs in {time.perf_counter() - started:.1f} s with {given.jobs} processes")
 
 
-def tasks_of(name: str) -> list[list[Run]]:
+def tasks_of(name: str, known: set[str]) -> list[list[Run]]:
     dataset, preset, *seeds = name.split(":")
-    runs = grid(dataset, preset=preset, seeds=int(seeds[0]) if seeds else 5)
+    every = grid(dataset, preset=preset, seeds=int(seeds[0]) if seeds else 5)
+    runs = [run for run in every if run.key not in known]
     return make_stacks(runs) if DATA_SETS[dataset].kind == "table" else [[run] for run in runs]
 
 

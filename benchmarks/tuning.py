@@ -1,18 +1,28 @@
 """How the tuned preset was chosen: candidates judged on validation parts alone.
 
-``python -m benchmarks.tuning CANDIDATES.json OUT.csv``: a candidate names a data set, a method, its
-strengths, a `plan` and `options` (the fields of `Plan` and of `MethodOptions`), and may name `hidden` and
-`dropout`. Every strength is trained on the seeds 0 to 4 as one stack. Each seed takes the strength with the
-lowest validation MCDP(0) among those that keep 95% of the validation AP of the ERM with the same network and
-plan; a line of OUT.csv is the mean over the seeds. Test parts are not looked at. results/tuning.csv has the
-candidates that were judged.
+``python -m benchmarks.tuning OUT.csv --limit 600`` searches for the baselines: of 48 settings for each method
+and data set (the network's width, dropout, how batches are drawn, and six values of what else matters to the
+method) it judges as many as it can in so many seconds, in an order drawn by lot, each at six strengths on the
+seeds 0 and 1. Started again, it goes on where it was.
+
+``python -m benchmarks.tuning OUT.csv --candidates FILE.json`` judges others: a candidate names a data set, a
+method, its strengths, a `plan` and `options` (the fields of `Plan` and of `MethodOptions`), and may name
+`hidden`, `dropout`, how many `seeds`, and as `erm` what is other for ERM.
+
+Each seed takes the strength with the lowest validation MCDP(0) among those that keep 95% of the validation AP
+of ERM; a line of OUT.csv is the mean over the seeds. Test parts are not looked at. results/tuning.csv has the
+candidates by which the network, the steps and DiffMCDP's settings were chosen, results/search.csv those of
+the baselines, and results/search-utkface.csv those for faces, one line a strength.
 """
 
 from __future__ import annotations
 
+import argparse
 import csv
 import json
-import sys
+import random
+import time
+from itertools import product
 from pathlib import Path
 from statistics import mean
 from typing import Any
@@ -21,14 +31,15 @@ import torch
 from sklearn.metrics import average_precision_score
 
 import localparity as lp
+from localparity.experiments._data import DATA_SETS
 from localparity.experiments._train import prepare
 from localparity.training import MethodOptions, Plan, Trainer
 from localparity.training._methods import make_method
-from localparity.training._networks import multilayer
+from localparity.training._networks import Network, multilayer
+from localparity.training._resnet import resnet18
 from localparity.training._stack import fit_stack
 from localparity.training._trainer import predict_scores
 
-SEEDS = range(5)
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 COLUMNS = [
     "dataset",
@@ -41,35 +52,125 @@ COLUMNS = [
     "strengths",
 ]
 Scored = dict[tuple[int, float], tuple[float, float]]
+Settings = dict[str, dict[str, Any]]
+PLAN = {"steps": 900, "schedule": "cosine"}
+NARROW, WIDE = [512, 256, 64], [1024, 512, 128]
+SIZES = (512, 1024, 2048)
+BATCHES: list[Settings] = [
+    {"plan": {"batch_size": rows, "learning_rate": rate}} for rows, rate in product(SIZES, (0.001, 0.002))
+]
+# Six values of what else matters to a method; AdvDebias has twelve, since it has no dropout.
+OWN: dict[str, list[Settings]] = {
+    "advdebias": [
+        {"plan": {"batch_size": rows, "learning_rate": rate}}
+        for rows, rate in product(SIZES, (0.0005, 0.001, 0.002, 0.004))
+    ],
+    "diffdp": BATCHES,
+    "fairmixup": BATCHES,
+    "dralign": [
+        {"plan": {"batch_size": rows}, "options": {"alignment": weight}}
+        for weight, rows in product((0.0125, 0.05, 0.2), (1024, 2048))
+    ],
+    "diffabcc": [{"options": {"temperature": steep}} for steep in (5.0, 10.0, 20.0, 40.0, 80.0, 160.0)],
+}
+# From hardly any effect to too much of it.
+STRENGTHS = {
+    "adult": {
+        "advdebias": [0.5, 1.0, 1.5, 2.5, 4.0, 8.0],
+        "diffdp": [0.1, 0.2, 0.3, 0.45, 0.6, 0.9],
+        "fairmixup": [0.2, 0.4, 0.6, 0.8, 1.0, 1.4],
+        "dralign": [0.1, 0.2, 0.3, 0.45, 0.6, 0.9],
+        "diffabcc": [0.1, 0.2, 0.35, 0.5, 0.7, 1.0],
+    },
+    "bank": {
+        "advdebias": [0.2, 0.45, 0.8, 1.3, 2.0, 4.0],
+        "diffdp": [0.3, 0.6, 1.0, 1.5, 2.2, 3.2],
+        "fairmixup": [0.05, 0.15, 0.4, 1.0, 2.0, 4.0],
+        "dralign": [0.3, 0.6, 1.0, 1.5, 2.2, 3.2],
+        "diffabcc": [0.4, 0.8, 1.2, 1.6, 2.2, 3.2],
+    },
+}
 
 
-def main(candidates: Path, out: Path) -> None:
+def main() -> None:
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("out", type=Path)
+    parser.add_argument("--candidates", type=Path)
+    parser.add_argument("--limit", type=float, default=float("inf"), help="begin none after so many seconds")
+    given = parser.parse_args()
+    candidates = search() if given.candidates is None else json.loads(given.candidates.read_text())
     judged: dict[str, Scored] = {}
-    with out.open("w", newline="") as stream:
-        writer = csv.writer(stream, lineterminator="\n")
-        writer.writerow(COLUMNS)
-        for candidate in json.loads(candidates.read_text()):
-            plain = {**candidate, "method": "erm", "strengths": [0.0], "options": {}}
-            known = json.dumps(plain, sort_keys=True)
-            if known not in judged:
-                judged[known] = validate(plain)
-            writer.writerow(line(candidate, validate(candidate), judged[known]))
-            stream.flush()
+    known = _known(given.out)
+    started = time.perf_counter()
+    for candidate in candidates:
+        if (candidate["dataset"], candidate["method"], settings(candidate)) in known:
+            continue
+        if time.perf_counter() - started > given.limit:
+            return
+        plain = {**candidate, "method": "erm", "strengths": [0.0], "options": {}, **candidate.get("erm", {})}
+        name = json.dumps(plain, sort_keys=True)
+        if name not in judged:
+            judged[name] = validate(plain)
+        found = line(candidate, validate(candidate), judged[name])
+        with given.out.open("a", newline="") as stream:
+            csv.writer(stream, lineterminator="\n").writerow(found)
+
+
+def search() -> list[dict[str, Any]]:
+    """The settings of the baselines, in an order drawn by lot; ERM has the preset's."""
+    candidates = [
+        {
+            "dataset": dataset,
+            "method": method,
+            "strengths": STRENGTHS[dataset][method],
+            "seeds": 2,
+            "plan": {**PLAN, **own.get("plan", {})},
+            "options": {"balanced": balanced, **own.get("options", {})},
+            "hidden": hidden,
+            "dropout": dropout,
+            "erm": {"plan": PLAN, "hidden": NARROW, "dropout": 0.6},
+        }
+        for dataset, method in product(STRENGTHS, OWN)
+        for hidden, balanced, own in product((NARROW, WIDE), (False, True), OWN[method])
+        for dropout in ((0.5,) if method == "advdebias" else (0.5, 0.6))
+    ]
+    random.Random(0).shuffle(candidates)
+    return candidates
+
+
+def _known(out: Path) -> set[tuple[str, str, str]]:
+    """What a file has already; a new one gets its first line."""
+    if not out.exists():
+        out.write_text(",".join(COLUMNS) + "\n")
+    with out.open(newline="") as stream:
+        return {(row["dataset"], row["method"], row["settings"]) for row in csv.DictReader(stream)}
+
+
+def settings(candidate: dict[str, Any]) -> str:
+    """What tells a candidate from the others of its method."""
+    names = [name for name in ("plan", "options", "hidden", "dropout") if name in candidate]
+    return json.dumps({name: candidate[name] for name in names})
 
 
 def validate(candidate: dict[str, Any]) -> Scored:
     """The validation AP and MCDP(0) of every seed and strength."""
-    runs = [(seed, strength) for seed in SEEDS for strength in candidate["strengths"]]
-    parts = {seed: prepare(candidate["dataset"], seed) for seed in SEEDS}
+    seeds = range(candidate.get("seeds", 5))
+    runs = [(seed, strength) for seed in seeds for strength in candidate["strengths"]]
+    parts = {seed: prepare(candidate["dataset"], seed) for seed in seeds}
     rows = {seed: part.training.to(torch.device(DEVICE)) for seed, part in parts.items()}
     trainers = []
     for seed, strength in runs:
         torch.manual_seed(seed)
-        width = rows[seed].features.shape[1]
-        network = multilayer(width, candidate.get("hidden", [512, 256, 64]), candidate.get("dropout", 0.6))
+        network = network_of(candidate, rows[seed].features.shape[1]).to(DEVICE)
         method = make_method(candidate["method"], strength, 2, MethodOptions(**candidate["options"]))
-        trainers.append(Trainer(method, network.to(DEVICE), Plan(**candidate["plan"]), seed=seed + 1))
-    fit_stack(trainers, [rows[seed] for seed, _ in runs])
+        trainers.append(Trainer(method, network, Plan(**candidate["plan"]), seed=seed + 1))
+    if DATA_SETS[candidate["dataset"]].kind == "table":
+        fit_stack(trainers, [rows[seed] for seed, _ in runs])
+    else:
+        for (seed, _), trainer in zip(runs, trainers, strict=True):
+            trainer.fit(rows[seed])
     found = {}
     for run, trainer in zip(runs, trainers, strict=True):
         part = parts[run[0]].validation
@@ -79,23 +180,27 @@ def validate(candidate: dict[str, Any]) -> Scored:
     return found
 
 
+def network_of(candidate: dict[str, Any], width: int) -> Network:
+    """A new network for a candidate's data set."""
+    if DATA_SETS[candidate["dataset"]].kind == "image":
+        return resnet18(augment=True)
+    return multilayer(width, candidate.get("hidden", NARROW), candidate.get("dropout", 0.6))
+
+
 def line(candidate: dict[str, Any], found: Scored, erm: Scored) -> list[Any]:
     """What the rule gives for a candidate."""
     chosen: list[tuple[float, float, float]] = []
-    for seed in SEEDS:
+    for seed in range(candidate.get("seeds", 5)):
         kept = [
             (disparity, precision, strength)
             for (own, strength), (precision, disparity) in found.items()
             if own == seed and precision >= 0.95 * erm[seed, 0.0][0]
         ]
         chosen += [min(kept)] if kept else []
-    settings = {
-        name: candidate[name] for name in ("plan", "options", "hidden", "dropout") if name in candidate
-    }
     return [
         candidate["dataset"],
         candidate["method"],
-        json.dumps(settings),
+        settings(candidate),
         *(f"{100 * value:.2f}" for value in (mean(value for value, _ in erm.values()),)),
         *(
             f"{100 * mean(column):.2f}" if chosen else ""
@@ -107,4 +212,4 @@ def line(candidate: dict[str, Any], found: Scored, erm: Scored) -> list[Any]:
 
 
 if __name__ == "__main__":
-    main(Path(sys.argv[1]), Path(sys.argv[2]))
+    main()

@@ -28,19 +28,23 @@ extensions = [
     "numpydoc",
     "sphinx_gallery.gen_gallery",
     "commands",
+    "curves",
     "example_page",
     "faithful",
     "mathml",
+    "reproduced",
     "results",
 ]
 exclude_patterns = ["_build", "_templates"]
 templates_path = ["_templates"]
 default_role = "literal"
+smartquotes_action = "qe"  # the two dashes of an option stay two
 suppress_warnings = ["config.cache"]  # templates get a function
 
 autosummary_generate = True
 autosummary_context = {"own_members": own_members}
 autodoc_typehints = "none"
+toc_object_entries_show_parents = "hide"
 numpydoc_show_class_members = False
 numpydoc_xref_param_type = False
 

@@ -1,4 +1,4 @@
-"""Make what README shows and cannot compute itself: its picture and its table of results.
+"""Make what README shows and cannot compute itself: its picture, and what it says of results/.
 
 Run ``python docs/make_readme_parts.py`` from the root of the repository after results/ has changed; the
 picture needs the Adult data set (`localparity.datasets.fetch_adult`). Tests hold README to both.
@@ -6,8 +6,11 @@ picture needs the Adult data set (`localparity.datasets.fetch_adult`). Tests hol
 
 from __future__ import annotations
 
+import json
+import math
 import re
 import sys
+import textwrap
 from pathlib import Path
 
 import matplotlib as mpl
@@ -16,12 +19,13 @@ import localparity as lp
 
 ROOT = Path(__file__).parents[1]
 README = ROOT / "README.md"
+PROFILE, SCIPY = "mcdp_profile, every epsilon", "scipy's ks_2samp"
+FAIRLEARN = "fairlearn's demographic_parity_difference"
+BOOTSTRAPS = ("mcdp_interval, bootstrap of 100", "fairlearn's bootstrap of 100")
 PICTURE = ROOT / "docs" / "_static" / "gap_curve.png"
 
 sys.path.insert(0, str(Path(__file__).with_name("_extensions")))
-from result_files import read_rows  # noqa: E402
-
-_TABLE = re.compile(r"(<!-- results -->\n).*?(<!-- end -->)", re.DOTALL)
+from result_files import RESULTS, read_rows  # noqa: E402
 
 
 def draw(path: Path) -> None:
@@ -62,14 +66,77 @@ def markdown_table() -> str:
     )
 
 
-def with_table(readme: str) -> str:
-    """README with its table made anew."""
-    changed, places = _TABLE.subn(lambda found: found[1] + "\n" + markdown_table() + "\n" + found[2], readme)
-    if places != 1:
-        raise ValueError(f"README.md has {places} places for the table where one is expected")
-    return changed
+def repair() -> str:
+    """What a repair to a quarter of the disparity keeps, beside a blend."""
+    start = "AP of repair less that of a blend, adult"
+    what, *_, detail = [row for row in read_rows("repair.csv") if row[0].startswith(start)][2]
+    kept, blended, whole = (f"{float(found):.3f}" for found in re.findall(r"\d\.\d+", detail))
+    return _filled(
+        f"On Adult, a repair to an MCDP(0) of {what.rpartition(' ')[2]}, a quarter of what it was,",
+        f"keeps an AP of {kept} of {whole}, where a linear blend with the barycentre keeps {blended}",
+        "([results/repair.csv](results/repair.csv)).",
+    )
+
+
+def scale() -> str:
+    """How long an audit by DuckDB takes."""
+    found = json.loads((RESULTS / "duckdb_scale.json").read_text(encoding="utf-8"))
+    return _filled(
+        f"On two cores, {_power(found['rows'])} rows of Parquet were audited, exactly, in",
+        f"{found['audit_over_group_by']:.1f} times DuckDB's own GROUP BY with",
+        f"{found['audit_peak_gb']:.1f} GB of memory",
+        "(`make bench-scale`; [results/duckdb_scale.json](results/duckdb_scale.json)).",
+    )
+
+
+def speed() -> str:
+    """How long the profile takes beside the sort, and what others take for less."""
+    head, *lines = read_rows("curves.csv")
+    points = [dict(zip(head, line, strict=True)) for line in lines]
+    sorts = {(point["series"], int(point["rows"])): float(point["over_sort"]) for point in points}
+    most, many = _most(sorts, PROFILE), _most(sorts, "mcdp", SCIPY, FAIRLEARN)
+    some = _most(sorts, *BOOTSTRAPS)
+    ours, theirs = (sorts[name, some] for name in BOOTSTRAPS)
+    return _filled(
+        f"MCDP at every epsilon of {_power(most)} scores takes {sorts[PROFILE, most]:.1f} times",
+        f"`np.sort` of them, on one core. Of {_power(many)} scores, MCDP at one epsilon takes",
+        f"{sorts['mcdp', many]:.1f} sorts; scipy's `ks_2samp`, which is MCDP(0), takes",
+        f"{sorts[SCIPY, many]:.1f}, and fairlearn's `demographic_parity_difference`, which looks at one",
+        f"threshold, {sorts[FAIRLEARN, many]:.1f}. Fairlearn's bootstrap of that difference takes",
+        f"{theirs / ours:.0f} times as long as ours of MCDP, with {_power(some)} scores. (`make bench`;",
+        "[results/curves.csv](results/curves.csv), and [results/ground.csv](results/ground.csv) for the",
+        "bars that it holds.)",
+    )
+
+
+def _filled(*parts: str) -> str:
+    text = textwrap.fill(" ".join(parts), 120, break_long_words=False, break_on_hyphens=False)
+    return f"{text}\n"
+
+
+def _most(found: dict[tuple[str, int], float], *names: str) -> int:
+    """The most rows at which all of these were measured."""
+    return max(rows for _, rows in found if all((other, rows) in found for other in names))
+
+
+def _power(rows: int) -> str:
+    return f"10^{round(math.log10(rows))}"
+
+
+PARTS = {"results": markdown_table, "repair": repair, "scale": scale, "speed": speed}
+
+
+def with_parts(readme: str) -> str:
+    """README with its parts made anew."""
+    for name, make in PARTS.items():
+        place = re.compile(rf"(<!-- {name} -->\n).*?(<!-- end -->)", re.DOTALL)
+        part = f"\n{make()}\n"
+        readme, places = place.subn(lambda found, part=part: found[1] + part + found[2], readme)
+        if places != 1:
+            raise ValueError(f"README.md has {places} places for its part {name} where one is expected")
+    return readme
 
 
 if __name__ == "__main__":
+    README.write_text(with_parts(README.read_text(encoding="utf-8")), encoding="utf-8")
     draw(PICTURE)
-    README.write_text(with_table(README.read_text(encoding="utf-8")), encoding="utf-8")

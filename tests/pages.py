@@ -53,7 +53,7 @@ class _Commands:
 
     def run(self, block: str) -> int:
         lines = [line[3:] if line.startswith("   ") else line for line in block.splitlines()]
-        commands = re.findall(r"^\$ (.*(?:\\\n.*)*)\n?((?:(?!^\$ ).*\n?)*)", "\n".join(lines), re.MULTILINE)
+        commands = re.findall(r"^\$ ((?:.*\\\n)*.*)\n?((?:(?!^\$ ).*\n?)*)", "\n".join(lines), re.MULTILINE)
         for command, expected in commands:
             found = self._output(command.replace("\\\n", " "))
             if expected.strip():

@@ -82,8 +82,8 @@ def parts(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
     return import_module("make_readme_parts")
 
 
-def test_the_table_is_that_of_the_results(parts: ModuleType) -> None:
-    assert parts.with_table(TEXT) == TEXT
+def test_what_it_says_of_results_is_what_they_say(parts: ModuleType) -> None:
+    assert parts.with_parts(TEXT) == TEXT, "run `python docs/make_readme_parts.py`"
 
 
 def test_the_picture_can_be_made(parts: ModuleType, data_folder: Path, tmp_path: Path) -> None:

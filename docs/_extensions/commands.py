@@ -19,9 +19,7 @@ class Commands(Directive):
     def run(self) -> list[nodes.Node]:
         """The sections."""
         top = typer.main.get_command(localparity_app)
-        return [
-            section for name, command in _leaves("localparity", top) for section in _section(name, command)
-        ]
+        return [_section(name, command) for name, command in _leaves("localparity", top)]
 
 
 def _leaves(name: str, command: Any) -> list[tuple[str, Any]]:
@@ -42,14 +40,14 @@ def _section(name: str, command: Any) -> nodes.section:
             continue
         option = parameter.param_type_name == "option"
         shown = ", ".join([*parameter.opts, *parameter.secondary_opts]) if option else parameter.name.upper()
-        notes = ["needed"] if parameter.required else []
+        notes = ["required"] if parameter.required else []
         if (
             option
             and parameter.default not in (None, "", (), [])
             and parameter.default is not False
             and not parameter.required
         ):
-            notes.append(f"{parameter.default} without it")
+            notes.append(f"default: {parameter.default}")
         text = (parameter.help or "") + (f" ({'; '.join(notes)})" if notes else "")
         term = nodes.term("", "", nodes.literal("", shown))
         terms += nodes.definition_list_item("", term, nodes.definition("", nodes.paragraph("", text)))

@@ -1,6 +1,8 @@
 """Numbers out of results/, so that no page can claim another: a table, and a number in a sentence.
 
-``.. results:: ground.csv`` is a table of a CSV file, or the one table of a Markdown file.
+``.. results:: ground.csv`` is a table of a CSV file, or the one table of a Markdown file; ``:columns:`` and
+``:rows:`` choose some, with bars between their names, numbers are rounded, and a column "NAME deviation" is
+joined to its own.
 ``:result:`gpu_scale.json audit_over_sort .1f``` is one number of a JSON file, by its keys with slashes
 between them, and its format.
 """
@@ -8,8 +10,8 @@ between them, and its format.
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
-from pathlib import Path
+import re
+from collections.abc import Callable, Sequence
 from typing import Any, ClassVar
 
 from docutils import nodes
@@ -38,20 +40,38 @@ class ResultsTable(Directive):
             rows = [row for row in rows if any(row[0].startswith(start.strip()) for start in kept)]
         if not rows:
             raise self.error(f"no row of {path.name} is as asked for")
-        names = self.options["columns"].split(",") if "columns" in self.options else head
+        head, rows = with_deviations(head, rows)
+        names = self.options["columns"].split("|") if "columns" in self.options else head
         places = [head.index(name.strip()) for name in names]
-        found: list[nodes.Node] = [table([[row[i] for i in places] for row in [head, *rows]])]
-        where = f"results/{self.arguments[0]}" + _machine(path)
-        return [*found, nodes.paragraph("", "", nodes.emphasis("", where))]
+        found = table([[row[i] for i in places] for row in [head, *rows]])
+        return [found, source_line(self.arguments[0])]
 
 
-def _machine(path: Path) -> str:
-    first = path.read_text(encoding="utf-8").partition("\n")[0]
-    return f", made on {first.lstrip('# ')}" if path.suffix == ".csv" and first.startswith("#") else ""
+def with_deviations(head: list[str], rows: list[list[str]]) -> tuple[list[str], list[list[str]]]:
+    """Each value with its deviation beside it, in place of a column of deviations."""
+    kept = [name for name in head if not name.endswith(" deviation")]
+    found = []
+    for row in rows:
+        cells = dict(zip(head, map(_shown, row), strict=True))
+        spreads = [cells.get(f"{name} deviation") for name in kept]
+        found.append(
+            [
+                f"{cells[name]} ± {spread}" if spread else cells[name]
+                for name, spread in zip(kept, spreads, strict=True)
+            ]
+        )
+    return kept, found
 
 
-def table(rows: list[list[str]]) -> nodes.table:
-    """A table of texts, the first row its head."""
+def source_line(name: str) -> nodes.paragraph:
+    """Which file a table is of, and the machine that its first line names."""
+    first = (RESULTS / name).read_text(encoding="utf-8").partition("\n")[0]
+    made = f", made on {first.lstrip('# ')}" if name.endswith(".csv") and first.startswith("#") else ""
+    return nodes.paragraph("", "", nodes.emphasis("", f"results/{name}{made}"))
+
+
+def table(rows: Sequence[Sequence[str | nodes.Node]]) -> nodes.table:
+    """A table of texts or nodes, the first row its head."""
     whole, group = nodes.table(), nodes.tgroup(cols=len(rows[0]))
     whole += group
     for _ in rows[0]:
@@ -62,11 +82,29 @@ def table(rows: list[list[str]]) -> nodes.table:
         line = nodes.row()
         (body if i else head).append(line)
         for cell in row:
-            line += nodes.entry("", nodes.paragraph("", _shown(cell)))
+            line += nodes.entry("", nodes.paragraph("", _unbroken(cell)) if isinstance(cell, str) else cell)
     return whole
 
 
+def _unbroken(text: str) -> str:
+    """A value and its deviation on one line."""
+    return text.replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
+
+
+def two_lines(value: str, below: str, *, strong: bool = False) -> nodes.line_block:
+    """A cell with a value and, smaller below it, what it is compared with."""
+    lines = nodes.line_block()
+    above = nodes.strong("", _unbroken(value)) if strong else nodes.Text(_unbroken(value))
+    lines += nodes.line("", "", above)
+    if below:
+        lines += nodes.line("", "", nodes.inline("", _unbroken(below), classes=["below"]))
+    return lines
+
+
 def _shown(cell: str) -> str:
+    """Four digits of a number that has more."""
+    if re.fullmatch(r"-?\d+\.\d+(e-?\d+)?", cell):
+        return f"{float(cell):.4g}" if abs(float(cell)) < 1000 else f"{float(cell):,.0f}"
     return {"True": "yes", "False": "no"}.get(cell, cell)
 
 

@@ -17,7 +17,19 @@ _HALVINGS = 4
 
 
 class BoundNotMetWarning(UserWarning):
-    """No strength that was tried brought the validation MCDP within the bound."""
+    """No strength that was tried brought the validation MCDP within the bound.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> census = lp.datasets.make_census(1000, random_state=0)
+    >>> model = lp.training.LocalParityClassifier(max_mcdp=1e-6, steps=5, random_state=0)
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore", lp.training.BoundNotMetWarning)
+    ...     model = model.fit(census.data, census.target, sensitive_features=census.sensitive_features)
+    >>> model.bound_met_
+    False
+    """
 
 
 @dataclass(frozen=True)
@@ -34,6 +46,16 @@ class Trial:
         What was compared with the bound: `mcdp`, or the upper end of its interval.
     met : bool
         Whether it is within the bound.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> census = lp.datasets.make_census(1000, random_state=0)
+    >>> model = lp.training.LocalParityClassifier(max_mcdp=0.5, steps=5, random_state=0)
+    >>> model = model.fit(census.data, census.target, sensitive_features=census.sensitive_features)
+    >>> trial = model.trials_[0]
+    >>> trial.strength, trial.bounded == trial.mcdp, trial.met
+    (0.0, True, True)
     """
 
     strength: float

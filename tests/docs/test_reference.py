@@ -18,7 +18,7 @@ def test_the_reference_lists_the_public_names() -> None:
     for line in REFERENCE.read_text(encoding="utf-8").splitlines():
         if found := re.match(r"\.\. currentmodule:: (\S+)", line):
             module = found[1]
-        elif (found := re.match(r"   (\w+)$", line)) and module:
+        elif (found := re.match(r"(?:   |\.\. data:: )(\w+)$", line)) and module:
             listed.append(getattr(import_module(module), found[1]))
     missing = [name for name, value in public_names().items() if not any(value is one for one in listed)]
     assert not missing

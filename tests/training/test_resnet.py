@@ -59,7 +59,7 @@ def test_weights_of_another_network_are_taken_over(tmp_path: Path, monkeypatch: 
 def test_every_method_trains_it(method: str) -> None:
     rows = faces()
     torch.manual_seed(0)
-    network = resnet18()
+    network = resnet18(augment=True)
     before = network.head.weight.clone()
     options = MethodOptions(alignment=0.002)
     trainer = Trainer(make_method(method, 0.5, 2, options), network, Plan(steps=2, batch_size=12))
@@ -68,3 +68,33 @@ def test_every_method_trains_it(method: str) -> None:
     assert not torch.equal(network.head.weight, before)
     # One pass of a step counts for the running statistics, however often a penalty looks at the batch.
     assert int(network.trunk.bn1.num_batches_tracked) == 2
+
+
+def test_views_are_drawn_before_a_step_and_end_with_training() -> None:
+    network = resnet18(augment=True)
+    pixels = faces(6, 16).features
+    shown = network.trunk.views
+    channels = network.trunk.pixels(pixels)
+    network.draw(6, torch.Generator().manual_seed(0))
+    seen = shown(channels)
+    torch.testing.assert_close(shown(channels), seen)
+    network.draw(6, torch.Generator().manual_seed(1))
+    assert not torch.equal(shown(channels), seen)
+    # A mirrored image that is neither shifted nor scaled is itself, turned around.
+    shown.views.copy_(torch.tensor([[-1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))
+    torch.testing.assert_close(shown(channels), channels.flip(-1))
+    assert shown.eval()(channels) is channels
+
+
+def test_views_move_faces_a_little() -> None:
+    network = resnet18(augment=True)
+    network.draw(4000, torch.Generator().manual_seed(0))
+    views = network.trunk.views.views
+    mirrored = views[:, 0, 0] < 0.0
+    assert 0.45 < float(mirrored.float().mean()) < 0.55
+    torch.testing.assert_close(views[:, 0, 0].abs(), views[:, 1, 1])
+    assert 0.9 <= float(views[:, 1, 1].min()) < 0.91
+    assert 1.09 < float(views[:, 1, 1].max()) <= 1.1
+    assert 0.09 < float(views[:, :, 2].abs().max()) <= 0.1
+    assert not views[:, 0, 1].any()
+    assert not views[:, 1, 0].any()

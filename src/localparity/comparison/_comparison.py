@@ -37,6 +37,23 @@ class Outcome:
         MCDP and average precision of the test part at every setting tried.
     on_frontier : bool
         Whether no other outcome has both a higher test AP and a lower test MCDP.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> outcome = lp.comparison.Outcome(
+    ...     method="ERM",
+    ...     repaired=True,
+    ...     setting="bound 0.05",
+    ...     validation_average_precision=0.74,
+    ...     validation_mcdp=0.049,
+    ...     met=True,
+    ...     average_precision=0.73,
+    ...     interval=lp.Interval(low=0.03, estimate=0.05, high=0.07, level=0.95),
+    ...     settings=((0.05, 0.73), (0.36, 0.77)),
+    ... )
+    >>> outcome.name, outcome.interval.estimate
+    ('ERM, repaired', 0.05)
     """
 
     method: str
@@ -88,6 +105,18 @@ class Comparison:
         What parity itself would measure on the test part.
     left_out : dict
         Methods that could not be had, and why.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> census = lp.datasets.make_census(1000, random_state=0)
+    >>> found = lp.comparison.compare(
+    ...     census.data, census.target, sensitive_features=census.sensitive_features, steps=20, n_resamples=50
+    ... )
+    >>> found.rows, found.recommended in found.outcomes
+    ((500, 250, 250), True)
+    >>> "on validation data" in found.recommendation
+    True
     """
 
     outcomes: tuple[Outcome, ...]

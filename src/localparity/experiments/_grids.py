@@ -33,23 +33,25 @@ PAPER_STRENGTHS: dict[str, dict[str, tuple[float, ...]]] = {
     "utkface": {**_EVERYWHERE, "advdebias": _HALVES, "fairmixup": _HALVES},
 }
 
+# Around those that keep 95% of ERM's average precision on UTKFace's validation parts. A step of
+# DRAlign takes ten times as long there, so that it has two.
 _TUNED_IMAGE_STRENGTHS = {
     "erm": (0.0,),
-    "advdebias": (0.3, 0.6, 1.0, 1.5, 2.5, 4.0),
-    "diffdp": (0.2, 0.4, 0.6, 0.8, 1.0, 1.5),
-    "fairmixup": (0.3, 0.6, 1.0, 2.0, 3.0, 5.0),
-    "dralign": (0.2, 0.4, 0.6, 0.8, 1.0, 1.5),
-    "diffabcc": (0.2, 0.4, 0.6, 0.8, 1.0, 1.5),
-    "diffmcdp": (0.1, 0.2, 0.3, 0.4, 0.5, 0.7),
+    "advdebias": (0.1, 0.3, 1.0, 3.0, 8.0),
+    "diffdp": (0.4, 0.6, 0.8, 1.0, 1.2),
+    "fairmixup": (0.4, 0.6, 0.8, 1.0, 1.2),
+    "dralign": (0.8, 1.2),
+    "diffabcc": (0.4, 0.6, 0.8, 1.0, 1.3),
+    "diffmcdp": (0.1, 0.2, 0.25, 0.3, 0.4),
 }
 
-# Ten strengths each, around those that keep 95% of ERM's average precision on the validation parts.
+# Around those that keep 95% of ERM's average precision on validation parts.
 TUNED_STRENGTHS: dict[str, dict[str, tuple[float, ...]]] = {
     "adult": {
         "erm": (0.0,),
-        "advdebias": (0.5, 0.75, 1.0, 1.25, 1.5, 2.0, 2.5, 3.0, 4.0, 6.0),
+        "advdebias": (1.0, 1.5, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 12.0),
         "diffdp": (0.1, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7),
-        "fairmixup": (0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.2),
+        "fairmixup": (0.4, 0.5, 0.6, 0.7, 0.75, 0.8, 0.85, 0.9, 1.0, 1.2),
         "dralign": (0.1, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6, 0.7),
         "diffabcc": (0.1, 0.2, 0.3, 0.35, 0.4, 0.45, 0.5, 0.55, 0.6, 0.7),
         "diffmcdp": (0.28, 0.3, 0.32, 0.34, 0.36, 0.38, 0.4, 0.42, 0.44, 0.46),
@@ -57,10 +59,10 @@ TUNED_STRENGTHS: dict[str, dict[str, tuple[float, ...]]] = {
     "bank": {
         "erm": (0.0,),
         "advdebias": (0.2, 0.3, 0.45, 0.6, 0.8, 1.0, 1.3, 1.6, 2.0, 2.5),
-        "diffdp": (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.5, 1.8, 2.2, 2.7),
+        "diffdp": (0.6, 1.0, 1.5, 2.2, 2.7, 3.2, 4.0, 5.0, 6.5, 8.0),
         "fairmixup": (0.05, 0.1, 0.2, 0.3, 0.5, 0.7, 1.0, 1.5, 2.0, 3.0),
-        "dralign": (0.2, 0.4, 0.6, 0.8, 1.0, 1.2, 1.5, 1.8, 2.2, 2.7),
-        "diffabcc": (0.6, 0.8, 1.0, 1.2, 1.4, 1.6, 1.8, 2.0, 2.4, 3.0),
+        "dralign": (1.5, 2.2, 3.2, 4.5, 6.5),
+        "diffabcc": (0.8, 1.2, 1.6, 2.0, 2.5, 3.2, 4.0, 5.0, 6.5, 8.0),
         "diffmcdp": (0.1, 0.15, 0.2, 0.25, 0.3, 0.35, 0.4, 0.45, 0.5, 0.6),
     },
     "utkface": _TUNED_IMAGE_STRENGTHS,
@@ -74,11 +76,20 @@ DATA_SET_NAMES = tuple(PAPER_STRENGTHS)
 
 _ALL = "every method"
 _PAPER_TABLE: dict[str, dict[str, Any]] = {_ALL: {"search": "frozen"}}
-_IMAGE = {"batch_size": 128, "precision": "bfloat16", "alignment": 0.002}
-_PAPER_IMAGE = {_ALL: {**_IMAGE, "search": "probe", "temperature": 20.0}}
-_TUNED_IMAGE = {_ALL: {**_IMAGE, "temperature": 40.0, "balanced": False, "search": "soft"}}
+_IMAGE = {"precision": "bfloat16", "alignment": 0.002}
+_PAPER_IMAGE = {_ALL: {**_IMAGE, "batch_size": 128, "search": "probe", "temperature": 20.0}}
+_TUNED_IMAGE: dict[str, dict[str, Any]] = {
+    _ALL: {**_IMAGE, "batch_size": 256, "augment": True},
+    "erm": {"balanced": False},
+    "dralign": {"balanced": False},
+    "diffabcc": {"temperature": 20.0, "balanced": False},
+    "diffmcdp": {"temperature": 40.0, "memory": 4096},
+}
 
-# In place of the preset's. The published code freezes DiffMCDP's threshold on tables and probes on images.
+_WIDE = {"hidden": (1024, 512, 128), "dropout": 0.5}
+
+# In place of the preset's: for preset tuned what did best on validation parts (results/search.csv). The
+# published code freezes DiffMCDP's threshold on tables and probes on images.
 _SETTINGS: dict[str, dict[str, dict[str, dict[str, Any]]]] = {
     "paper": {
         "adult": _PAPER_TABLE,
@@ -86,8 +97,20 @@ _SETTINGS: dict[str, dict[str, dict[str, dict[str, Any]]]] = {
         **dict.fromkeys(("utkface", "celeba-a", "celeba-w"), _PAPER_IMAGE),
     },
     "tuned": {
-        "adult": {"diffmcdp": {"balanced": False}, "diffabcc": {"temperature": 10.0}},
-        "bank": {"diffmcdp": {"memory": 8192}},
+        "adult": {
+            "advdebias": {"learning_rate": 0.002},
+            "diffdp": {"batch_size": 512},
+            "fairmixup": {"batch_size": 2048, "dropout": 0.5},
+            "diffabcc": {"temperature": 10.0},
+            "diffmcdp": {"balanced": False},
+        },
+        "bank": {
+            "advdebias": {"batch_size": 512, "learning_rate": 0.0005},
+            "diffdp": {**_WIDE, "batch_size": 512, "learning_rate": 0.002},
+            "dralign": {**_WIDE, "batch_size": 2048, "alignment": 0.2},
+            "diffabcc": {**_WIDE, "temperature": 40.0},
+            "diffmcdp": {**_WIDE, "dropout": 0.7, "memory": 8192},
+        },
         **dict.fromkeys(("utkface", "celeba-a", "celeba-w"), _TUNED_IMAGE),
     },
 }
@@ -98,8 +121,8 @@ def settings_of(preset: str, dataset: str, method: str) -> dict[str, Any]:
 
     Examples
     --------
-    >>> settings_of("tuned", "bank", "diffmcdp")
-    {'memory': 8192}
+    >>> settings_of("tuned", "adult", "diffmcdp")
+    {'balanced': False}
     """
     own = _SETTINGS[preset][dataset]
     return {**own.get(_ALL, {}), **own.get(method, {})}

@@ -21,11 +21,37 @@ _OF_A_RECORD = ("metrics", "seconds", "device", "versions")
 
 
 class DamagedRunWarning(UserWarning):
-    """A stored run cannot be used; it was set aside and counts as missing."""
+    """A stored run cannot be used; it was set aside and counts as missing.
+
+    Examples
+    --------
+    A sweep that should stop in place of training such a run again:
+
+    >>> import localparity as lp
+    >>> store = lp.experiments.Store(tempfile.mkdtemp())
+    >>> store.runs.mkdir()
+    >>> _ = (store.runs / "adult-erm.json").write_text("half of a fi")
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", lp.experiments.DamagedRunWarning)
+    ...     store.records()
+    Traceback (most recent call last):
+    localparity.experiments._store.DamagedRunWarning: ...adult-erm.json...
+    """
 
 
 class OutdatedRunWarning(UserWarning):
-    """Stored runs were trained with other settings than the library has for them today."""
+    """Stored runs were trained with other settings than the library has for them today.
+
+    Examples
+    --------
+    Tables from a store where no run may be left out:
+
+    >>> import localparity as lp
+    >>> with warnings.catch_warnings():
+    ...     warnings.simplefilter("error", lp.experiments.OutdatedRunWarning)
+    ...     lp.experiments.Store(tempfile.mkdtemp()).records()
+    []
+    """
 
 
 @dataclass(frozen=True)

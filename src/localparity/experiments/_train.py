@@ -81,21 +81,18 @@ def train_runs(runs: Sequence[Run], device: str = "auto") -> list[Result]:
 
 def make_trainer(run: Run, training: Rows, n_groups: int) -> Trainer:
     """What the estimator would train with, for a run."""
-    classifier = LocalParityClassifier(
-        run.method,
-        preset=run.preset,
-        random_state=run.seed,
-        **{**run.changes, "search": run.settings["search"]},
-    )
+    changes = {**run.changes, "search": run.settings["search"]}
+    augment = changes.pop("augment", False)
+    classifier = LocalParityClassifier(run.method, preset=run.preset, random_state=run.seed, **changes)
     fitting = Fitting(classifier, classifier._settings(), n_groups, run.seed, training)
-    start = _image_network(run.seed, training) if DATA_SETS[run.dataset].kind == "image" else None
+    start = _image_network(run.seed, augment, training) if DATA_SETS[run.dataset].kind == "image" else None
     return fitting.trainer(run.strength, start)
 
 
-def _image_network(seed: int, training: Rows) -> Network:
+def _image_network(seed: int, augment: bool, training: Rows) -> Network:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return resnet18(imagenet_weights()).to(training.weights.device)
+        return resnet18(imagenet_weights(), augment=augment).to(training.weights.device)
 
 
 @lru_cache(maxsize=8)

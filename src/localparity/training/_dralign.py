@@ -49,15 +49,25 @@ class DRAlign(Method):
         weights = network.hidden_weights()
 
         def losses(weights: dict[str, Tensor]) -> Tensor:
-            logits: Tensor = functional_call(network, weights, (batch.own.features,))
+            with batch.autocast:
+                logits: Tensor = functional_call(network, weights, (batch.own.features,))
+            logits = logits.to(batch.logits)
             return torch.stack([_share_of_loss(logits, batch, group) for group in range(self.n_groups)])
 
         with statistics_at_rest(network):
-            gradients = torch.func.jacrev(losses, chunk_size=1)(weights)
+            values, pull = torch.func.vjp(losses, weights)[:2]
+            # One group after the other: convolutions of several at once are slow.
+            units = torch.eye(self.n_groups, dtype=values.dtype, device=values.device)
+            gradients = [pull(unit)[0] for unit in units]
         return [
-            (weight * mean_over_processes(gradients[name])).square().flatten(2).sum(2)
+            torch.stack([_importance(weight, gradient[name]) for gradient in gradients])
             for name, weight in weights.items()
         ]
+
+
+def _importance(weight: Tensor, gradient: Tensor) -> Tensor:
+    """How much each unit matters, by its incoming weights."""
+    return (weight * mean_over_processes(gradient)).square().flatten(1).sum(1)
 
 
 def _share_of_loss(logits: Tensor, batch: Scored, group: int) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Any, ClassVar, NamedTuple
 
@@ -67,6 +68,8 @@ class Scored(NamedTuple):
         The rows of all processes, but for the features, which are this process's own.
     logits : Tensor
         The logits of all processes' rows.
+    autocast : context manager
+        The precision of the network's forward pass, for a penalty that passes again.
     """
 
     own: Rows
@@ -75,6 +78,7 @@ class Scored(NamedTuple):
     hidden: Tensor
     whole: Rows
     logits: Tensor
+    autocast: AbstractContextManager[Any]
 
 
 class Method(nn.Module):
@@ -155,7 +159,7 @@ class Method(nn.Module):
         """
         raise NotImplementedError
 
-    def objective(self, network: Network, batch: Rows, autocast: Any) -> Tensor:
+    def objective(self, network: Network, batch: Rows, autocast: AbstractContextManager[Any]) -> Tensor:
         """The loss of a batch, over all processes."""
         with autocast:
             entry = network.trunk(batch.features)
@@ -163,7 +167,7 @@ class Method(nn.Module):
             own_logits = network.logits(hidden)
         own_logits, entry, hidden = (values.to(batch.weights) for values in (own_logits, entry, hidden))
         whole = Rows(batch.features, *(gather_rows(column) for column in batch[1:]))
-        scored = Scored(batch, own_logits, entry, hidden, whole, gather_rows(own_logits))
+        scored = Scored(batch, own_logits, entry, hidden, whole, gather_rows(own_logits), autocast)
         loss = cross_entropy(scored.logits, whole)
         if not self.penalised:
             return loss

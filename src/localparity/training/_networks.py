@@ -10,11 +10,24 @@ import torch
 from torch import Tensor, nn
 
 
-class Dropout(nn.Module):
-    """Leaves out a share of the units; which ones is drawn before a step, not during it.
+class ByChance(nn.Module):
+    """A layer that leaves something to chance in training; what, is drawn before a step, not during it.
 
-    The mask is a buffer, so that the forward pass is a pure function of its tensors: it can be repeated
-    within a step, and a stack of networks has a stack of masks.
+    What was drawn is a buffer, so that the forward pass is a pure function of its tensors: it can be repeated
+    within a step, and a stack of networks has a stack of buffers.
+    """
+
+    def make_room(self, rows: int) -> None:
+        """Have a buffer for so many rows."""
+        raise NotImplementedError
+
+    def draw(self, rows: int, generator: torch.Generator) -> None:
+        """Draw for each of so many rows."""
+        raise NotImplementedError
+
+
+class Dropout(ByChance):
+    """Leaves out a share of the units.
 
     Parameters
     ----------
@@ -31,31 +44,32 @@ class Dropout(nn.Module):
     [0.0, 2.0]
     """
 
-    kept: Tensor
+    drawn: Tensor
 
     def __init__(self, width: int, share: float) -> None:
         super().__init__()
         self.width, self.share = width, share
-        self.register_buffer("kept", torch.ones(0, width), persistent=False)
+        self.register_buffer("drawn", torch.ones(0, width), persistent=False)
 
     def make_room(self, rows: int) -> None:
-        """Have a mask for so many rows."""
-        if len(self.kept) != rows:
-            self.kept = self.kept.new_ones(rows, self.width)
+        """Have a number for each unit of so many rows."""
+        if len(self.drawn) != rows:
+            self.drawn = self.drawn.new_ones(rows, self.width)
 
     @torch.no_grad()
     def draw(self, rows: int, generator: torch.Generator) -> None:
-        """Draw which units are kept for each of so many rows."""
+        """Draw a number for each unit of so many rows; it is kept where that is not below the share."""
         if self.share == 0.0:
             return
         self.make_room(rows)
-        self.kept.uniform_(generator=generator).ge_(self.share).div_(1.0 - self.share)
+        self.drawn.uniform_(generator=generator)
 
     def forward(self, values: Tensor) -> Tensor:
         """The values without the units that are left out; in evaluation, as they are."""
         if not self.training or self.share == 0.0:
             return values
-        return values * self.kept[: values.shape[0]]
+        kept = (self.drawn[: values.shape[0]] >= self.share).to(values)
+        return values * kept.div_(1.0 - self.share)
 
 
 class Network(nn.Module):
@@ -93,7 +107,7 @@ class Network(nn.Module):
     def draw(self, rows: int, generator: torch.Generator) -> None:
         """Draw what a training step leaves to chance."""
         for layer in self.modules():
-            if isinstance(layer, Dropout):
+            if isinstance(layer, ByChance):
                 layer.draw(rows, generator)
 
     def hidden_weights(self) -> dict[str, Tensor]:

@@ -6,13 +6,17 @@ from pathlib import Path
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import affine_grid, grid_sample
 
-from localparity.training._networks import Network
+from localparity.training._networks import ByChance, Network
 
 # Of ImageNet, which pretrained weights expect.
 _MEAN = (0.485, 0.456, 0.406)
 _DEVIATION = (0.229, 0.224, 0.225)
 _IMAGENET_FILE = "resnet18-f37072fd.pth"
+# Of half the image's side, and of its size.
+_SHIFT = 0.1
+_ZOOM = 0.1
 
 
 class _Pixels(nn.Module):
@@ -29,6 +33,39 @@ class _Pixels(nn.Module):
     def forward(self, pixels: Tensor) -> Tensor:
         channels = pixels.to(self.mean).div(255.0).permute(0, 3, 1, 2)
         return ((channels - self.mean) / self.deviation).contiguous(memory_format=torch.channels_last)
+
+
+class _Views(ByChance):
+    """In training, each image mirrored or not, a little shifted, and a little nearer or farther."""
+
+    views: Tensor
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("views", torch.zeros(0, 2, 3), persistent=False)
+
+    def make_room(self, rows: int) -> None:
+        """Have a view for so many rows."""
+        if len(self.views) != rows:
+            self.views = self.views.new_zeros(rows, 2, 3)
+
+    @torch.no_grad()
+    def draw(self, rows: int, generator: torch.Generator) -> None:
+        """Draw how each of so many images is seen."""
+        self.make_room(rows)
+        drawn = torch.rand(rows, 4, generator=generator, device=self.views.device)
+        size = 1.0 + _ZOOM * (2.0 * drawn[:, 1] - 1.0)
+        self.views[:, 0, 0] = size * torch.where(drawn[:, 0] < 0.5, -1.0, 1.0)
+        self.views[:, 1, 1] = size
+        self.views[:, :, 2] = _SHIFT * (2.0 * drawn[:, 2:] - 1.0)
+
+    def forward(self, channels: Tensor) -> Tensor:
+        """The images as they were drawn to be seen; in evaluation, as they are."""
+        if not self.training:
+            return channels
+        grid = affine_grid(self.views[: len(channels)], list(channels.shape), align_corners=False)
+        seen = grid_sample(channels, grid, padding_mode="border", align_corners=False)
+        return seen.contiguous(memory_format=torch.channels_last)
 
 
 class _Block(nn.Module):
@@ -57,9 +94,11 @@ class _Block(nn.Module):
 class _Trunk(nn.Sequential):
     """From pixels to the map of features before pooling."""
 
-    def __init__(self) -> None:
+    def __init__(self, augment: bool) -> None:
         super().__init__()
         self.add_module("pixels", _Pixels())
+        if augment:
+            self.add_module("views", _Views())
         self.add_module("conv1", nn.Conv2d(3, 64, 7, stride=2, padding=3, bias=False))
         self.add_module("bn1", nn.BatchNorm2d(64))
         self.add_module("relu", nn.ReLU())
@@ -70,7 +109,7 @@ class _Trunk(nn.Sequential):
             self.add_module(f"layer{place}", layer)
 
 
-def resnet18(weights: dict[str, Tensor] | None = None) -> Network:
+def resnet18(weights: dict[str, Tensor] | None = None, *, augment: bool = False) -> Network:
     """ResNet-18 with one logit.
 
     Parameters
@@ -78,6 +117,8 @@ def resnet18(weights: dict[str, Tensor] | None = None) -> Network:
     weights : dict of Tensor, optional
         The state of torchvision's ``resnet18``, such as that of ImageNet, to start from; its last layer is
         left out. None starts from scratch, as torchvision does.
+    augment : bool
+        Whether training sees images mirrored, and a little shifted and scaled, by chance.
 
     Returns
     -------
@@ -90,13 +131,15 @@ def resnet18(weights: dict[str, Tensor] | None = None) -> Network:
     >>> network(torch.zeros(2, 48, 48, 3, dtype=torch.uint8)).shape
     torch.Size([2])
     """
-    trunk = _Trunk()
+    trunk = _Trunk(augment)
     for layer in trunk.modules():
         if isinstance(layer, nn.Conv2d):
             nn.init.kaiming_normal_(layer.weight, mode="fan_out", nonlinearity="relu")
     if weights is not None:
         trunk.load_state_dict({name: value for name, value in weights.items() if not name.startswith("fc.")})
     body = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
+    # As the images come: otherwise every layer would turn its weights around first.
+    trunk.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     return Network(body, nn.Linear(512, 1), trunk)
 
 

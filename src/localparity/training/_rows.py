@@ -12,7 +12,16 @@ from localparity.training._distributed import process_index, world_size
 
 
 class Rows(NamedTuple):
-    """Features, labels 0 and 1, group codes and weights, one a row."""
+    """Features, labels 0 and 1, group codes and weights, one a row.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> labels, groups = torch.tensor([1.0, 0.0, 1.0]), torch.tensor([0, 1, 1])
+    >>> rows = lp.training.Rows(torch.eye(3), labels, groups, weights=torch.ones(3))
+    >>> rows.take(torch.tensor([2, 0])).groups
+    tensor([1, 0])
+    """
 
     features: Tensor
     labels: Tensor

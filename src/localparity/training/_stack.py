@@ -16,7 +16,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
 from localparity.training._method import Method
-from localparity.training._networks import Dropout, Network
+from localparity.training._networks import ByChance, Network
 from localparity.training._rows import Rows
 from localparity.training._trainer import Trainer
 
@@ -86,7 +86,7 @@ class _Stack(Trainer):
         for run, rows in zip(self.runs, self.rows, strict=True):
             run.begin(rows)
             for layer in run.network.modules():
-                if isinstance(layer, Dropout):
+                if isinstance(layer, ByChance):
                     layer.make_room(run.batches.size)
         self.template = _Run(self.runs[0])
         self.training, self.starts = _joined(self.runs)

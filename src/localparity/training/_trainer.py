@@ -221,7 +221,13 @@ class Trainer:
         plan, on_gpu = self.plan, device.type == "cuda"
         rate = torch.tensor(plan.learning_rate, device=device) if on_gpu else plan.learning_rate
         return torch.optim.AdamW(
-            self.parameters(), lr=rate, weight_decay=plan.weight_decay, eps=1e-8, capturable=on_gpu
+            self.parameters(),
+            lr=rate,
+            weight_decay=plan.weight_decay,
+            eps=1e-8,
+            capturable=on_gpu,
+            # Otherwise half of a step's time goes to reading and writing the weights again and again.
+            fused=on_gpu,
         )
 
     def _step(self, optimizer: torch.optim.Optimizer) -> Tensor:

@@ -46,6 +46,16 @@ class WorstSplit:
     test : TestResult or None
         The test against independence of the score and the feature, which counts in that the split was
         searched for; None without resamples.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> age, score = [20, 25, 30, 40, 50, 60], [0.3, 0.1, 0.2, 0.7, 0.6, 0.8]
+    >>> found = lp.worst_split(None, score, sensitive_features=age, n_resamples=0)
+    >>> found.split, found.mcdp, found.sizes
+    (30.0, 1.0, (3, 3))
+    >>> found.curve.mcdp(0.1)
+    1.0
     """
 
     split: float

@@ -117,12 +117,12 @@ def floor_line(ax: Any, value: float, *, vertical: bool = True) -> None:
     draw(value, color=QUIET, ls=(0, (1, 1.5)), lw=1.2, zorder=1, label=FLOOR_TITLE)
 
 
-def save(figure: Any, out: Path, name: str) -> list[Path]:
-    """Write a figure in every format; the same figure gives the same bytes."""
+def save(figure: Any, out: Path, name: str, *, kinds: Sequence[str] = FORMATS) -> list[Path]:
+    """Write a figure in every format, or in some; the same figure gives the same bytes."""
     matplotlib = require("matplotlib", extra="report")
     written = []
     with matplotlib.rc_context({"svg.hashsalt": "localparity", "pdf.fonttype": 42}):
-        for kind in FORMATS:
+        for kind in kinds:
             content = BytesIO()
             stamp = {"svg": {"Date": None}, "pdf": {"CreationDate": None}, "png": {}}[kind]
             figure.savefig(content, format=kind, dpi=200, metadata=stamp)

@@ -1,0 +1,83 @@
+"""What `make bench` compares gives the same answers, and its curves are written, read and drawn."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+import oracles
+
+ROOT = Path(__file__).parents[1]
+ROWS = 40
+
+
+@pytest.fixture
+def curves(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
+    monkeypatch.syspath_prepend(str(ROOT))
+    return import_module("benchmarks.curves")
+
+
+@pytest.fixture
+def series(curves: ModuleType) -> ModuleType:
+    return import_module("benchmarks._series")
+
+
+def test_the_engines_and_algorithm_1_give_mcdp(series: ModuleType, tmp_path: Path) -> None:
+    people = series.People(tmp_path, ROWS)
+    people.write()
+    samples = [
+        [
+            (Fraction(score), Fraction(1))
+            for score, own in zip(people.scores, people.groups, strict=True)
+            if own == group
+        ]
+        for group in (0, 1)
+    ]
+    expected = float(oracles.mcdp(*samples, Fraction(series.EPSILON)))
+    exact = [one for one in series.ALL if one.exact and "spark" not in one.name]
+    assert len(exact) == 7
+    for one in exact:
+        assert one.prepare(people)() == pytest.approx(expected, abs=1e-12), one.name
+
+
+def test_others_give_what_is_said_of_them(series: ModuleType, tmp_path: Path) -> None:
+    people = series.People(tmp_path, ROWS)
+    people.write()
+    found = {
+        name: series.BY_NAME[name].prepare(people)()
+        for name in ("mcdp", "scipy's ks_2samp", "mcdp_approximate, K=32", "paper's Algorithm 2, K=32")
+    }
+    assert found["mcdp"] <= found["scipy's ks_2samp"]
+    assert found["mcdp"] <= found["mcdp_approximate, K=32"]
+    rates = [(people.scores[people.groups == group] > 0.5).mean() for group in (0, 1)]
+    difference = series.BY_NAME["fairlearn's demographic_parity_difference"].prepare(people)()
+    assert difference == pytest.approx(abs(rates[0] - rates[1]))
+
+
+def test_a_call_is_measured_often_and_a_long_one_three_times(curves: ModuleType) -> None:
+    median_seconds = import_module("benchmarks._measure").median_seconds
+    made: list[str] = []
+    (_, first), (_, second) = median_seconds([lambda: made.append("long"), lambda: "answer"], long=0.0)
+    assert made == ["long"] * 3
+    assert (first, second) == (None, "answer")
+
+
+def test_points_are_written_read_and_drawn(curves: ModuleType, tmp_path: Path) -> None:
+    points = [
+        curves.Point(rows, one.name, one.panel, 1e-9 * rows, 1.0, memory, memory, 0.25)
+        for rows, memory in ((10**3, None), (10**4, 0.5), (10**5, 5.0))
+        for one in import_module("benchmarks._series").ALL
+    ]
+    curves.write_points(tmp_path / "curves.csv", points)
+    assert curves.read_points(tmp_path / "curves.csv") == points
+    assert curves.read_points(tmp_path / "other.csv") == []
+    assert [path.name for path in curves.draw(points, tmp_path)] == ["curves.png", "curves.svg"]
+
+
+def test_rows_are_named_in_short(curves: ModuleType) -> None:
+    assert curves.parse_rows("1e3,2e5") == [1000, 200_000]
+    assert curves.parse_rows("none") == []
