@@ -6,7 +6,7 @@ COVERAGE_FLOOR := 90
 FUZZ_SECONDS ?= 30
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint unit coverage versions instructions docs test-slow test-versions fuzz bench bench-scale clean
+.PHONY: demo test lint unit coverage versions instructions docs test-slow mutants test-versions fuzz bench bench-scale clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/localparity demo
@@ -48,6 +48,12 @@ docs: $(VENV)/.docs
 
 test-slow: $(VENV)/.development
 	$(BIN)/pytest -n auto -m slow
+	$(MAKE) mutants
+
+# An hour on two cores; goes on where it was stopped, and tries again only what has changed or survived.
+# A few minutes' worth, the same mutants each time: make mutants MUTANTS="--sample 150"
+mutants: $(VENV)/.development
+	PYTHONPATH=tests $(BIN)/python -m mutation --jobs 2 $(MUTANTS)
 
 test-versions: $(VENV)/.development
 	$(BIN)/python tests/versions.py
@@ -82,4 +88,4 @@ $(BIN)/pip:
 
 clean:
 	rm -rf docs/_build docs/gallery docs/reference/generated
-	rm -rf $(VENV) .venvs .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* dist build
+	rm -rf $(VENV) .venvs .mutants .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* dist build

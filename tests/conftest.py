@@ -9,10 +9,21 @@ from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
-from hypothesis import HealthCheck, settings
+from hypothesis import HealthCheck, Phase, settings
 
 settings.register_profile("many", max_examples=400, deadline=None)
 settings.register_profile("few", max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+# A mutant needs to be seen, not a small example of it: no shrinking, and the same cases each time.
+settings.register_profile(
+    "mutants",
+    max_examples=60,
+    deadline=None,
+    derandomize=True,
+    database=None,
+    phases=[Phase.explicit, Phase.generate],
+    report_multiple_bugs=False,
+    suppress_health_check=[HealthCheck.too_slow],
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "many"))
 
 NO_SKIPS = bool(os.environ.get("LOCALPARITY_NO_SKIPS"))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from fractions import Fraction
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -47,6 +49,37 @@ def test_bounds_hold_the_definition_in_rational_arithmetic(data: st.DataObject) 
         ((side(float(threshold)) for side in curve.bounds()), abs(oracles.gap(a, b, threshold))),
     ):
         assert low - 1e-12 <= float(value) <= high + 1e-12
+
+
+@given(people(max_size=12), st.integers(1, 5))
+def test_inside_a_cell_either_group_may_come_first(drawn: People, level: int) -> None:
+    (curve,) = lp.scale.bounded(counts_of(drawn, weighted=False), max_scores=1, level=level).gap_curves()
+    a, b = drawn.samples()
+    assert curve.cells is not None
+    lows, knots = (
+        [Fraction(end).limit_denominator(10**6) for end in ends] for ends in (curve.cells.lows, curve.knots)
+    )
+    bounds = zip(lows, knots, curve.gap, curve.cells.least, curve.cells.most, strict=True)
+    for low, knot, gap, least, most in bounds:
+        assert gap == float(oracles.gap(a, b, knot))
+        if low < knot:
+            assert least == float(oracles.cdf(a, low) - oracles.cdf(b, knot))
+            assert most == float(oracles.cdf(a, knot) - oracles.cdf(b, low))
+
+
+@given(people(max_size=12))
+def test_exact_counts_merge_into_cells(drawn: People) -> None:
+    exact = counts_of(drawn, weighted=False)
+    gridded = lp.scale.bounded(exact, max_scores=1, level=1)
+    assert gridded.cells is not None
+    for merged in (gridded.merge(exact), exact.merge(gridded)):
+        assert merged.cells is not None
+        assert (merged.size, merged.rank_error) == (2 * exact.size, gridded.rank_error)
+        low, high = merged.mcdp_bounds(0.05)
+        assert low <= exact.mcdp(0.05) <= high
+    assert not gridded.sketched
+    assert lp.ScoreCounts(exact.atoms, rank_error=0.01).sketched
+    assert not exact.sketched
 
 
 @given(st.data(), st.booleans(), st.sampled_from(["between_groups", "to_overall"]))
@@ -100,6 +133,64 @@ def test_cells_join_the_larger_of_two() -> None:
     quarters = Cells(np.array([0.0, 0.25, 0.75]), np.array([0.25, 0.5, 1.0]))
     joined = quarters.union(Cells(np.array([0.0]), np.array([0.5])))
     assert (joined.lows.tolist(), joined.highs.tolist()) == ([0.0, 0.75], [0.5, 1.0])
+
+
+@st.composite
+def dyadic_cells(draw: st.DrawFn) -> Cells:
+    """Disjoint cells, each a half of a half of ... the range; of two of them one holds the other, or they are apart."""
+    cells, open_cells = [], [(0, 16)]
+    while open_cells:
+        low, high = open_cells.pop()
+        choice = draw(st.sampled_from(["cell", "none", "split", "split"]))
+        if choice == "cell":
+            cells.append((low / 16, high / 16))
+        elif choice == "split" and high - low > 1:
+            middle = (low + high) // 2
+            open_cells += [(low, middle), (middle, high)]
+    lows, highs = np.array(sorted(cells)).reshape(-1, 2).T
+    return Cells(lows, highs)
+
+
+@given(dyadic_cells(), dyadic_cells())
+def test_a_union_has_the_cells_that_lie_in_no_other(one: Cells, two: Cells) -> None:
+    pairs = {(low, high) for each in (one, two) for low, high in zip(each.lows, each.highs, strict=True)}
+    expected = sorted(
+        (low, high)
+        for low, high in pairs
+        if not any(other != (low, high) and other[0] <= low and high <= other[1] for other in pairs)
+    )
+    joined = one.union(two)
+    assert list(zip(joined.lows, joined.highs, strict=True)) == expected
+    assert one.union(None) is one
+
+
+@given(dyadic_cells(), st.lists(st.integers(0, 32).map(lambda number: number / 32), unique=True).map(sorted))
+def test_scores_inside_a_cell_move_to_its_high_end_and_back_to_its_low_end(
+    cells: Cells, scores: list[float]
+) -> None:
+    highs, lows = scores.copy(), scores.copy()
+    for place, score in enumerate(scores):
+        for low, high in zip(cells.lows, cells.highs, strict=True):
+            if low < score <= high:
+                lows[place], highs[place] = low, high
+    assert cells.snap(np.array(scores)).tolist() == highs
+    assert cells.lows_of(np.array(scores)).tolist() == lows
+
+
+@given(dyadic_cells(), st.data())
+def test_cells_are_replaced_at_the_highs_that_are_named(cells: Cells, data: st.DataObject) -> None:
+    chosen = np.array([data.draw(st.booleans()) for _ in cells.highs], dtype=bool)
+    middles = (cells.lows[chosen] + cells.highs[chosen]) / 2
+    # Of each cell that goes the upper half stays, and a name that is no cell's high means nothing.
+    finer = Cells(middles, cells.highs[chosen]) if chosen.any() else None
+    names = np.sort(np.append(cells.highs[chosen], [1 / 64, 2.0]))
+    found = cells.replaced(names, finer)
+    if not cells.highs.size:
+        assert found is None
+        return
+    assert found is not None
+    assert found.highs.tolist() == cells.highs.tolist()
+    assert found.lows.tolist() == np.where(chosen, (cells.lows + cells.highs) / 2, cells.lows).tolist()
 
 
 def test_cells_give_way_to_finer_ones() -> None:

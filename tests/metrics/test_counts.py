@@ -81,6 +81,11 @@ def test_sizes_too_large_for_exact_numerators_still_agree() -> None:
     big, other = Atoms(scores, rows, rows, 4e9), Atoms(scores, rows[::-1], rows[::-1], 4e9)
     counts = lp.ScoreCounts({("a", None): big, ("b", None): other})
     assert counts.mcdp(0.1) == pytest.approx(0.5, abs=1e-15)
+    # The difference of the numerators is as large as the product of the sizes here.
+    everyone = np.array([4 * 10**9])
+    low, high = (Atoms(np.array([score]), everyone, everyone, 4e9) for score in (0.1, 0.5))
+    apart = lp.ScoreCounts({("a", None): low, ("b", None): high})
+    assert apart.gap_curve("a", "b").gap.tolist() == [1.0, 0.0]
 
 
 def test_one_curve_of_the_counts() -> None:
@@ -129,4 +134,6 @@ def test_thousands_of_groups() -> None:
     rng = np.random.default_rng(0)
     groups = np.arange(70_000)
     predictions = lp.Predictions.from_arrays(None, rng.random(70_000), sensitive_features=groups)
-    assert len(lp.ScoreCounts.from_predictions(predictions).atoms) == 70_000
+    atoms = lp.ScoreCounts.from_predictions(predictions).atoms
+    assert len(atoms) == 70_000
+    np.testing.assert_array_equal([atoms[group, None].scores[0] for group in groups], predictions.scores)

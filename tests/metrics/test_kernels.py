@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable
-from typing import Any
+from itertools import combinations
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -12,20 +14,117 @@ from hypothesis import strategies as st
 
 from localparity.metrics import _kernels
 
+SIXTEENTHS = st.integers(0, 16).map(lambda number: number / 16)
+
 
 def test_kernels_compile_where_nothing_can_be_kept_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
     """As in a container whose package folder and home cannot be written to."""
 
-    def njit(*, nogil: bool, cache: bool = False) -> Callable[[Any], Any]:
-        if cache:
+    asked = []
+
+    def njit(**options: bool) -> Callable[[Any], Any]:
+        asked.append(options)
+        if options.get("cache"):
             raise RuntimeError("cannot cache function: no locator available")
         return lambda function: function
 
     monkeypatch.setattr(_kernels, "njit", njit)
     assert _kernels.compiled(abs)(-1) == 1
+    # Without the lock in both cases, so that resamples run side by side.
+    assert asked == [{"cache": True, "nogil": True}, {"nogil": True}]
 
 
-SIXTEENTHS = st.integers(0, 16).map(lambda number: number / 16)
+def length_class(half_width: float) -> int:
+    """Eight classes an octave, from 2**-60, which is class 0 with all that is shorter, up to 1, which is 480."""
+    mantissa, exponent = math.frexp(half_width)
+    return max(0, 8 * (exponent - 1 + 60) + math.floor(8 * (2 * mantissa - 1)))
+
+
+class Run(NamedTuple):
+    """From the knot `start` up to the knot `end`."""
+
+    start: int
+    end: int
+    half_width: float
+    value: float
+
+
+def all_runs(knots: list[float], gap: list[float]) -> list[Run]:
+    """All runs that cannot be longer without a lower gap, in the order of their ends, the highest first."""
+    runs = []
+    for end in range(1, len(knots)):
+        for start in reversed(range(end)):
+            value = min(map(abs, gap[start:end]))
+            if abs(gap[end]) < value and (start == 0 or abs(gap[start - 1]) < value):
+                length = (knots[end] - knots[start]) / 2 if knots[start] > 0 else knots[end]
+                runs.append(Run(start, end, length, value))
+    return runs
+
+
+KNOTS = st.one_of(
+    st.sampled_from([0.0, 1.0]),
+    st.integers(1, 63).map(lambda number: number / 64),
+    st.integers(-66, -1).map(lambda power: 2.0**power),
+    st.floats(1e-6, 1.0),
+)
+
+
+@given(st.data())
+def test_of_the_runs_those_are_kept_that_no_longer_one_before_is_as_high_as(data: st.DataObject) -> None:
+    knots = data.draw(st.lists(KNOTS, min_size=1, max_size=14, unique=True).map(sorted))
+    gap = data.draw(gaps_at(knots))
+    kept: list[tuple[float, float]] = []
+    for run in all_runs(knots, gap):
+        longer = [value for length, value in kept if length_class(length) > length_class(run.half_width)]
+        if run.value > max(longer, default=0.0):
+            kept.append((run.half_width, run.value))
+    found = _kernels.profile_runs(np.array(knots), np.array(gap))
+    assert list(zip(*(column.tolist() for column in found), strict=True)) == kept
+
+
+@given(st.data())
+def test_the_longest_run_of_a_value_is_the_first_of_that_length(data: st.DataObject) -> None:
+    knots = data.draw(st.lists(SIXTEENTHS, min_size=2, max_size=14, unique=True).map(sorted))
+    gap = data.draw(gaps_at(knots))
+    runs = all_runs(knots, gap)
+    values = sorted({run.value for run in runs if data.draw(st.booleans())})
+    longest = [
+        max((run for run in runs if run.value == value), key=lambda run: run.half_width) for value in values
+    ]
+    starts, ends = _kernels.longest_runs(np.array(knots), np.array(gap), np.array(values))
+    assert list(zip(starts, ends, strict=True)) == [(run.start, run.end) for run in longest]
+
+
+def gaps_at(knots: list[float]) -> st.SearchStrategy[list[float]]:
+    """Gaps of either sign with many ties, 0 at the last knot."""
+    signed = st.integers(-8, 8).map(lambda number: number / 8)
+    return lists_of(signed, len(knots) - 1).map(lambda drawn: [*drawn, 0.0])
+
+
+@pytest.mark.parametrize("octave", [-2, -3, -20, -59, -60, -61])
+@pytest.mark.parametrize("eighths", range(8))
+def test_a_lower_run_is_forgotten_where_it_is_shorter_by_a_class(octave: int, eighths: int) -> None:
+    """A run of the shortest length of a class against lower runs of the class below, or just as long."""
+    longer = 2.0**octave * (1 + eighths / 8)
+    first, gap = longer / 8, np.array([0.5, 0.0, 0.25, 0.0])
+    for shorter in (longer, longer * (1 - 2**-20)):
+        knots = np.cumsum([first, 2 * longer, first, 2 * shorter])
+        half_widths, _ = _kernels.profile_runs(knots, gap)
+        assert half_widths.size == 1 + (length_class(shorter) == length_class(longer))
+
+
+@pytest.mark.parametrize("end", [1.0, 1.1, 1.125, 1.25, 1.375, 2.0, 1e300])
+def test_a_run_longer_than_the_range_is_read_within_bounds(end: float) -> None:
+    """Compiled, a place outside of an array would be read or written to all the same."""
+    half_widths, values = _kernels.profile_runs(np.array([0.0, end]), np.array([0.5, 0.0]))
+    assert (half_widths.tolist(), values.tolist()) == ([end], [0.5])
+
+
+def test_a_gap_that_rises_up_to_the_end_is_read_within_bounds() -> None:
+    knots, gap = np.array([0.1, 0.2, 0.3]), np.array([0.25, 0.5, 0.75])
+    assert [column.size for column in _kernels.profile_runs(knots, gap)] == [0, 0]
+    starts, ends = _kernels.longest_runs(knots, gap, np.array([0.25]))
+    assert (starts.tolist(), ends.tolist()) == ([0], [0])
 
 
 @given(
@@ -40,21 +139,43 @@ def test_each_score_is_found_in_its_cell(ends: list[float], scores: list[float])
 
 
 @given(st.data())
-def test_a_step_decides_where_it_may_lower_a_window_that_may_be_the_worst(data: st.DataObject) -> None:
-    begins = np.array(data.draw(st.lists(SIXTEENTHS, min_size=1, max_size=12, unique=True).map(sorted)))
-    size = begins.size
-    lower, upper = (np.append(data.draw(lists_of(SIXTEENTHS, size - 1)), 0.0) for _ in range(2))
-    least, most, reach = (np.array(data.draw(lists_of(SIXTEENTHS, 2))) for _ in range(3))
-    expected = np.zeros(size, dtype=bool)
-    for first in range(size):
-        for last in range(first, size - 1):
-            length = 0.5 * (begins[last + 1] - begins[first]) if begins[first] > 0 else begins[last + 1]
+def test_an_envelope_is_known_outside_of_cells_and_bounded_inside(data: st.DataObject) -> None:
+    knots = data.draw(st.lists(SIXTEENTHS, min_size=1, max_size=8, unique=True).map(sorted))
+    # A cell ends at its knot and begins at the knot before it, or between the two; many knots have none.
+    previous = [knots[0] / 2, *knots[:-1]]
+    lows = [
+        data.draw(st.sampled_from([knot, knot, before, (before + knot) / 2]))
+        for before, knot in zip(previous, knots, strict=True)
+    ]
+    gap, least, most = (data.draw(lists_of(SIXTEENTHS, len(knots))) for _ in range(3))
+    expected = []
+    for begin in sorted({*knots, *lows}):
+        (cell,) = [i for i in range(len(knots)) if lows[i] <= begin < knots[i]] or [-1]
+        at = knots.index(begin) if cell < 0 else cell
+        bounds = (gap[at], gap[at]) if cell < 0 else (least[at], most[at])
+        expected.append((begin, *bounds, cell))
+    found = _kernels.envelope_of(*map(np.array, (knots, gap, lows, least, most)))
+    assert list(zip(*(column.tolist() for column in found), strict=True)) == expected
+
+
+def test_a_step_decides_where_it_may_lower_a_window_that_may_be_the_worst() -> None:
+    rng = np.random.default_rng(0)
+    for _ in range(400):
+        # Few values, so that bounds are often equal and a run is often just as long as a window.
+        size = rng.integers(1, 9)
+        begins = np.sort(rng.permutation(9)[:size]) / 8
+        lower, upper = (np.append(rng.integers(0, 4, size - 1), 0) / 4 for _ in range(2))
+        least, most = rng.integers(0, 4, (2, 2)) / 4
+        reach = rng.integers(0, 9, 2) / 16
+        expected = np.zeros(size, dtype=bool)
+        for first, last in combinations(range(size), 2):
+            length = 0.5 * (begins[last] - begins[first]) if begins[first] > 0 else begins[last]
             for i in range(2):
-                high = all(upper[step] >= least[i] and upper[step] > 0 for step in range(first, last + 1))
-                if high and length > reach[i]:
-                    expected[first : last + 1] |= lower[first : last + 1] < most[i]
-    found = _kernels.deciding_steps(begins, lower, upper, least, most, reach)
-    assert found.tolist() == expected.tolist()
+                high = (upper[first:last] >= least[i]) & (upper[first:last] > 0)
+                if high.all() and length > reach[i]:
+                    expected[first:last] |= lower[first:last] < most[i]
+        found = _kernels.deciding_steps(begins, lower, upper, least, most, reach)
+        assert found.tolist() == expected.tolist()
 
 
 def lists_of(elements: st.SearchStrategy[float], size: int) -> st.SearchStrategy[list[float]]:

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localparity import _validation as validation
-from localparity.metrics._units import UNIT_BITS, carry, to_floats, to_units, to_whole
+from localparity.metrics._units import LIMBS, UNIT_BITS, carry, to_floats, to_units, to_whole, units_of_rows
 
 weights = st.lists(st.floats(validation.LEAST_WEIGHT, validation.MOST_WEIGHT), min_size=1, max_size=30)
 
@@ -40,6 +40,31 @@ def test_sums_do_not_depend_on_the_order_or_the_parts(drawn: list[float], random
     assert carry(parts[0] + parts[1]).tobytes() == whole.tobytes()
     total = sum(map(Fraction, drawn))
     assert to_floats(whole)[0] == pytest.approx(float(total), rel=1e-12)
+
+
+@pytest.mark.parametrize("number", [2.0**32, 2.0**64, 2.0**64 + 2.0**40, 2.0**90])
+def test_the_topmost_limb_holds_all_that_is_above_the_others(number: float) -> None:
+    assert to_whole(to_units(np.array([number]))) == int(number) << UNIT_BITS
+
+
+@given(st.lists(st.integers(0, 2**45), min_size=1, max_size=8))
+def test_rows_are_whole_numbers_of_ones(rows: list[int]) -> None:
+    units = units_of_rows(np.array(rows))
+    assert [to_whole(units[:, [i]]) for i in range(len(rows))] == [number << UNIT_BITS for number in rows]
+    assert to_floats(units).tolist() == rows
+
+
+@given(st.lists(st.lists(st.integers(0, 2**60), min_size=LIMBS, max_size=LIMBS), min_size=1, max_size=5))
+def test_a_number_has_one_form_after_the_carry(limbs: list[list[int]]) -> None:
+    units = np.array(limbs).T.copy()
+    whole = [sum(limb << (32 * i) for i, limb in enumerate(column)) for column in limbs]
+    carried = carry(units)
+    assert [to_whole(carried[:, [i]]) for i in range(len(limbs))] == whole
+    assert ((carried[:-1] >= 0) & (carried[:-1] < 2**32)).all()
+    # Nearly the nearest float, and of greater numbers none that is less.
+    floats = to_floats(carried)
+    np.testing.assert_allclose(floats, [float(Fraction(each, 2**UNIT_BITS)) for each in whole], rtol=4e-16)
+    assert (np.diff(floats[np.argsort(np.array(whole, dtype=object))]) >= 0.0).all()
 
 
 @pytest.mark.parametrize("weight", [1e-20, 1e10])

@@ -10,7 +10,8 @@ import pytest
 
 import localparity as lp
 from localparity.uncertainty import _bootstrap, _resampling
-from localparity.uncertainty._resampling import Pool
+from localparity.uncertainty._dkw import dkw_radius
+from localparity.uncertainty._resampling import Pool, Resampled
 
 
 @pytest.fixture(scope="module")
@@ -33,6 +34,12 @@ def test_dkw_is_the_sum_of_two_massart_radii(census: Any) -> None:
     assert found.low == pytest.approx(estimate - radius)
     assert found.high == pytest.approx(estimate + radius)
     assert found.level == 0.9
+
+
+@pytest.mark.parametrize(("size", "level"), [(1, 0.5), (10, 0.9), (1000, 0.95), (250.5, 0.999)])
+def test_a_radius_turns_the_inequality_round(size: float, level: float) -> None:
+    """Massart: the distance exceeds r with a probability of at most 2 exp(-2 n r^2)."""
+    assert 2 * math.exp(-2 * size * dkw_radius(size, level) ** 2) == pytest.approx(1 - level)
 
 
 def test_dkw_divides_the_error_over_all_distributions(census: Any) -> None:
@@ -99,6 +106,31 @@ def test_bootstrap_of_a_group_of_one_knows_no_deviation() -> None:
         None, [0.2, 0.8], sensitive_features=["a", "b"], kind="bootstrap", n_resamples=5, random_state=0
     )
     assert (found.low, found.high) == (1.0, 1.0)
+
+
+def test_the_bootstrap_reflects_the_deviations_about_the_estimate() -> None:
+    # The quantiles of 41 equally spaced values at 0.05 and 0.95 are the third and the third last.
+    values = np.linspace(0.2, 0.6, 41)[:, None] + np.array([0.0, 0.1, -0.2, 0.3])
+    seen = np.array([0.4, 0.4, 0.4, 0.4])
+    estimates = np.array([0.45, 0.15, 0.95, 0.3])
+    low, high = _bootstrap.bootstrap_bounds(estimates, Resampled(seen, values), 0.9)
+    # About the estimate; below 0, cut; above 1, cut; all below the estimate, which stays in.
+    np.testing.assert_allclose(low, [0.27, 0.0, 0.95, 0.0], atol=1e-12)
+    np.testing.assert_allclose(high, [0.63, 0.23, 1.0, 0.3], atol=1e-12)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_bootstrap_draws_each_group_from_its_own(weighted: bool) -> None:
+    rows = np.array([[6.0, 2.0, 0.0], [0.0, 1.0, 3.0]]) if weighted else np.array([[6, 2, 0], [0, 1, 3]])
+    pool = Pool(np.array([0.1, 0.2, 0.3]), rows, np.array([8, 4]), weighted)
+    rng = np.random.default_rng(0)
+    draws = np.array([_bootstrap.draw_with_replacement(pool, rng) for _ in range(600)])
+    np.testing.assert_array_equal(draws.sum(axis=2), np.tile([8, 4], (600, 1)))
+    assert (draws[:, rows == 0] == 0).all()
+    np.testing.assert_allclose(draws.mean(axis=0), rows, atol=0.3)
+    # n p (1 - p) people, not fewer: each is drawn anew.
+    shares = rows / rows.sum(axis=1, keepdims=True)
+    np.testing.assert_allclose(draws.var(axis=0), shares * (1 - shares) * [[8], [4]], atol=0.3)
 
 
 @pytest.mark.parametrize(

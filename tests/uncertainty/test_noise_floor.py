@@ -53,6 +53,29 @@ def test_scores_that_tie_measure_less() -> None:
     assert float(tied) < float(lp.noise_floor([500, 500], **options))
 
 
+@pytest.mark.parametrize(("epsilon", "expected"), [(0.0, 0.5), (0.24, 0.5), (0.26, 0.0)])
+def test_groups_of_one_differ_where_they_are_drawn_apart(epsilon: float, expected: float) -> None:
+    found = lp.noise_floor([1, 1], epsilon, scores=[0.25, 0.75], n_resamples=1000, random_state=0)
+    assert found.mean == pytest.approx(expected, abs=0.06)
+
+
+@pytest.mark.compiled
+def test_without_scores_people_are_spread_evenly() -> None:
+    # Two people u apart: MCDP(epsilon) is 1 where u > 2 epsilon, of which the probability is (1 - 2 epsilon)^2; the
+    # bottom of the range adds nothing, since nobody stands on it.
+    found = lp.noise_floor([1, 1], 0.2, n_resamples=2000, random_state=0)
+    assert found.mean == pytest.approx(0.6**2, abs=0.045)
+    assert set(found.quantiles.values()) <= {0.0, 1.0}
+    assert lp.noise_floor([1, 1], 0.499, n_resamples=200, random_state=0).mean < 0.02
+
+
+def test_many_people_at_few_scores_and_few_at_many_are_drawn_alike() -> None:
+    """Row by row or knot by knot, a share p of n people has the variance p (1 - p) / n."""
+    found = lp.noise_floor([50, 70_000], scores=[0.0, 0.0, 0.0, 1.0], n_resamples=800, random_state=0)
+    deviation = np.sqrt(0.75 * 0.25 / 50)
+    assert found.mean == pytest.approx(np.sqrt(2 / np.pi) * deviation, rel=0.1)
+
+
 @pytest.mark.compiled
 def test_what_parity_measures_in_the_test_is_the_floor() -> None:
     rng = np.random.default_rng(0)
@@ -79,3 +102,5 @@ def test_wrong_arguments(arguments: tuple[Any, ...], message: str) -> None:
         lp.noise_floor(*arguments)
     with pytest.raises(ValueError, match=r"scores go from 0 to 2 where \[0, 1\] is expected"):
         lp.noise_floor([2, 2], scores=[0, 2])
+    with pytest.raises(ValueError, match=r"scores go from -0.5 to 1 where \[0, 1\] is expected"):
+        lp.noise_floor([2, 2], scores=[-0.5, 1])

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy.stats import ks_2samp
+from scipy.stats import hypergeom, ks_2samp
 
 import localparity as lp
 from localparity.uncertainty import _permutation, _resampling
-from localparity.uncertainty._permutation import deal_groups
+from localparity.uncertainty._permutation import deal_groups, summarise_null
 from localparity.uncertainty._resampling import Draws, Pool, resample
 
 
@@ -80,6 +80,57 @@ def test_billions_of_people_are_dealt_too() -> None:
     dealt = deal_groups(Pool(np.array([0.1, 0.2, 0.3]), rows, rows.sum(axis=1)), np.random.default_rng(0))
     np.testing.assert_array_equal(dealt.sum(axis=1), rows.sum(axis=1))
     np.testing.assert_allclose(dealt[0] / dealt[0].sum(), [0.5, 0.25, 0.25], atol=1e-4)
+
+
+@pytest.mark.parametrize("people", [10**9 - 1, 10**9])
+def test_people_are_dealt_up_to_where_numpy_deals_and_drawn_from_there_on(people: int) -> None:
+    rows = np.array([[people // 2, 0], [0, people - people // 2]])
+    dealt = deal_groups(Pool(np.array([0.1, 0.2]), rows, rows.sum(axis=1)), np.random.default_rng(0))
+    np.testing.assert_array_equal(dealt.sum(axis=1), rows.sum(axis=1))
+    # Dealing hands everybody out; of as many drawn, some come twice.
+    assert (dealt.sum(axis=0) == rows.sum(axis=0)).all() == (people < 10**9)
+    np.testing.assert_allclose(dealt / people, 0.25, atol=1e-4)
+
+
+def test_people_with_weights_are_drawn_from_all_of_them() -> None:
+    weights = np.array([[6.0, 0.0], [0.0, 2.0]])
+    pool = Pool(np.array([0.1, 0.2]), weights, np.array([3, 4]), weighted=True)
+    streams = np.random.default_rng(0).spawn(500)
+    dealt = np.array([deal_groups(pool, stream) for stream in streams])
+    np.testing.assert_allclose(dealt.sum(axis=2), np.tile([6.0, 2.0], (500, 1)))
+    np.testing.assert_allclose(dealt.mean(axis=0), [[4.5, 1.5], [1.5, 0.5]], atol=0.2)
+
+
+def test_dealing_follows_the_hypergeometric_distribution() -> None:
+    rows = np.array([[3, 1], [2, 2], [0, 1]])
+    pool = Pool(np.array([0.1, 0.2]), rows, rows.sum(axis=1))
+    dealt = np.array([deal_groups(pool, stream) for stream in np.random.default_rng(1).spawn(3000)])
+    for group, size in enumerate((4, 4, 1)):
+        expected = hypergeom(9, 5, size)
+        assert dealt[:, group, 0].mean() == pytest.approx(expected.mean(), abs=0.06)
+        assert dealt[:, group, 0].var() == pytest.approx(expected.var(), abs=0.06)
+
+
+def test_the_data_counts_as_one_permutation_and_ties_count_against_it() -> None:
+    null = np.array([0.1, 0.2, 0.3, 0.3, 0.4, 0.5, 0.5, 0.6, 0.7])
+    found = summarise_null(0.45, 0.3, null)
+    assert (found.statistic, found.p_value) == (0.45, 0.8)
+    # A value that rounding has put just below is as large; one that is below is not.
+    assert summarise_null(0.3, 0.3 + 1e-13, null).p_value == 0.8
+    assert summarise_null(0.3, 0.3 + 1e-11, null).p_value == 0.6
+    assert found.null_mean == pytest.approx(0.4)
+    assert found.null_quantiles == pytest.approx({0.5: 0.4, 0.9: 0.62, 0.95: 0.66, 0.99: 0.692})
+
+
+def test_another_score_range_is_the_same_test() -> None:
+    rng = np.random.default_rng(5)
+    scores, groups = rng.integers(0, 65, 60) / 64, rng.integers(0, 2, 60)
+    options: dict[str, Any] = {"epsilon": 0.03, "n_resamples": 40, "random_state": 0}
+    one = lp.permutation_test(None, scores, sensitive_features=groups, **options)
+    two = lp.permutation_test(
+        None, 256 * scores - 128, sensitive_features=groups, score_range=(-128, 128), **options
+    )
+    assert one == two
 
 
 def test_every_resample_is_told_of() -> None:

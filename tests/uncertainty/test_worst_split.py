@@ -81,6 +81,8 @@ def test_the_worse_label_is_told() -> None:
     assert (found.split, found.mcdp, found.sizes, found.window.label) == (1.0, 1.0, (2, 2), 1)
     assert found.window.favoured == "> 1"
     assert 1 / 6 <= found.p_value <= 1.0
+    assert found.test is not None
+    assert found.test.statistic == found.mcdp
 
 
 @pytest.mark.compiled
@@ -156,6 +158,11 @@ def test_wrong_arguments(options: dict[str, Any], message: str) -> None:
     given_options: dict[str, Any] = {"sensitive_features": [1, 2, 3, 4], **options}
     with pytest.raises(ValueError, match=message):
         lp.worst_split(None, [0.1, 0.2, 0.3, 0.4], **given_options)
+
+
+def test_a_label_without_anybody_is_named() -> None:
+    with pytest.raises(ValueError, match="no row has y_true = 1, so there is nobody to compare"):
+        lp.worst_split([0, 0], [0.1, 0.2], sensitive_features=[1, 2], criterion="equal_opportunity")
 
 
 def test_a_label_without_a_split_is_named() -> None:

@@ -175,6 +175,9 @@ def _strata(
         raise ValueError(f"y_true is None where criterion={criterion!r} needs labels 0 and 1")
     labels = as_labels(y_true, scores.size)
     members = {label: labels == label for label in wanted}
+    for label, among in members.items():
+        if not among.any():
+            raise ValueError(f"no row has y_true = {label}, so there is nobody to compare")
     return [
         (label, scores[among], feature[among], max(1, math.ceil(share * np.count_nonzero(among))))
         for label, among in members.items()

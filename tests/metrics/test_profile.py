@@ -1,0 +1,85 @@
+"""The steps of a profile: which runs make one, and what counts as longer."""
+
+from __future__ import annotations
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import localparity as lp
+from localparity.metrics._profile import carried_half_widths, mcdp_of_runs, pareto_steps
+from strategies import People, people
+
+EPS = float(np.finfo(np.float64).eps)
+
+runs = st.lists(st.tuples(st.integers(1, 12), st.integers(1, 12)), max_size=12)
+
+
+@given(runs)
+def test_a_run_makes_a_step_where_no_other_is_as_long_and_as_high(drawn: list[tuple[int, int]]) -> None:
+    half_widths, values = np.array(drawn, dtype=float).reshape(-1, 2).T / 16
+    expected = sorted(
+        run
+        for run in set(drawn)
+        if not any(other != run and other[0] >= run[0] and other[1] >= run[1] for other in drawn)
+    )
+    found = pareto_steps(half_widths, values, 0.01)
+    assert (16 * np.stack(found, axis=1)).tolist() == [list(map(float, run)) for run in expected]
+
+
+@given(runs, st.integers(0, 13))
+def test_mcdp_is_the_highest_run_that_is_longer(drawn: list[tuple[int, int]], reach: int) -> None:
+    half_widths, values = np.array(drawn, dtype=float).reshape(-1, 2).T
+    expected = max((value for length, value in drawn if length > reach), default=0)
+    assert mcdp_of_runs(half_widths, values, np.array([float(reach)])).tolist() == [expected]
+
+
+def test_a_run_that_is_longer_by_a_rounding_error_makes_no_step() -> None:
+    def steps(longer_by: float) -> list[float]:
+        knots, gap = np.array([0.25, 0.5, 0.5625, 0.8125 + longer_by]), np.array([1.0, 0.0, 0.5, 0.0])
+        return lp.GapCurve(knots, gap, ("a", "b"), (1, 1)).profile().values.tolist()
+
+    # Half-widths that differ by less than two machine epsilons, half the resolution, are one.
+    assert steps(2 * EPS) == [1.0, 0.0]
+    assert steps(6 * EPS) == [1.0, 0.5, 0.0]
+
+
+def test_a_run_carries_a_window_that_is_shorter_by_more_than_half_the_resolution() -> None:
+    found = carried_half_widths(np.array([0.0, 0.25, 1.5]), 0.125)
+    assert found.tolist() == [0.0, 0.3125, 1.5625]
+
+
+@settings(max_examples=100)
+@given(people(n_groups=3, max_size=5))
+def test_a_profile_of_several_curves_is_the_worst_of_them(drawn: People) -> None:
+    profile = lp.mcdp_profile(None, drawn.scores, sensitive_features=drawn.groups)
+    at = np.linspace(0.0, 1.1, 23)
+    apart = []
+    for pair in combinations((0, 1, 2), 2):
+        among = np.isin(drawn.groups, pair)
+        apart.append(lp.mcdp_profile(None, drawn.scores[among], sensitive_features=drawn.groups[among])(at))
+    np.testing.assert_array_equal(profile(at), np.max(apart, axis=0))
+    # A few epsilons are looked up in another way than many.
+    for few in (at[:8], at[:9], at[3]):
+        np.testing.assert_array_equal(profile(few), np.max(apart, axis=0)[np.searchsorted(at, few)])
+    assert (np.diff(profile.epsilons) > 1e-9).all()
+    assert profile.worst_window() == profile.worst_window(0.0)
+    assert profile.worst_window().gap == profile.values[0]
+
+
+def test_the_steps_are_those_of_the_finest_curve_and_the_coarsest_counts_as_equal() -> None:
+    fine = lp.GapCurve(np.array([0.25, 0.5]), np.array([0.5, 0.0]), ("a", "b"), (1, 1))
+    coarse = lp.GapCurve(np.array([0.25, 0.5]), np.array([0.25, 0.0]), ("a", "c"), (1, 1), resolution=0.01)
+    profile = lp.McdpProfile([fine, coarse])
+    assert profile.curves == (fine, coarse)
+    assert [profile(epsilon) for epsilon in (0.0, 0.119, 0.121)] == [0.5, 0.5, 0.0]
+    assert lp.McdpProfile([coarse, fine]).values.tolist() == profile.values.tolist() == [0.5, 0.0]
+
+
+def test_a_profile_says_how_many_steps_it_has() -> None:
+    profile = lp.mcdp_profile(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"])
+    assert repr(profile) == "McdpProfile(2 steps, MCDP(0) = 1.0000)"
+    assert profile.plot().level == pytest.approx(0.95)

@@ -1,0 +1,137 @@
+"""The results under results/, and the survivors that nobody has explained."""
+
+from __future__ import annotations
+
+import csv
+import io
+import tomllib
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+from pathlib import Path
+from typing import Any
+
+from mutation.mutants import Mutant
+from mutation.selection import ROOT
+
+EXPLAINED = Path(__file__).with_name("explained.toml")
+RESULTS = ROOT / "results"
+
+Row = tuple[Mutant, dict[str, Any]]
+"""A mutant and what became of it: its `result`, and what it was killed `by`."""
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """Why some survivors of one line are accepted.
+
+    `now` names them by the line that they made of `was`; an ellipsis (…) in it stands for any text.
+    """
+
+    file: str
+    function: str
+    was: str
+    now: tuple[str, ...]
+    why: str
+
+    def covers(self, mutant: Mutant) -> bool:
+        """Whether it speaks of a mutant."""
+        return (
+            mutant.file.endswith(f"/{self.file}")
+            and (mutant.function, mutant.was) == (self.function, self.was)
+            and any(fnmatchcase(_plain(mutant.now), _pattern(now)) for now in self.now)
+        )
+
+
+def _plain(line: str) -> str:
+    """A line without its spaces: a new number comes with one of its own."""
+    return "".join(line.split())
+
+
+def _pattern(now: str) -> str:
+    """A pattern in which only the ellipsis is special: code has stars and brackets of its own."""
+    escaped = "".join(f"[{letter}]" if letter in "*?[" else letter for letter in _plain(now))
+    return escaped.replace("…", "*")
+
+
+def explanations(path: Path = EXPLAINED) -> list[Explanation]:
+    """Those of `explained.toml`."""
+    if not path.exists():
+        return []
+    entries = tomllib.loads(path.read_text())["survivors"]
+    return [Explanation(**{**entry, "now": tuple(entry["now"])}) for entry in entries]
+
+
+def unexplained(rows: Sequence[Row], *, whole: bool) -> list[str]:
+    """What is wrong: survivors without an explanation and, of a whole run, explanations without a survivor."""
+    known = explanations()
+    survivors = [mutant for mutant, row in rows if row["result"] == "survived"]
+    problems = [
+        f"{mutant.file}:{mutant.line} survived and is not explained: {mutant.was} -> {mutant.now}"
+        for mutant in survivors
+        if not any(each.covers(mutant) for each in known)
+    ]
+    if whole:
+        problems += [
+            f"{each.file} {each.function}: no survivor is explained by: {each.was}"
+            for each in known
+            if not any(each.covers(mutant) for mutant in survivors)
+        ]
+    return problems
+
+
+def write_results(rows: Sequence[tuple[Mutant, dict[str, Any] | None]]) -> None:
+    """A table of all mutants that were tried, and a page with the counts of each file and the survivors."""
+    known = explanations()
+    tried = [(mutant, row) for mutant, row in rows if row is not None]
+    file = io.StringIO()
+    writer = csv.writer(file, lineterminator="\n")
+    writer.writerow(["file", "line", "function", "was", "now", "result", "by", "why"])
+    for mutant, row in tried:
+        why = _why(mutant, known) if row["result"] == "survived" else ""
+        place = (mutant.file, mutant.line, mutant.function)
+        writer.writerow([*place, mutant.was, mutant.now, row["result"], row["by"], why])
+    page = [*_counts(Counter(mutant.file for mutant, _ in rows), tried), *_survivors(tried, known)]
+    (RESULTS / "mutants.csv").write_text(file.getvalue())
+    (RESULTS / "mutants.md").write_text("\n".join(page) + "\n")
+
+
+def _why(mutant: Mutant, known: Sequence[Explanation]) -> str:
+    return next((each.why for each in known if each.covers(mutant)), "")
+
+
+def _counts(mutants: Counter[str], tried: Sequence[Row]) -> list[str]:
+    results = Counter((mutant.file, row["result"] == "survived") for mutant, row in tried)
+    lines = [
+        "# Mutants",
+        "",
+        "Written by `make mutants`, each mutant in `mutants.csv`: of every small change to a line of",
+        "`localparity.metrics` and `localparity.uncertainty`, whether a test fails. A change that makes the tests run",
+        "for ever, or crash, counts as killed.",
+        "",
+        "| file | mutants | tried | killed | survived |",
+        "|---|---:|---:|---:|---:|",
+    ]
+    columns = []
+    for file, total in sorted(mutants.items()):
+        killed, survived = results[file, False], results[file, True]
+        columns.append((total, killed + survived, killed, survived))
+        lines.append(f"| `{_short(file)}` | " + " | ".join(map(str, columns[-1])) + " |")
+    totals = (sum(column) for column in zip(*columns, strict=True))
+    return [*lines, "| all | " + " | ".join(map(str, totals)) + " |"]
+
+
+def _survivors(tried: Sequence[Row], known: Sequence[Explanation]) -> list[str]:
+    lines = ["", "## Survivors, and why", ""]
+    survivors = [mutant for mutant, row in tried if row["result"] == "survived"]
+    for each in known:
+        covered = [mutant for mutant in survivors if each.covers(mutant)]
+        if covered:
+            lines += [f"- `{_short(covered[0].file)}:{covered[0].line}` `{each.was}`: {each.why}"]
+            lines += [f"  - `{mutant.now}`" for mutant in covered]
+    return lines
+
+
+def _short(file: str) -> str:
+    return file.removeprefix("src/localparity/")

@@ -1,0 +1,166 @@
+"""Which tests reach which line, and how long each takes."""
+
+from __future__ import annotations
+
+import gc
+import hashlib
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from dataclasses import dataclass
+from functools import cache
+from importlib import import_module
+from itertools import accumulate, chain
+from math import log
+from pathlib import Path
+
+from mutation.mutants import Mutant, lines_of_statement
+
+ROOT = Path(__file__).parents[2]
+WORK = ROOT / ".mutants"
+
+TESTS = ("tests/metrics", "tests/uncertainty")
+EXAMPLES = ("src/localparity/metrics", "src/localparity/uncertainty")
+SIGNATURES = "tests/test_public_names.py::test_they_are_those_that_were_agreed_on"
+"""What holds the signatures, and with them what runs on import."""
+
+KERNELS = ("_kernels.py", "_split_kernels.py")
+"""The files whose mutants are seen only with the compiler off; the tests of all others run with it on."""
+
+BUDGET = 60.0
+"""The most seconds of tests that a mutant is tried on: those that would take longest are left out."""
+
+PYTEST = (
+    *("-q", "--no-header", "--assert=plain", "-p", "no:cacheprovider", "-p", "no:xdist"),
+    *("-p", "no:unraisableexception", "-p", "no:threadexception"),
+    *("-W", "ignore::pytest.PytestAssertRewriteWarning"),
+)
+
+
+AHEAD = (
+    *(
+        "duckdb",
+        "hypothesis",
+        "matplotlib.pyplot",
+        "numba",
+        "pandas",
+        "pytest",
+        "scipy.ndimage",
+        "scipy.stats",
+    ),
+    *("sklearn.linear_model", "sklearn.model_selection"),
+)
+
+
+def environment(*, compiled: bool) -> dict[str, str]:
+    """What the tests run under: repeatable, on one thread, and with the compiler on or off."""
+    return {
+        "HYPOTHESIS_PROFILE": "mutants",
+        "NUMBA_DISABLE_JIT": "0" if compiled else "1",
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+    }
+
+
+@dataclass(frozen=True)
+class Baseline:
+    """What the tests do on the files as they are: seconds by test, and tests by file and line."""
+
+    seconds: dict[str, float]
+    reached: dict[str, dict[int, frozenset[str]]]
+
+    def tests_of(self, mutant: Mutant, source: str) -> list[str]:
+        """The tests that reach a mutant's statement, the quickest first."""
+        lines = self.reached.get(mutant.file, {})
+        statement = lines_of_statement(source, mutant.line)
+        if statement is None:
+            found = frozenset().union(*lines.values()) | {SIGNATURES}
+        else:
+            found = frozenset().union(*(lines.get(line, frozenset()) for line in statement))
+        tests = sorted(found, key=self._order)
+        ends = accumulate(self.seconds[test] for test in tests)
+        return [test for test, end in zip(tests, ends, strict=True) if end <= BUDGET]
+
+    def _order(self, test: str) -> tuple[int, str]:
+        # By powers of four, so that noise in the times hardly changes which test comes first.
+        return round(log(max(self.seconds[test], 0.01), 4)), test
+
+
+@cache
+def baseline(*, compiled: bool) -> Baseline:
+    """Measured once for a state of the sources and the tests, and kept in a file."""
+    WORK.mkdir(exist_ok=True)
+    kept = WORK / f"baseline-{'compiled' if compiled else 'interpreted'}.json"
+    state = state_of_tests()
+    if not kept.exists() or json.loads(kept.read_text())["state"] != state:
+        _measure(kept, compiled=compiled, state=state)
+    found = json.loads(kept.read_text())
+    reached = {
+        file: {int(line): frozenset(tests) for line, tests in lines.items()}
+        for file, lines in found["reached"].items()
+    }
+    return Baseline(found["seconds"], reached)
+
+
+@cache
+def state_of_tests() -> str:
+    """A digest of the package and of the tests in use."""
+    tests = (ROOT / "tests").glob("*.py"), *((ROOT / folder).rglob("*.py") for folder in TESTS)
+    digest = hashlib.sha256()
+    for path in sorted({*(ROOT / "src").rglob("*.py"), *chain.from_iterable(tests)}):
+        digest.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
+    return digest.hexdigest()
+
+
+def _measure(kept: Path, *, compiled: bool, state: str) -> None:
+    data = WORK / f"coverage-{os.getpid()}"
+    times = WORK / f"times-{os.getpid()}.json"
+    marks = "not slow" if compiled else "not slow and not compiled"
+    # With the compiler off, numbers keep numpy's types, which examples would show.
+    tests = (*TESTS, *EXAMPLES, SIGNATURES) if compiled else (*TESTS, SIGNATURES)
+    command = [
+        *(sys.executable, "-m", "pytest", *PYTEST, "-m", marks, "-p", "mutation.times", *tests),
+        *("--cov=src/localparity/metrics", "--cov=src/localparity/uncertainty"),
+        *("--cov-context=test", "--cov-report=", "--no-cov-on-fail"),
+    ]
+    settings = {
+        **os.environ,
+        **environment(compiled=compiled),
+        "COVERAGE_FILE": str(data),
+        "MUTATION_TIMES": str(times),
+        "PYTHONPATH": os.pathsep.join(str(ROOT / folder) for folder in ("tests", "src")),
+    }
+    subprocess.run(command, cwd=ROOT, env=settings, check=True)
+    reached = _reached(data)
+    whole = {"state": state, "seconds": json.loads(times.read_text()), "reached": reached}
+    kept.with_suffix(".part").write_text(json.dumps(whole))
+    kept.with_suffix(".part").replace(kept)
+    data.unlink()
+    times.unlink()
+
+
+def _reached(data: Path) -> dict[str, dict[int, list[str]]]:
+    from coverage import CoverageData
+
+    found: dict[str, dict[int, list[str]]] = {}
+    recorded = CoverageData(str(data))
+    recorded.read()
+    for file in recorded.measured_files():
+        lines: dict[int, set[str]] = defaultdict(set)
+        for line, contexts in recorded.contexts_by_lineno(file).items():
+            lines[line] |= {context.rpartition("|")[0] for context in contexts if context}
+        found[str(Path(file).relative_to(ROOT))] = {
+            line: sorted(tests) for line, tests in lines.items() if tests
+        }
+    return found
+
+
+def load_ahead() -> None:
+    """What tests import beside the package, so that it is there before each fork."""
+    for name in AHEAD:
+        import_module(name)
+    import_module("numba").njit(lambda number: number)(1.0)
+    gc.collect()
+    gc.freeze()
