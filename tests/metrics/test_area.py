@@ -69,12 +69,14 @@ def test_both_branches_of_the_bound_meet_at_two() -> None:
     assert lp.abcc_bound(0.1, 0.2, 2.0) == pytest.approx(0.1 + 0.2)
     assert lp.abcc_bound(0.1, 0.2, 2.0 + 1e-12) == pytest.approx(0.1 + 0.2)
     assert lp.abcc_bound(0.1, 0.2, 0.0) == 0.1
+    assert lp.abcc_bound(1.0, 0.2, 2.5) == pytest.approx(1.0 + 0.4 * (1 - 1 / 2.5))
 
 
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
         ((1.2, 0.1, 1.0), r"mcdp is 1.2 where a fraction in \[0, 1\] is expected"),
+        ((-0.5, 0.1, 1.0), r"mcdp is -0.5 where a fraction in \[0, 1\] is expected"),
         ((0.2, 0.1, -1.0), "lipschitz is -1 where a number >= 0 is expected"),
         ((0.2, -0.1, 1.0), "epsilon is -0.1 where a number >= 0 is expected"),
     ],
