@@ -98,6 +98,13 @@ def test_celeba_with_an_unknown_attribute(celeba: Path) -> None:
         lp.datasets.load_celeba(celeba, target="Wavy")
 
 
+def test_celeba_with_a_name_that_no_file_can_have(celeba: Path) -> None:
+    listed = celeba / "list_attr_celeba.txt"
+    listed.write_text(listed.read_text().replace("000002", "\0"))
+    with pytest.raises(ValueError, match=r"img_align_celeba/\x00\.png cannot be read: embedded null byte"):
+        lp.datasets.load_celeba(celeba)
+
+
 def test_celeba_with_a_line_that_is_too_short(celeba: Path) -> None:
     with (celeba / "list_attr_celeba.txt").open("a") as stream:
         stream.write("000003.png 1\n")

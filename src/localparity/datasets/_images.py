@@ -136,6 +136,8 @@ def _read(path: Path) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror}") from error
+    except ValueError as error:
+        raise ValueError(f"{path} cannot be read: {error}") from error
 
 
 def _read_attributes(path: Path, wanted: Sequence[str]) -> tuple[list[str], dict[str, NDArray[np.int64]]]:
