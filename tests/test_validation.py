@@ -231,3 +231,36 @@ def test_a_strength_is_a_weight(strength: float) -> None:
     message = f"strength is {strength:g} where a finite number >= 0 is expected"
     with pytest.raises(ValueError, match=message):
         validation.as_strength(strength)
+
+
+def test_fraction() -> None:
+    assert validation.as_fraction(1, "max_mcdp") == 1.0
+    for value in (-0.1, 1.1):
+        with pytest.raises(
+            ValueError, match=rf"max_mcdp is {value:g} where a fraction in \[0, 1\] is expected"
+        ):
+            validation.as_fraction(value, "max_mcdp")
+
+
+def test_temperature() -> None:
+    assert validation.as_temperature(10) == 10.0
+    assert validation.as_temperature(100, at_most=100.0) == 100.0
+    with pytest.raises(ValueError, match="temperature is 0 where a number above 0 is expected"):
+        validation.as_temperature(0.0)
+    with pytest.raises(
+        ValueError, match="temperature is 101 where a number above 0 and at most 100 is expected"
+    ):
+        validation.as_temperature(101, at_most=100.0)
+
+
+def test_sharpness() -> None:
+    assert validation.as_sharpness(1) == 1.0
+    with pytest.raises(ValueError, match="sharpness is 0.5 where a number >= 1 is expected"):
+        validation.as_sharpness(0.5)
+
+
+def test_search_and_windows() -> None:
+    assert validation.as_search("soft", ("exact", "soft"), 0.0) == "soft"
+    assert validation.as_search("exact", ("exact", "soft"), 0.1) == "exact"
+    with pytest.raises(ValueError, match="epsilon is 0.1 where search='soft' needs 0; use search='exact'"):
+        validation.as_search("soft", ("exact", "soft"), 0.1)
