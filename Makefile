@@ -2,7 +2,7 @@
 PYTHON ?= python3
 VENV := .venv
 BIN := $(VENV)/bin
-COVERAGE_FLOOR := 90
+COVERAGE_FLOOR := 95
 FUZZ_SECONDS ?= 30
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 

@@ -255,12 +255,12 @@ def test_temperature() -> None:
 
 def test_sharpness() -> None:
     assert validation.as_sharpness(1) == 1.0
-    with pytest.raises(ValueError, match="sharpness is 0.5 where a number >= 1 is expected"):
+    with pytest.raises(ValueError, match=r"sharpness is 0\.5 where a number >= 1 is expected"):
         validation.as_sharpness(0.5)
 
 
 def test_search_and_windows() -> None:
     assert validation.as_search("soft", ("exact", "soft"), 0.0) == "soft"
     assert validation.as_search("exact", ("exact", "soft"), 0.1) == "exact"
-    with pytest.raises(ValueError, match="epsilon is 0.1 where search='soft' needs 0; use search='exact'"):
+    with pytest.raises(ValueError, match=r"epsilon is 0\.1 where search='soft' needs 0; use search='exact'"):
         validation.as_search("soft", ("exact", "soft"), 0.1)

@@ -82,4 +82,9 @@ def test_the_steps_are_those_of_the_finest_curve_and_the_coarsest_counts_as_equa
 def test_a_profile_says_how_many_steps_it_has() -> None:
     profile = lp.mcdp_profile(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"])
     assert repr(profile) == "McdpProfile(2 steps, MCDP(0) = 1.0000)"
+
+
+def test_a_profile_draws_at_the_usual_level() -> None:
+    pytest.importorskip("matplotlib")
+    profile = lp.mcdp_profile(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"])
     assert profile.plot().level == pytest.approx(0.95)
