@@ -50,7 +50,7 @@ test-slow: $(VENV)/.development
 	$(BIN)/pytest -n auto -m slow
 	$(MAKE) mutants
 
-# An hour on two cores; goes on where it was stopped, and tries again only what has changed or survived.
+# Takes long; goes on where it was stopped, and tries again only what has changed or survived.
 # A few minutes' worth, the same mutants each time: make mutants MUTANTS="--sample 150"
 mutants: $(VENV)/.development
 	PYTHONPATH=tests $(BIN)/python -m mutation --jobs 2 $(MUTANTS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from itertools import pairwise
@@ -10,20 +11,20 @@ import torch
 from torch import Tensor, nn
 
 
-class ByChance(nn.Module):
+class ByChance(nn.Module, ABC):
     """A layer that leaves something to chance in training; what, is drawn before a step, not during it.
 
     What was drawn is a buffer, so that the forward pass is a pure function of its tensors: it can be repeated
     within a step, and a stack of networks has a stack of buffers.
     """
 
+    @abstractmethod
     def make_room(self, rows: int) -> None:
         """Have a buffer for so many rows."""
-        raise NotImplementedError
 
+    @abstractmethod
     def draw(self, rows: int, generator: torch.Generator) -> None:
         """Draw for each of so many rows."""
-        raise NotImplementedError
 
 
 class Dropout(ByChance):
