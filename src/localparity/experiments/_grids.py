@@ -34,15 +34,15 @@ PAPER_STRENGTHS: dict[str, dict[str, tuple[float, ...]]] = {
 }
 
 # Around those that keep 95% of ERM's average precision on UTKFace's validation parts. A step of
-# DRAlign takes ten times as long there, so that it has two.
+# DRAlign takes ten times as long there, so that it has four.
 _TUNED_IMAGE_STRENGTHS = {
     "erm": (0.0,),
     "advdebias": (0.1, 0.3, 1.0, 3.0, 8.0),
     "diffdp": (0.4, 0.6, 0.8, 1.0, 1.2),
-    "fairmixup": (0.4, 0.6, 0.8, 1.0, 1.2),
-    "dralign": (0.8, 1.2),
-    "diffabcc": (0.4, 0.6, 0.8, 1.0, 1.3),
-    "diffmcdp": (0.1, 0.2, 0.25, 0.3, 0.4),
+    "fairmixup": (0.8, 1.0, 1.2, 1.5, 1.8),
+    "dralign": (0.8, 1.0, 1.2, 1.4),
+    "diffabcc": (0.9, 1.1, 1.3, 1.5, 1.8),
+    "diffmcdp": (0.9, 1.1, 1.3, 1.5, 1.8),
 }
 
 # Around those that keep 95% of ERM's average precision on validation parts.
@@ -81,9 +81,11 @@ _PAPER_IMAGE = {_ALL: {**_IMAGE, "batch_size": 128, "search": "probe", "temperat
 _TUNED_IMAGE: dict[str, dict[str, Any]] = {
     _ALL: {**_IMAGE, "batch_size": 256, "augment": True},
     "erm": {"balanced": False},
+    "advdebias": {"balanced": False, "batch_size": 512},
+    "fairmixup": {"balanced": False, "batch_size": 512},
     "dralign": {"balanced": False},
-    "diffabcc": {"temperature": 20.0, "balanced": False},
-    "diffmcdp": {"temperature": 40.0, "memory": 4096},
+    "diffabcc": {"temperature": 10.0, "batch_size": 512},
+    "diffmcdp": {"search": "soft", "sharpness": 2.0, "temperature": 10.0, "batch_size": 512},
 }
 
 _WIDE = {"hidden": (1024, 512, 128), "dropout": 0.5}

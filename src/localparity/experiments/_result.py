@@ -105,6 +105,7 @@ def save_result(path: Path, run: Run, result: Result) -> None:
     """Write a run and what it gave as one .npz, to be added to a store elsewhere; needs no DuckDB."""
     facts = {
         "run": run.to_dict(),
+        "key": run.key,
         "metrics": result.metrics,
         "seconds": result.seconds,
         "device": result.device,
@@ -127,4 +128,7 @@ def load_result(path: Path) -> tuple[Run, Result]:
         facts = parse_json(str(found["facts"]).encode())
         test = Scored(found["score"], found["group"], found["label"])
         run = Run(**facts.pop("run"))
+        key = facts.pop("key")
+        if run.key != key:
+            raise ValueError(f"{run.title} was trained with settings that have changed since")
         return run, Result(test=test, **facts)

@@ -18,13 +18,12 @@ from localparity._validation import (
 )
 from localparity.training._memory import ScoreMemory
 from localparity.training._replay import Replay
-from localparity.training._search import largest_gap, largest_window
+from localparity.training._search import largest_gap, largest_window, threshold_grid
 from localparity.training._soft_cdf import CASES, contrasts, soft_gap
 
 SEARCHES = ("exact", "probe", "frozen", "soft")
 _ABCC_POINTS = 101
 _PROBES = 100
-_SOFT_POINTS = 64
 
 
 class _DisparityLoss(nn.Module):
@@ -184,17 +183,17 @@ class MCDPLoss(_DisparityLoss):
         The half-width of the windows; with ``search="exact"`` only.
     search : str
         "exact" finds the true maximiser; "probe" takes the best of 100 points between the lowest and the
-        highest score; "frozen" keeps to `threshold`; "soft" takes a p-norm of the gap, with the power
-        `sharpness`, over thresholds at the scores' quantiles: with sharpness 1 it is the area between
-        the distributions (ABCC), and with a growing one it goes to the maximum.
+        highest score; "frozen" keeps to `threshold`; "soft" takes a p-norm of the gap over all
+        thresholds, with the power `sharpness`: with sharpness 1 it is the area between the distributions
+        (ABCC), and with a growing one it goes to the maximum.
     threshold : float, optional
         Where ``search="frozen"`` measures the gap.
     sharpness : float
         The power of ``search="soft"``.
     memory : int
-        How many recent rows are remembered. The maximiser and its sign are then found in the memory, and
-        the gradient, taken on the batch, is unbiased given them; the value is the memory's disparity.
-        For small groups, and for ``search="exact"`` without epsilon.
+        How many recent rows are remembered. The thresholds and the gaps' signs there are then found in the
+        memory, and the gradient, taken on the batch, is unbiased given them; the value is the memory's
+        disparity. For small groups and small batches.
     criterion, from_logits, n_groups
         As for `DPLoss`.
 
@@ -234,16 +233,12 @@ class MCDPLoss(_DisparityLoss):
         number = math.nan if threshold is None else as_number(threshold, "threshold")
         self.register_buffer("threshold", torch.tensor(number), persistent=False)
         rows = as_count(memory, "memory", at_least=0)
-        if rows and (self.search != "exact" or self.epsilon > 0.0):
-            raise ValueError(f"memory is {rows} where only search='exact' with epsilon 0 has a memory")
         self.memory = ScoreMemory(rows) if rows else None
         self._replayed = Replay(self._find)
 
     def _disparity(
         self, scores: Tensor, groups: Tensor, y_true: Tensor | None, sample_weight: Tensor | None
     ) -> Tensor:
-        if self.search == "soft":
-            return super()._disparity(scores, groups, y_true, sample_weight)
         if self.memory is not None:
             return self._disparity_in(self.memory, scores, groups, y_true, sample_weight)
         # To count the groups of a batch is to wait for the GPU, which cannot be recorded.
@@ -261,20 +256,21 @@ class MCDPLoss(_DisparityLoss):
         y_true: Tensor | None,
         sample_weight: Tensor | None,
     ) -> Tensor:
-        """The disparity of the memory, with the gradient of the batch where the memory's maximum is."""
+        """The disparity of the memory, with the gradient of the batch at the memory's thresholds."""
         contrast = self._contrasts(groups, y_true, sample_weight, scores.dtype)
         past = memory.rows(scores, groups, y_true, sample_weight)
         remembered = self._contrasts(past.groups, past.y_true, past.sample_weight, scores.dtype)
         comparisons = min(len(contrast), len(remembered))
-        thresholds = largest_gap(past.scores, remembered, self.temperature)[:comparisons]
-        known = soft_gap(past.scores, remembered[:comparisons], thresholds, self.temperature)
-        worst = known.abs().flatten().argmax(keepdim=True)
-        here = soft_gap(scores, contrast[:comparisons], thresholds, self.temperature)
-        largest = known.flatten().gather(0, worst)[0]
-        moving = largest.sign() * here.flatten().gather(0, worst)[0]
+        contrast, remembered = contrast[:comparisons], remembered[:comparisons]
+        thresholds, shares = self._where(past.scores, remembered)
+        known = soft_gap(past.scores, remembered, thresholds, self.temperature)
+        here = soft_gap(scores, contrast, thresholds, self.temperature)
+        values = (shares * known.abs()).sum(-1)
+        worst = values.argmax(keepdim=True)
+        moving = (shares * known.sign() * here).sum(-1).gather(0, worst)[0]
         if self.training:
             memory.remember(scores, groups, y_true, sample_weight)
-        return largest.abs() + moving - moving.detach()
+        return values.gather(0, worst)[0] + moving - moving.detach()
 
     def _find(
         self, scores: Tensor, groups: Tensor, y_true: Tensor | None, sample_weight: Tensor | None
@@ -285,6 +281,8 @@ class MCDPLoss(_DisparityLoss):
 
     def _where(self, scores: Tensor, contrast: Tensor) -> tuple[Tensor, Tensor]:
         """The thresholds at which each comparison's gap is taken, and their shares."""
+        if self.search == "soft":
+            return self._norm(scores, contrast)
         if self.epsilon > 0.0:
             return largest_window(scores, contrast, self.temperature, self.epsilon)
         if self.search == "exact":
@@ -298,24 +296,15 @@ class MCDPLoss(_DisparityLoss):
             thresholds = self.threshold.to(scores).expand(len(contrast), 1)
         return thresholds, torch.ones_like(thresholds)
 
-    def _of_comparisons(self, scores: Tensor, contrast: Tensor) -> Tensor:
-        """The p-norm of the gap over [0, 1], each threshold with the width that it stands for."""
-        quantiles = _quantiles(scores, _SOFT_POINTS)
-        ends = torch.zeros_like(quantiles[:1])
-        points = torch.cat([ends, quantiles, ends + 1.0])
+    def _norm(self, scores: Tensor, contrast: Tensor) -> tuple[Tensor, Tensor]:
+        """The p-norm of the gap over [0, 1] as thresholds and shares.
+
+        The norm is the sum of the gaps times its own derivatives in them (Euler), which are the shares.
+        """
+        points = threshold_grid(scores, self.temperature)
+        widths = 0.5 * (torch.cat([points[1:], points[-1:]]) - torch.cat([points[:1], points[:-1]]))
         gaps = soft_gap(scores, contrast, points, self.temperature).abs()
         tiny = torch.finfo(scores.dtype).tiny ** 0.5
-        top = gaps.detach().amax(-1, keepdim=True).clamp_min(tiny)
-        mean: Tensor = torch.trapezoid((gaps / top).pow(self.sharpness), points)
-        norm: Tensor = (mean + tiny).pow(1.0 / self.sharpness)
-        return top[:, 0] * norm
-
-
-def _quantiles(scores: Tensor, points: int) -> Tensor:
-    """Equally spaced quantiles, interpolated, by operations that every transform of torch knows."""
-    ordered = scores.sort().values
-    places = torch.linspace(0.0, len(scores) - 1.0, points, dtype=scores.dtype, device=scores.device)
-    below = places.floor().long()
-    above = (below + 1).clamp_max(len(scores) - 1)
-    share = places - below
-    return ordered[below] * (1.0 - share) + ordered[above] * share
+        relative = gaps / gaps.amax(-1, keepdim=True).clamp_min(tiny)
+        norm = (widths * relative.pow(self.sharpness)).sum(-1, keepdim=True).clamp_min(tiny)
+        return points, widths * relative.pow(self.sharpness - 1.0) * norm.pow(1.0 / self.sharpness - 1.0)

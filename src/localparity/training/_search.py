@@ -50,7 +50,7 @@ def largest_gap(scores: Tensor, contrast: Tensor, temperature: float) -> Tensor:
     >>> largest_gap(scores, contrast, 20.0)
     tensor([[0.5000]])
     """
-    points = _grid(scores, temperature)
+    points = threshold_grid(scores, temperature)
     height = soft_gap(scores, contrast, points, temperature).abs()
     rising = torch.nn.functional.pad(height, (1, 1), value=-1.0)
     peaks = torch.where((height >= rising[:, :-2]) & (height >= rising[:, 2:]), height, height - 2.0)
@@ -82,7 +82,8 @@ def _newton(scores: Tensor, contrast: Tensor, points: Tensor, temperature: float
     return points, value
 
 
-def _grid(scores: Tensor, temperature: float) -> Tensor:
+def threshold_grid(scores: Tensor, temperature: float) -> Tensor:
+    """Thresholds from 0 to 1 that are dense enough for a temperature."""
     wanted = max(64, math.ceil(8.0 * temperature))
     points = torch.linspace(
         0.0, 1.0, min(wanted, _LARGEST_GRID) + 1, dtype=scores.dtype, device=scores.device
@@ -125,7 +126,7 @@ def largest_window(
     tensor([[0.4000, 0.6000]])
     """
     signed = torch.cat([contrast, -contrast])
-    grid = _grid(scores, _WINDOW_GRID * temperature)
+    grid = threshold_grid(scores, _WINDOW_GRID * temperature)
     floor = _valleys(grid, soft_gap(scores, signed, grid, temperature))
     centres = _centres(grid, scores, temperature, epsilon)[None].expand(len(signed), -1)
     reach = torch.full_like(centres[:, :1], 1.0 / max(64, math.ceil(8.0 * temperature)))
