@@ -103,7 +103,8 @@ with experiment_runs.installed():
 """
     subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(experiment_runs.__file__).parent)
     (path,) = tmp_path.glob("*.npz")
-    run, found = load_result(path)
+    with experiment_runs.installed():
+        run, found = load_result(path)
     assert (run.dataset, run.method) == ("adult", "erm")
     assert found.test.score.size == 450
 
@@ -210,6 +211,15 @@ def test_runs_with_settings_that_changed_since_are_left_out_and_counted(
     with pytest.warns(OutdatedRunWarning, match="1 runs in .* were trained with settings that have changed"):
         assert store.records() == []
     assert store.missing([Run("adult", "diffmcdp", 0.3, 0)]) != []
+
+
+def test_a_carried_result_trained_with_other_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_result(tmp_path / "a.npz", RUN, result())
+    monkeypatch.setitem(_grids._SETTINGS["paper"], "adult", {"diffmcdp": {"steps": 151}})
+    with pytest.raises(ValueError, match=r"a.npz was trained with settings that have changed since"):
+        Store(tmp_path / "store").add_folder(tmp_path)
 
 
 def test_a_carried_result_that_is_damaged(tmp_path: Path) -> None:

@@ -128,7 +128,6 @@ def load_result(path: Path) -> tuple[Run, Result]:
         facts = parse_json(str(found["facts"]).encode())
         test = Scored(found["score"], found["group"], found["label"])
         run = Run(**facts.pop("run"))
-        key = facts.pop("key")
-        if run.key != key:
-            raise ValueError(f"{run.title} was trained with settings that have changed since")
+        if run.key != facts.pop("key"):
+            raise ValueError(f"{path} was trained with settings that have changed since")
         return run, Result(test=test, **facts)
