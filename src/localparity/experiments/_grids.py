@@ -74,6 +74,9 @@ _STRENGTHS = {"paper": PAPER_STRENGTHS, "tuned": TUNED_STRENGTHS}
 PRESET_NAMES = tuple(_STRENGTHS)
 DATA_SET_NAMES = tuple(PAPER_STRENGTHS)
 
+# Settings of the network for images, for which the estimator has no parameters.
+OF_IMAGES = ("augment",)
+
 _ALL = "every method"
 _PAPER_TABLE: dict[str, dict[str, Any]] = {_ALL: {"search": "frozen"}}
 _IMAGE = {"precision": "bfloat16", "alignment": 0.002}

@@ -16,6 +16,7 @@ from torch import Tensor
 from localparity._encoding import table_columns
 from localparity.datasets import Split
 from localparity.experiments._data import DATA_SETS, People, load_people
+from localparity.experiments._grids import OF_IMAGES
 from localparity.experiments._result import FROM_IMAGENET, FROM_SCRATCH, Result, Scored
 from localparity.experiments._run import Run
 from localparity.training import LocalParityClassifier, Rows, Trainer
@@ -82,17 +83,17 @@ def train_runs(runs: Sequence[Run], device: str = "auto") -> list[Result]:
 def make_trainer(run: Run, training: Rows, n_groups: int) -> Trainer:
     """What the estimator would train with, for a run."""
     changes = {**run.changes, "search": run.settings["search"]}
-    augment = changes.pop("augment", False)
+    of_images = {name: changes.pop(name) for name in OF_IMAGES if name in changes}
     classifier = LocalParityClassifier(run.method, preset=run.preset, random_state=run.seed, **changes)
     fitting = Fitting(classifier, classifier._settings(), n_groups, run.seed, training)
-    start = _image_network(run.seed, augment, training) if DATA_SETS[run.dataset].kind == "image" else None
-    return fitting.trainer(run.strength, start)
+    image = DATA_SETS[run.dataset].kind == "image"
+    return fitting.trainer(run.strength, _image_network(run.seed, training, **of_images) if image else None)
 
 
-def _image_network(seed: int, augment: bool, training: Rows) -> Network:
+def _image_network(seed: int, training: Rows, **settings: Any) -> Network:
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(seed)
-        return resnet18(imagenet_weights(), augment=augment).to(training.weights.device)
+        return resnet18(imagenet_weights(), **settings).to(training.weights.device)
 
 
 @lru_cache(maxsize=8)
