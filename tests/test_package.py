@@ -36,7 +36,8 @@ def test_importing_it_imports_nothing_heavy() -> None:
 
 
 def test_importing_it_is_quick() -> None:
-    code = "import time, numpy; t = time.perf_counter(); import localparity; print(time.perf_counter() - t)"
+    # The processor's time: that of the clock depends on what else the machine does.
+    code = "import time, numpy; t = time.process_time(); import localparity; print(time.process_time() - t)"
     assert min(float(run_python(code)) for _ in range(3)) < 0.3
 
 

@@ -60,13 +60,14 @@ def lower_bounds(pyproject: str) -> dict[str, str]:
 
 
 def newest_python() -> str | None:
-    """The newest Python after this one that can be found, on the path or among pyenv's."""
+    """The newest Python after this one that can be found and runs, among pyenv's or on the path."""
     for minor in range(20, sys.version_info.minor, -1):
         folders = sorted(Path.home().glob(f".pyenv/versions/3.{minor}.*/bin"), reverse=True)
-        if found := shutil.which(f"python3.{minor}") or next(
-            (str(each / "python") for each in folders), None
-        ):
-            return found
+        on_the_path = shutil.which(f"python3.{minor}")
+        for found in [*(str(each / "python") for each in folders), *filter(None, [on_the_path])]:
+            # Pyenv puts commands on the path that say only that it is not switched on.
+            if subprocess.run([found, "--version"], capture_output=True).returncode == 0:
+                return found
     return None
 
 
