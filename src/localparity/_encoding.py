@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from localparity._model_folder import plain
 from localparity._validation import FloatArray, is_missing, sort_groups
 
 
@@ -150,7 +151,10 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Everything learned, as plain lists."""
         return {
             "names": self.names_,
-            "categories": self.categories_,
+            "categories": [
+                None if known is None else plain(known, f"column {name!r}")
+                for name, known in zip(self.names_, self.categories_, strict=True)
+            ],
             "means": self.means_.tolist(),
             "scales": self.scales_.tolist(),
         }

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import hashlib
 import json
+import numbers
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
@@ -11,40 +13,86 @@ from typing import Any
 import numpy as np
 
 from localparity._files import damage_of, parse_json, write_whole
-from localparity._validation import as_strength
+from localparity._validation import Group, as_strength
 
 _FORMAT = 1
 _DESCRIPTION = "model.json"
+_PLAIN = (str, int, float, bool)
 _FIRST_KIND = "LocalParityClassifier"
 
 
-def describe_model(model: Any, learned: Path, parameters: dict[str, Any], **more: Any) -> None:
-    """Write the description of a classifier last, with the checksum of what it learned.
+def write_model(
+    model: Any, learned: Path, write: Callable[[Path], None], parameters: dict[str, Any], **more: Any
+) -> None:
+    """Write what a classifier learned, and last its description with the checksum of that.
 
     Parameters
     ----------
     model : estimator
         A fitted classifier with `classes_`, `groups_` and `strength_`.
     learned : Path
-        The file of what it learned, which is there already.
+        The file of what it learned.
+    write : callable
+        Writes that file; is called when it is known that all of the description can be written.
     parameters : dict
-        Its parameters, as JSON takes them.
+        Its parameters, as `plain_parameters` has them.
     **more
-        Whatever else is needed to load it.
+        Whatever else is needed to load it, as JSON takes it.
     """
     described = {
         "format": _FORMAT,
         "estimator": type(model).__name__,
-        "sha256": hashlib.sha256(learned.read_bytes()).hexdigest(),
         "parameters": parameters,
         "named": hasattr(model, "feature_names_in_"),
         "classes": model.classes_.tolist(),
         "classes_dtype": model.classes_.dtype.str,
-        "groups": [str(group) for group in model.groups_],
+        "groups": [_plain_group(group) for group in model.groups_],
         "strength": model.strength_,
         **more,
     }
+    write(learned)
+    described["sha256"] = hashlib.sha256(learned.read_bytes()).hexdigest()
     write_whole(learned.parent / _DESCRIPTION, json.dumps(described, indent=1).encode())
+
+
+def plain_parameters(model: Any, **instead: Any) -> dict[str, Any]:
+    """A model's parameters as JSON has them, without a generator's state; `instead` replaces some.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> plain_parameters(LogisticRegression(C=np.float32(0.5)))["C"]
+    0.5
+    """
+    given = {**model.get_params(deep=False), **instead}
+    if not isinstance(given["random_state"], numbers.Integral):
+        given["random_state"] = None
+    return {name: plain(value, name) for name, value in given.items()}
+
+
+def plain(value: Any, name: str) -> Any:
+    """A value as JSON has it, numpy's numbers as Python's; anything else is a ValueError that has its name.
+
+    Examples
+    --------
+    >>> plain({"depths": (np.int64(3), None)}, "booster_params")
+    {'depths': [3, None]}
+    """
+    found = value.item() if isinstance(value, np.generic) else value
+    if isinstance(found, Mapping):
+        return {str(key): plain(part, name) for key, part in found.items()}
+    if isinstance(found, list | tuple):
+        return [plain(part, name) for part in found]
+    if found is None or isinstance(found, _PLAIN):
+        return found
+    raise ValueError(f"{name} has {value!r}, which cannot be written as JSON")
+
+
+def _plain_group(group: Group) -> Any:
+    """A group as JSON has it, the parts of an intersection as a list; what JSON has not, in words."""
+    if isinstance(group, tuple):
+        return [_plain_group(part) for part in group]
+    return group if isinstance(group, _PLAIN) else str(group)
 
 
 def read_model(folder: Path, learned: str, kind: str) -> dict[str, Any]:
@@ -92,7 +140,8 @@ def restore_classes(model: Any, described: dict[str, Any]) -> None:
     model.classes_ = np.asarray(described["classes"], dtype=described["classes_dtype"])
     if model.classes_.shape != (2,):
         raise ValueError(f"classes is {described['classes']!r} where two are expected")
-    model.groups_ = tuple(described["groups"])
+    groups = described["groups"]
+    model.groups_ = tuple(tuple(group) if isinstance(group, list) else group for group in groups)
     model.strength_ = as_strength(described["strength"])
 
 

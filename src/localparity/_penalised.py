@@ -51,6 +51,9 @@ class PenalisedClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[
         estimator
             Itself.
         """
+        for name in ("trials_", "bound_met_"):
+            # What a search for a bound left behind is not of this fit.
+            self.__dict__.pop(name, None)
         self._fit(X, y, sensitive_features, sample_weight)
         return self
 

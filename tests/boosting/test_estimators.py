@@ -288,10 +288,18 @@ def test_folders_that_are_not_a_whole_model(tmp_path: Path) -> None:
         lp.training.LocalParityClassifier.load(tmp_path)
 
 
+def test_numbers_of_numpy_are_saved_as_pythons(tmp_path: Path) -> None:
+    options = QUICK | {"n_estimators": np.int64(5), "random_state": np.int64(3)}
+    model = LocalParityXGBClassifier(booster_params={"max_depth": np.int64(3)}, **options)
+    model.fit(X, Y, sensitive_features=SEX).save(tmp_path)
+    loaded = LocalParityXGBClassifier.load(tmp_path)
+    assert (loaded.n_estimators, loaded.random_state, loaded.booster_params) == (5, 3, {"max_depth": 3})
+
+
 def test_parameters_that_json_does_not_know(tmp_path: Path) -> None:
-    model = LocalParityXGBClassifier(booster_params={"max_depth": np.int64(3)}, **QUICK)
-    model.fit(X, Y, sensitive_features=SEX)
-    with pytest.raises(ValueError, match="booster_params cannot be written as JSON"):
+    model = LocalParityXGBClassifier(booster_params={"max_depth": 3}, **QUICK)
+    model.fit(X, Y, sensitive_features=SEX).set_params(booster_params={"callback": print})
+    with pytest.raises(ValueError, match=r"booster_params has .*, which cannot be written as JSON"):
         model.save(tmp_path / "model")
     assert not (tmp_path / "model").exists()
 

@@ -157,6 +157,32 @@ def test_saving_and_loading(tmp_path: Path) -> None:
         again.predict_proba(X.rename(columns={"age": "years"}))
 
 
+def test_numbers_of_numpy_and_groups_survive_saving(tmp_path: Path) -> None:
+    groups = {"sex": SEX, "old": np.where(X["age"] > 40, 1, 0)}
+    model = quick(strength=np.float32(0.25), steps=np.int64(3), random_state=np.int64(0))
+    model.fit(X, Y, sensitive_features=groups).save(tmp_path)
+    again = LocalParityClassifier.load(tmp_path)
+    assert (again.strength, again.steps, again.random_state) == (0.25, 3, 0)
+    assert again.groups_ == model.groups_
+    assert again.groups_[0] == ("Female", 0)
+
+
+def test_a_category_that_cannot_be_saved(tmp_path: Path) -> None:
+    table = X.assign(age=pd.cut(X["age"], 3))
+    model = quick().fit(table, Y, sensitive_features=SEX)
+    with pytest.raises(ValueError, match=r"column 'age' has Interval\(.*, which cannot be written as JSON"):
+        model.save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_fit_without_a_bound_forgets_the_search_for_one() -> None:
+    model = quick(max_mcdp=0.9).fit(X, Y, sensitive_features=SEX)
+    assert model.bound_met_
+    model.set_params(max_mcdp=None, strength=0.1).fit(X, Y, sensitive_features=SEX)
+    assert not hasattr(model, "bound_met_")
+    assert not hasattr(model, "trials_")
+
+
 def rewrite(description: Path, **changes: Any) -> None:
     described = json.loads(description.read_text()) | changes
     description.write_text(
@@ -249,6 +275,10 @@ def test_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
             "max_mcdp_confidence is 2 where a number between 0 and 1",
         ),
         ({"precision": "float8"}, "precision is 'float8' where one of"),
+        ({"schedule": "warm"}, "schedule is 'warm' where one of 'steps', 'cosine' is expected"),
+        ({"patience": 0}, "patience is 0 where a whole number >= 1 is expected"),
+        ({"clip_norm": -1.0}, "clip_norm is -1 where a number above 0 is expected"),
+        ({"dropout": 1.0}, "dropout is 1 where a number from 0 to below 1 is expected"),
         ({"device": "abacus"}, "device is 'abacus' where 'auto' or a torch device is expected"),
         ({"validation_fraction": 1.0}, "validation_fraction is 1 where a number between 0 and 1"),
     ],

@@ -208,6 +208,21 @@ def test_before_anything_is_remembered_a_memory_changes_nothing(name: str, n_gro
     torch.testing.assert_close(with_memory.grad, without.grad)
 
 
+def test_a_memory_knows_groups_that_the_batch_lacks() -> None:
+    past, groups, _ = batch(11, rows=64, n_groups=4)
+    few = torch.tensor([0, 1, 2, 0, 1, 2])
+    gradients = []
+    for n_groups in (4, None):
+        loss = MCDPLoss(10.0, memory=64, n_groups=n_groups)
+        # The fourth group is far from the others: the worst pair has it, and the batch has not.
+        loss(torch.where(groups == 3, 0.9 + 0.1 * past, 0.2 * past), groups)
+        scores = torch.linspace(0.1, 0.3, 6, dtype=torch.float64, requires_grad=True)
+        loss(scores, few).backward()
+        gradients.append(scores.grad)
+    torch.testing.assert_close(gradients[0], torch.zeros(6, dtype=torch.float64))
+    torch.testing.assert_close(gradients[1], gradients[0])
+
+
 def test_a_memory_without_a_group_in_the_batch_has_no_gradient() -> None:
     loss = MCDPLoss(10.0, memory=16, n_groups=2)
     scores, groups, _ = batch(9, rows=16)

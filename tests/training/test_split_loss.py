@@ -92,6 +92,16 @@ def test_splits_part_the_people_evenly() -> None:
     assert "splits" in loss.state_dict()
 
 
+def test_people_at_a_split_stay_there_in_less_precision() -> None:
+    feature, scores = (
+        torch.tensor([0.1, 0.1, 0.2, 0.2], dtype=torch.float64),
+        torch.tensor([0.1, 0.1, 0.9, 0.9]),
+    )
+    loss = SplitMCDPLoss.at_quantiles(feature.numpy(), n_splits=1)
+    assert loss(scores, feature.float()).item() == pytest.approx(loss(scores, feature).item())
+    assert loss(scores, feature.float()).item() > 0.9
+
+
 def test_wrong_arguments() -> None:
     with pytest.raises(ValueError, match="feature has too few different values for n_splits=3"):
         SplitMCDPLoss.at_quantiles([2, 2, 2], n_splits=3)

@@ -26,9 +26,16 @@ def rows(count: int, seed: int) -> Rows:
 TRAINING, VALIDATION = rows(400, 0), rows(200, 1)
 
 
-def fit(name: str, plan: Plan, *, interrupt: int | None = None, checkpoint: Path | None = None) -> Network:
+def fit(
+    name: str,
+    plan: Plan,
+    *,
+    interrupt: int | None = None,
+    checkpoint: Path | None = None,
+    dropout: float = 0.4,
+) -> Network:
     torch.manual_seed(3)
-    network = multilayer(6, (16, 8), 0.4)
+    network = multilayer(6, (16, 8), dropout)
 
     def stop(record: dict[str, float]) -> None:
         if record["step"] == interrupt:
@@ -74,6 +81,8 @@ def test_a_checkpoint_of_another_run(tmp_path: Path) -> None:
     fit("erm", Plan(steps=2, check_every=1), checkpoint=path)
     with pytest.raises(ValueError, match="is the checkpoint of a run with other data or settings; delete it"):
         fit("erm", Plan(steps=3, check_every=1), checkpoint=path)
+    with pytest.raises(ValueError, match="is the checkpoint of a run with other data or settings; delete it"):
+        fit("erm", Plan(steps=2, check_every=1), checkpoint=path, dropout=0.3)
 
 
 def test_a_checkpoint_that_is_damaged(tmp_path: Path) -> None:

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
-from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from localparity._files import write_whole
-from localparity._model_folder import damage_of_model, describe_model, read_model, restore_classes
+from localparity._model_folder import (
+    damage_of_model,
+    plain_parameters,
+    read_model,
+    restore_classes,
+    write_model,
+)
 from localparity._validation import as_count, as_number
 
 if TYPE_CHECKING:
@@ -22,13 +27,11 @@ Classifier = TypeVar("Classifier", bound="BoostedClassifier")
 
 def save_boosted(classifier: BoostedClassifier, folder: Any) -> None:
     """Write the trees first and their description, which names their checksum, last."""
-    parameters = _plain_parameters(classifier)
-    trees = Path(folder) / _TREES
-    write_whole(trees, classifier._library.dump(classifier.booster_))
-    describe_model(
+    write_model(
         classifier,
-        trees,
-        parameters,
+        Path(folder) / _TREES,
+        lambda path: write_whole(path, classifier._library.dump(classifier.booster_)),
+        plain_parameters(classifier),
         start=classifier.start_,
         columns=list(map(str, getattr(classifier, "feature_names_in_", []))),
         width=classifier.n_features_in_,
@@ -49,15 +52,3 @@ def load_boosted(kind: type[Classifier], folder: Any) -> Classifier:
     classifier.booster_ = classifier._library.parse((path / _TREES).read_bytes())
     classifier.n_estimators_ = classifier._library.rounds(classifier.booster_)
     return classifier
-
-
-def _plain_parameters(classifier: BoostedClassifier) -> dict[str, Any]:
-    """The parameters, without a generator's state."""
-    plain = dict(classifier.get_params(deep=False))
-    if not isinstance(plain["random_state"], int):
-        plain["random_state"] = None
-    try:
-        dumps(plain)
-    except TypeError as error:
-        raise ValueError(f"booster_params cannot be written as JSON: {error}") from error
-    return plain

@@ -11,7 +11,7 @@ from localparity._bound import check_bound
 from localparity._encoding import TableEncoder, table_columns
 from localparity._labelled import check_labelled, hold_out
 from localparity._penalised import PenalisedClassifier
-from localparity._validation import FloatArray, as_choice, as_count, as_level, as_strength
+from localparity._validation import FloatArray, as_choice, as_level, as_strength
 from localparity.training._fitting import Fitting
 from localparity.training._methods import METHODS
 from localparity.training._presets import PRESETS, STRENGTHS
@@ -38,7 +38,8 @@ class LocalParityClassifier(PenalisedClassifier):
     max_mcdp_confidence : float, optional
         The bound then holds for the upper end of the interval of this level, in place of the estimate.
     epsilon : float
-        The half-width of the windows: of `max_mcdp` and, with ``search="exact"``, of DiffMCDP's penalty.
+        The half-width of the windows, of `max_mcdp` and of DiffMCDP's penalty, which above 0 needs
+        ``search="exact"``.
     criterion : str
         Which people are compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
         "equalized_odds".
@@ -209,13 +210,8 @@ class LocalParityClassifier(PenalisedClassifier):
         as_choice(self.method, "method", METHODS)
         settings = dict(PRESETS[as_choice(self.preset, "preset", PRESETS)])
         given = {name: getattr(self, name) for name in settings if getattr(self, name, None) is not None}
-        if self.schedule is not None:
-            as_choice(self.schedule, "schedule", ("steps", "cosine"))
-        as_choice(self.precision, "precision", ("float32", "bfloat16", "float64"))
         as_level(self.validation_fraction, "validation_fraction")
         check_bound(self.strength, self.max_mcdp, self.max_mcdp_confidence)
-        for name in ("steps", "batch_size"):
-            as_count((settings | given)[name], name)
         if self.max_mcdp is not None and self.method == "erm":
             raise ValueError("method is 'erm', which has no strength to search, where max_mcdp needs one")
         return settings | given

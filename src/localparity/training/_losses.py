@@ -84,13 +84,20 @@ class _DisparityLoss(nn.Module):
         raise NotImplementedError
 
     def _contrasts(
-        self, groups: Tensor, y_true: Tensor | None, sample_weight: Tensor | None, dtype: torch.dtype
+        self,
+        groups: Tensor,
+        y_true: Tensor | None,
+        sample_weight: Tensor | None,
+        dtype: torch.dtype,
+        *,
+        among: Tensor | None = None,
     ) -> Tensor:
+        """Who is compared with whom; where the number of groups is not given, it is read from `among`."""
         if y_true is None and CASES[self.criterion] != (None,):
             raise ValueError(f"y_true is None where criterion {self.criterion!r} needs the labels")
         n_groups = self.n_groups
         if n_groups is None:
-            n_groups = max(2, int(groups.max()) + 1)
+            n_groups = max(2, int((groups if among is None else among).max()) + 1)
         return contrasts(
             groups,
             n_groups,
@@ -257,11 +264,12 @@ class MCDPLoss(_DisparityLoss):
         sample_weight: Tensor | None,
     ) -> Tensor:
         """The disparity of the memory, with the gradient of the batch at the memory's thresholds."""
-        contrast = self._contrasts(groups, y_true, sample_weight, scores.dtype)
         past = memory.rows(scores, groups, y_true, sample_weight)
-        remembered = self._contrasts(past.groups, past.y_true, past.sample_weight, scores.dtype)
-        comparisons = min(len(contrast), len(remembered))
-        contrast, remembered = contrast[:comparisons], remembered[:comparisons]
+        everyone = torch.cat([groups, past.groups]) if self.n_groups is None else None
+        contrast = self._contrasts(groups, y_true, sample_weight, scores.dtype, among=everyone)
+        remembered = self._contrasts(
+            past.groups, past.y_true, past.sample_weight, scores.dtype, among=everyone
+        )
         thresholds, shares = self._where(past.scores, remembered)
         known = soft_gap(past.scores, remembered, thresholds, self.temperature)
         here = soft_gap(scores, contrast, thresholds, self.temperature)

@@ -49,8 +49,14 @@ class Dropout(ByChance):
 
     def __init__(self, width: int, share: float) -> None:
         super().__init__()
+        if not 0.0 <= share < 1.0:
+            raise ValueError(f"dropout is {share:g} where a number from 0 to below 1 is expected")
         self.width, self.share = width, share
         self.register_buffer("drawn", torch.ones(0, width), persistent=False)
+
+    def extra_repr(self) -> str:
+        """What tells it from another."""
+        return f"{self.width}, {self.share}"
 
     def make_room(self, rows: int) -> None:
         """Have a number for each unit of so many rows."""

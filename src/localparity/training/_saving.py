@@ -9,7 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from localparity._encoding import TableEncoder
-from localparity._model_folder import damage_of_model, describe_model, read_model, restore_classes
+from localparity._model_folder import (
+    damage_of_model,
+    plain_parameters,
+    read_model,
+    restore_classes,
+    write_model,
+)
 from localparity.training._checkpoint import load_tensors, save_tensors
 from localparity.training._networks import Network, multilayer
 
@@ -23,12 +29,12 @@ _TENSORS = "model.safetensors"
 
 def save_classifier(classifier: LocalParityClassifier, folder: Any) -> None:
     """Write the tensors first and their description, which names their checksum, last."""
-    tensors = Path(folder) / _TENSORS
-    save_tensors(tensors, classifier.network_.state_dict(), {})
-    describe_model(
+    write_model(
         classifier,
-        tensors,
-        _plain_parameters(classifier),
+        Path(folder) / _TENSORS,
+        lambda path: save_tensors(path, classifier.network_.state_dict(), {}),
+        # Without what belongs to the machine.
+        plain_parameters(classifier, checkpoint=None, device="auto", verbose=False),
         encoder=classifier.encoder_.to_dict(),
         hidden=[int(weight.shape[0]) for weight in classifier.network_.hidden_weights().values()],
     )
@@ -64,12 +70,3 @@ def _network(encoder: TableEncoder, hidden: Sequence[int], tensors: Mapping[str,
     network.load_state_dict(tensors)
     network.eval()
     return network
-
-
-def _plain_parameters(classifier: LocalParityClassifier) -> dict[str, Any]:
-    """The parameters, without what belongs to the machine or to a generator's state."""
-    plain = dict(classifier.get_params(deep=False))
-    plain |= {"checkpoint": None, "device": "auto", "verbose": False}
-    if not isinstance(plain["random_state"], int):
-        plain["random_state"] = None
-    return plain

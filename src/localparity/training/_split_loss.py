@@ -91,9 +91,17 @@ class SplitMCDPLoss(MCDPLoss):
         return cls(found, **options)
 
     def _contrasts(
-        self, groups: Tensor, y_true: Tensor | None, sample_weight: Tensor | None, dtype: torch.dtype
+        self,
+        groups: Tensor,
+        y_true: Tensor | None,
+        sample_weight: Tensor | None,
+        dtype: torch.dtype,
+        *,
+        among: Tensor | None = None,
     ) -> Tensor:
         """A comparison of the two sides of each split; here `groups` is the feature itself."""
-        sides = (groups[None, :] > self.splits[:, None]).long()
+        # Rounded as the feature is, so that whoever is at a split stays there.
+        splits = self.splits.to(groups.dtype) if groups.is_floating_point() else self.splits
+        sides = (groups[None, :] > splits[:, None]).long()
         between = super()._contrasts
         return torch.cat([between(side, y_true, sample_weight, dtype) for side in sides])

@@ -15,6 +15,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from localparity._validation import as_choice, as_count, as_number
 from localparity.metrics import mcdp
 from localparity.training._checkpoint import (
     flatten_optimizer,
@@ -79,6 +80,16 @@ class Plan:
     precision: str = "float32"
     check_every: int = 25
     patience: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch_size", "check_every"):
+            as_count(getattr(self, name), name)
+        if self.patience is not None:
+            as_count(self.patience, "patience")
+        if self.clip_norm is not None and not as_number(self.clip_norm, "clip_norm") > 0.0:
+            raise ValueError(f"clip_norm is {self.clip_norm:g} where a number above 0 is expected")
+        as_choice(self.schedule, "schedule", ("steps", "cosine"))
+        as_choice(self.precision, "precision", ("float32", "bfloat16", "float64"))
 
     def learning_rate_at(self, step: int) -> float:
         """The learning rate of a step, counted from 0."""
@@ -319,6 +330,7 @@ class Trainer:
             method.n_groups,
             asdict(method.options),
             self.seed,
+            str(self.network),
         ]
         digest = hashlib.sha256(json.dumps(settings).encode())
         for tensor in (*training, *self.network.state_dict().values()):
