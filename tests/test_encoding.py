@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pandas as pd
 import polars as pl
@@ -82,3 +84,27 @@ def test_a_description_that_does_not_fit_itself() -> None:
             ValueError, match="the encoder has 2 names and means, scales or categories of others"
         ):
             TableEncoder.from_dict(learned | {name: learned[name][:1]})
+
+
+def test_numbers_in_a_column_of_objects_are_numbers() -> None:
+    plain = pd.DataFrame({"b": [1.5, 2.5, 4.0]})
+    for column in (pd.Series([1.5, 2.5, 4.0], dtype=object), pd.Series([1.5, 2.5, 4.0], dtype="Float64")):
+        np.testing.assert_array_equal(
+            TableEncoder().fit_transform(pd.DataFrame({"b": column})), TableEncoder().fit_transform(plain)
+        )
+
+
+def test_dates_are_refused() -> None:
+    table = pd.DataFrame({"day": pd.to_datetime(["2026-01-01", "2026-01-02"])})
+    with pytest.raises(ValueError, match="X has dates in column 'day' where numbers or texts are expected"):
+        TableEncoder().fit(table)
+
+
+def test_many_categories_take_the_memory_of_their_rows() -> None:
+    names = [f"place {number}" for number in range(20_000)]
+    encoder = TableEncoder().fit(pd.DataFrame({"place": pd.Categorical(names[:2], categories=names)}))
+    tracemalloc.start()
+    encoder.transform(pd.DataFrame({"place": names[:1]}))
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 20e6

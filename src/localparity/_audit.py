@@ -32,14 +32,13 @@ from localparity.metrics import ScoreCounts
 from localparity.metrics._comparison import check_predictions
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
+from localparity.metrics._mcdp import PAPER_EPSILONS
 from localparity.uncertainty._interval import INTERVAL_KINDS, IntervalKind, intervals_of
 from localparity.uncertainty._permutation import TestResult, permutation_results
 from localparity.uncertainty._resampling import Draws
 
 SmallGroups = Literal["raise", "drop"]
 DecideBy = Literal["estimate", "upper", "lower"]
-
-PAPER_EPSILONS = (0.0, 0.01, 0.05, 0.1)
 
 
 @dataclass(frozen=True)

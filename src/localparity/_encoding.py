@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
@@ -57,6 +58,11 @@ def table_columns(owner: Any, X: Any, *, reset: bool) -> list[Column]:
 
 def _column(column: Any, name: str) -> Column:
     values = np.asarray(column)
+    if values.dtype.kind in "mM":
+        raise ValueError(f"X has dates in column {name!r} where numbers or texts are expected")
+    if values.dtype.kind == "O" and all(isinstance(value, numbers.Real) for value in values):
+        # Numbers in a column of objects, as of pandas' Int64, are numbers nonetheless.
+        values = values.astype(np.float64)
     if values.dtype.kind in "biuf":
         values = values.astype(np.float64)
         missing = ~np.isfinite(values)
@@ -183,4 +189,6 @@ def _one_hot(column: Column, known: Sequence[Any]) -> FloatArray:
             f"column {column.name!r} has {values[row]!r} at row {row}, which was not there at fit; "
             f"there was {', '.join(map(repr, known[:12]))}"
         )
-    return np.eye(len(known))[codes]
+    encoded = np.zeros((len(codes), len(known)))
+    encoded[np.arange(len(codes)), codes] = 1.0
+    return encoded

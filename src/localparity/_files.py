@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -12,8 +13,10 @@ from uuid import uuid4
 _BREAKS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RuntimeError)
 
 
-def write_whole(path: Path, content: bytes) -> None:
+def write_whole(path: Path, content: bytes, *, lasting: bool = False) -> None:
     """Write under a temporary name and rename, so that nothing half-written ever has the file's name.
+
+    `lasting` waits until the disk has it, so that a machine that stops has the new file or the old.
 
     Examples
     --------
@@ -29,10 +32,19 @@ def write_whole(path: Path, content: bytes) -> None:
         # Made as any new file is, so that whoever may read the folder's other files may read this one.
         with temporary.open("xb") as stream:
             stream.write(content)
+            if lasting:
+                stream.flush()
+                os.fsync(stream.fileno())
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
+    if lasting:
+        folder = os.open(path.parent, os.O_RDONLY)
+        try:
+            os.fsync(folder)
+        finally:
+            os.close(folder)
 
 
 def parse_json(content: bytes) -> dict[str, Any]:

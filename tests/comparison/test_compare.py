@@ -10,10 +10,10 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 import localparity as lp
-from localparity.comparison import Comparison, Outcome, compare
+from localparity.comparison import Comparison, Outcome, _compare, compare
 from localparity.comparison._candidates import Asked, Candidate, repaired
 from localparity.comparison._comparison import mark_frontier
-from localparity.comparison._parts import make_parts
+from localparity.comparison._parts import Parts, make_parts
 
 CENSUS = lp.datasets.make_census(1600, random_state=0)
 QUICK: dict[str, Any] = {"steps": 5, "n_resamples": 30, "max_mcdp": 0.1}
@@ -133,7 +133,7 @@ def test_a_repair_is_judged_on_the_half_it_was_not_fitted_on() -> None:
         for part in (parts.validation, parts.test)
     )
     asked = Asked(0.1, 0.0, "demographic_parity", 0, "lightgbm", 5)
-    *_, strict = repaired(Candidate("as is", validation, test), parts, asked)
+    strict = repaired(Candidate("as is", validation, test), parts, asked, 0.0)
     assert strict.setting == "as is, repaired to 0%"
     judged = lp.mcdp(None, strict.validation, sensitive_features=parts.validation.rows.groups)
     assert 0.0 < judged < 0.25  # not exactly 0, as on the people it was fitted on
@@ -175,3 +175,18 @@ def test_other_criteria_windows_and_boosters() -> None:
     )
     assert made.criterion == "equal_opportunity"
     assert len(made.outcomes) + len(made.left_out) == 8
+
+
+@pytest.mark.parametrize(("refused", "left_out"), [({0.0}, 0), ({0.0, 0.5, 1.0}, 4)])
+def test_a_repair_that_reaches_some_bounds_is_not_left_out(
+    refused: set[float], left_out: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def repair(candidate: Candidate, parts: Parts, asked: Asked, share: float) -> Candidate:
+        if share in refused:
+            raise ValueError("max_mcdp is out of reach")
+        return Candidate(f"repaired to {share:g}", candidate.validation, candidate.test)
+
+    monkeypatch.setattr(_compare, "repaired", repair)
+    made = compare(CENSUS.data, CENSUS.target, sensitive_features=CENSUS.sensitive_features, **QUICK)
+    assert len(made.outcomes) == 8 - left_out
+    assert set(made.left_out.values()) == ({"max_mcdp is out of reach"} if left_out else set())

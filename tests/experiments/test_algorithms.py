@@ -13,6 +13,7 @@ import oracles
 from localparity.experiments import Store
 from localparity.experiments._algorithm_study import EPSILONS, KS, study_algorithms
 from localparity.experiments._paper_algorithms import algorithm_1, algorithm_1_lean, algorithm_2
+from localparity.experiments._result import Result
 
 # In sixty-fourths, so that every sum and product is exact in binary.
 PLACES = st.lists(st.integers(0, 64), min_size=1, max_size=9)
@@ -50,5 +51,10 @@ def test_the_study_of_a_store(copy_of_store: Store) -> None:
     kept = path.read_bytes()
     assert study_algorithms(copy_of_store) == studies
     assert path.read_bytes() == kept
+    record = next(record for record in copy_of_store.records() if record.run.seed == 0)
+    metrics = record.metrics | {"test_ap": 0.5}
+    copy_of_store.add(record.run, Result(metrics, copy_of_store.scores(record.run), 1.0, "cpu", {}))
+    again = study_algorithms(copy_of_store)
+    assert [new.of == old.of for new, old in zip(again, studies, strict=True)] == [False, True]
     path.write_text("{")
     assert [each.dataset for each in study_algorithms(copy_of_store)] == ["adult", "bank"]

@@ -159,6 +159,14 @@ def test_all_tables_of_a_store(copy_of_store: Store, tmp_path: Path) -> None:
     assert (tmp_path / "again" / "tables.md").read_text() == page
 
 
+def test_a_store_without_erm_has_tables_of_what_there_is(copy_of_store: Store, tmp_path: Path) -> None:
+    for record in copy_of_store.records():
+        if record.run.method != "diffdp":
+            next(copy_of_store.runs.glob(f"*{record.run.key}.json")).unlink()
+    write_tables(copy_of_store, tmp_path)
+    assert "DiffDP" in (tmp_path / "tables.md").read_text()
+
+
 def test_an_empty_store_has_no_tables(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="has no runs: train some with `localparity reproduce`"):
         write_tables(Store(tmp_path / "nothing"), tmp_path / "out")

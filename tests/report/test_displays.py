@@ -208,6 +208,17 @@ def test_names_are_text() -> None:
     assert {r"\$x_{", "_hidden"} <= set(shown)
 
 
+def test_several_columns_of_groups_over_time(census: Any) -> None:
+    columns = {"sex": census.sensitive_features, "half": np.arange(2000) % 2}
+    times = np.arange(2000) // 1000
+    display = report.McdpOverTimeDisplay.from_predictions(
+        None, census.score, sensitive_features=columns, times=times
+    )
+    for period, interval in enumerate(display.intervals):
+        own = {name: values[times == period] for name, values in columns.items()}
+        assert interval.estimate == lp.mcdp(None, census.score[times == period], sensitive_features=own)
+
+
 def test_what_cannot_be_drawn_is_named(census: Any) -> None:
     from sklearn.svm import LinearSVC
 

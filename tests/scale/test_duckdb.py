@@ -139,6 +139,13 @@ def test_a_group_that_appears_late_is_counted(tmp_path: Path) -> None:
     assert_same_counts(lp.scale.merge_bounded(parts), found)
 
 
+def test_a_group_of_no_text_is_a_group(tmp_path: Path) -> None:
+    table = pd.DataFrame({"p": [0.1, 0.5], "g": ["", "m"], "y": [2, 1]})
+    table.to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match="column 'y' has 2 at data row 1 where labels 0 and 1"):
+        lp.scale.from_duckdb(tmp_path / "a.parquet", score="p", group="g", label="y")
+
+
 @pytest.mark.parametrize(
     ("text", "options", "message"),
     [

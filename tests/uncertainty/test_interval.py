@@ -172,3 +172,14 @@ def test_the_bootstrap_at_fewer_thresholds_is_nearly_that_of_all(
     assert coarse.estimate == fine.estimate
     assert coarse.low == pytest.approx(fine.low, abs=0.02)
     assert coarse.high == pytest.approx(fine.high, abs=0.02)
+
+
+def test_a_bootstrap_counts_in_what_the_counts_leave_open() -> None:
+    census = lp.datasets.make_census(3000, random_state=6, as_frame=False)
+    known = lp.Predictions.from_arrays(None, census.score, sensitive_features=census.sensitive_features)
+    exact = lp.ScoreCounts.from_predictions(known)
+    coarse = lp.scale.bounded(exact, max_scores=10, level=3)
+    options = {"interval": "bootstrap", "n_resamples": 50, "random_state": 0, "epsilons": [0.0, 0.05]}
+    for finding in lp.Audit.from_counts(coarse, **options).findings:
+        low, high = coarse.mcdp_bounds(finding.epsilon)
+        assert finding.interval.low <= low < high <= finding.interval.high

@@ -170,3 +170,11 @@ def test_a_label_without_a_split_is_named() -> None:
         lp.worst_split(
             [0, 0, 1, 1], [0.1, 0.2, 0.3, 0.4], sensitive_features=[1, 2, 3, 3], criterion="equalized_odds"
         )
+
+
+def test_a_split_is_said_exactly() -> None:
+    age = np.repeat([1234567.0, 7654321.25], 20)
+    found = lp.worst_split(None, np.linspace(0.0, 1.0, 40), sensitive_features=age, n_resamples=0)
+    assert found.curve.groups == ("<= 1234567", "> 1234567")
+    tenths = lp.worst_split(None, np.linspace(0.0, 1.0, 40), sensitive_features=age / 1e7, n_resamples=0)
+    assert float(tenths.curve.groups[0].removeprefix("<= ")) == 1234567.0 / 1e7

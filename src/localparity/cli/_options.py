@@ -43,10 +43,12 @@ def check_bound(bound: float | None) -> None:
         )
 
 
-def check_file(path: Path | None, option: str) -> None:
+def check_file(path: Path | None, option: str, *, replace: bool = True) -> None:
     """Whether a file can be written there, before the work whose result it is to have."""
     if path is not None and path.is_dir():
         raise typer.BadParameter(f"{path} is a folder where a file is expected", param_hint=option)
+    if path is not None and path.exists() and not replace:
+        raise FileExistsError(f"{path} is there already; --force replaces it")
 
 
 def check_folder(path: Path, option: str) -> None:

@@ -100,7 +100,7 @@ def audit(
     Exit codes: 0 when it passes, 1 when MCDP is above the bound, 2 for wrong usage or input.
     """
     check_bound(fail_above)
-    check_file(report, "--report")
+    check_file(report, "--report", replace=force)
     compared: dict[str, Any] = {
         "epsilons": as_epsilons(parse_numbers(epsilon, "--epsilon"), "--epsilon").tolist(),
         "criterion": criterion,
@@ -159,8 +159,6 @@ def _check_column(file: str, name: str, engine: Engine) -> None:
 
 
 def _write_report(path: Path, found: dict[str, Audit], columns: dict[str, str | None], force: bool) -> None:
-    if path.exists() and not force:
-        raise FileExistsError(f"{path} is there already; --force replaces it")
     notes = {f"Column of the {what}": name for what, name in columns.items() if name}
     write_page(path, found, title=f"Local disparity by {columns['groups']}", notes=notes, force=force)
     typer.echo(f"report: {path}", err=True)

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 from rich.console import Console
+from rich.markup import escape
 from rich.table import Table
 
 from localparity._audit import DecideBy
@@ -124,7 +125,7 @@ def _show(console: Console, series: list[PeriodResult], epsilon: float) -> None:
         table.add_column(name, justify="right")
     for point in series:
         if point.mcdp is None or point.low is None or point.high is None:
-            table.add_row(point.period, f"{point.rows:,}", "-", point.missing)
+            table.add_row(point.period, f"{point.rows:,}", "-", escape(point.missing))
         else:
             bounds = f"{percent(point.low)} to {percent(point.high)}"
             table.add_row(point.period, f"{point.rows:,}", percent(point.mcdp), bounds)

@@ -111,5 +111,6 @@ def _tell(model: LocalParityClassifier, out: Path) -> None:
         console.print(shown)
     console.print(
         f"{model.method} at strength {model.strength_:g}; scores are of the class {model.classes_[1]!s}. "
-        f"The model is in {out}"
+        f"The model is in {out}",
+        markup=False,
     )

@@ -77,27 +77,26 @@ METHODS: dict[str, Method] = {
 }
 
 
-def repaired(candidate: Candidate, parts: Parts, asked: Asked) -> Iterator[Candidate]:
-    """A candidate's scores repaired to several bounds.
+def repaired(candidate: Candidate, parts: Parts, asked: Asked, share: float) -> Candidate:
+    """A candidate's scores repaired to a share of the bound; one that cannot be reached is a ValueError.
 
     The repair of the test part is fitted on the validation part. To be judged there too, each half of the
     validation part is repaired as the other half asks.
     """
     validation = parts.validation
     halves = validation.halves(asked.seed)
-    for share in REPAIR_SHARES:
-        bound = share * asked.max_mcdp
-        judged = np.empty_like(candidate.validation)
-        for fitted, other in (halves, halves[::-1]):
-            taken = Part(None, validation.rows.take(fitted))
-            repair = _repair(candidate.validation[fitted], taken, bound, asked)
-            judged[other] = repair.transform(
-                candidate.validation[other], sensitive_features=validation.groups[other]
-            )
-        repair = _repair(candidate.validation, validation, bound, asked)
-        test = repair.transform(candidate.test, sensitive_features=parts.test.groups)
-        setting = f"repaired to {100.0 * bound:g}%"
-        yield Candidate(", ".join(filter(None, (candidate.setting, setting))), judged, test)
+    bound = share * asked.max_mcdp
+    judged = np.empty_like(candidate.validation)
+    for fitted, other in (halves, halves[::-1]):
+        taken = Part(None, validation.rows.take(fitted))
+        repair = _repair(candidate.validation[fitted], taken, bound, asked)
+        judged[other] = repair.transform(
+            candidate.validation[other], sensitive_features=validation.groups[other]
+        )
+    repair = _repair(candidate.validation, validation, bound, asked)
+    test = repair.transform(candidate.test, sensitive_features=parts.test.groups)
+    setting = f"repaired to {100.0 * bound:g}%"
+    return Candidate(", ".join(filter(None, (candidate.setting, setting))), judged, test)
 
 
 def _repair(scores: FloatArray, part: Part, bound: float, asked: Asked) -> Any:
@@ -116,7 +115,7 @@ def _network(method: str, strength: float, asked: Asked) -> Any:
         method,
         strength,
         epsilon=asked.epsilon,
-        criterion=asked.criterion if method != "erm" else "demographic_parity",
+        criterion=asked.criterion,
         steps=asked.steps,
         device="cpu",
         random_state=asked.seed,

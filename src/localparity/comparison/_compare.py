@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from itertools import chain
+from itertools import product
 from typing import Any
 
 import numpy as np
 
 from localparity._bound import Judge, choose
 from localparity._validation import FloatArray, as_choice, as_count, as_epsilon, as_fraction, as_level
-from localparity.comparison._candidates import METHODS, Asked, Candidate, repaired
+from localparity.comparison._candidates import METHODS, REPAIR_SHARES, Asked, Candidate, repaired
 from localparity.comparison._comparison import Comparison, Outcome, mark_frontier
 from localparity.comparison._parts import Part, Parts, make_parts
 from localparity.metrics._criteria import CRITERIA, labels_of
@@ -128,12 +128,16 @@ class _Report:
     def add(self, name: str, candidates: list[Candidate]) -> None:
         """The outcome of a method and, where it can be repaired, of its repair."""
         self.outcomes.append(self._outcome(name, candidates, is_repaired=False))
-        try:
-            mended = list(chain.from_iterable(repaired(one, self.parts, self.asked) for one in candidates))
-        except ValueError as error:
-            self.left_out[f"{name}, repaired"] = str(error)
-        else:
+        mended, refusals = list[Candidate](), list[str]()
+        for one, share in product(candidates, REPAIR_SHARES):
+            try:
+                mended.append(repaired(one, self.parts, self.asked, share))
+            except ValueError as error:
+                refusals.append(str(error))
+        if mended:
             self.outcomes.append(self._outcome(name, mended, is_repaired=True))
+        else:
+            self.left_out[f"{name}, repaired"] = refusals[0]
 
     def _outcome(self, name: str, candidates: list[Candidate], *, is_repaired: bool) -> Outcome:
         trials = [self.judge(0.0, candidate.validation) for candidate in candidates]

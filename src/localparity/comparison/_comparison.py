@@ -36,7 +36,7 @@ class Outcome:
     settings : tuple of tuple of float
         MCDP and average precision of the test part at every setting tried.
     on_frontier : bool
-        Whether no other outcome has both a higher test AP and a lower test MCDP.
+        Whether no other outcome is at least as good in test AP and test MCDP, and better in one.
 
     Examples
     --------

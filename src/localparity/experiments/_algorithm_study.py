@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import statistics
 import time
@@ -16,13 +17,13 @@ import numpy as np
 from localparity._files import write_whole
 from localparity.experiments._paper_algorithms import algorithm_1, algorithm_1_lean, algorithm_2
 from localparity.experiments._result import Scored
-from localparity.experiments._store import Store
+from localparity.experiments._store import Record, Store
 from localparity.metrics import gap_curve
 from localparity.metrics._mcdp_grid import mcdp_on_grid
 
 EPSILONS = (0.01, 0.05, 0.1)
 KS = (1, 2, 4, 8, 16, 32, 64)
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -60,6 +61,8 @@ class AlgorithmStudy:
         Whose scores.
     rows, runs : int
         How many people there are, and how many runs' errors were looked at.
+    of : str
+        The hash of the runs and their metrics.
     algorithm_1, algorithm_1_deviation : float
         Seconds of Algorithm 1 at one epsilon as the published code goes about it, mean and deviation over
         the epsilons.
@@ -74,6 +77,7 @@ class AlgorithmStudy:
     dataset: str
     rows: int
     runs: int
+    of: str
     algorithm_1: float
     algorithm_1_deviation: float
     algorithm_1_lean: float
@@ -95,22 +99,25 @@ def study_algorithms(store: Store) -> list[AlgorithmStudy]:
     """
     path = store.folder / "algorithms.json"
     kept = _load(path)
-    runs: dict[str, list[Any]] = {}
+    records: dict[str, list[Record]] = {}
     for record in store.records():
         if record.run.seed == 0:
-            runs.setdefault(record.run.dataset, []).append(record.run)
+            records.setdefault(record.run.dataset, []).append(record)
     found = {}
-    for dataset, own in sorted(runs.items()):
+    for dataset, own in sorted(records.items()):
+        measured = [[record.run.key, record.metrics] for record in own]
+        of = hashlib.sha256(json.dumps(measured, sort_keys=True).encode()).hexdigest()
         known = kept.get(dataset)
-        fresh = known is not None and known.runs == len(own)
-        found[dataset] = known if fresh and known else study(dataset, [store.scores(run) for run in own])
+        if known is None or known.of != of:
+            known = study(dataset, of, [store.scores(record.run) for record in own])
+        found[dataset] = known
     if found != kept:
         plain = {"format": FORMAT, "studies": [asdict(each) for each in found.values()]}
         write_whole(path, json.dumps(plain, indent=1).encode())
     return list(found.values())
 
 
-def study(dataset: str, models: Sequence[Scored]) -> AlgorithmStudy:
+def study(dataset: str, of: str, models: Sequence[Scored]) -> AlgorithmStudy:
     """Measure the algorithms on several models' scores; the times are those of the first."""
     curves = [gap_curve(None, model.score, sensitive_features=model.group) for model in models]
     exact = {epsilon: np.array([curve.mcdp(epsilon) for curve in curves]) for epsilon in EPSILONS}
@@ -135,6 +142,7 @@ def study(dataset: str, models: Sequence[Scored]) -> AlgorithmStudy:
         dataset,
         scores.size,
         len(models),
+        of,
         statistics.fmean(slow),
         statistics.stdev(slow),
         statistics.fmean(_seconds(partial(algorithm_1_lean, scores, groups, each), 1) for each in EPSILONS),

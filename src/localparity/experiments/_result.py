@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from localparity._files import damage_of, parse_json, write_whole
 from localparity.experiments._run import Run
 from localparity.metrics import abcc, delta_dp, mcdp_profile
+from localparity.metrics._mcdp import PAPER_EPSILONS
 
 FROM_SCRATCH, FROM_IMAGENET = "from scratch", "from ImageNet weights"
-EPSILONS = (0.0, 0.01, 0.05, 0.1)
 
 
 class Scored:
@@ -57,7 +57,7 @@ class Scored:
             "delta_dp": delta_dp(None, **people, threshold=0.5),
             "delta_dp_mean": delta_dp(None, **people),
             "abcc": abcc(None, **people),
-            **{f"mcdp_{epsilon_name(epsilon)}": float(profile(epsilon)) for epsilon in EPSILONS},
+            **{f"mcdp_{epsilon_name(epsilon)}": float(profile(epsilon)) for epsilon in PAPER_EPSILONS},
         }
         return {f"{part}_{name}": value for name, value in found.items()}
 

@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass
 from functools import cached_property
 from typing import Any
 
-from localparity._validation import as_choice, as_count, as_number, as_strength
+from localparity._validation import as_choice, as_count, as_number, as_strength, as_temperature
 from localparity.experiments._grids import check_names, settings_of, strengths_of
 from localparity.experiments._methods import TITLES, variant_title
 
@@ -61,10 +61,7 @@ class Run:
         object.__setattr__(self, "strength", as_strength(self.strength))
         object.__setattr__(self, "seed", as_count(self.seed, "seed", at_least=0))
         if self.temperature is not None:
-            temperature = as_number(self.temperature, "temperature")
-            if not 0.0 < temperature < float("inf"):
-                raise ValueError(f"temperature is {temperature:g} where a number above 0 is expected")
-            object.__setattr__(self, "temperature", temperature)
+            object.__setattr__(self, "temperature", as_temperature(self.temperature))
 
     @property
     def changes(self) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from localparity.experiments._dominance import comparison
 from localparity.experiments._findings import findings
 from localparity.experiments._hyperparameter_table import hyperparameter_table
 from localparity.experiments._results_table import results_table
-from localparity.experiments._selection import Selection, by_data_set, select, trained
+from localparity.experiments._selection import by_data_set, select, trained
 from localparity.experiments._store import Record, Store
 from localparity.experiments._time_tables import algorithm_time_table, training_time_table
 from localparity.uncertainty import noise_floor
@@ -44,7 +44,11 @@ def write_tables(store: Store, out: Path) -> list[Path]:
     """
     records = trained(store)
     selections = select(records)
-    results = [results_table(own, _floor(store, own)) for own in by_data_set(selections)]
+    first = {(record.run.dataset, record.run.preset): record for record in reversed(records)}
+    results = [
+        results_table(own, _floor(store, first[own[0].dataset, own[0].preset]))
+        for own in by_data_set(selections)
+    ]
     tables = [
         *results,
         hyperparameter_table(records),
@@ -87,9 +91,8 @@ def _made_with(records: Sequence[Record]) -> str:
     return f"{len(records)} runs, trained with {', '.join(versions)}, on {', '.join(devices)}."
 
 
-def _floor(store: Store, selections: Sequence[Selection]) -> float:
-    """What parity measures at the test part's group sizes."""
-    record = next(record for each in selections for record in each.chosen.values())
+def _floor(store: Store, record: Record) -> float:
+    """What parity measures at the group sizes of a run's test part."""
     groups = store.scores(record.run).group
     sizes = [int((groups == group).sum()) for group in sorted(set(groups))]
     return float(noise_floor(sizes, random_state=0))

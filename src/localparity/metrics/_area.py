@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from localparity._docs import documented
-from localparity._validation import as_epsilon, as_number
+from localparity._validation import as_epsilon, as_fraction, as_number
 from localparity.metrics._comparison import gap_curves
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
@@ -77,9 +77,8 @@ def abcc_bound(mcdp: float, epsilon: float, lipschitz: float) -> float:
     >>> lp.abcc_bound(0.25, epsilon=0.25, lipschitz=4.0)
     0.625
     """
-    mcdp, epsilon, lipschitz = as_number(mcdp, "mcdp"), as_epsilon(epsilon), as_number(lipschitz, "lipschitz")
-    if not 0.0 <= mcdp <= 1.0:
-        raise ValueError(f"mcdp is {mcdp:g} where a fraction in [0, 1] is expected")
+    mcdp, epsilon = as_fraction(mcdp, "mcdp"), as_epsilon(epsilon)
+    lipschitz = as_number(lipschitz, "lipschitz")
     if lipschitz < 0.0:
         raise ValueError(f"lipschitz is {lipschitz:g} where a number >= 0 is expected")
     return mcdp + epsilon * (lipschitz / 2.0 if lipschitz <= 2.0 else 2.0 * (1.0 - 1.0 / lipschitz))

@@ -11,6 +11,8 @@ from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
 from localparity.metrics._profile import McdpProfile
 
+PAPER_EPSILONS = (0.0, 0.01, 0.05, 0.1)
+
 
 @documented
 def mcdp(

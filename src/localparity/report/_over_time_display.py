@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
+from localparity._validation import as_groups
 from localparity.report._display import FIRST, SECOND, PredictionsDisplay, legend_above, show_percent
 from localparity.uncertainty import Interval, mcdp_interval
 
@@ -123,7 +124,11 @@ class McdpOverTimeDisplay(PredictionsDisplay):
         McdpOverTimeDisplay
             The display, drawn.
         """
-        scores, groups = np.asarray(y_score), np.asarray(sensitive_features)
+        scores = np.asarray(y_score)
+        grouping = as_groups(sensitive_features, len(scores))
+        names = np.empty(len(grouping.names), dtype=object)
+        names[:] = grouping.names
+        groups = names[grouping.codes]
         labels = None if y_true is None else np.asarray(y_true)
         if times is None or len(times) != len(scores):
             came = "None" if times is None else f"{len(times)} rows"

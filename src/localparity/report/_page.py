@@ -5,7 +5,6 @@ from __future__ import annotations
 import base64
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
@@ -13,6 +12,7 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from localparity._files import write_whole
 from localparity._optional import require
 from localparity.metrics._groups import group_text
 from localparity.report._charts import chart_specs
@@ -66,7 +66,11 @@ def write_page(
     place = Path(path)
     if place.exists() and not force:
         raise FileExistsError(f"{place} is there already; force replaces it")
-    _write_whole(place, render_page(audits, title=title, notes=notes or {}))
+    page = render_page(audits, title=title, notes=notes or {})
+    try:
+        write_whole(place, page.encode())
+    except OSError as error:
+        raise OSError(f"{place} cannot be written: {error.strerror}") from error
 
 
 def render_page(audits: Mapping[str, Audit], *, title: str, notes: Mapping[str, str]) -> str:
@@ -186,17 +190,3 @@ def _script_json(data: Any) -> str:
     for character in "<>&\u2028\u2029":
         text = text.replace(character, f"\\u{ord(character):04x}")
     return text
-
-
-def _write_whole(path: Path, text: str) -> None:
-    """Write beside the path and rename, so that there is the whole file or none."""
-    beside = path.with_name(f".{path.name}.{os.getpid()}.tmp")
-    try:
-        with beside.open("w", encoding="utf-8", newline="\n") as file:
-            file.write(text)
-        beside.replace(path)
-    except BaseException as error:
-        beside.unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise OSError(f"{path} cannot be written: {error.strerror}") from error
-        raise

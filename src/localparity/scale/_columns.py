@@ -66,8 +66,7 @@ class ScoreColumns:
 
         as_scores([row[self.score]], self.score_range, named(self.score))
         for name in self.group:
-            # A second row, since one row alone would be one group only.
-            as_groups(np.array([row[name], ""], dtype=object), 2, named(name))
+            as_groups(np.array([row[name]], dtype=object), 1, named(name), at_least=1)
         if self.label is not None:
             as_labels([row[self.label]], 1, named(self.label))
         if self.weight is not None:

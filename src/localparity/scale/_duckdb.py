@@ -14,9 +14,10 @@ from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, held_ends, score_
 from localparity.metrics import ScoreCounts
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
+from localparity.metrics._mcdp import PAPER_EPSILONS
 from localparity.metrics._units import LIMB_BITS, LIMBS, carry, limb_scale, to_whole
 from localparity.scale._columns import ScoreColumns
-from localparity.scale._grid import EPSILONS, LEVEL, MAX_SCORES, Parents, Tally, count_scores
+from localparity.scale._grid import LEVEL, MAX_SCORES, Parents, Tally, count_scores
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
@@ -31,7 +32,7 @@ def from_duckdb(
     label: str | None = None,
     weight: str | None = None,
     score_range: tuple[float, float] = (0.0, 1.0),
-    epsilons: Sequence[float] = EPSILONS,
+    epsilons: Sequence[float] = PAPER_EPSILONS,
     criterion: Criterion = "demographic_parity",
     compare: Compare = "between_groups",
     max_scores: int = MAX_SCORES,

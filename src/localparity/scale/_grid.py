@@ -24,7 +24,6 @@ from localparity.metrics._units import Units
 
 IntArray = NDArray[np.int64]
 
-EPSILONS = (0.0, 0.01, 0.05, 0.1)
 LEVEL = 20
 MAX_SCORES = 2**20
 

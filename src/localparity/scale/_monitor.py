@@ -16,7 +16,7 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, get_args
 
-from localparity._files import damage_of, parse_json
+from localparity._files import damage_of, parse_json, write_whole
 from localparity._validation import as_choice, as_score_range
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
@@ -140,8 +140,8 @@ class Monitor:
         with self._locked():
             if self._settings() is None:
                 settings = {"every": self.every, "score_range": list(self.score_range)}
-                _write(self.folder / _SETTINGS, json.dumps(settings).encode())
-            if any(batch_id in batches for _, _, batches in self._periods()):
+                write_whole(self.folder / _SETTINGS, json.dumps(settings).encode(), lasting=True)
+            if any(batch_id in _read_batches(path)[0] for path in self._paths()):
                 return False
             path = self.folder / f"{period}{_ENDING}"
             sketch, batches = ScoreSketch(score_range=self.score_range), list[str]()
@@ -149,7 +149,7 @@ class Monitor:
                 sketch, batches = _read_period(path)
             sketch.add(batch)
             header = {"batches": [*batches, batch_id]}
-            _write(path, pack(_MARK, _VERSION, header, [sketch.to_bytes()]))
+            write_whole(path, pack(_MARK, _VERSION, header, [sketch.to_bytes()]), lasting=True)
         return True
 
     def series(
@@ -201,8 +201,11 @@ class Monitor:
                 "score_range": as_score_range(settings["score_range"]),
             }
 
+    def _paths(self) -> list[Path]:
+        return sorted(self.folder.glob(f"*{_ENDING}"))
+
     def _periods(self) -> Iterator[tuple[str, ScoreSketch, list[str]]]:
-        for path in sorted(self.folder.glob(f"*{_ENDING}")):
+        for path in self._paths():
             yield (path.name.removesuffix(_ENDING), *_read_period(path))
 
     @contextmanager
@@ -215,23 +218,14 @@ class Monitor:
             yield
 
 
-def _read_period(path: Path) -> tuple[ScoreSketch, list[str]]:
+def _read_batches(path: Path) -> tuple[list[str], bytes]:
+    """The ids that a period has counted, and its sketch as bytes."""
     header, parts = unpack(path.read_bytes(), _MARK, _VERSION, str(path))
     with damage_of(str(path)):
-        (sketch,), batches = parts, [str(batch) for batch in header["batches"]]
+        (sketch,) = parts
+        return [str(batch) for batch in header["batches"]], sketch
+
+
+def _read_period(path: Path) -> tuple[ScoreSketch, list[str]]:
+    batches, sketch = _read_batches(path)
     return ScoreSketch.from_bytes(sketch, f"the sketch in {path}"), batches
-
-
-def _write(path: Path, data: bytes) -> None:
-    """Write a file whole or not at all, and lastingly."""
-    beside = path.with_name(f"{path.name}.new")
-    with beside.open("wb") as file:
-        file.write(data)
-        file.flush()
-        os.fsync(file.fileno())
-    beside.replace(path)
-    folder = os.open(path.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)
-    finally:
-        os.close(folder)

@@ -27,7 +27,7 @@ Key = tuple[Group, int | None]
 
 
 class ScoreSketch:
-    """The scores of a stream in a few kilobytes a group, on Apache DataSketches' KLL.
+    """The scores of a stream in some 50 kilobytes a group, on Apache DataSketches' KLL.
 
     Rows weigh 1 each. The sketch draws lots inside, which cannot be seeded: two sketches of the same stream
     differ within their stated error.

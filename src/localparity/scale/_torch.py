@@ -22,8 +22,9 @@ from localparity._validation import (
 from localparity.metrics import ScoreCounts
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
+from localparity.metrics._mcdp import PAPER_EPSILONS
 from localparity.metrics._units import LIMB_BITS, LIMBS, carry, limb_scale, to_whole
-from localparity.scale._grid import EPSILONS, MAX_SCORES, Parents, Tally, cell_edges, count_scores
+from localparity.scale._grid import MAX_SCORES, Parents, Tally, cell_edges, count_scores
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -42,7 +43,7 @@ def from_torch(
     labels: Tensor | None = None,
     weights: Tensor | None = None,
     score_range: tuple[float, float] = (0.0, 1.0),
-    epsilons: Sequence[float] = EPSILONS,
+    epsilons: Sequence[float] = PAPER_EPSILONS,
     criterion: Criterion = "demographic_parity",
     compare: Compare = "between_groups",
     max_scores: int = MAX_SCORES,

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from localparity.metrics._criteria import CRITERIA
 from localparity.training._losses import DPLoss
 from localparity.training._method import Method, MethodOptions, Scored
 from localparity.training._networks import Network
-from localparity.training._soft_cdf import CASES
 
 
 class DiffDP(Method):
@@ -20,7 +20,7 @@ class DiffDP(Method):
     """
 
     name = "diffdp"
-    criteria = tuple(CASES)
+    criteria = CRITERIA
 
     def __init__(self, strength: float, n_groups: int, options: MethodOptions) -> None:
         super().__init__(strength, n_groups, options)

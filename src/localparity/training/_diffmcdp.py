@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from torch import Tensor
 
+from localparity.metrics._criteria import CRITERIA
 from localparity.training._losses import MCDPLoss
 from localparity.training._method import Method, MethodOptions, Scored
 from localparity.training._networks import Network
 from localparity.training._rows import Rows
-from localparity.training._soft_cdf import CASES
 
 
 class DiffMCDP(Method):
@@ -24,7 +24,7 @@ class DiffMCDP(Method):
     """
 
     name = "diffmcdp"
-    criteria = tuple(CASES)
+    criteria = CRITERIA
 
     def __init__(self, strength: float, n_groups: int, options: MethodOptions) -> None:
         super().__init__(strength, n_groups, options)

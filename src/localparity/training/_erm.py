@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from localparity._validation import as_strength
+from localparity.metrics._criteria import CRITERIA
 from localparity.training._method import Method, MethodOptions
-from localparity.training._soft_cdf import CASES
 
 
 class ERM(Method):
@@ -17,7 +17,7 @@ class ERM(Method):
     """
 
     name = "erm"
-    criteria = tuple(CASES)
+    criteria = CRITERIA
 
     def __init__(self, strength: float, n_groups: int, options: MethodOptions) -> None:
         super().__init__(0.0 * as_strength(strength), n_groups, options)

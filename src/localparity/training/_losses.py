@@ -16,10 +16,11 @@ from localparity._validation import (
     as_sharpness,
     as_temperature,
 )
+from localparity.metrics._criteria import CRITERIA, labels_of
 from localparity.training._memory import ScoreMemory
 from localparity.training._replay import Replay
 from localparity.training._search import largest_gap, largest_window, threshold_grid
-from localparity.training._soft_cdf import CASES, contrasts, soft_gap
+from localparity.training._soft_cdf import contrasts, soft_gap
 
 SEARCHES = ("exact", "probe", "frozen", "soft")
 _ABCC_POINTS = 101
@@ -37,7 +38,7 @@ class _DisparityLoss(nn.Module):
         n_groups: int | None = None,
     ) -> None:
         super().__init__()
-        self.criterion = as_choice(criterion, "criterion", CASES)
+        self.criterion = as_choice(criterion, "criterion", CRITERIA)
         self.from_logits = bool(from_logits)
         self.n_groups = None if n_groups is None else as_count(n_groups, "n_groups", at_least=2)
 
@@ -93,7 +94,7 @@ class _DisparityLoss(nn.Module):
         among: Tensor | None = None,
     ) -> Tensor:
         """Who is compared with whom; where the number of groups is not given, it is read from `among`."""
-        if y_true is None and CASES[self.criterion] != (None,):
+        if y_true is None and labels_of(self.criterion) != (None,):
             raise ValueError(f"y_true is None where criterion {self.criterion!r} needs the labels")
         n_groups = self.n_groups
         if n_groups is None:

@@ -11,12 +11,7 @@ from itertools import combinations
 import torch
 from torch import Tensor
 
-CASES: dict[str, tuple[int | None, ...]] = {
-    "demographic_parity": (None,),
-    "equal_opportunity": (1,),
-    "predictive_equality": (0,),
-    "equalized_odds": (0, 1),
-}
+from localparity.metrics._criteria import labels_of
 
 
 def contrasts(
@@ -61,7 +56,7 @@ def contrasts(
     """
     weights = torch.ones_like(groups, dtype=dtype) if sample_weight is None else sample_weight.to(dtype)
     rows = []
-    for label in CASES[criterion]:
+    for label in labels_of(criterion):
         counted = weights if label is None or y_true is None else weights * (y_true == label)
         members = [counted * (groups == group) for group in range(n_groups)]
         totals = [member.sum() for member in members]

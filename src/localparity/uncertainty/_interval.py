@@ -128,5 +128,9 @@ def intervals_of(
     else:
         resampled = resample_counts(counts, draw_with_replacement, draws, criterion, compare, epsilons)
         low, high = bootstrap_bounds(estimates, resampled, level)
-    ends = zip(low.tolist(), estimates.tolist(), high.tolist(), strict=True)
-    return [Interval(lower, estimate, upper, level) for lower, estimate, upper in ends]
+        # What the counts leave open is open beside what chance does.
+        ends = zip(*(curve.bounds() for curve in curves), strict=True)
+        least, most = (np.max([curve.mcdp_at(epsilons) for curve in end], axis=0) for end in ends)
+        low, high = np.maximum(low - (estimates - least), 0.0), np.minimum(high + (most - estimates), 1.0)
+    found = zip(low.tolist(), estimates.tolist(), high.tolist(), strict=True)
+    return [Interval(lower, estimate, upper, level) for lower, estimate, upper in found]

@@ -198,7 +198,10 @@ def _check_splits(label: int | None, feature: FloatArray, least: int, people: Or
 def _curve(
     scores: FloatArray, feature: FloatArray, split: float, label: int | None, score_range: Any
 ) -> GapCurve:
-    low, high = f"<= {split:g}", f"> {split:g}"
+    number = f"{split:g}"
+    if float(number) != split:
+        number = repr(split).removesuffix(".0")
+    low, high = f"<= {number}", f"> {number}"
     sides = np.where(feature <= split, low, high)
     curve = gap_curve(
         None, scores, sensitive_features=sides, groups=(low, high), score_range=as_score_range(score_range)
