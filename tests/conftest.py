@@ -40,6 +40,7 @@ _OPTIONAL = [
     "PIL",
     "playwright",
     "polars",
+    "psutil",
     "pyarrow",
     "pyspark",
     "safetensors",

@@ -17,7 +17,6 @@ ROWS = 40
 
 @pytest.fixture
 def curves(monkeypatch: pytest.MonkeyPatch) -> ModuleType:
-    pytest.importorskip("psutil")
     monkeypatch.syspath_prepend(str(ROOT))
     return import_module("benchmarks.curves")
 

@@ -57,7 +57,7 @@ def test_a_described_encoder_comes_back() -> None:
             {"t": ["a", "x", "b"]},
             "column 't' has 'x' at row 1, which was not there at fit; there was 'a', 'b'",
         ),
-        ({"t": ["a", None, "b"]}, "X has nan in column 't' at row 1 where NaN, infinity and missing"),
+        ({"t": ["a", None, "b"]}, "X has (nan|None) in column 't' at row 1 where NaN, infinity and missing"),
         ({"n": [1.0, np.nan, 2.0]}, "X has nan in column 'n' at row 1 where NaN, infinity and missing"),
         ({"n": ["p", "q", "r"]}, "column 'n' has 'p' at row 0 where numbers are expected, as at fit"),
     ],

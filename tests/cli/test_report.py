@@ -127,6 +127,7 @@ def test_a_missing_extra_is_told_after_the_numbers(
 def test_the_demo_ends_with_the_path_of_a_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    pytest.importorskip("torch")
     page = tmp_path / "demo.html"
     assert run_here(monkeypatch, "demo", "--rows", 500, "--report", page) == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"All models on one page:  {page}"

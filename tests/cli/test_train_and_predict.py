@@ -11,6 +11,8 @@ import pytest
 import localparity as lp
 from typed_commands import run
 
+pytest.importorskip("torch")
+
 CENSUS = lp.datasets.make_census(900, random_state=0)
 FRAME = CENSUS.data.assign(sex=CENSUS.sensitive_features, income=CENSUS.target)
 

@@ -57,12 +57,13 @@ def test_scikit_learns_own_checks(validation_fraction: float | None) -> None:
     estimator = Wrapped(
         LogisticRegression(), max_mcdp=0.6, validation_fraction=validation_fraction, random_state=0
     )
-    expected = {
-        f"check_sample_weight_equivalence_on_{kind}_data": "a row of weight 2 is held back as one, two rows as two"
-        for kind in ("dense", "sparse")
-    }
+    why = "a row of weight 2 is held back as one, two rows as two"
+    if validation_fraction is None:
+        why = "logistic regression of scikit-learn before 1.7 stops at other places with weights"
+    inexact = validation_fraction is not None or sklearn.__version__ < "1.7"
+    expected = {f"check_sample_weight_equivalence_on_{kind}_data": why for kind in ("dense", "sparse")}
     found = check_estimator(
-        estimator, on_fail=None, on_skip=None, expected_failed_checks=expected if validation_fraction else {}
+        estimator, on_fail=None, on_skip=None, expected_failed_checks=expected if inexact else {}
     )
     assert [(check["check_name"], check["exception"]) for check in found if check["status"] == "failed"] == []
     assert len(found) > 40

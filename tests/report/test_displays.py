@@ -18,6 +18,7 @@ from localparity import report
 
 matplotlib = pytest.importorskip("matplotlib")
 
+PINS = Path(__file__).parents[2] / "constraints.txt"
 BASELINE = Path(__file__).parent / "baseline"
 SIZES = {"paper": ((3.4, 2.6), 100), "slide": ((8.0, 4.5), 60)}
 TOLERANCE = 3.0
@@ -92,9 +93,12 @@ DRAWINGS: dict[str, Callable[..., Any]] = {
 @pytest.mark.parametrize("size", SIZES)
 @pytest.mark.parametrize("name", DRAWINGS)
 def test_the_picture_is_the_one_that_was_looked_at(census: Any, tmp_path: Path, name: str, size: str) -> None:
+    import matplotlib as mpl
     from matplotlib import pyplot
     from matplotlib.testing.compare import compare_images
 
+    if f"matplotlib=={mpl.__version__}\n" not in PINS.read_text():
+        pytest.skip("the pictures were made by the matplotlib of constraints.txt")
     inches, dots = SIZES[size]
     figure, ax = pyplot.subplots(figsize=inches, layout="constrained")
     display = DRAWINGS[name](census, sensitive_features=census.sensitive_features, ax=ax)
