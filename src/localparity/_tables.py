@@ -92,6 +92,11 @@ class Table:
         if isinstance(source, duckdb.DuckDBPyRelation):
             self.name, self.rows = "the relation", "localparity_rows"
             self._execute: Callable[[str], Any] = lambda query: source.query(self.rows, query)
+        elif hasattr(source, "columns") or isinstance(source, duckdb.DuckDBPyConnection):
+            raise ValueError(
+                f"the source is a {type(source).__name__} where a path, a query or a relation is expected; "
+                "connection.sql(...) makes a relation, of a data frame too"
+            )
         else:
             connection = duckdb.connect(config={"memory_limit": memory_limit} if memory_limit else {})
             self._execute = connection.execute

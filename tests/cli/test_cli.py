@@ -60,7 +60,7 @@ def test_intersections_weights_and_left_out_groups(scores: Path) -> None:
         (["--fail-above", 0.0], 1, "fail: MCDP(0) is "),
         (["--fail-above", 0.3, "--decide-by", "upper"], 1, "fail: the upper end of MCDP(0) is "),
         (["--fail-above", 0.25, "--decide-by", "lower"], 0, "pass: the lower end of MCDP(0) is "),
-        (["--fail-above", 0.0, "--epsilon", 1, "--json"], 0, "pass: MCDP(1) is 0.00%"),
+        (["--fail-above", 0.0, "--epsilon", 0.99, "--json"], 0, "pass: MCDP(0.99) is 0.00%"),
     ],
 )
 def test_a_bound_decides_the_exit_code(scores: Path, options: list[object], code: int, verdict: str) -> None:

@@ -56,6 +56,21 @@ def test_a_period_of_one_group_is_shown_and_decides_nothing(tmp_path: Path) -> N
     assert "has nothing to compare" in decided.stderr
 
 
+def test_batches_of_other_columns_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("p,q,sex,job\n0.1,0.2,f,a\n0.2,0.3,m,b\n")
+    (tmp_path / "b.csv").write_text("p,q,sex,job\n0.1,0.2,f,a\n0.3,0.3,m,b\n")
+    folder = tmp_path / "monitor"
+    assert run(folder, tmp_path / "a.csv", "--score", "p", "--group", "sex").returncode == 0
+    for score, group, message in (
+        ("p", "job", "--group: ['job'] where the batches in"),
+        ("q", "sex", "--score: 'q' where the batches in"),
+    ):
+        found = run(folder, tmp_path / "b.csv", "--score", score, "--group", group)
+        assert found.returncode == 2
+        assert message in " ".join(found.stderr.split())
+    assert run(folder, tmp_path / "b.csv", "--score", "p", "--group", "sex").returncode == 0
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -66,6 +81,8 @@ def test_a_period_of_one_group_is_shown_and_decides_nothing(tmp_path: Path) -> N
         (["{file}", "--score", "q", "--group", "sex"], "named 'q'"),
         (["{folder}/*.csv", *COLUMNS], "is no single file, so it needs a name"),
         (["{file}", *COLUMNS, "--fail-above", "7"], "--fail-above: 7 where a fraction in [0, 1] is expected"),
+        (["{file}", *COLUMNS, "--decide-by", "upper"], "--decide-by: says what --fail-above compares"),
+        (["{file}", *COLUMNS, "--epsilon", "5"], "--epsilon: 5 where a fraction of the score range, below 1"),
         (["{file}", *COLUMNS, "--every", "week"], "'week' is not one of"),
         (["{file}", *COLUMNS, "--score-range", "5,6"], "outside score_range (5.0, 6.0)"),
     ],

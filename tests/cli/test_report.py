@@ -98,6 +98,10 @@ def test_a_page_that_is_there_is_noticed_before_the_work(
     assert there.read_text() == "mine"
     assert run_here(monkeypatch, "audit", files[0], *OPTIONS, "--report", there, "--force") == 0
     assert "<!doctype html>" in there.read_text(encoding="utf-8")
+    before = files[0].read_text()
+    assert run_here(monkeypatch, "audit", files[0], *OPTIONS, "--report", files[0], "--force") == 2
+    assert "is the file that is read" in capsys.readouterr().err
+    assert files[0].read_text() == before
 
 
 def test_numbers_are_printed_whatever_becomes_of_the_page(

@@ -69,6 +69,9 @@ def test_from_nothing_to_tables_and_figures(tmp_path: Path) -> None:
         (["adult", "--strengths", "0.7"], "strengths has 0.7 where the methods"),
         (["adult", "--strengths", "strong"], "'strong' where numbers with commas between them are expected"),
         (["adult", "--preset", "best"], "preset is 'best' where one of 'paper', 'tuned' is expected"),
+        (["tables", "--store", __file__], "is a file where a folder is expected"),
+        (["figures", "--out", __file__], "is a file where a folder is expected"),
+        (["adult", "--methods", "diffmcdp, nothing", "--dry-run"], "there is no method 'nothing'"),
         (["tables", "--store", "nowhere-at-all"], "the store nowhere-at-all has no runs"),
     ],
 )

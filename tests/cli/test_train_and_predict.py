@@ -103,6 +103,7 @@ def test_a_missing_value(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        (["model", "people.csv", "--out", "people.csv"], "people.csv is the file that is read"),
         (["model", "people.csv", "--out", "scores.txt"], "where a .csv or .parquet file is expected"),
         (["people.csv", "people.csv", "--out", "scores.csv"], "is not a model: model.json cannot be read"),
         (

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import FrozenInstanceError
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -137,3 +139,11 @@ def test_thousands_of_groups() -> None:
     atoms = lp.ScoreCounts.from_predictions(predictions).atoms
     assert len(atoms) == 70_000
     np.testing.assert_array_equal([atoms[group, None].scores[0] for group in groups], predictions.scores)
+
+
+def test_counts_are_not_changed_and_are_themselves() -> None:
+    rows = lp.Predictions.from_arrays(None, [0.1, 0.5], sensitive_features=["a", "b"])
+    one, other = lp.ScoreCounts.from_predictions(rows), lp.ScoreCounts.from_predictions(rows)
+    with pytest.raises(FrozenInstanceError):
+        one.score_range = (0.0, 2.0)
+    assert len({one, other}) == 2

@@ -237,3 +237,21 @@ def test_ends_of_the_range_that_few_bits_cannot_hold(
     pd.DataFrame({"p": np.append(scores, outside), "g": np.append(groups, 0)}).to_parquet(path)
     with pytest.raises(ValueError, match=r"column 'p' has .* at data row 2001, outside score_range"):
         lp.scale.from_duckdb(path, **options)
+
+
+def test_sources_of_other_kinds_are_refused() -> None:
+    table = pd.DataFrame({"p": [0.1, 0.9], "g": ["a", "b"]})
+    with duckdb.connect() as connection:
+        for source in (table, connection.execute("SELECT 1")):
+            with pytest.raises(
+                ValueError, match=r"the source is a \w+ where a path, a query or a relation is"
+            ):
+                lp.scale.from_duckdb(source, score="p", group="g")
+        counts = lp.scale.from_duckdb(connection.sql("SELECT * FROM table"), score="p", group="g")
+    assert counts.mcdp() == 1.0
+
+
+def test_groups_that_are_lists_are_refused(tmp_path: Path) -> None:
+    pd.DataFrame({"p": [0.1, 0.9], "g": [["a"], ["b"]]}).to_parquet(tmp_path / "a.parquet")
+    with pytest.raises(ValueError, match=r"column 'g' has .* where a text, a number or a date is expected"):
+        lp.scale.from_duckdb(tmp_path / "a.parquet", score="p", group="g")

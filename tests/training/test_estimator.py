@@ -11,6 +11,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sklearn
+import torch
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
@@ -258,6 +259,18 @@ def test_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert "MCDP" in shown
 
 
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ValueError, match="device is 'cuda' where this machine, or this torch, has no CUDA"):
+        quick(device="cuda").fit(X, Y, sensitive_features=SEX)
+
+
+def test_a_method_without_a_strength_of_its_own_needs_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(lp.training.METHODS, "mine", lp.training.METHODS["diffdp"])
+    with pytest.raises(ValueError, match="strength is None where method 'mine' has none of its own"):
+        quick(method="mine", strength=None).fit(X, Y, sensitive_features=SEX)
+
+
 @pytest.mark.parametrize(
     ("options", "message"),
     [
@@ -279,6 +292,7 @@ def test_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
         ({"patience": 0}, "patience is 0 where a whole number >= 1 is expected"),
         ({"clip_norm": -1.0}, "clip_norm is -1 where a number above 0 is expected"),
         ({"dropout": 1.0}, "dropout is 1 where a number from 0 to below 1 is expected"),
+        ({"learning_rate": 1e30}, "training has diverged: the network has weights that are not finite after"),
         ({"device": "abacus"}, "device is 'abacus' where 'auto' or a torch device is expected"),
         ({"validation_fraction": 1.0}, "validation_fraction is 1 where a number between 0 and 1"),
     ],

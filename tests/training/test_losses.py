@@ -265,6 +265,14 @@ def test_shares_of_each_group_sum_to_one() -> None:
             "y_true is None where criterion 'equal_opportunity' needs the labels",
         ),
         (
+            lambda: MCDPLoss()(torch.rand(3, 1), torch.tensor([[0], [1], [0]])),
+            r"y_score has shape \(3, 1\) where one value a row is expected; squeeze\(1\) gives it",
+        ),
+        (
+            lambda: DPLoss()(torch.rand(3), torch.tensor([-1, 1, 1])),
+            "groups has -1 where codes from 0 are expected",
+        ),
+        (
             lambda: DPLoss()(torch.rand(3), torch.tensor([0, 1])),
             r"groups has shape \(2,\) where y_score has \(3,\)",
         ),

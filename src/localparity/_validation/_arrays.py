@@ -104,7 +104,8 @@ def as_scores(y_score: Any, score_range: tuple[float, float], name: str = "y_sco
     if values.min() < low or values.max() > high:
         row = int(np.argmax((values < low) | (values > high)))
         raise ValueError(
-            f"{name} has {values[row]} at {place(name, row)}, outside score_range ({low}, {high})"
+            f"{name} has {values[row]} at {place(name, row)}, outside score_range ({low}, {high}), which "
+            "says what scores there can be"
         )
     return Scores(values, score_resolution(array.dtype, score_range))
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
@@ -18,8 +19,20 @@ TargetOption = Annotated[str, typer.Option(help="The column of the two classes."
 WeightOption = Annotated[str | None, typer.Option(help="The column of the weights.")]
 DropOption = Annotated[list[str] | None, typer.Option(help="A column that is not a feature.")]
 TextOption = Annotated[list[str] | None, typer.Option(help="A column of numbers to take as texts.")]
+
+
+def check_epsilon(epsilon: float) -> float:
+    """Whether windows are narrower than the score range: wider ones have no gap, and a bound always holds."""
+    if epsilon >= 1.0:
+        raise typer.BadParameter(
+            f"{epsilon:g} where a fraction of the score range, below 1, is expected", param_hint="--epsilon"
+        )
+    return epsilon
+
+
 EpsilonOption = Annotated[
-    float, typer.Option(help="The half-width of windows, as a fraction of the score range.")
+    float,
+    typer.Option(help="The half-width of windows, as a fraction of the score range.", callback=check_epsilon),
 ]
 LevelOption = Annotated[float, typer.Option(help="The probability with which the intervals hold.")]
 LabelOption = Annotated[str | None, typer.Option(help="The column of the labels, 0 and 1.")]
@@ -43,11 +56,26 @@ def check_bound(bound: float | None) -> None:
         )
 
 
-def check_file(path: Path | None, option: str, *, replace: bool = True) -> None:
-    """Whether a file can be written there, before the work whose result it is to have."""
-    if path is not None and path.is_dir():
+def check_decision(bound: float | None, decide_by: str) -> None:
+    """Whether there is a bound for --decide-by to be held against."""
+    if bound is None and decide_by != "estimate":
+        raise typer.BadParameter(
+            "says what --fail-above compares, which is not given", param_hint="--decide-by"
+        )
+
+
+def check_file(path: Path | None, option: str, *, read: Sequence[str] = (), replace: bool = True) -> None:
+    """Whether a file can be written there, before the work whose result it is to have.
+
+    What is `read` is not written over, whatever may be replaced.
+    """
+    if path is None or not path.exists():
+        return
+    if path.is_dir():
         raise typer.BadParameter(f"{path} is a folder where a file is expected", param_hint=option)
-    if path is not None and path.exists() and not replace:
+    if any(Path(file).exists() and path.samefile(file) for file in read):
+        raise typer.BadParameter(f"{path} is the file that is read", param_hint=option)
+    if not replace:
         raise FileExistsError(f"{path} is there already; --force replaces it")
 
 

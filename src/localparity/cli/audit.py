@@ -22,6 +22,8 @@ from localparity.cli._options import (
     LevelOption,
     WeightOption,
     check_bound,
+    check_decision,
+    check_epsilon,
     check_file,
     check_labels,
     parse_numbers,
@@ -100,9 +102,11 @@ def audit(
     Exit codes: 0 when it passes, 1 when MCDP is above the bound, 2 for wrong usage or input.
     """
     check_bound(fail_above)
-    check_file(report, "--report", replace=force)
+    check_file(report, "--report", read=files, replace=force)
+    check_decision(fail_above, decide_by)
+    epsilons = parse_numbers(epsilon, "--epsilon")
     compared: dict[str, Any] = {
-        "epsilons": as_epsilons(parse_numbers(epsilon, "--epsilon"), "--epsilon").tolist(),
+        "epsilons": [check_epsilon(each) for each in as_epsilons(epsilons, "--epsilon").tolist()],
         "criterion": criterion,
         "compare": compare,
     }

@@ -62,7 +62,7 @@ def compare(
             f"{str(figure)!r} where a {', '.join(_FIGURES[:-1])} or {_FIGURES[-1]} file is expected",
             param_hint="--figure",
         )
-    check_file(figure, "--figure")
+    check_file(figure, "--figure", read=[file])
     people = read_people(file, target, group, weight=weight, drop=drop, text=text)
     console = Console(stderr=True)
     with console.status("Reading", spinner="dots") as status:

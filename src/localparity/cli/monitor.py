@@ -7,7 +7,7 @@ import json as json_format
 from dataclasses import asdict
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -15,12 +15,14 @@ from rich.markup import escape
 from rich.table import Table
 
 from localparity._audit import DecideBy
+from localparity._files import damage_of, parse_json, write_whole
 from localparity.cli._options import (
     CompareOption,
     CriterionOption,
     EpsilonOption,
     LabelOption,
     check_bound,
+    check_decision,
     check_folder,
     check_labels,
     parse_range,
@@ -72,6 +74,7 @@ def monitor(
     """
     check_folder(folder, "FOLDER")
     check_bound(fail_above)
+    check_decision(fail_above, decide_by)
     if batch is not None:
         check_labels(criterion, label)
     limits = None if score_range is None else parse_range(score_range, "--score-range")
@@ -109,6 +112,7 @@ def _append(
     rows = Predictions.read(
         batch, score=score, group=group, label=label, score_range=kept.score_range, min_groups=1
     )
+    _check_columns(kept.folder, {"score": score, "group": group, "label": label})
     if batch_id is None:
         if not Path(batch).is_file():
             raise typer.BadParameter(f"{batch} is no single file, so it needs a name", param_hint="--id")
@@ -116,6 +120,21 @@ def _append(
             batch_id = hashlib.file_digest(file, "sha256").hexdigest()
     if not kept.append(rows, at=when, batch_id=batch_id):
         typer.echo(f"batch {batch_id} is known and was not counted again", err=True)
+
+
+def _check_columns(folder: Path, columns: dict[str, Any]) -> None:
+    """Every batch of a folder has the same columns: other groups or scores would be counted with them."""
+    path = folder / "columns.json"
+    if not path.exists():
+        write_whole(path, json_format.dumps(columns).encode(), lasting=True)
+        return
+    with damage_of(str(path)):
+        known = parse_json(path.read_bytes())
+        for name, column in columns.items():
+            if known[name] != column:
+                raise typer.BadParameter(
+                    f"{column!r} where the batches in {folder} have {known[name]!r}", param_hint=f"--{name}"
+                )
 
 
 def _show(console: Console, series: list[PeriodResult], epsilon: float) -> None:

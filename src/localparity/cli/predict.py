@@ -31,7 +31,7 @@ def predict(
         raise typer.BadParameter(
             f"{str(out)!r} where a .csv or .parquet file is expected", param_hint="--out"
         )
-    check_file(out, "--out")
+    check_file(out, "--out", read=[file])
     classifier = lp.training.LocalParityClassifier.load(model)
     encoder = classifier.encoder_
     texts = [

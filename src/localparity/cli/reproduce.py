@@ -60,10 +60,10 @@ def _dataset_command(dataset: str) -> Callable[..., None]:
         runs = grid(
             dataset,
             preset=preset,
-            methods=None if methods is None else methods.split(","),
+            methods=None if methods is None else _names(methods),
             strengths=None if strengths is None else parse_numbers(strengths, "--strengths"),
             seeds=seeds,
-            searches=[] if searches is None else searches.split(","),
+            searches=[] if searches is None else _names(searches),
             temperatures=[] if temperatures is None else parse_numbers(temperatures, "--temperatures"),
         )
         check_folder(store, "--store")
@@ -79,6 +79,10 @@ def _dataset_command(dataset: str) -> Callable[..., None]:
             _run(opened, missing, len(runs) - len(missing), quiet, **how)
 
     return command
+
+
+def _names(text: str) -> list[str]:
+    return [name.strip() for name in text.split(",")]
 
 
 def _list(missing: list[Run], wanted: int, stacked: bool) -> None:
@@ -111,6 +115,8 @@ def tables(
     """Write the paper's tables beside its own values, as Markdown, LaTeX and CSV."""
     from localparity.experiments._tables import write_tables
 
+    check_folder(store, "--store")
+    check_folder(out, "--out")
     with _warnings_in_lines():
         written = write_tables(Store(store), out)
     _tell(written, out)
@@ -124,6 +130,8 @@ def figures(
     """Draw the paper's figures, as PNG, SVG and PDF."""
     from localparity.experiments.figures import write_figures
 
+    check_folder(store, "--store")
+    check_folder(out, "--out")
     with _warnings_in_lines():
         written = write_figures(Store(store), out)
     _tell(written, out)

@@ -86,4 +86,9 @@ class ScoreColumns:
     def key(self, groups: Sequence[Any], label: float | None) -> tuple[Any, int | None]:
         """The group and the label as counts name them."""
         plain = tuple(value.item() if isinstance(value, np.generic) else value for value in groups)
+        for name, value in zip(self.group, plain, strict=True):
+            if isinstance(value, np.ndarray | dict | list):
+                raise ValueError(
+                    f"column {name!r} has {value!r} where a text, a number or a date is expected"
+                )
         return plain[0] if len(plain) == 1 else plain, None if label is None else int(label)

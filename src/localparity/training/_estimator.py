@@ -184,7 +184,7 @@ class LocalParityClassifier(PenalisedClassifier):
         device = _device(self.device)
         run = Fitting(self, settings, len(self.groups_), seed, training.to(device))
         if self.max_mcdp is None:
-            strength = STRENGTHS[self.method] if self.strength is None else self.strength
+            strength = self._strength_of_method() if self.strength is None else self.strength
             held_out = None if validation is None else validation.to(device)
             self.network_, self.history_ = run.train(as_strength(strength), held_out)
             self.strength_ = as_strength(strength)
@@ -204,6 +204,11 @@ class LocalParityClassifier(PenalisedClassifier):
     @classmethod
     def _load(cls, folder: Any) -> LocalParityClassifier:
         return load_classifier(folder)
+
+    def _strength_of_method(self) -> float:
+        if self.method not in STRENGTHS:
+            raise ValueError(f"strength is None where method {self.method!r} has none of its own")
+        return STRENGTHS[self.method]
 
     def _settings(self) -> dict[str, Any]:
         """The preset's settings, with the parameters that are given in their place."""
@@ -249,6 +254,9 @@ def _device(name: str) -> torch.device:
     if name == "auto":
         return torch.device("cuda" if torch.cuda.is_available() else "cpu")
     try:
-        return torch.device(name)
+        device = torch.device(name)
     except RuntimeError as error:
         raise ValueError(f"device is {name!r} where 'auto' or a torch device is expected: {error}") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device is {name!r} where this machine, or this torch, has no CUDA")
+    return device

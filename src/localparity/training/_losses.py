@@ -65,8 +65,14 @@ class _DisparityLoss(nn.Module):
         Returns
         -------
         Tensor
-            A scalar; 0, with a gradient of zeros, where the batch lacks a group.
+            A scalar; 0, with a gradient of zeros, where the batch lacks a group. With a memory, the value is
+            the memory's.
         """
+        if y_score.ndim != 1:
+            shape = tuple(y_score.shape)
+            raise ValueError(
+                f"y_score has shape {shape} where one value a row is expected; squeeze(1) gives it"
+            )
         for name, given in (("groups", groups), ("y_true", y_true), ("sample_weight", sample_weight)):
             if given is not None and given.shape != y_score.shape:
                 raise ValueError(
@@ -98,7 +104,10 @@ class _DisparityLoss(nn.Module):
             raise ValueError(f"y_true is None where criterion {self.criterion!r} needs the labels")
         n_groups = self.n_groups
         if n_groups is None:
-            n_groups = max(2, int((groups if among is None else among).max()) + 1)
+            codes = groups if among is None else among
+            n_groups = max(2, int(codes.max()) + 1)
+            if among is None and int(codes.min()) < 0:
+                raise ValueError(f"groups has {int(codes.min())} where codes from 0 are expected")
         return contrasts(
             groups,
             n_groups,

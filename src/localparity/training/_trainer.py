@@ -183,6 +183,11 @@ class Trainer:
         if run.best_network:
             self.network.load_state_dict(run.best_network)
         self.network.eval()
+        if not all(bool(tensor.isfinite().all()) for tensor in self.network.parameters()):
+            raise ValueError(
+                f"training has diverged: the network has weights that are not finite after {run.step} steps; "
+                "lower learning_rate or strength"
+            )
         return run.history
 
     def begin(self, training: Rows) -> None:
