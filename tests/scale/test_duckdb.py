@@ -240,14 +240,14 @@ def test_ends_of_the_range_that_few_bits_cannot_hold(
 
 
 def test_sources_of_other_kinds_are_refused() -> None:
-    table = pd.DataFrame({"p": [0.1, 0.9], "g": ["a", "b"]})
-    with duckdb.connect() as connection:
-        for source in (table, connection.execute("SELECT 1")):
+    people = pd.DataFrame({"p": [0.1, 0.9], "g": ["a", "b"]})
+    with duckdb.connect() as other, duckdb.connect() as connection:
+        for source in (people, other.execute("SELECT 1")):
             with pytest.raises(
                 ValueError, match=r"the source is a \w+ where a path, a query or a relation is"
             ):
                 lp.scale.from_duckdb(source, score="p", group="g")
-        counts = lp.scale.from_duckdb(connection.sql("SELECT * FROM table"), score="p", group="g")
+        counts = lp.scale.from_duckdb(connection.sql("SELECT * FROM people"), score="p", group="g")
     assert counts.mcdp() == 1.0
 
 

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import pickle
+from copy import deepcopy
+
 import numpy as np
 import pytest
 from numpy.typing import NDArray
@@ -107,6 +110,8 @@ def test_bytes_keep_everything() -> None:
     assert (back.score_range, back.k, back.size, back.labelled) == ((300.0, 850.0), 200, 3, True)
     assert back.counts().groups == (("f", True), ("m", False))
     assert back.to_bytes() == sketch.to_bytes()
+    assert pickle.loads(pickle.dumps(sketch)).to_bytes() == sketch.to_bytes()
+    assert deepcopy(sketch).to_bytes() == sketch.to_bytes()
     back.update([0], [400], sensitive_features={"sex": ["x"], "old": [True]})
     assert back.size == 4
 

@@ -157,6 +157,10 @@ class ScoreSketch:
         parts = [bytes(sketch.serialize()) for sketch in self._sketches.values()]
         return pack(_MARK, _VERSION, header, parts)
 
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Copies and pickles are made of the bytes."""
+        return type(self).from_bytes, (self.to_bytes(),)
+
     @classmethod
     def from_bytes(cls, data: bytes, name: str = "the sketch") -> ScoreSketch:
         """The sketch that `to_bytes` wrote.
