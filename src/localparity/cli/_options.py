@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from localparity._validation import as_epsilons
 from localparity.metrics._criteria import Criterion, labels_of
 from localparity.metrics._groups import Compare
 
@@ -48,19 +49,15 @@ def check_labels(criterion: Criterion, label: str | None) -> bool:
     return needs_labels
 
 
-def check_bound(bound: float | None) -> None:
-    """Whether --fail-above is a fraction, before anything is read."""
-    if bound is not None and not 0.0 <= bound <= 1.0:
-        raise typer.BadParameter(
-            f"{bound:g} where a fraction in [0, 1] is expected", param_hint="--fail-above"
-        )
-
-
-def check_decision(bound: float | None, decide_by: str) -> None:
-    """Whether there is a bound for --decide-by to be held against."""
+def check_bound(bound: float | None, decide_by: str) -> None:
+    """Whether --fail-above is a fraction, and is there for --decide-by, before anything is read."""
     if bound is None and decide_by != "estimate":
         raise typer.BadParameter(
             "says what --fail-above compares, which is not given", param_hint="--decide-by"
+        )
+    if bound is not None and not 0.0 <= bound <= 1.0:
+        raise typer.BadParameter(
+            f"{bound:g} where a fraction in [0, 1] is expected", param_hint="--fail-above"
         )
 
 
@@ -99,6 +96,18 @@ def parse_numbers(text: str, option: str) -> tuple[float, ...]:
         raise typer.BadParameter(
             f"{text!r} where numbers with commas between them are expected", param_hint=option
         ) from None
+
+
+def parse_epsilons(text: str) -> list[float]:
+    """Half-widths of windows with commas between them.
+
+    Examples
+    --------
+    >>> parse_epsilons("0,0.05")
+    [0.0, 0.05]
+    """
+    epsilons = as_epsilons(parse_numbers(text, "--epsilon"), "--epsilon")
+    return [check_epsilon(epsilon) for epsilon in epsilons.tolist()]
 
 
 def parse_range(text: str, option: str) -> tuple[float, float]:

@@ -13,7 +13,7 @@ from rich.progress import Progress
 
 from localparity._audit import Audit, DecideBy, SmallGroups
 from localparity._tables import Table
-from localparity._validation import as_epsilons, unknown_name
+from localparity._validation import unknown_name
 from localparity.cli._options import (
     CompareOption,
     CriterionOption,
@@ -22,11 +22,9 @@ from localparity.cli._options import (
     LevelOption,
     WeightOption,
     check_bound,
-    check_decision,
-    check_epsilon,
     check_file,
     check_labels,
-    parse_numbers,
+    parse_epsilons,
     parse_range,
 )
 from localparity.metrics import ScoreCounts
@@ -101,12 +99,10 @@ def audit(
 
     Exit codes: 0 when it passes, 1 when MCDP is above the bound, 2 for wrong usage or input.
     """
-    check_bound(fail_above)
+    check_bound(fail_above, decide_by)
     check_file(report, "--report", read=files, replace=force)
-    check_decision(fail_above, decide_by)
-    epsilons = parse_numbers(epsilon, "--epsilon")
     compared: dict[str, Any] = {
-        "epsilons": [check_epsilon(each) for each in as_epsilons(epsilons, "--epsilon").tolist()],
+        "epsilons": parse_epsilons(epsilon),
         "criterion": criterion,
         "compare": compare,
     }

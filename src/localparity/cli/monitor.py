@@ -22,7 +22,6 @@ from localparity.cli._options import (
     EpsilonOption,
     LabelOption,
     check_bound,
-    check_decision,
     check_folder,
     check_labels,
     parse_range,
@@ -73,8 +72,7 @@ def monitor(
     Exit codes: 0 when the newest period passes, 1 when MCDP is above the bound, 2 for wrong usage or input.
     """
     check_folder(folder, "FOLDER")
-    check_bound(fail_above)
-    check_decision(fail_above, decide_by)
+    check_bound(fail_above, decide_by)
     if batch is not None:
         check_labels(criterion, label)
     limits = None if score_range is None else parse_range(score_range, "--score-range")
