@@ -99,6 +99,8 @@ def run(name: str, *, only_core: bool) -> bool:
     version = subprocess.run([found, "--version"], check=True, capture_output=True, text=True).stdout.strip()
     print(f"{name}: {version}, {'the tests of the core' if only_core else 'all tests'}", flush=True)
     environment = {**os.environ, "OMP_NUM_THREADS": "1", "HYPOTHESIS_PROFILE": "few"}
+    # Spark would start the first Python on the path.
+    environment["PYSPARK_PYTHON"] = str(found)
     environment.pop("LOCALPARITY_NO_SKIPS", None)
     options = ["-q", "-n", "auto", "-m", "not slow", "-p", "no:cacheprovider", "--no-header", "-r", "fE"]
     if ENVIRONMENTS[name].pins == LOWEST:
