@@ -89,6 +89,15 @@ def test_a_column_that_is_partly_numbers(folder: Path) -> None:
     assert found.returncode == 0
 
 
+def test_a_column_of_names_is_no_feature(folder: Path) -> None:
+    FRAME.assign(id=[f"p{row}" for row in range(900)]).to_csv(folder / "ids.csv", index=False)
+    found = run("train", folder / "ids.csv", *NAMED, "--out", folder / "never")
+    assert found.returncode == 2
+    assert "has another text in every row, which says nothing of other people; say --drop id" in found.stderr
+    found = run("train", folder / "ids.csv", *NAMED, "--drop", "id", "--steps", 2, "--out", folder / "m3")
+    assert found.returncode == 0
+
+
 def test_a_missing_value(folder: Path) -> None:
     FRAME.assign(occupation=FRAME["occupation"].where(FRAME.index != 5)).to_csv(
         folder / "gap.csv", index=False

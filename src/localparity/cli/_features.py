@@ -11,6 +11,8 @@ from numpy.typing import NDArray
 from localparity._optional import require
 from localparity._tables import Table
 
+_MANY = 50
+
 
 class People(NamedTuple):
     """The features, the class, the groups by their columns, and the weight, of each row."""
@@ -41,8 +43,15 @@ def read_people(
     names = [name for name in table.columns if name not in left_out]
     if not names:
         raise ValueError(f"{table.name} has no column left that is a feature")
+    features = read_features(table, names, text or [])
+    for name in names:
+        if features[name].dtype != np.float64 and features[name].nunique() == len(features) > _MANY:
+            raise ValueError(
+                f"column {name!r} of {table.name} has another text in every row, which says nothing of other "
+                f"people; say --drop {name}"
+            )
     return People(
-        read_features(table, names, text or []),
+        features,
         known[target],
         {name: known[name] for name in group},
         known[weight] if weight else None,
