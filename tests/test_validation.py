@@ -251,6 +251,8 @@ def test_temperature() -> None:
         ValueError, match="temperature is 101 where a number above 0 and at most 100 is expected"
     ):
         validation.as_temperature(101, at_most=100.0)
+    with pytest.raises(ValueError, match="temperature is inf where a number above 0 is expected"):
+        validation.as_temperature(float("inf"))
 
 
 def test_sharpness() -> None:

@@ -43,7 +43,7 @@ def as_strength(strength: Any) -> float:
 def as_temperature(temperature: Any, *, at_most: float = math.inf) -> float:
     """The steepness of a sigmoid that stands for a step: a number above 0."""
     number = as_number(temperature, "temperature")
-    if not 0.0 < number <= at_most:
+    if not (0.0 < number <= at_most and number < math.inf):
         limit = "" if at_most == math.inf else f" and at most {at_most:g}"
         raise ValueError(f"temperature is {number:g} where a number above 0{limit} is expected")
     return number
