@@ -183,3 +183,16 @@ def test_a_bootstrap_counts_in_what_the_counts_leave_open() -> None:
     for finding in lp.Audit.from_counts(coarse, **options).findings:
         low, high = coarse.mcdp_bounds(finding.epsilon)
         assert finding.interval.low <= low < high <= finding.interval.high
+
+
+def test_what_counts_leave_open_does_not_leave_the_range() -> None:
+    rng = np.random.default_rng(0)
+    scores = np.concatenate([rng.uniform(0.05, 0.3, 300), rng.uniform(0.26, 0.45, 300)])
+    rows = lp.Predictions.from_arrays(None, scores, sensitive_features=np.repeat(["a", "b"], 300))
+    exact = lp.ScoreCounts.from_predictions(rows)
+    options = {"interval": "bootstrap", "n_resamples": 50, "random_state": 0, "epsilons": [0.0]}
+    (found,) = lp.Audit.from_counts(lp.scale.bounded(exact, max_scores=10, level=2), **options).findings
+    assert 0.5 < found.mcdp < 0.9
+    assert (found.interval.low, found.interval.high) == (0.0, 1.0)
+    (known,) = lp.Audit.from_counts(exact, **options).findings
+    assert known.mcdp - 0.1 < known.interval.low < known.mcdp < known.interval.high < known.mcdp + 0.1
