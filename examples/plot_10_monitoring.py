@@ -2,8 +2,8 @@
 A model in use, watched by the day
 ==================================
 
-`Monitor` keeps a sketch of some 50 kilobytes for each group and day, in a folder. Here the scores of one group
-start to drift on the fifth day. The error bars say what MCDP of that day's rows lies between, with 99%
+`Monitor` keeps a sketch of some 50 kilobytes for each group and day, in a folder. Here the scores of one
+group start to drift on the fifth day. The error bars say what MCDP of that day's rows lies between, with 99%
 probability: they are the sketch's error alone.
 """
 
