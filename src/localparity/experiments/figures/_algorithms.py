@@ -24,7 +24,7 @@ def draw_errors(ax: Any, study: AlgorithmStudy, title: str = "") -> None:
     >>> from localparity.experiments.figures._cdfs import toy_people
     >>> from localparity.experiments.figures._style import panels
     >>> figure, ((ax,),) = panels(1)
-    >>> draw_errors(ax, study("adult", [toy_people(50)]))
+    >>> draw_errors(ax, study("adult", "", [toy_people(50)]))
     >>> ax.get_ylabel()
     'estimate less MCDP'
     """
