@@ -60,10 +60,8 @@ def _column(column: Any, name: str) -> Column:
     values = np.asarray(column)
     if values.dtype.kind in "mM":
         raise ValueError(f"X has dates in column {name!r} where numbers or texts are expected")
-    if values.dtype.kind == "O" and all(isinstance(value, numbers.Real) for value in values):
-        # Numbers in a column of objects, as of pandas' Int64, are numbers nonetheless.
-        values = values.astype(np.float64)
-    if values.dtype.kind in "biuf":
+    # Numbers in a column of objects, as of pandas' Int64, are numbers nonetheless.
+    if values.dtype.kind in "biuf" or all(isinstance(value, numbers.Real) for value in values):
         values = values.astype(np.float64)
         missing = ~np.isfinite(values)
     else:

@@ -110,12 +110,12 @@ def _append(
     rows = Predictions.read(
         batch, score=score, group=group, label=label, score_range=kept.score_range, min_groups=1
     )
-    _check_columns(kept.folder, {"score": score, "group": group, "label": label})
     if batch_id is None:
         if not Path(batch).is_file():
             raise typer.BadParameter(f"{batch} is no single file, so it needs a name", param_hint="--id")
         with Path(batch).open("rb") as file:
             batch_id = hashlib.file_digest(file, "sha256").hexdigest()
+    _check_columns(kept.folder, {"score": score, "group": group, "label": label})
     if not kept.append(rows, at=when, batch_id=batch_id):
         typer.echo(f"batch {batch_id} is known and was not counted again", err=True)
 

@@ -91,23 +91,20 @@ class _DisparityLoss(nn.Module):
         raise NotImplementedError
 
     def _contrasts(
+        self, groups: Tensor, y_true: Tensor | None, sample_weight: Tensor | None, dtype: torch.dtype
+    ) -> Tensor:
+        return self._contrasts_of(self._count(groups), groups, y_true, sample_weight, dtype)
+
+    def _contrasts_of(
         self,
+        n_groups: int,
         groups: Tensor,
         y_true: Tensor | None,
         sample_weight: Tensor | None,
         dtype: torch.dtype,
-        *,
-        among: Tensor | None = None,
     ) -> Tensor:
-        """Who is compared with whom; where the number of groups is not given, it is read from `among`."""
         if y_true is None and labels_of(self.criterion) != (None,):
             raise ValueError(f"y_true is None where criterion {self.criterion!r} needs the labels")
-        n_groups = self.n_groups
-        if n_groups is None:
-            codes = groups if among is None else among
-            n_groups = max(2, int(codes.max()) + 1)
-            if among is None and int(codes.min()) < 0:
-                raise ValueError(f"groups has {int(codes.min())} where codes from 0 are expected")
         return contrasts(
             groups,
             n_groups,
@@ -116,6 +113,14 @@ class _DisparityLoss(nn.Module):
             sample_weight=sample_weight,
             dtype=dtype,
         )
+
+    def _count(self, groups: Tensor, *others: Tensor) -> int:
+        """How many groups there are: as given, or by the largest code of these and of others."""
+        if self.n_groups is not None:
+            return self.n_groups
+        if int(groups.min()) < 0:
+            raise ValueError(f"groups has {int(groups.min())} where codes from 0 are expected")
+        return max(2, *(int(codes.max()) + 1 for codes in (groups, *others)))
 
 
 class DPLoss(_DisparityLoss):
@@ -275,11 +280,9 @@ class MCDPLoss(_DisparityLoss):
     ) -> Tensor:
         """The disparity of the memory, with the gradient of the batch at the memory's thresholds."""
         past = memory.rows(scores, groups, y_true, sample_weight)
-        everyone = torch.cat([groups, past.groups]) if self.n_groups is None else None
-        contrast = self._contrasts(groups, y_true, sample_weight, scores.dtype, among=everyone)
-        remembered = self._contrasts(
-            past.groups, past.y_true, past.sample_weight, scores.dtype, among=everyone
-        )
+        n_groups = self._count(groups, past.groups)
+        contrast = self._contrasts_of(n_groups, groups, y_true, sample_weight, scores.dtype)
+        remembered = self._contrasts_of(n_groups, past.groups, past.y_true, past.sample_weight, scores.dtype)
         thresholds, shares = self._where(past.scores, remembered)
         known = soft_gap(past.scores, remembered, thresholds, self.temperature)
         here = soft_gap(scores, contrast, thresholds, self.temperature)

@@ -91,13 +91,7 @@ class SplitMCDPLoss(MCDPLoss):
         return cls(found, **options)
 
     def _contrasts(
-        self,
-        groups: Tensor,
-        y_true: Tensor | None,
-        sample_weight: Tensor | None,
-        dtype: torch.dtype,
-        *,
-        among: Tensor | None = None,
+        self, groups: Tensor, y_true: Tensor | None, sample_weight: Tensor | None, dtype: torch.dtype
     ) -> Tensor:
         """A comparison of the two sides of each split; here `groups` is the feature itself."""
         # Rounded as the feature is, so that whoever is at a split stays there.
