@@ -16,9 +16,9 @@ from localparity.metrics._units import (
     Units,
     carry,
     to_floats,
-    to_units,
     to_whole,
     units_of_rows,
+    units_of_weights,
 )
 
 
@@ -34,47 +34,33 @@ class Atoms:
         The weight at each score; without weights, the rows.
     rows : ndarray
         How many rows lie at each score.
-    squares : float
-        The sum of the squared weights of the rows, from which the effective size comes.
     units : ndarray or None
-        The weights in whole units, whose sums are the same in any order; None without weights.
-    square_units : int
-        The sum of the squared weights in whole units; 0 without weights.
+        The weights and the squared weights in whole units, whose sums are the same in any order; None without
+        weights.
     """
 
     scores: FloatArray
     weights: NDArray[Any]
     rows: NDArray[np.int64]
-    squares: float
     units: Units | None = None
-    square_units: int = 0
 
     @classmethod
     def of_rows(cls, scores: NDArray[Any], weights: FloatArray | None = None) -> Atoms:
         """Count the rows of some people; a row of weight 0 is nobody."""
         if weights is not None:
             scores, weights = scores[weights > 0.0], weights[weights > 0.0]
-            rows = np.ones(scores.size, dtype=np.int64)
-            square_units = to_whole(to_units(weights * weights))
-            return cls.gather(scores, rows, to_units(weights), square_units)
+            return cls.gather(scores, np.ones(scores.size, dtype=np.int64), units_of_weights(weights))
         ordered = np.sort(scores)
         starts = _run_starts(ordered)
         distinct = ordered[starts].astype(np.float64, copy=False)
         return cls.of_counts(distinct, np.diff(np.append(starts, ordered.size)))
 
     @classmethod
-    def of_counts(
-        cls,
-        scores: FloatArray,
-        rows: NDArray[np.int64],
-        units: Units | None = None,
-        square_units: int = 0,
-    ) -> Atoms:
+    def of_counts(cls, scores: FloatArray, rows: NDArray[np.int64], units: Units | None = None) -> Atoms:
         """Of distinct scores, ascending, the rows at each and, where there are weights, their units."""
         if units is None:
-            return cls(scores, rows, rows, float(rows.sum()))
-        weights = to_floats(carry(units))
-        return cls(scores, weights, rows, square_units / 2**UNIT_BITS, units, square_units)
+            return cls(scores, rows, rows)
+        return cls(scores, to_floats(carry(units)[0]), rows, units)
 
     @classmethod
     def join(cls, parts: Iterable[Atoms]) -> Atoms:
@@ -89,36 +75,30 @@ class Atoms:
         if all(part.units is None for part in found):
             return cls.gather(scores, rows)
         weighted = [part.with_units() for part in found]
-        units = np.concatenate([part.units for part in weighted if part.units is not None], axis=1)
-        return cls.gather(scores, rows, units, sum(part.square_units for part in weighted))
+        units = np.concatenate([part.units for part in weighted if part.units is not None], axis=-1)
+        return cls.gather(scores, rows, units)
 
     def with_units(self) -> Atoms:
         """The same people with their weights in whole units, also where every row weighs 1."""
         if self.units is not None:
             return self
-        return replace(self, units=units_of_rows(self.rows), square_units=self.size << UNIT_BITS)
+        return replace(self, units=units_of_rows(self.rows))
 
     def snap(self, cells: Cells) -> Atoms:
         """The same people, with those inside a cell counted at its high end."""
-        return self.gather(cells.snap(self.scores), self.rows, self.units, self.square_units)
+        return self.gather(cells.snap(self.scores), self.rows, self.units)
 
     def replaced(self, scores: FloatArray, finer: Atoms) -> Atoms:
         """The same people, with those at some scores, ascending, placed at finer ones."""
         kept = ~is_among(self.scores, scores)
         units = None
         if self.units is not None and finer.units is not None:
-            units = np.concatenate([self.units[:, kept], finer.units], axis=1)
+            units = np.concatenate([self.units[..., kept], finer.units], axis=-1)
         scores = np.concatenate([self.scores[kept], finer.scores])
-        return self.gather(scores, np.concatenate([self.rows[kept], finer.rows]), units, self.square_units)
+        return self.gather(scores, np.concatenate([self.rows[kept], finer.rows]), units)
 
     @classmethod
-    def gather(
-        cls,
-        scores: NDArray[Any],
-        rows: NDArray[np.int64],
-        units: Units | None = None,
-        square_units: int = 0,
-    ) -> Atoms:
+    def gather(cls, scores: NDArray[Any], rows: NDArray[np.int64], units: Units | None = None) -> Atoms:
         """Of scores in any order, which may repeat, what `of_counts` takes."""
         order = np.argsort(scores, kind="stable")
         ordered = scores[order]
@@ -127,8 +107,7 @@ class Atoms:
         rows_at = np.add.reduceat(rows[order], starts)
         if units is None:
             return cls.of_counts(distinct, rows_at)
-        units_at = np.add.reduceat(units[:, order], starts, axis=1)
-        return cls.of_counts(distinct, rows_at, units_at, square_units)
+        return cls.of_counts(distinct, rows_at, np.add.reduceat(units[..., order], starts, axis=-1))
 
     def most_inside(self, cells: Cells) -> float:
         """The largest share of the weight that lies inside one cell."""
@@ -141,7 +120,7 @@ class Atoms:
         """The weight before the first score and up to each; of weights, in extended precision."""
         if self.units is None:
             return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(self.weights, dtype=np.int64)])
-        running = carry(np.cumsum(self.units, axis=1))
+        running = carry(np.cumsum(self.units[0], axis=1))
         return np.concatenate([np.zeros(1, dtype=np.longdouble), to_floats(running, np.longdouble)])
 
     @property
@@ -150,9 +129,16 @@ class Atoms:
         return int(self.rows.sum())
 
     @property
+    def squares(self) -> NDArray[Any]:
+        """The sum of the squared weights of the rows at each score; without weights, the rows."""
+        return self.rows if self.units is None else to_floats(self.units[1])
+
+    @property
     def effective_size(self) -> float:
         """How many equally weighted rows would be as precise: the squared sum over the sum of squares."""
-        return float(self.weights.sum()) ** 2 / self.squares
+        if self.units is None:
+            return float(self.size)
+        return float(self.weights.sum()) ** 2 / (to_whole(self.units[1]) / 2**UNIT_BITS)
 
     def share_above(self, threshold: float) -> float:
         """The weighted share of scores above a threshold."""

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Units = NDArray[np.int64]
-"""A column of limbs for each number, the least significant limb first."""
+"""A column of limbs for each number, the least significant limb first; the last two axes are limb and number."""
 
 LIMBS = 5
 LIMB_BITS = 32
@@ -49,17 +49,28 @@ def to_units(numbers: NDArray[np.float64]) -> Units:
 
 
 def units_of_rows(rows: NDArray[np.int64]) -> Units:
-    """Rows that weigh 1 each."""
-    units = np.zeros((LIMBS, rows.size), dtype=np.int64)
-    units[_WHOLE_LIMB] = rows
+    """The weights, and the squared weights, of rows that weigh 1 each."""
+    units = np.zeros((2, LIMBS, rows.size), dtype=np.int64)
+    units[:, _WHOLE_LIMB] = rows
     return carry(units)
+
+
+def units_of_weights(weights: NDArray[np.float64]) -> Units:
+    """The weights, and the squared weights, of rows: two tables of limbs in one array.
+
+    Examples
+    --------
+    >>> units_of_weights(np.array([2.0]))[:, 3, 0]
+    array([2, 4])
+    """
+    return np.stack([to_units(weights), to_units(weights * weights)])
 
 
 def carry(units: Units) -> Units:
     """The same numbers with every limb but the topmost below 2**32, which is one form a number."""
     for limb in range(LIMBS - 1):
-        units[limb + 1] += units[limb] >> LIMB_BITS
-        units[limb] &= _MASK
+        units[..., limb + 1, :] += units[..., limb, :] >> LIMB_BITS
+        units[..., limb, :] &= _MASK
     return units
 
 

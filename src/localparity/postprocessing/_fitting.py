@@ -131,5 +131,5 @@ def mapped(counts: ScoreCounts, maps: Mapping[Group, ScoreMap]) -> ScoreCounts:
         if (np.diff(moved) > 0.0).all():
             atoms[group, label] = replace(found, scores=moved)
         else:
-            atoms[group, label] = Atoms.gather(moved, found.rows, found.units, found.square_units)
+            atoms[group, label] = Atoms.gather(moved, found.rows, found.units)
     return replace(counts, atoms=atoms)

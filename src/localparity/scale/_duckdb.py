@@ -15,7 +15,7 @@ from localparity.metrics import ScoreCounts
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
 from localparity.metrics._mcdp import PAPER_EPSILONS
-from localparity.metrics._units import LIMB_BITS, LIMBS, carry, limb_scale, to_whole
+from localparity.metrics._units import LIMB_BITS, LIMBS, carry, limb_scale
 from localparity.scale._columns import ScoreColumns
 from localparity.scale._grid import LEVEL, MAX_SCORES, Parents, Tally, count_scores
 
@@ -180,13 +180,10 @@ class DuckDBScores:
 
     def _tally(self, found: dict[str, NDArray[Any]], key: int, weighted: bool) -> Tally:
         label = found["y"][key] if self._columns.label else None
-        units, square_units = None, 0
+        units = None
         if weighted:
-            weights, squares = (
-                np.array([found[f"{kind}{limb}"][key] for limb in range(LIMBS)], dtype=np.int64)
-                for kind in "wq"
-            )
-            units, square_units = carry(weights), to_whole(squares)
+            limbs = [[found[f"{kind}{limb}"][key] for limb in range(LIMBS)] for kind in "wq"]
+            units = carry(np.array(limbs, dtype=np.int64))
         return Tally(
             self._columns.key([found[name][key] for name in self._groups], label),
             np.asarray(found["place"][key]),
@@ -194,7 +191,6 @@ class DuckDBScores:
             np.asarray(found["least"][key], dtype=np.float64) + 0.0,
             np.asarray(found["most"][key], dtype=np.float64) + 0.0,
             units,
-            square_units,
         )
 
     def _check(self, found: dict[str, NDArray[Any]]) -> None:

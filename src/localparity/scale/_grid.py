@@ -47,8 +47,6 @@ class Tally:
         The lowest and the highest score in each cell.
     units : ndarray or None
         The weight at each, in whole units.
-    square_units : int
-        The sum of the squared weights, in whole units.
     """
 
     key: tuple[Group, int | None]
@@ -57,7 +55,6 @@ class Tally:
     least: FloatArray
     most: FloatArray
     units: Units | None = None
-    square_units: int = 0
 
 
 class Parents(NamedTuple):
@@ -268,7 +265,7 @@ def _union(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
 
 
 def _atoms_of(tally: Tally, scores: FloatArray) -> Atoms:
-    return Atoms.of_counts(scores, tally.rows, tally.units, tally.square_units)
+    return Atoms.of_counts(scores, tally.rows, tally.units)
 
 
 def deciding_cells(curve: GapCurve, epsilons: FloatArray) -> FloatArray:

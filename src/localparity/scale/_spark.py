@@ -17,7 +17,7 @@ from localparity.metrics import ScoreCounts
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
 from localparity.metrics._mcdp import PAPER_EPSILONS
-from localparity.metrics._units import LIMB_BITS, LIMBS, carry, limb_scale, to_whole
+from localparity.metrics._units import LIMB_BITS, LIMBS, carry, limb_scale
 from localparity.scale._columns import ScoreColumns
 from localparity.scale._grid import LEVEL, MAX_SCORES, Parents, Tally, count_scores
 
@@ -144,15 +144,12 @@ class SparkScores:
             [found[name][first].as_py() for name in self._groups], found["y"][first].as_py()
         )
         rows = rows[numbers["n"][rows] > 0]
-        units, square_units = None, 0
+        units = None
         if self._columns.weight is not None:
-            weights, squares = (
-                np.array([numbers[f"{kind}{limb}"][rows] for limb in range(LIMBS)], dtype=np.int64)
-                for kind in "wq"
-            )
-            units, square_units = carry(weights), to_whole(squares)
+            limbs = [[numbers[f"{kind}{limb}"][rows] for limb in range(LIMBS)] for kind in "wq"]
+            units = carry(np.array(limbs, dtype=np.int64))
         least, most = (numbers[name][rows].astype(np.float64) for name in ("least", "most"))
-        return Tally(key, numbers["place"][rows], numbers["n"][rows], least, most, units, square_units)
+        return Tally(key, numbers["place"][rows], numbers["n"][rows], least, most, units)
 
     def _short_names(self) -> DataFrame:
         """The columns under short names: score s, label y, weight w, groups g0, g1 and so on."""

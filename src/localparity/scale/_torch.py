@@ -23,7 +23,7 @@ from localparity.metrics import ScoreCounts
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
 from localparity.metrics._mcdp import PAPER_EPSILONS
-from localparity.metrics._units import LIMB_BITS, LIMBS, carry, limb_scale, to_whole
+from localparity.metrics._units import LIMB_BITS, LIMBS, carry, limb_scale
 from localparity.scale._grid import MAX_SCORES, Parents, Tally, cell_edges, count_scores
 
 if TYPE_CHECKING:
@@ -95,15 +95,13 @@ class OrderedScores(NamedTuple):
     rows : torch.Tensor
         How many rows lie before each score, and at the end how many there are.
     limbs : list of torch.Tensor
-        The weight before each score and in all, in whole units, limb by limb; empty without weights.
-    square_units : int
-        The sum of the squared weights, in whole units.
+        The weight before each score and in all, in whole units, limb by limb, and after it the squared
+        weights; empty without weights.
     """
 
     scores: Tensor
     rows: Tensor
     limbs: list[Tensor]
-    square_units: int
 
     def tally(self, key: Key, at: NDArray[Any], places: Tensor) -> Tally:
         """What lies from place to place among the distinct scores: a row of `at` for each row of places."""
@@ -116,8 +114,9 @@ class OrderedScores(NamedTuple):
         )
         units = None
         if self.limbs:
-            units = carry(np.stack([np.diff(limb[places].cpu().numpy())[occupied] for limb in self.limbs]))
-        return Tally(key, at[occupied], rows[occupied], least, most, units, self.square_units)
+            between = np.stack([np.diff(limb[places].cpu().numpy())[occupied] for limb in self.limbs])
+            units = carry(between.reshape(2, LIMBS, -1))
+        return Tally(key, at[occupied], rows[occupied], least, most, units)
 
 
 class TorchScores:
@@ -177,18 +176,19 @@ class TorchScores:
     def _order(self, scores: Tensor) -> OrderedScores:
         # Without the rows' order the device sorts the scores alone, in a fraction of the time of its `sort`.
         distinct, rows = self._torch.unique(scores, return_counts=True)
-        return OrderedScores(distinct, self._below(rows), [], 0)
+        return OrderedScores(distinct, self._below(rows), [])
 
     def _order_weighted(self, scores: Tensor, weights: Tensor, mask: Tensor) -> OrderedScores:
         torch = self._torch
         mask &= weights > 0
-        heavy = weights[mask].double()
         ordered, order = torch.sort(scores[mask])
+        heavy = weights[mask].double()[order]
         distinct, rows = torch.unique_consecutive(ordered, return_counts=True)
         below = self._below(rows)
-        limbs = [self._below(limb)[below] for limb in _limbs_of(torch, heavy[order])]
-        squares = np.array([[int(limb.sum())] for limb in _limbs_of(torch, heavy * heavy)])
-        return OrderedScores(distinct, below, limbs, to_whole(squares))
+        limbs = [
+            self._below(limb)[below] for each in (heavy, heavy * heavy) for limb in _limbs_of(torch, each)
+        ]
+        return OrderedScores(distinct, below, limbs)
 
     def _below(self, numbers: Tensor) -> Tensor:
         """The sums of all numbers before each, and of all."""
