@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from os import PathLike
 from typing import Any, Literal, get_args
 
@@ -17,25 +19,35 @@ from localparity._summaries import (
     GroupSummary,
     LeftOut,
     PairSummary,
+    spans,
     summarise_groups,
     summarise_pairs,
     without_small_groups,
 )
 from localparity._validation import (
+    FloatArray,
     as_choice,
     as_count,
     as_epsilons,
     as_fraction,
+    as_level,
     as_threshold,
 )
-from localparity.metrics import ScoreCounts
+from localparity._wording import HigherIs, Verdict, assumptions_of, verdict_of
+from localparity.metrics import GapCurve, ScoreCounts
 from localparity.metrics._comparison import check_predictions
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
 from localparity.metrics._mcdp import PAPER_EPSILONS
-from localparity.uncertainty._interval import INTERVAL_KINDS, IntervalKind, intervals_of
-from localparity.uncertainty._permutation import TestResult, permutation_results
-from localparity.uncertainty._resampling import Draws
+from localparity.metrics._profile import carried_half_widths
+from localparity.uncertainty import Interval
+from localparity.uncertainty._bands import IntervalMethod, as_interval_method, band_radii, bootstrap_radii
+from localparity.uncertainty._interval import pair_intervals, worst_intervals
+from localparity.uncertainty._permutation import ParityTest, parity_resamples, parity_test
+from localparity.uncertainty._resampling import Draws, least_resamples
+
+MOST_GROUPS = 1000
+"""More groups than this are not compared with each other, pair by pair."""
 
 SmallGroups = Literal["raise", "drop"]
 DecideBy = Literal["estimate", "upper", "lower"]
@@ -51,16 +63,20 @@ class Audit:
         Which people, and which groups, were compared.
     score_range : tuple of float
         The range of the scores.
-    interval_kind : str
-        How the intervals were made.
+    method : str
+        How the intervals were made: "dkw" or "bootstrap".
+    n_resamples : int
+        How many resamples the test drew; 0 where none was made.
     threshold : float or None
         The threshold of delta-DP; None compares mean scores.
+    higher_is : str or None
+        Whether a higher score is the "better" or the "worse" outcome; None says neither.
     groups : tuple of GroupSummary
         The groups.
     findings : tuple of Finding
         MCDP of the worst pair at each epsilon, from the smallest epsilon to the largest.
     pairs : tuple of PairSummary
-        All pairs, the worst first.
+        All pairs, each with its intervals and p-values: the worst first, those too small to judge last.
     left_out : tuple of LeftOut
         The groups that were too small and left out.
     counts : ScoreCounts
@@ -81,8 +97,10 @@ class Audit:
     criterion: str
     compare: str
     score_range: tuple[float, float]
-    interval_kind: str
+    method: str
+    n_resamples: int
     threshold: float | None
+    higher_is: str | None
     groups: tuple[GroupSummary, ...]
     findings: tuple[Finding, ...]
     pairs: tuple[PairSummary, ...]
@@ -101,46 +119,97 @@ class Audit:
         min_group_size: int = 1,
         small_groups: SmallGroups = "raise",
         level: float = 0.95,
-        interval: IntervalKind = "dkw",
+        method: IntervalMethod | None = None,
         n_resamples: int = 1000,
         random_state: Any = None,
         n_jobs: int | None = None,
+        higher_is: HigherIs | None = None,
         on_resample: Callable[[], object] | None = None,
     ) -> Audit:
         """Audit counts, wherever they were made; the parameters are those of `localparity.audit`."""
         at = np.unique(as_epsilons(epsilons, "epsilons"))
         if not at.size:
             raise ValueError("epsilons is empty")
-        as_choice(interval, "interval", INTERVAL_KINDS)
         as_choice(small_groups, "small_groups", get_args(SmallGroups))
+        if higher_is is not None:
+            as_choice(higher_is, "higher_is", get_args(HigherIs))
         n_resamples = as_count(n_resamples, "n_resamples", at_least=0)
         threshold = None if threshold is None else as_threshold(threshold, counts.score_range)
+        level = as_level(level)
+        found_method = as_interval_method(method, counts)
         left_out: tuple[LeftOut, ...] = ()
         if small_groups == "drop":
             counts, left_out = without_small_groups(counts, criterion, min_group_size)
+        _check_groups(counts, compare)
+        _warn_of_narrow_scores(counts)
         curves = counts.gap_curves(criterion, compare, min_group_size=min_group_size)
         draws = Draws(n_resamples, random_state, n_jobs, on_resample)
-        intervals = intervals_of(counts, curves, at, criterion, compare, level, interval, draws)
-        tests: list[TestResult | None] = [None] * at.size
+        test: ParityTest | None = None
         if n_resamples:
-            tests = list(permutation_results(counts, curves, at, criterion, compare, draws))
-        worst = np.argmax([curve.mcdp_at(at) for curve in curves], axis=0)
-        findings = tuple(
-            Finding(epsilon, found.estimate, found, test, curves[pair].worst_window(epsilon))
-            for epsilon, found, test, pair in zip(at.tolist(), intervals, tests, worst, strict=True)
+            mcdp = np.array([curve.mcdp_at(at) for curve in curves])
+            test = parity_test(mcdp, parity_resamples(counts, at, criterion, compare, draws))
+        if test is not None and found_method == "bootstrap" and not counts.exchangeable:
+            radii = bootstrap_radii(test.resampled, level)  # these resamples are those of the bootstrap too
+        else:
+            radii = band_radii(
+                counts,
+                curves,
+                criterion=criterion,
+                compare=compare,
+                level=level,
+                method=found_method,
+                draws=draws,
+            )
+        intervals = pair_intervals(curves, at, radii, level)
+        by_test = n_resamples >= least_resamples(level)
+        pairs = summarise_pairs(
+            curves,
+            intervals,
+            radii,
+            None if test is None else test.p_values,
+            test.detectable(level) if test is not None and by_test else radii,
+            float(at[0]),
+            threshold,
         )
         return cls(
             criterion=criterion,
             compare=compare,
             score_range=counts.score_range,
-            interval_kind=interval,
+            method=found_method,
+            n_resamples=n_resamples,
             threshold=threshold,
-            groups=summarise_groups(counts, criterion),
-            findings=findings,
-            pairs=summarise_pairs(curves, at, threshold),
+            higher_is=higher_is,
+            groups=summarise_groups(counts, criterion, pairs),
+            findings=_findings(curves, at, worst_intervals(intervals), test),
+            pairs=pairs,
             left_out=left_out,
             counts=counts,
         )
+
+    @property
+    def level(self) -> float:
+        """The probability with which the intervals hold."""
+        return self.findings[0].interval.level
+
+    @property
+    def tested(self) -> bool:
+        """Whether the test drew enough resamples to reject parity at the audit's level."""
+        return self.n_resamples >= least_resamples(self.level)
+
+    @property
+    def most_significant(self) -> PairSummary:
+        """The pair whose disparity at the smallest epsilon stands out most from chance."""
+        return max(self.pairs, key=lambda pair: pair.strength)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """Whether there is a disparity, how large, where, and how sure that is, in words."""
+        return verdict_of(self)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the intervals and p-values take for granted, and over what they hold, in sentences."""
+        return assumptions_of(self)
 
     def passes(self, bound: float, *, epsilon: float | None = None, decide_by: DecideBy = "estimate") -> bool:
         """Whether MCDP is at most `bound`.
@@ -153,8 +222,8 @@ class Audit:
             One of the audit's epsilons; the smallest, which is the strictest, without it.
         decide_by : str
             "estimate" decides by the estimate; "upper" asks that the upper end of the interval is within the
-            bound, so that passing is proof at the interval's level; "lower" asks it of the lower end, so that
-            failing is.
+            bound, so that a model above it passes with a probability of at most 1 - level; "lower" asks it of
+            the lower end, so that a model within it fails with a probability of at most 1 - level.
 
         Returns
         -------
@@ -163,6 +232,11 @@ class Audit:
         """
         bound = as_fraction(bound, "bound")
         finding = self.findings[0] if epsilon is None else self.finding(epsilon)
+        if finding.vacuous:
+            raise ValueError(
+                f"MCDP({finding.epsilon:g}) is 0 whatever the groups: the scores do not span a window of this "
+                f"width in score_range {self.score_range}; give a smaller epsilon or the right score_range"
+            )
         ends = {
             "estimate": finding.mcdp,
             "upper": finding.interval.high,
@@ -180,10 +254,21 @@ class Audit:
 
     def to_dict(self) -> dict[str, Any]:
         """The whole audit as plain dictionaries and lists."""
-        found = asdict(replace(self, counts=ScoreCounts({})))
+        found = asdict(replace(self, counts=ScoreCounts({}), pairs=()))
         del found["counts"]
         for finding, plain in zip(self.findings, found["findings"], strict=True):
-            plain["window"]["sentence"] = finding.window.sentence
+            plain["window"]["sentence"] = finding.window.sentence_for(self.higher_is)
+        # A page of pairs is written field by field: there may be half a million.
+        found["pairs"] = [
+            {
+                **vars(pair),
+                "intervals": [vars(interval) for interval in pair.intervals],
+                "window": vars(pair.window),
+                "too_small": pair.too_small,
+            }
+            for pair in self.pairs
+        ]
+        found |= {"verdict": asdict(self.verdict), "assumptions": list(self.assumptions)}
         return found
 
     def to_json(self) -> str:
@@ -199,6 +284,10 @@ class Audit:
                 "label": pair.label,
                 "epsilon": finding.epsilon,
                 "mcdp": pair.mcdp[i],
+                "low": pair.intervals[i].low,
+                "high": pair.intervals[i].high,
+                "p_value": None if pair.p_values is None else pair.p_values[i],
+                "too_small": pair.too_small,
                 "abcc": pair.abcc,
                 "delta_dp": pair.delta_dp,
             }
@@ -248,6 +337,46 @@ class Audit:
         yield from terminal_parts(self)
 
 
+def _check_groups(counts: ScoreCounts, compare: str) -> None:
+    if compare == "between_groups" and len(counts.groups) > MOST_GROUPS:
+        raise ValueError(
+            f"there are {len(counts.groups):,} groups, too many to compare pair by pair (at most {MOST_GROUPS:,}); "
+            "use compare='to_overall', or leave out small groups with min_group_size and small_groups='drop'"
+        )
+
+
+def _warn_of_narrow_scores(counts: ScoreCounts) -> None:
+    """Windows are fractions of the range: a range of percent for scores in [0, 1] makes epsilon too wide."""
+    ends = [end for atoms in counts.atoms.values() if atoms.size for end in atoms.scores[[0, -1]].tolist()]
+    low, high = counts.score_range
+    if ends and max(ends) - min(ends) < 0.1 * (high - low):
+        warnings.warn(
+            f"the scores lie between {min(ends):g} and {max(ends):g}, less than a tenth of score_range "
+            f"({low:g}, {high:g}), of which epsilon is a fraction; is score_range right?",
+            stacklevel=4,
+        )
+
+
+def _findings(
+    curves: Sequence[GapCurve], epsilons: FloatArray, intervals: Sequence[Interval], test: ParityTest | None
+) -> tuple[Finding, ...]:
+    """The worst pair at each epsilon."""
+    widest = max(spans(curve) for curve in curves)
+    reach = carried_half_widths(epsilons, curves[0].resolution)
+    worst = np.argmax([curve.mcdp_at(epsilons) for curve in curves], axis=0)
+    return tuple(
+        Finding(
+            epsilon,
+            intervals[place].estimate,
+            intervals[place],
+            None if test is None else test.results[place],
+            curves[worst[place]].worst_window(epsilon),
+            widest <= reach[place],
+        )
+        for place, epsilon in enumerate(epsilons.tolist())
+    )
+
+
 @documented
 def audit(
     y_true: Any,
@@ -259,14 +388,16 @@ def audit(
     compare: Compare = "between_groups",
     threshold: float | None = None,
     sample_weight: Any = None,
+    cluster: Any = None,
     score_range: tuple[float, float] = (0.0, 1.0),
     min_group_size: int = 1,
     small_groups: SmallGroups = "raise",
     level: float = 0.95,
-    interval: IntervalKind = "dkw",
+    method: IntervalMethod | None = None,
     n_resamples: int = 1000,
     random_state: Any = None,
     n_jobs: int | None = None,
+    higher_is: HigherIs | None = None,
 ) -> Audit:
     """How large the disparity is, where it sits, for whom, and how sure that is.
 
@@ -281,11 +412,13 @@ def audit(
     small_groups : str
         Whether a group that is too small is an error ("raise") or left out and named ("drop").
     level : float
-        The probability with which the intervals hold.
-    interval : str
-        "dkw" or "bootstrap", as in `mcdp_interval`.
+        The probability with which the intervals of all pairs, labels and epsilons hold together.
+    method : str, optional
+        How intervals are made, "dkw" or "bootstrap", as in `mcdp_interval`.
     n_resamples : int
-        How many permutations the test draws, and how many samples the bootstrap; 0 leaves the test out.
+        How many resamples the test draws, and the bootstrap; 0 leaves the test out.
+    higher_is : str, optional
+        Whether a higher score is the "better" or the "worse" outcome for a person, for the sentences.
 
     Returns
     -------
@@ -301,7 +434,7 @@ def audit(
     [0.6666666666666666, 0.3333333333333333]
     """
     predictions = check_predictions(
-        y_true, y_score, sensitive_features, criterion, sample_weight, score_range
+        y_true, y_score, sensitive_features, criterion, sample_weight, score_range, cluster
     )
     return Audit.from_counts(
         ScoreCounts.from_predictions(predictions),
@@ -312,8 +445,9 @@ def audit(
         min_group_size=min_group_size,
         small_groups=small_groups,
         level=level,
-        interval=interval,
+        method=method,
         n_resamples=n_resamples,
         random_state=random_state,
         n_jobs=n_jobs,
+        higher_is=higher_is,
     )

@@ -31,6 +31,10 @@ _PARAMETERS = {
         '"between_groups" takes the worst pair, "to_overall" compares each group with everyone.',
     ),
     "sample_weight": ("array-like, optional", "Weights that are not negative."),
+    "cluster": (
+        "array-like, optional",
+        "The person, household or account that each row belongs to; without it, rows are assumed independent.",
+    ),
     "score_range": ("tuple of float", "The lowest and the highest score there can be."),
     "min_groups": ("int", "The fewest groups there may be: 2, or 1 for a part of a larger whole."),
     "min_group_size": ("int", "A group with fewer rows among the people compared is an error."),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,16 +12,34 @@ from localparity._validation import FloatArray, Group, as_count
 from localparity.metrics import GapCurve, ScoreCounts, Window
 from localparity.uncertainty import Interval, TestResult
 
+TOO_COARSE = 0.5
+"""A pair is too small to judge where only an MCDP above this could be told from chance."""
+
 
 @dataclass(frozen=True)
 class GroupSummary:
-    """A group among the people compared: how many they are and how they score on average."""
+    """A group among the people compared.
+
+    Attributes
+    ----------
+    group, label : hashable, int or None
+        The group, and the label of the people compared.
+    rows : int
+        How many rows it has.
+    effective_rows : float
+        How many independent rows of one weight would be as precise.
+    mean_score : float
+        The (weighted) mean of its scores.
+    too_small : bool
+        Whether no comparison of the group could tell a gap of half its people from chance.
+    """
 
     group: Group
     label: int | None
     rows: int
     effective_rows: float
     mean_score: float
+    too_small: bool
 
 
 @dataclass(frozen=True)
@@ -33,58 +52,141 @@ class LeftOut:
 
 @dataclass(frozen=True)
 class PairSummary:
-    """One pair: MCDP at each epsilon, ABCC, delta-DP, and the worst window at the smallest epsilon."""
+    """One pair of groups.
+
+    Attributes
+    ----------
+    groups, label : tuple, int or None
+        The pair, and the label of the people compared.
+    mcdp : tuple of float
+        MCDP at each epsilon.
+    intervals : tuple of Interval
+        Its interval at each epsilon; those of all pairs, labels and epsilons hold together.
+    p_values : tuple of float or None
+        The p-value at each epsilon, adjusted over all pairs, labels and epsilons; None without a test.
+    detectable : float or None
+        The smallest MCDP at the first epsilon that could be told from chance at these sizes; None where not
+        even a gap of 1 could.
+    radius : float
+        How far the true gap may be from the measured one at any threshold, all pairs and labels together.
+    abcc, delta_dp : float
+        The area between the two distributions, and the difference of mean scores or of selection rates.
+    window : Window
+        Where the gap is largest, at the smallest epsilon.
+    """
 
     groups: tuple[Group, Group]
     label: int | None
     mcdp: tuple[float, ...]
+    intervals: tuple[Interval, ...]
+    p_values: tuple[float, ...] | None
+    detectable: float | None
+    radius: float
     abcc: float
     delta_dp: float
     window: Window
 
+    @property
+    def too_small(self) -> bool:
+        """Whether only a gap of more than half the people could be told from chance."""
+        return self.detectable is None or self.detectable > TOO_COARSE
+
+    def significant_at(self, place: int, *, by_test: bool) -> bool:
+        """Whether the disparity at one of the epsilons can be told from chance, by its test or interval."""
+        tested = by_test and self.p_values is not None
+        rejected = tested and self.p_values[place] <= 1.0 - self.intervals[place].level  # type: ignore[index]
+        return rejected or self.intervals[place].low > 0.0
+
+    @property
+    def strength(self) -> float:
+        """How large MCDP at the smallest epsilon is beside what chance does at these sizes."""
+        return self.mcdp[0] / self.radius
+
 
 @dataclass(frozen=True)
 class Finding:
-    """MCDP at one epsilon, of the worst pair: its interval, its test against parity and its place."""
+    """MCDP at one epsilon, of the worst pair.
+
+    Attributes
+    ----------
+    epsilon, mcdp : float
+        The half-width of the windows, and MCDP.
+    interval : Interval
+        Its interval.
+    test : TestResult or None
+        The test against parity of all pairs; None where none was made.
+    window : Window
+        Where the gap is largest, and between whom.
+    vacuous : bool
+        Whether MCDP is 0 whatever the groups, since the scores do not span a window of this width.
+    """
 
     epsilon: float
     mcdp: float
     interval: Interval
     test: TestResult | None
     window: Window
+    vacuous: bool
 
 
-def summarise_groups(counts: ScoreCounts, criterion: str) -> tuple[GroupSummary, ...]:
+def summarise_groups(
+    counts: ScoreCounts, criterion: str, pairs: Sequence[PairSummary]
+) -> tuple[GroupSummary, ...]:
     """Every group under every label that a criterion compares."""
-    return tuple(
-        GroupSummary(
-            group,
-            label,
-            atoms.size,
-            atoms.effective_size,
-            float(np.average(atoms.scores, weights=atoms.weights)),
-        )
-        for label, stratum in counts.strata(criterion).items()
-        for group, atoms in stratum.items()
-    )
+    judged = {(pair.label, group) for pair in pairs if not pair.too_small for group in pair.groups}
+    found = []
+    for label, stratum in counts.strata(criterion).items():
+        effective = [atoms.effective_size for atoms in stratum.values()]
+        if counts.clusters is not None:
+            rows = counts.clusters.among(list(stratum), label)
+            totals = [float(atoms.weights.sum()) for atoms in stratum.values()]
+            effective = (np.square(totals) / rows.squares).tolist()
+        found += [
+            GroupSummary(
+                group,
+                label,
+                atoms.size,
+                size,
+                float(np.average(atoms.scores, weights=atoms.weights)),
+                (label, group) not in judged,
+            )
+            for (group, atoms), size in zip(stratum.items(), effective, strict=True)
+        ]
+    return tuple(found)
 
 
 def summarise_pairs(
-    curves: Sequence[GapCurve], epsilons: FloatArray, threshold: float | None
+    curves: Sequence[GapCurve],
+    intervals: Sequence[Sequence[Interval]],
+    radii: FloatArray,
+    p_values: FloatArray | None,
+    detectable: FloatArray,
+    epsilon: float,
+    threshold: float | None,
 ) -> tuple[PairSummary, ...]:
-    """Every pair, the worst first."""
+    """Every pair: the worst first, and those that are too small to judge last."""
     pairs = [
         PairSummary(
             curve.groups,
             curve.label,
-            tuple(curve.mcdp_at(epsilons).tolist()),
+            tuple(each.estimate for each in intervals[place]),
+            tuple(intervals[place]),
+            None if p_values is None else tuple(p_values[place].tolist()),
+            float(detectable[place]) if detectable[place] <= 1.0 else None,
+            float(radii[place]),
             curve.abcc(),
             abs(curve.mean_difference() if threshold is None else curve(threshold)),
-            curve.worst_window(float(epsilons[0])),
+            curve.worst_window(epsilon),
         )
-        for curve in curves
+        for place, curve in enumerate(curves)
     ]
-    return tuple(sorted(pairs, key=lambda pair: pair.mcdp, reverse=True))
+    return tuple(sorted(pairs, key=lambda pair: (pair.too_small, *(-value for value in pair.mcdp))))
+
+
+def spans(curve: GapCurve) -> float:
+    """The half-width of the widest window that the pair's scores could carry, whoever has which."""
+    first, last = curve.unit_knots[0], curve.unit_knots[-1]
+    return float(last if first <= 0.0 else 0.5 * (last - first))
 
 
 def without_small_groups(
@@ -95,7 +197,8 @@ def without_small_groups(
     groups = len(counts.groups)
     if groups - len(small) < 2:
         raise ValueError(
-            f"min_group_size is {min_group_size} and leaves {groups - len(small)} of {groups} groups "
-            "where two or more are expected"
+            f"min_group_size={min_group_size} leaves {groups - len(small)} of {groups} groups; "
+            "at least two are needed"
         )
     return counts.without(small), tuple(LeftOut(group, rows) for group, rows in small.items())
+

@@ -31,6 +31,7 @@ class Names(NamedTuple):
     y_score: str = "y_score"
     sensitive_features: str = "sensitive_features"
     sample_weight: str = "sample_weight"
+    cluster: str = "cluster"
 
 
 ARGUMENTS = Names()
@@ -58,6 +59,8 @@ class Predictions:
         The range of the scores.
     resolution : float
         Lengths, as fractions of the range, that differ by less count as equal.
+    clusters : ndarray or None
+        The cluster of each row, as a whole number from 0 on.
 
     Examples
     --------
@@ -74,6 +77,7 @@ class Predictions:
     weights: FloatArray | None
     score_range: tuple[float, float]
     resolution: float
+    clusters: NDArray[np.uint32] | None = None
 
     @classmethod
     @documented
@@ -84,6 +88,7 @@ class Predictions:
         *,
         sensitive_features: Any,
         sample_weight: Any = None,
+        cluster: Any = None,
         score_range: tuple[float, float] = (0.0, 1.0),
         min_groups: int = 2,
     ) -> Predictions:
@@ -101,7 +106,13 @@ class Predictions:
         """
         # What checking has not converted is still the caller's, who may change it: keep a copy.
         found = cls.checked(
-            y_true, y_score, sensitive_features, sample_weight, score_range, min_groups=min_groups
+            y_true,
+            y_score,
+            sensitive_features,
+            sample_weight,
+            score_range,
+            min_groups=min_groups,
+            cluster=cluster,
         )
         weights = None if found.weights is None else _frozen(found.weights.copy())
         return replace(found, scores=_frozen(found.scores.copy()), weights=weights)
@@ -116,6 +127,7 @@ class Predictions:
         group: str | Sequence[str],
         label: str | None = None,
         weight: str | None = None,
+        cluster: str | None = None,
         score_range: tuple[float, float] = (0.0, 1.0),
         min_groups: int = 2,
     ) -> Predictions:
@@ -125,6 +137,8 @@ class Predictions:
         ----------
         source : path or sequence of paths
             Files of one kind; a glob such as ``"scores/*.parquet"`` stands for the files that match it.
+        cluster : str, optional
+            The column of the clusters: rows with the same value are not independent.
 
         Returns
         -------
@@ -141,7 +155,8 @@ class Predictions:
         """
         group_columns = as_group_columns(score, group)
         table = Table(source)
-        columns = table.read(numbers=[name for name in (score, label, weight) if name], values=group_columns)
+        values = list(dict.fromkeys([*group_columns, *([cluster] if cluster else [])]))
+        columns = table.read(numbers=[name for name in (score, label, weight) if name], values=values)
         groups = {name: columns[name] for name in group_columns}
         return cls.checked(
             columns[label] if label else None,
@@ -149,8 +164,9 @@ class Predictions:
             groups if len(groups) > 1 else groups[group_columns[0]],
             columns[weight] if weight else None,
             score_range,
-            Names(*(Column(f"column {name!r}") for name in (label, score, group_columns[0], weight))),
+            Names(*(Column(f"column {name!r}") for name in (label, score, group_columns[0], weight, cluster))),
             min_groups,
+            columns[cluster] if cluster else None,
         )
 
     @classmethod
@@ -163,6 +179,7 @@ class Predictions:
         score_range: Any,
         names: Names = ARGUMENTS,
         min_groups: int = 2,
+        cluster: Any = None,
     ) -> Predictions:
         """What `from_arrays` returns, over arrays that may still be the caller's: for use at once."""
         score_range = as_score_range(score_range)
@@ -178,6 +195,9 @@ class Predictions:
         if sample_weight is not None:
             weights = as_weights(sample_weight, scores.size, names.sample_weight)
             _check_group_weights(codes, groups, weights, names.sample_weight)
+        clusters = None
+        if cluster is not None:
+            clusters = as_groups(cluster, scores.size, names.cluster, at_least=1).codes
         return cls(
             _frozen(scores),
             _frozen(codes),
@@ -186,6 +206,7 @@ class Predictions:
             None if weights is None else _frozen(weights),
             score_range,
             resolution,
+            None if clusters is None else _frozen(clusters),
         )
 
     def __len__(self) -> int:

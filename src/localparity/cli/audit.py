@@ -30,7 +30,7 @@ from localparity.cli._options import (
 from localparity.metrics import ScoreCounts
 from localparity.report import write_page
 from localparity.report._terminal import terminal_parts
-from localparity.report._words import percent
+from localparity._wording import percent
 from localparity.scale import from_duckdb, from_spark
 from localparity.scale._spark import read_spark
 from localparity.uncertainty._interval import IntervalKind

@@ -27,7 +27,7 @@ from localparity.cli._options import (
     WeightOption,
     check_file,
 )
-from localparity.report._words import CRITERION_WORDS, percent
+from localparity._wording import CRITERION_WORDS, percent
 
 if TYPE_CHECKING:
     from localparity.comparison import Comparison

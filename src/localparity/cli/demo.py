@@ -14,7 +14,7 @@ from localparity._optional import require
 from localparity._validation import FloatArray
 from localparity.cli._options import check_file
 from localparity.report._terminal import terminal_parts
-from localparity.report._words import percent
+from localparity._wording import percent
 
 
 def demo(

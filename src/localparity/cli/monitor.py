@@ -27,7 +27,7 @@ from localparity.cli._options import (
     parse_range,
 )
 from localparity.predictions import Predictions
-from localparity.report._words import percent
+from localparity._wording import percent
 from localparity.scale._monitor import Every, Monitor, PeriodResult
 
 

@@ -23,7 +23,7 @@ from localparity.cli._options import (
     WeightOption,
     check_folder,
 )
-from localparity.report._words import percent
+from localparity._wording import percent
 
 if TYPE_CHECKING:
     from localparity.training import LocalParityClassifier

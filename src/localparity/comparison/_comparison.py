@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any
 
-from localparity.report._words import percent
+from localparity._wording import percent
 from localparity.uncertainty import Interval
 
 if TYPE_CHECKING:

@@ -22,13 +22,16 @@ def check_predictions(
     criterion: str,
     sample_weight: Any,
     score_range: tuple[float, float],
+    cluster: Any = None,
 ) -> Predictions:
     """The arguments that all metrics share, checked; labels only where the criterion needs them."""
     needs_labels = labels_of(criterion) != (None,)
     if needs_labels and y_true is None:
         raise ValueError(f"y_true is None where criterion={criterion!r} needs labels 0 and 1")
     labels = y_true if needs_labels else None
-    return Predictions.checked(labels, y_score, sensitive_features, sample_weight, score_range)
+    return Predictions.checked(
+        labels, y_score, sensitive_features, sample_weight, score_range, cluster=cluster
+    )
 
 
 def gap_curves(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from localparity._validation import FloatArray, Group, at_ends, sort_groups, unknown_name
 from localparity.metrics._atoms import Atoms
 from localparity.metrics._cells import CellGaps, Cells
+from localparity.metrics._clusters import ClusteredRows
 from localparity.metrics._criteria import check_group_sizes, labels_of
 from localparity.metrics._gap_curve import Bounds, GapCurve
 from localparity.metrics._groups import EVERYONE, pairs_of
@@ -38,6 +39,7 @@ def curve_of_atoms(
     resolution: float,
     rank_error: float = 0.0,
     cells: Cells | None = None,
+    exchangeable: bool = True,
 ) -> GapCurve:
     """The gap curve of two groups."""
     # Imported here: numba is not loaded with the package.
@@ -72,6 +74,7 @@ def curve_of_atoms(
         resolution,
         rank_error,
         known_below,
+        exchangeable,
     )
 
 
@@ -93,6 +96,8 @@ class ScoreCounts:
         The most that a group's cumulative distribution may be off; 0 when the counts are exact.
     cells : Cells or None
         The cells of scores that are only known together; None where every score is known.
+    clusters : ClusteredRows or None
+        The rows with the cluster of each, where rows are not independent.
 
     Examples
     --------
@@ -112,6 +117,7 @@ class ScoreCounts:
     resolution: float = 4.0 * float(np.finfo(np.float64).eps)
     rank_error: float = 0.0
     cells: Cells | None = None
+    clusters: ClusteredRows | None = None
 
     @classmethod
     def from_predictions(cls, predictions: Predictions) -> ScoreCounts:
@@ -131,7 +137,22 @@ class ScoreCounts:
         for key, start, end in zip(keys, np.append(0, ends[:-1]), ends, strict=True):
             part = slice(start, end)
             atoms[key] = Atoms.of_rows(scores[part], None if weights is None else weights[part])
-        return cls(atoms, predictions.score_range, predictions.resolution)
+        clusters = None
+        if predictions.clusters is not None:
+            clusters = ClusteredRows(
+                at_ends(predictions.scores, predictions.score_range),
+                predictions.codes.astype(np.int64),
+                predictions.clusters,
+                predictions.groups,
+                predictions.labels,
+                predictions.weights,
+            )
+        return cls(atoms, predictions.score_range, predictions.resolution, clusters=clusters)
+
+    @property
+    def exchangeable(self) -> bool:
+        """Whether all rows are independent and weigh 1."""
+        return self.clusters is None and all(atoms.units is None for atoms in self.atoms.values())
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -156,6 +177,8 @@ class ScoreCounts:
             )
         if self.labelled != other.labelled:
             raise ValueError("counts with labels cannot merge with counts without")
+        if self.clusters is not None or other.clusters is not None:
+            raise ValueError("counts with clusters cannot merge: a cluster may have rows in both")
         if self.sketched != other.sketched and (self.cells or other.cells):
             raise ValueError("counts of a sketch cannot merge with counts on a grid")
         keys = [*self.atoms, *(key for key in other.atoms if key not in self.atoms)]
@@ -193,7 +216,8 @@ class ScoreCounts:
         """The counts without some groups."""
         left_out = set(groups)
         atoms = {key: found for key, found in self.atoms.items() if key[0] not in left_out}
-        return replace(self, atoms=atoms)
+        clusters = None if self.clusters is None else self.clusters.without(left_out)
+        return replace(self, atoms=atoms, clusters=clusters)
 
     def strata(
         self, criterion: str = "demographic_parity", *, min_group_size: int = 1
@@ -272,6 +296,7 @@ class ScoreCounts:
             resolution=self.resolution,
             rank_error=self.rank_error,
             cells=self.cells,
+            exchangeable=self.exchangeable,
         )
 
     def profile(self, criterion: str = "demographic_parity", compare: str = "between_groups") -> McdpProfile:

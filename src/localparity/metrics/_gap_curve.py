@@ -51,6 +51,8 @@ class GapCurve:
         The most that either distribution may be off; 0 when the curve is exact.
     cells : CellGaps or None
         Where scores are only known by cells, the bounds of the gap inside each; the gap at a knot is exact.
+    exchangeable : bool
+        Whether all rows are independent and weigh 1, as the band of Dvoretzky, Kiefer and Wolfowitz asks.
 
     Examples
     --------
@@ -71,6 +73,7 @@ class GapCurve:
     resolution: float = 4.0 * float(np.finfo(np.float64).eps)
     rank_error: float = 0.0
     cells: CellGaps | None = None
+    exchangeable: bool = True
 
     def __post_init__(self) -> None:
         low, high = self.score_range

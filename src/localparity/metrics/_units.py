@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Units = NDArray[np.int64]
-"""A column of limbs for each number, the least significant limb first; the last two axes are limb and number."""
+"""A column of limbs for each number, the least significant first; the last two axes are limb and number."""
 
 LIMBS = 5
 LIMB_BITS = 32

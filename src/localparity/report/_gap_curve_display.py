@@ -9,7 +9,7 @@ import numpy as np
 from localparity._docs import documented
 from localparity._validation import Group, as_level
 from localparity.metrics import GapCurve, ScoreCounts
-from localparity.metrics._groups import group_text
+from localparity.metrics._groups import EVERYONE, group_text
 from localparity.report._display import (
     QUIET,
     CountsDisplay,
@@ -21,7 +21,8 @@ from localparity.report._display import (
     shown_name,
 )
 from localparity.report._thin import thin_steps
-from localparity.uncertainty._dkw import dkw_radius
+from localparity.uncertainty._bands import as_interval_method, band_radii, dkw_radii
+from localparity.uncertainty._resampling import Draws
 
 
 class GapCurveDisplay(CountsDisplay):
@@ -34,9 +35,12 @@ class GapCurveDisplay(CountsDisplay):
     curve : GapCurve
         The curve.
     level : float
-        The probability with which the band (Dvoretzky, Kiefer and Wolfowitz) holds the true gap everywhere.
+        The probability with which the band holds the true gap everywhere.
     epsilon : float
         The half-width of the window that is shaded.
+    radius : float, optional
+        How far the true gap may be from the curve; without it, that of Dvoretzky, Kiefer and Wolfowitz for
+        this pair alone, or no band where rows have weights or clusters.
 
     Examples
     --------
@@ -47,10 +51,15 @@ class GapCurveDisplay(CountsDisplay):
     'gap, Female less Male'
     """
 
-    def __init__(self, curve: GapCurve, *, level: float = 0.95, epsilon: float = 0.0) -> None:
+    def __init__(
+        self, curve: GapCurve, *, level: float = 0.95, epsilon: float = 0.0, radius: float | None = None
+    ) -> None:
         self.curve = curve
         self.level = as_level(level)
         self.epsilon = epsilon
+        if radius is None and curve.exchangeable:
+            radius = float(dkw_radii([curve], self.level)[0])
+        self.radius = None if radius is None else radius + 2.0 * curve.rank_error
 
     @classmethod
     @documented
@@ -63,8 +72,12 @@ class GapCurveDisplay(CountsDisplay):
         groups: tuple[Group, Group] | None = None,
         epsilon: float = 0.0,
         level: float = 0.95,
+        n_resamples: int = 1000,
+        random_state: Any = None,
     ) -> Self:
         """Draw counts.
+
+        The band holds for all pairs together, since the one drawn may have been chosen for what it shows.
 
         Parameters
         ----------
@@ -72,29 +85,40 @@ class GapCurveDisplay(CountsDisplay):
             The half-width of the window that is shaded.
         level : float
             The probability with which the band holds the true gap everywhere.
+        n_resamples : int
+            How many resamples find the band where rows have weights or clusters.
 
         Returns
         -------
         GapCurveDisplay
             The display, drawn.
         """
-        return cls(chosen_curve(counts, criterion, groups, epsilon), level=level, epsilon=epsilon).plot(ax)
-
-    @property
-    def radius(self) -> float:
-        """How far the true gap may be from the curve, anywhere."""
-        level_of_each = 0.5 + 0.5 * self.level
-        return sum(dkw_radius(size, level_of_each) + self.curve.rank_error for size in self.curve.sizes)
+        curve = chosen_curve(counts, criterion, groups, epsilon)
+        compare = "to_overall" if EVERYONE in curve.groups else "between_groups"
+        curves = counts.gap_curves(criterion, compare)
+        radii = band_radii(
+            counts,
+            curves,
+            criterion=criterion,
+            compare=compare,
+            level=level,
+            method=as_interval_method(None, counts),
+            draws=Draws(n_resamples, random_state),
+        )
+        shown = {(each.label, frozenset(each.groups)): radius for each, radius in zip(curves, radii, strict=True)}
+        radius = float(shown[curve.label, frozenset(curve.groups)])
+        return cls(curve, level=level, epsilon=epsilon, radius=radius).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         low, high = self.curve.score_range
         kept = self.curve.knots[thin_steps(self.curve.knots, self.curve.gap)]
         thresholds = np.union1d(kept, [low, high])
         gap = self.curve(thresholds)
-        below, above = np.maximum(gap - self.radius, -1.0), np.minimum(gap + self.radius, 1.0)
         shade_window(ax, self.curve.worst_window(self.epsilon))
-        band = f"{100 * self.level:g}% band"
-        ax.fill_between(thresholds, below, above, step="post", color=QUIET, alpha=0.25, lw=0, label=band)
+        if self.radius is not None:
+            below, above = np.maximum(gap - self.radius, -1.0), np.minimum(gap + self.radius, 1.0)
+            band = f"{100 * self.level:g}% band"
+            ax.fill_between(thresholds, below, above, step="post", color=QUIET, alpha=0.25, lw=0, label=band)
         ax.axhline(0.0, color=QUIET, lw=0.8)
         ax.step(thresholds, gap, where="post", color="black", lw=1.2, label="gap")
         first, second = (shown_name(group_text(group)).strip() for group in self.curve.groups)

@@ -11,8 +11,9 @@ from localparity._validation import FloatArray, as_count, as_level
 from localparity.metrics import McdpProfile, ScoreCounts
 from localparity.report._display import FIRST, QUIET, CountsDisplay, legend_above, show_percent
 from localparity.report._thin import MOST_POINTS
-from localparity.uncertainty._dkw import dkw_bounds
-from localparity.uncertainty._permutation import permutation_results
+from localparity.uncertainty._bands import bootstrap_radii, dkw_radii
+from localparity.uncertainty._interval import pair_intervals, worst_intervals
+from localparity.uncertainty._permutation import parity_resamples
 from localparity.uncertainty._resampling import Draws
 
 _FLOOR_EPSILONS = np.concatenate([np.arange(10) / 200, np.arange(5, 51) / 100])
@@ -31,7 +32,10 @@ class McdpProfileDisplay(CountsDisplay):
     level : float
         The probability with which the band holds the whole true profile.
     noise_floor : tuple of ndarray, optional
-        Epsilons, and what parity itself measures on average at each.
+        Epsilons, and what is expected under parity at each.
+    radii : ndarray, optional
+        How far the gap of each of the profile's curves may be off; without it, by Dvoretzky, Kiefer and
+        Wolfowitz, or no band where rows have weights or clusters.
 
     Examples
     --------
@@ -50,10 +54,14 @@ class McdpProfileDisplay(CountsDisplay):
         *,
         level: float = 0.95,
         noise_floor: tuple[FloatArray, FloatArray] | None = None,
+        radii: FloatArray | None = None,
     ) -> None:
         self.profile = profile
         self.level = as_level(level)
         self.noise_floor = noise_floor
+        if radii is None and all(curve.exchangeable for curve in profile.curves):
+            radii = dkw_radii(profile.curves, self.level)
+        self.radii = radii
 
     @classmethod
     @documented
@@ -75,7 +83,7 @@ class McdpProfileDisplay(CountsDisplay):
         level : float
             The probability with which the band holds the whole true profile.
         n_resamples : int
-            How many times the groups are dealt at random for the noise floor; 0 leaves it out.
+            How many resamples find the noise floor and, with weights or clusters, the band; 0 leaves it out.
         random_state : int, Generator or None
             The same seed gives the same noise floor.
 
@@ -84,27 +92,30 @@ class McdpProfileDisplay(CountsDisplay):
         McdpProfileDisplay
             The display, drawn.
         """
-        floor = None
-        profile = counts.profile(criterion, compare)
+        floor, radii = None, None
         if as_count(n_resamples, "n_resamples", at_least=0):
             draws = Draws(n_resamples, random_state)
-            found = permutation_results(counts, profile.curves, _FLOOR_EPSILONS, criterion, compare, draws)
-            floor = (_FLOOR_EPSILONS, np.array([test.null_mean for test in found]))
-        return cls(profile, level=level, noise_floor=floor).plot(ax)
+            found = parity_resamples(counts, _FLOOR_EPSILONS, criterion, compare, draws)
+            floor = (_FLOOR_EPSILONS, found.worst.mean(axis=0))
+            radii = None if counts.exchangeable else bootstrap_radii(found, as_level(level))
+        profile = counts.profile(criterion, compare)
+        return cls(profile, level=level, noise_floor=floor, radii=radii).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         end = float(np.clip(1.05 * self.profile.epsilons[-1], 0.1, 1.0))
         epsilons = np.linspace(0.0, end, MOST_POINTS // 2)
-        low, high = dkw_bounds(self.profile.curves, epsilons, self.level)
-        band = f"{100 * self.level:g}% band"
-        ax.fill_between(epsilons, low, high, color=FIRST, alpha=0.2, lw=0, label=band)
+        if self.radii is not None:
+            found = worst_intervals(pair_intervals(self.profile.curves, epsilons, self.radii, self.level))
+            low, high = [each.low for each in found], [each.high for each in found]
+            band = f"{100 * self.level:g}% band"
+            ax.fill_between(epsilons, low, high, color=FIRST, alpha=0.2, lw=0, label=band)
         ax.step(epsilons, self.profile(epsilons), where="post", color=FIRST, label="MCDP")
         if self.noise_floor is not None:
-            ax.plot(*self.noise_floor, color=QUIET, ls=":", label="parity itself, on average")
+            ax.plot(*self.noise_floor, color=QUIET, ls=":", label="expected under parity")
         ax.set_xlim(0.0, end)
         ax.set_ylim(0.0, None)
         ax.set_xlabel("epsilon, half of a window's width")
         ax.set_ylabel("MCDP")
         show_percent(ax.yaxis)
         ax.spines[["top", "right"]].set_visible(False)
-        legend_above(ax, ["parity itself, on average"])
+        legend_above(ax, ["expected under parity"])

@@ -18,7 +18,7 @@ from localparity.metrics._groups import group_text
 from localparity.report._charts import chart_specs
 from localparity.report._page_data import Plan, model_data, plan_page
 from localparity.report._tables import findings_table, groups_table, models_table, pairs_table
-from localparity.report._words import COMPARE_WORDS, CRITERION_WORDS, verdict
+from localparity._wording import COMPARE_WORDS, CRITERION_WORDS, verdict
 
 if TYPE_CHECKING:
     from localparity._audit import Audit

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,8 @@ from localparity.metrics._counts import Stratum, with_everyone
 from localparity.metrics._criteria import CRITERIA, labels_of
 from localparity.metrics._groups import group_text
 from localparity.report._thin import MOST_POINTS, thin_steps
-from localparity.uncertainty._dkw import dkw_radius
+from localparity.uncertainty._bands import band_radii
+from localparity.uncertainty._resampling import Draws
 
 if TYPE_CHECKING:
     from localparity._audit import Audit
@@ -84,6 +85,7 @@ def model_data(name: str, audit: Audit, plan: Plan) -> dict[str, Any]:
         thresholds = np.union1d(thresholds, [audit.threshold])
     reach = thresholds + rounding(counts.resolution, counts.score_range)
     pairs, groups = _pairs(audit)[: plan.pairs], _groups(audit, plan.pairs)
+    radii = _radii_shown(audit, labels)
     sides: list[dict[str, Any]] = []
     views: list[dict[str, Any]] = []
     for label in labels:
@@ -91,7 +93,7 @@ def model_data(name: str, audit: Audit, plan: Plan) -> dict[str, Any]:
         place = {group: len(sides) + i for i, group in enumerate(groups)}
         sides += [{"rates": pack(1.0 - stratum[group].shares_at_or_below(reach))} for group in groups]
         for number, pair in enumerate(pairs):
-            view = _view_data(counts.curve_between(stratum, pair, label), stratum, audit, plan)
+            view = _view_data(counts.curve_between(stratum, pair, label), stratum, radii[label, pair], plan)
             views.append(view | {"pair": number, "label": label, "sides": [place[group] for group in pair]})
     return {
         "name": name,
@@ -130,7 +132,7 @@ def pack(fractions: FloatArray) -> str:
     return base64.b64encode(whole.tobytes()).decode("ascii")
 
 
-def _view_data(curve: GapCurve, stratum: Stratum, audit: Audit, plan: Plan) -> dict[str, Any]:
+def _view_data(curve: GapCurve, stratum: Stratum, radius: float, plan: Plan) -> dict[str, Any]:
     """A pair under a label: MCDP and the worst window at each epsilon, the band, and the curve's extremes.
 
     The page joins these points to the rates at the thresholds, which all pairs of a group share.
@@ -138,18 +140,42 @@ def _view_data(curve: GapCurve, stratum: Stratum, audit: Audit, plan: Plan) -> d
     windows = curve.worst_windows(plan.epsilons)
     low, high = curve.score_range
     points = curve.knots[thin_steps(curve.knots, curve.gap, plan.points)]
-    level_of_each = 0.5 + 0.5 * audit.findings[0].interval.level
-    radius = sum(dkw_radius(size, level_of_each) + curve.rank_error for size in curve.sizes)
     return {
         "mcdp": pack(np.array([window.gap for window in windows])),
         "low": pack((np.array([window.low for window in windows]) - low) / (high - low)),
         "high": pack((np.array([window.high for window in windows]) - low) / (high - low)),
         "sign": "".join(_sign(window) for window in windows),
-        "radius": radius,
+        "radius": radius + 2.0 * curve.rank_error,
         "x": pack((points - low) / (high - low)),
         "a": pack(stratum[curve.groups[0]].shares_at_or_below(points)),
         "b": pack(stratum[curve.groups[1]].shares_at_or_below(points)),
     }
+
+
+def _radii_shown(audit: Audit, labels: Sequence[int | None]) -> dict[tuple[int | None, Pair], float]:
+    """How far the true gap of each pair may be off, under each label that the page shows.
+
+    The bands of all pairs and labels of one criterion hold together; those of the audit's criterion are the
+    audit's own.
+    """
+    found = {(pair.label, pair.groups): pair.radius for pair in audit.pairs}
+    others = [label for label in labels if label not in labels_of(audit.criterion)]
+    for family in ([None], [label for label in others if label is not None]):
+        if not family or not set(family) <= set(others):
+            continue
+        criterion = next(name for name in CRITERIA if labels_of(name) == tuple(family))
+        curves = audit.counts.gap_curves(criterion, audit.compare)
+        radii = band_radii(
+            audit.counts,
+            curves,
+            criterion=criterion,
+            compare=audit.compare,
+            level=audit.findings[0].interval.level,
+            method=audit.method,
+            draws=Draws(audit.n_resamples, 0, -1),
+        )
+        found |= {(curve.label, curve.groups): radius for curve, radius in zip(curves, radii, strict=True)}
+    return found
 
 
 def _sign(window: Window) -> str:

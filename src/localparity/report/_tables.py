@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from localparity.metrics._groups import group_text
-from localparity.report._words import interval_text, p_value_text, pair_text, percent
+from localparity._wording import interval_text, p_value_text, pair_text, percent
 
 if TYPE_CHECKING:
     from localparity._audit import Audit

@@ -12,11 +12,10 @@ from rich.table import Table
 from rich.text import Text
 
 from localparity.metrics._groups import group_text
-from localparity.report._words import interval_text, p_value_text, percent
+from localparity._wording import interval_text, p_value_text, percent
 
 if TYPE_CHECKING:
     from localparity._audit import Audit
-    from localparity._summaries import Finding
 
 MOST_PAIRS = 10
 
@@ -34,6 +33,7 @@ def terminal_parts(audit: Audit, *, title: str = "Audit") -> Iterator[Renderable
     """
     headline = f"{escape(title)}: {audit.criterion.replace('_', ' ')}, {audit.compare.replace('_', ' ')}"
     yield Text.from_markup(f"[bold]{headline}[/bold]")
+    yield _verdict(audit)
     yield _groups_table(audit)
     yield _findings_table(audit)
     yield _sentences(audit)
@@ -44,6 +44,13 @@ def terminal_parts(audit: Audit, *, title: str = "Audit") -> Iterator[Renderable
     if audit.left_out:
         names = ", ".join(f"{group_text(left.group)} ({left.rows:,})" for left in audit.left_out)
         yield Text(f"Left out as too small: {names}.")
+    yield Text("\n".join(audit.assumptions), style="dim")
+
+
+def _verdict(audit: Audit) -> RenderableType:
+    found = audit.verdict
+    sentences = [Text(found.headline, style="bold"), Text(f"{found.where} {found.how_sure}")]
+    return Padding(Group(*sentences, *map(Text, found.notes)), (0, 0, 1, 0))
 
 
 def _groups_table(audit: Audit) -> Table:
@@ -69,20 +76,25 @@ def _groups_table(audit: Audit) -> Table:
 def _findings_table(audit: Audit) -> Table:
     level = audit.findings[0].interval.level
     table = Table(title="MCDP of the worst pair", title_justify="left")
-    for name in ("epsilon", "MCDP", f"{100 * level:g}% interval", "p-value", "parity measures"):
+    for name in ("epsilon", "MCDP", f"{100 * level:g}% interval", "p-value", "expected under parity"):
         table.add_column(name, justify="right")
     for finding in audit.findings:
-        cells = (f"{finding.epsilon:g}", percent(finding.mcdp), interval_text(finding), p_value_text(finding))
-        table.add_row(*cells, _parity_text(finding))
+        test = finding.test
+        table.add_row(
+            f"{finding.epsilon:g}",
+            percent(finding.mcdp),
+            interval_text(finding.interval),
+            p_value_text(None if test is None else test.p_value),
+            "-" if test is None else percent(test.null_mean),
+        )
     return table
 
 
-def _parity_text(finding: Finding) -> str:
-    return "-" if finding.test is None else percent(finding.test.null_mean)
-
-
 def _sentences(audit: Audit) -> RenderableType:
-    lines = [Text(f"epsilon {finding.epsilon:g}: {finding.window.sentence}") for finding in audit.findings]
+    lines = [
+        Text(f"epsilon {finding.epsilon:g}: {finding.window.sentence_for(audit.higher_is)}")
+        for finding in audit.findings
+    ]
     return Padding(Group(*lines), (0, 0, 1, 0))
 
 
@@ -94,11 +106,16 @@ def _pairs_table(audit: Audit) -> Table:
     if labelled:
         table.add_column("label", justify="right")
     for finding in audit.findings:
-        table.add_column(f"MCDP({finding.epsilon:g})", justify="right")
+        for name in (f"MCDP({finding.epsilon:g})", "interval", "p"):
+            table.add_column(name, justify="right")
     table.add_column("ABCC", justify="right")
     table.add_column(delta_dp, justify="right")
     for pair in audit.pairs[:MOST_PAIRS]:
-        cells = [escape(" and ".join(group_text(group) for group in pair.groups))]
+        name = " and ".join(group_text(group) for group in pair.groups)
+        cells = [escape(name + (" (too small to judge)" if pair.too_small else ""))]
         cells += [str(pair.label)] if labelled else []
-        table.add_row(*cells, *(percent(value) for value in (*pair.mcdp, pair.abcc, pair.delta_dp)))
+        p_values = pair.p_values or [None] * len(pair.mcdp)
+        for value, interval, p_value in zip(pair.mcdp, pair.intervals, p_values, strict=True):
+            cells += [percent(value), interval_text(interval), p_value_text(p_value)]
+        table.add_row(*cells, percent(pair.abcc), percent(pair.delta_dp))
     return table

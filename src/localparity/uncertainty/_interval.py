@@ -4,24 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal, get_args
+from typing import Any
 
 import numpy as np
 
 from localparity._docs import documented
-from localparity._validation import FloatArray, as_choice, as_epsilon, as_level
+from localparity._validation import FloatArray, as_epsilon, as_level
 from localparity.metrics._comparison import check_predictions
 from localparity.metrics._counts import ScoreCounts
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._gap_curve import GapCurve
 from localparity.metrics._groups import Compare
-from localparity.uncertainty._bootstrap import bootstrap_bounds, draw_with_replacement
-from localparity.uncertainty._dkw import dkw_bounds
-from localparity.uncertainty._resampling import Draws, resample_counts
-
-IntervalKind = Literal["dkw", "bootstrap"]
-
-INTERVAL_KINDS: tuple[str, ...] = get_args(IntervalKind)
+from localparity.uncertainty._bands import IntervalMethod, as_interval_method, band_radii
+from localparity.uncertainty._resampling import Draws
 
 
 @dataclass(frozen=True)
@@ -58,32 +53,37 @@ def mcdp_interval(
     sensitive_features: Any,
     epsilon: float = 0.0,
     level: float = 0.95,
-    kind: IntervalKind = "dkw",
+    method: IntervalMethod | None = None,
     n_resamples: int = 1000,
     random_state: Any = None,
     criterion: Criterion = "demographic_parity",
     compare: Compare = "between_groups",
     sample_weight: Any = None,
+    cluster: Any = None,
     score_range: tuple[float, float] = (0.0, 1.0),
     min_group_size: int = 1,
     n_jobs: int | None = None,
 ) -> Interval:
     """An interval that holds the true MCDP(epsilon) with a stated probability.
 
-    "dkw" holds at any sample size and whatever the distributions, and is wide. "bootstrap" draws people anew
-    inside each group; it is narrower and holds its level approximately, for samples that are not small and a
-    disparity that is clearly above the noise floor. With weights, both are approximate: each group counts as
-    its effective size. Where there are more than 32,768 distinct scores, the bootstrap compares its samples
-    with the data at as many thresholds, with about as many people between them.
+    Both methods put a band around the gap of every pair, whose radius is added to and taken from MCDP. "dkw"
+    (Dvoretzky, Kiefer and Wolfowitz) holds at any sample size and whatever the distributions, for rows that
+    are independent and weigh 1. "bootstrap" finds the radius by multiplying every row's contribution to its
+    group's distribution with random numbers (the multiplier bootstrap): it is shorter, holds in large samples,
+    and takes weights, which may depend on the scores, and clusters. It cannot know of people whom no row
+    stands for: where a few rows carry much of a group's weight, its level is approximate.
+
+    Rows are assumed to be independent unless `cluster` says otherwise, and the scores not to come from a
+    model that was trained on these rows.
 
     Parameters
     ----------
     level : float
         The probability, between 0 and 1.
-    kind : str
-        "dkw" or "bootstrap".
+    method : str, optional
+        "dkw" or "bootstrap"; without it, "dkw" where rows are independent and weigh 1.
     n_resamples : int
-        How many samples the bootstrap draws.
+        How many resamples the bootstrap draws.
 
     Returns
     -------
@@ -100,37 +100,39 @@ def mcdp_interval(
     True
     """
     epsilons = np.array([as_epsilon(epsilon)])
-    as_choice(kind, "kind", INTERVAL_KINDS)
     counts = ScoreCounts.from_predictions(
-        check_predictions(y_true, y_score, sensitive_features, criterion, sample_weight, score_range)
+        check_predictions(y_true, y_score, sensitive_features, criterion, sample_weight, score_range, cluster)
     )
     curves = counts.gap_curves(criterion, compare, min_group_size=min_group_size)
-    draws = Draws(n_resamples, random_state, n_jobs)
-    (interval,) = intervals_of(counts, curves, epsilons, criterion, compare, level, kind, draws)
+    radii = band_radii(
+        counts,
+        curves,
+        criterion=criterion,
+        compare=compare,
+        level=level,
+        method=as_interval_method(method, counts),
+        draws=Draws(n_resamples, random_state, n_jobs),
+    )
+    (interval,) = worst_intervals(pair_intervals(curves, epsilons, radii, as_level(level)))
     return interval
 
 
-def intervals_of(
-    counts: ScoreCounts,
-    curves: Sequence[GapCurve],
-    epsilons: FloatArray,
-    criterion: str,
-    compare: str,
-    level: float,
-    kind: str,
-    draws: Draws,
-) -> list[Interval]:
-    """The interval at each epsilon, of the worst of the counts' curves."""
-    level = as_level(level)
-    estimates = np.max([curve.mcdp_at(epsilons) for curve in curves], axis=0)
-    if kind == "dkw":
-        low, high = dkw_bounds(curves, epsilons, level)
-    else:
-        resampled = resample_counts(counts, draw_with_replacement, draws, criterion, compare, epsilons)
-        low, high = bootstrap_bounds(estimates, resampled, level)
-        # What the counts leave open is open beside what chance does.
-        ends = zip(*(curve.bounds() for curve in curves), strict=True)
-        least, most = (np.max([curve.mcdp_at(epsilons) for curve in end], axis=0) for end in ends)
-        low, high = np.maximum(low - (estimates - least), 0.0), np.minimum(high + (most - estimates), 1.0)
-    found = zip(low.tolist(), estimates.tolist(), high.tolist(), strict=True)
-    return [Interval(lower, estimate, upper, level) for lower, estimate, upper in found]
+def pair_intervals(
+    curves: Sequence[GapCurve], epsilons: FloatArray, radii: FloatArray, level: float
+) -> list[list[Interval]]:
+    """For each curve, the interval at each epsilon: what the counts leave open, and a radius beside it."""
+    found = []
+    for curve, radius in zip(curves, radii.tolist(), strict=True):
+        least, most = (bound.mcdp_at(epsilons) for bound in curve.bounds())
+        low, high = np.maximum(least - radius, 0.0), np.minimum(most + radius, 1.0)
+        ends = zip(low.tolist(), curve.mcdp_at(epsilons).tolist(), high.tolist(), strict=True)
+        found.append([Interval(*each, level) for each in ends])
+    return found
+
+
+def worst_intervals(pairs: Sequence[Sequence[Interval]]) -> list[Interval]:
+    """At each epsilon the interval of the worst pair's MCDP, which no pair's lies above or below."""
+    return [
+        Interval(*(max(getattr(each, end) for each in at) for end in ("low", "estimate", "high")), at[0].level)
+        for at in zip(*pairs, strict=True)
+    ]

@@ -7,13 +7,14 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from localparity._docs import documented
-from localparity._validation import as_count, as_epsilon, as_numbers
+from localparity._validation import FloatArray, as_count, as_epsilon, as_numbers
 from localparity.metrics._groups import Compare
-from localparity.uncertainty._bootstrap import draw_rows
 from localparity.uncertainty._permutation import null_quantiles
-from localparity.uncertainty._resampling import Draws, IntArray, Pool, one_by_one, resample
+from localparity.uncertainty._pool import Pool
+from localparity.uncertainty._resampling import Draws, resample
 
 _KNOTS = 10_000
 
@@ -91,20 +92,24 @@ def noise_floor(
     if scores is not None:
         places = np.quantile(_unit_scores(scores), places, method="inverted_cdf")
     knots, rows = np.unique(places, return_counts=True)
-    knots_of_rows = np.repeat(np.arange(knots.size), rows)
+    shares = rows / rows.sum()
 
-    def draw_from_one(_: Pool, rng: np.random.Generator) -> IntArray:
-        few = [knots_of_rows if one_by_one(int(size), knots.size) else None for size in sizes]
-        return np.stack([draw_rows(rows, int(size), rng, at) for size, at in zip(sizes, few, strict=True)])
+    def draw_from_one(pool: Pool, compare: str, rng: np.random.Generator) -> FloatArray:
+        return pool.distributions(np.stack([_drawn(shares, int(size), rng) for size in sizes]), compare)
 
-    null = resample(
-        [Pool(knots, np.tile(rows, (sizes.size, 1)), sizes)],
-        draw_from_one,
-        Draws(n_resamples, random_state, n_jobs),
-        compare=compare,
-        epsilons=epsilons,
-    ).values[:, 0]
+    # The pool says how many groups there are and how they are paired; nobody is dealt out of it.
+    pool = Pool.of_rows(knots, np.tile(rows, (sizes.size, 1)))
+    draws = Draws(n_resamples, random_state, n_jobs)
+    null = resample([pool], draw_from_one, draws, compare=compare, epsilons=epsilons).worst[:, 0]
     return NoiseFloor(float(null.mean()), null_quantiles(null))
+
+
+def _drawn(shares: FloatArray, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+    """How many of so many people lie at each knot, drawn one by one where they are few."""
+    if size > 4 * shares.size:
+        return np.asarray(rng.multinomial(size, shares))
+    places = np.searchsorted(np.cumsum(shares[:-1]), rng.random(size), side="right")
+    return np.bincount(places, minlength=shares.size)
 
 
 def _unit_scores(scores: Any) -> Any:

@@ -1,42 +1,47 @@
-"""Could the disparity be chance? A test that permutes the groups inside the strata of the criterion."""
+"""Could the disparity be chance? A test against parity, adjusted over pairs, labels and epsilons.
+
+The gap of a pair of small groups is large by chance alone, so pairs are compared by their studentised MCDP, which
+is MCDP times the square root of n_a n_b / (n_a + n_b): a group of four people cannot hide what two groups of
+thousands show. A p-value says how often parity would give some pair, at some epsilon, as much (Westfall and
+Young's single-step maximum over pairs and minimum over epsilons).
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from localparity._docs import documented
 from localparity._validation import FloatArray, as_epsilon
 from localparity.metrics._comparison import check_predictions
 from localparity.metrics._counts import ScoreCounts
 from localparity.metrics._criteria import Criterion
-from localparity.metrics._gap_curve import GapCurve
 from localparity.metrics._groups import Compare
-from localparity.uncertainty._resampling import Draws, Pool, one_by_one, resample_counts
+from localparity.uncertainty._pool import Pool
+from localparity.uncertainty._resampling import Draws, Resampled, critical_value, resample_counts
 
 NULL_QUANTILES = (0.5, 0.9, 0.95, 0.99)
 
-_MOST_ROWS_DEALT = 10**9
+_ROUNDING = 1e-12
 
 
 @dataclass(frozen=True)
 class TestResult:
-    """What a permutation test found.
+    """What a test against parity found.
 
     Attributes
     ----------
     statistic : float
         MCDP(epsilon) of the data.
     p_value : float
-        How often parity would measure as much or more, counting the data itself as one permutation.
+        How often parity would give some pair as large a studentised MCDP, counting the data itself as one
+        permutation; in an audit, at any of its epsilons.
     null_mean : float
-        What parity measures on average.
+        MCDP of the worst pair that is expected under parity.
     null_quantiles : dict
-        Quantiles of what parity measures, by their probability.
+        Quantiles of the same, by their probability.
 
     Examples
     --------
@@ -55,38 +60,79 @@ class TestResult:
     null_quantiles: dict[float, float]
 
 
-def deal_groups(pool: Pool, rng: np.random.Generator) -> NDArray[Any]:
-    """The people of a pool dealt to its groups at random, each group keeping its size.
-
-    People with weights, and more people than numpy deals out, are drawn with replacement from all instead.
-    """
-    left = pool.weights.sum(axis=0)
-    people = left.sum()
-    if pool.weighted or people >= _MOST_ROWS_DEALT:
-        return pool.draw([left / people] * len(pool.sizes), rng)
-    dealt = np.empty_like(pool.weights)
-    method: Literal["count", "marginals"] = "count" if one_by_one(int(people), left.size) else "marginals"
-    for group, size in enumerate(pool.sizes[:-1]):
-        dealt[group] = rng.multivariate_hypergeometric(left, size, method=method)
-        left = left - dealt[group]
-    dealt[-1] = left
-    return dealt
-
-
-def summarise_null(statistic: float, seen: float, null: FloatArray) -> TestResult:
-    """The p-value of a statistic, `seen` at the thresholds of the null, among what parity measures."""
-    as_large = int(np.count_nonzero(null >= seen - 1e-12))
-    return TestResult(
-        statistic=statistic,
-        p_value=(1 + as_large) / (1 + null.size),
-        null_mean=float(null.mean()),
-        null_quantiles=null_quantiles(null),
-    )
+def summarise_null(statistic: float, p_value: float, null: FloatArray) -> TestResult:
+    """A test's result, with what parity measures in each resample."""
+    return TestResult(statistic, p_value, float(null.mean()), null_quantiles(null))
 
 
 def null_quantiles(null: FloatArray) -> dict[float, float]:
     """The quantiles of what parity measures that results report."""
     return dict(zip(NULL_QUANTILES, np.quantile(null, NULL_QUANTILES).tolist(), strict=True))
+
+
+def p_value_of(seen: float, null: FloatArray) -> float:
+    """How often parity measures as much or more, counting the data itself as one resample."""
+    return float(1 + np.count_nonzero(null >= seen - _ROUNDING)) / (1 + null.size)
+
+
+def adjusted_p_values(seen: FloatArray, null: FloatArray) -> FloatArray:
+    """The adjusted p-value of each pair (rows) at each epsilon (columns).
+
+    At one epsilon, a pair's p-value is how often the largest of all pairs is as large under parity. The least
+    such p-value over the epsilons, of the data and of each resample as if it were the data, says how often
+    parity would give as small a one at any epsilon.
+
+    Parameters
+    ----------
+    seen : ndarray of shape (pairs, epsilons)
+        The pairs' studentised MCDP.
+    null : ndarray of shape (resamples, epsilons)
+        The largest studentised MCDP of all pairs in each resample.
+
+    Returns
+    -------
+    ndarray of shape (pairs, epsilons)
+
+    Examples
+    --------
+    >>> null = np.arange(1.0, 20.0)[:, None]
+    >>> adjusted_p_values(np.array([[20.0], [18.5]]), null).ravel()
+    array([0.05, 0.1 ])
+    """
+    pooled = np.vstack([seen.max(axis=0), null])
+    pool_size = len(pooled)
+    least = np.ones(pool_size)
+    of_pairs = np.empty(seen.shape)
+    for epsilon, column in enumerate(np.sort(pooled, axis=0).T):
+        as_large = pool_size - np.searchsorted(column, pooled[:, epsilon] - _ROUNDING)
+        least = np.minimum(least, as_large / pool_size)
+        of_pairs[:, epsilon] = pool_size - np.searchsorted(column, seen[:, epsilon] - _ROUNDING)
+    as_small = np.searchsorted(np.sort(least), of_pairs / pool_size + _ROUNDING, side="right")
+    return np.asarray(as_small / pool_size, dtype=np.float64)
+
+
+@dataclass(frozen=True, eq=False)
+class ParityTest:
+    """The test against parity of all pairs at all epsilons.
+
+    Attributes
+    ----------
+    results : list of TestResult
+        At each epsilon, of the worst pair.
+    p_values, studentised : ndarray of shape (pairs, epsilons)
+        The adjusted p-value and the studentised MCDP of each pair.
+    resampled : Resampled
+        What was measured of each resample.
+    """
+
+    results: list[TestResult]
+    p_values: FloatArray
+    studentised: FloatArray
+    resampled: Resampled
+
+    def detectable(self, level: float) -> FloatArray:
+        """For each pair, the smallest MCDP at the first epsilon that would be significant at its sizes."""
+        return np.asarray(critical_value(self.resampled.scaled[:, 0], level) / self.resampled.scale)
 
 
 @documented
@@ -101,6 +147,7 @@ def permutation_test(
     criterion: Criterion = "demographic_parity",
     compare: Compare = "between_groups",
     sample_weight: Any = None,
+    cluster: Any = None,
     score_range: tuple[float, float] = (0.0, 1.0),
     min_group_size: int = 1,
     n_jobs: int | None = None,
@@ -108,17 +155,22 @@ def permutation_test(
     """Test whether parity itself could measure an MCDP(epsilon) as large.
 
     The groups are dealt to the people at random, among those with the same label where the criterion looks at
-    labels, and MCDP is measured each time. Under parity the p-value is valid at any sample size. With weights
-    it is approximate: each group counts as its effective size, drawn from everyone's weighted distribution.
+    labels, and MCDP is measured each time. Under parity the p-value is valid at any sample size. Pairs are
+    compared by their studentised MCDP, MCDP times the square root of n_a n_b / (n_a + n_b), so that a small
+    group, whose gaps are large by chance, does not hide what large groups show.
 
-    Where there are more than 32,768 distinct scores, the data and the permutations are compared at as many
-    thresholds with about as many people between them. The p-value stays as valid; what parity measures, on
-    average and at its quantiles, comes out some 0.4% of itself too small.
+    With weights or clusters parity says nothing of a random deal, since groups may have been sampled
+    differently. Every row's contribution to its group's distribution is then multiplied with a random number,
+    which a cluster's rows share (the multiplier bootstrap); this holds in large samples.
+
+    Where there are more than 32,768 distinct scores, or very many pairs, the data and the resamples are
+    compared at fewer thresholds, with about as many people between them. The p-value stays as valid; what is
+    expected under parity comes out some 0.4% of itself too small.
 
     Parameters
     ----------
     n_resamples : int
-        How many permutations are drawn.
+        How many resamples are drawn.
 
     Returns
     -------
@@ -138,24 +190,26 @@ def permutation_test(
     """
     epsilons = np.array([as_epsilon(epsilon)])
     counts = ScoreCounts.from_predictions(
-        check_predictions(y_true, y_score, sensitive_features, criterion, sample_weight, score_range)
+        check_predictions(y_true, y_score, sensitive_features, criterion, sample_weight, score_range, cluster)
     )
     curves = counts.gap_curves(criterion, compare, min_group_size=min_group_size)
-    draws = Draws(n_resamples, random_state, n_jobs)
-    (result,) = permutation_results(counts, curves, epsilons, criterion, compare, draws)
-    return result
+    mcdp = np.array([curve.mcdp_at(epsilons) for curve in curves])
+    resampled = parity_resamples(counts, epsilons, criterion, compare, Draws(n_resamples, random_state, n_jobs))
+    return parity_test(mcdp, resampled).results[0]
 
 
-def permutation_results(
-    counts: ScoreCounts,
-    curves: Sequence[GapCurve],
-    epsilons: FloatArray,
-    criterion: str,
-    compare: str,
-    draws: Draws,
-) -> list[TestResult]:
-    """The test at each epsilon, of the worst of the counts' curves."""
-    resampled = resample_counts(counts, deal_groups, draws, criterion, compare, epsilons)
-    statistics = np.max([curve.mcdp_at(epsilons) for curve in curves], axis=0)
-    columns = zip(statistics.tolist(), resampled.seen.tolist(), resampled.values.T, strict=True)
-    return [summarise_null(statistic, seen, null) for statistic, seen, null in columns]
+def parity_resamples(
+    counts: ScoreCounts, epsilons: FloatArray, criterion: str, compare: str, draws: Draws
+) -> Resampled:
+    """What parity measures: of groups dealt at random or, with weights or clusters, of random deviations."""
+    draw = Pool.dealt if counts.exchangeable else Pool.deviated
+    return resample_counts(counts, draw, draws, criterion, compare, epsilons)
+
+
+def parity_test(mcdp: FloatArray, resampled: Resampled) -> ParityTest:
+    """The test of all pairs, given MCDP of each (rows) at each epsilon (columns)."""
+    studentised = resampled.seen * resampled.scale[:, None]
+    p_values = adjusted_p_values(studentised, resampled.scaled)
+    columns = zip(mcdp.max(axis=0).tolist(), p_values.min(axis=0).tolist(), resampled.worst.T, strict=True)
+    results = [summarise_null(statistic, p_value, null) for statistic, p_value, null in columns]
+    return ParityTest(results, p_values, studentised, resampled)

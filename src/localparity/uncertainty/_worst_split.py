@@ -23,7 +23,7 @@ from localparity.metrics._criteria import Criterion, labels_of
 from localparity.metrics._gap_curve import GapCurve
 from localparity.metrics._splits import OrderedPeople
 from localparity.metrics._window import Window
-from localparity.uncertainty._permutation import TestResult, summarise_null
+from localparity.uncertainty._permutation import TestResult, p_value_of, summarise_null
 from localparity.uncertainty._resampling import Draws, repeat
 
 
@@ -149,7 +149,7 @@ def worst_split(
             return max(found.worst_split(stream.permutation(found.places.size))[1] for found in people)
 
         null = repeat(deal, Draws(n_resamples, random_state, n_jobs))[:, 0]
-        test = summarise_null(worst[place][1], worst[place][1], null)
+        test = summarise_null(worst[place][1], p_value_of(worst[place][1], null), null)
     sizes = (size, feature.size - size)
     return WorstSplit(split, curve.mcdp(), sizes, curve.worst_window(), curve, test)
 

@@ -1,0 +1,96 @@
+"""How far a pair's true gap may be from the measured one, everywhere at once: the one confidence band.
+
+MCDP(epsilon) of a pair is off by no more than its gap is off at the worst threshold, whatever epsilon. A band
+around every gap that holds with some probability therefore gives intervals for all pairs, labels and epsilons
+that hold together with that probability, at parity and on plateaus too.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Literal, get_args
+
+import numpy as np
+
+from localparity._validation import FloatArray, as_choice, as_level
+from localparity.metrics import GapCurve
+from localparity.metrics._counts import ScoreCounts
+from localparity.uncertainty._pool import Pool
+from localparity.uncertainty._resampling import (
+    Draws,
+    Resampled,
+    critical_value,
+    least_resamples,
+    resample_counts,
+)
+
+IntervalMethod = Literal["dkw", "bootstrap"]
+
+INTERVAL_METHODS: tuple[str, ...] = get_args(IntervalMethod)
+
+
+def dkw_radius(size: float, level: float, family: int = 1) -> float:
+    r"""How far an empirical distribution may be from the true one, anywhere.
+
+    .. math:: \sqrt{\ln(2 k / (1 - \text{level})) / (2 n)}
+
+    the inequality of Dvoretzky, Kiefer and Wolfowitz with Massart's constant, for k distributions that are to
+    hold together with probability `level`. It asks for n independent rows of one weight and nothing else.
+
+    Examples
+    --------
+    >>> round(dkw_radius(1000, 0.95), 4)
+    0.0429
+    """
+    return math.sqrt(math.log(2.0 * family / (1.0 - level)) / (2.0 * size))
+
+
+def distributions_of(curves: Sequence[GapCurve]) -> int:
+    """How many distributions some curves compare: those of each group, and of everyone, under each label."""
+    return len({(curve.label, group) for curve in curves for group in curve.groups})
+
+
+def dkw_radii(curves: Sequence[GapCurve], level: float) -> FloatArray:
+    """The radius of each curve's band; all hold together, the error shared by all distributions involved."""
+    family = distributions_of(curves)
+    return np.array([sum(dkw_radius(size, level, family) for size in curve.sizes) for curve in curves])
+
+
+def bootstrap_radii(deviated: Resampled, level: float) -> FloatArray:
+    """The radius of each curve's band, from resamples of `Pool.deviated`; all hold together."""
+    if deviated.supremum.size < least_resamples(level):
+        raise ValueError(
+            f"n_resamples must be >= {least_resamples(level)} for a level of {level:g}, "
+            f"got {deviated.supremum.size}"
+        )
+    return np.asarray(critical_value(deviated.supremum, level) / deviated.scale)
+
+
+def as_interval_method(method: str | None, counts: ScoreCounts) -> str:
+    """How intervals are made: "dkw" where rows are independent and weigh 1, else "bootstrap"."""
+    if method is None:
+        return "dkw" if counts.exchangeable else "bootstrap"
+    as_choice(method, "method", INTERVAL_METHODS)
+    if method == "dkw" and not counts.exchangeable:
+        why = "clusters" if counts.clusters is not None else "weights"
+        raise ValueError(f"method='dkw' does not hold with {why}; use method='bootstrap'")
+    return method
+
+
+def band_radii(
+    counts: ScoreCounts,
+    curves: Sequence[GapCurve],
+    *,
+    criterion: str,
+    compare: str,
+    level: float,
+    method: str,
+    draws: Draws,
+) -> FloatArray:
+    """The radius of the band of each of the counts' curves, all of which hold together."""
+    level = as_level(level)
+    if method == "dkw":
+        return dkw_radii(curves, level)
+    found = resample_counts(counts, Pool.deviated, draws, criterion, compare, np.zeros(1))
+    return bootstrap_radii(found, level)
