@@ -33,7 +33,7 @@ from localparity.uncertainty import (
     worst_split,
 )
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 __all__ = [
     "Audit",

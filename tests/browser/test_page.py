@@ -127,7 +127,8 @@ def test_pair_criterion_and_model_are_chosen(
 def test_the_window_is_drawn_where_it_is_told(open_page: OpenPage, path: Path, census: Any) -> None:
     page = open_page(path)
     page.locator("#epsilon").fill("100")
-    low, high = page.locator("#window").text_content().split("between ")[1].split(",")[0].split(" and ")
+    low, high = page.locator("#window").text_content().split("from ")[1].split(" up to, but not including, ")
+    high = high.split(", ")[0]
     page.wait_for_timeout(200)
     box = page.locator("#gap svg .mark-rect path").first.bounding_box()
     axis = page.locator("#gap svg .role-axis-domain line").first.bounding_box()
@@ -323,22 +324,54 @@ def test_forty_groups_stay_small_and_open_fast(open_page: OpenPage, tmp_path: Pa
         assert value(page, "mcdp") == pytest.approx(truth, abs=1e-9)
 
 
+def sentences_told(page: Any, step: int) -> list[tuple[float, str]]:
+    """What the page says at some of the epsilons."""
+    told = []
+    for place, epsilon in list(enumerate(page_data(page)["epsilons"]))[::step]:
+        page.locator("#epsilon").fill(str(place))
+        told.append((epsilon, page.locator("#window").text_content()))
+    return told
+
+
 @pytest.mark.parametrize("compare", ["between_groups", "to_overall"])
+@pytest.mark.parametrize(
+    ("score_range", "decimals"),
+    [((300, 850), 0), ((0, 60_000), 0), ((0, 60_000), 2), ((-1, 0), 3), ((0, 0.0001), 8)],
+)
 def test_words_are_the_library_s_in_other_ranges_too(
-    open_page: OpenPage, tmp_path: Path, compare: Any
+    open_page: OpenPage, tmp_path: Path, compare: Any, score_range: tuple[float, float], decimals: int
 ) -> None:
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 3, 400)
-    scores = np.round(300 + 550 * rng.beta(2, 2 + groups / 4))
-    options = {"sensitive_features": groups, "score_range": (300, 850)}
+    low, high = score_range
+    scores = np.round(low + (high - low) * rng.beta(2, 2 + groups / 4), decimals)
+    options = {"sensitive_features": groups, "score_range": score_range}
     audit = lp.audit(None, scores, compare=compare, n_resamples=0, **options)
     audit.to_html(tmp_path / "range.html")
     page = open_page(tmp_path / "range.html")
     profile = lp.mcdp_profile(None, scores, compare=compare, **options)
-    epsilons = page_data(page)["epsilons"]
-    for place in range(0, len(epsilons), 31):
-        page.locator("#epsilon").fill(str(place))
-        assert value(page, "mcdp") == pytest.approx(profile(epsilons[place]), abs=1e-9)
-        window = profile.worst_window(epsilons[place])
+    for epsilon, sentence in sentences_told(page, 31):
+        window = profile.worst_window(epsilon)
         if window.gap > 0.0:
-            assert page.locator("#window").text_content() == window.sentence
+            assert sentence == window.sentence
+        else:
+            assert sentence.startswith("No window of this width")
+
+
+def test_small_gaps_and_what_a_high_score_means_are_told_as_the_library_tells_them(
+    open_page: OpenPage, tmp_path: Path
+) -> None:
+    groups = np.repeat(["a", "b"], 5000)
+    scores = np.concatenate([np.arange(5000) % 10 + 1, np.arange(5000) % 10 + 1])
+    scores[0] = 2  # one in 5,000 differs
+    options = {"sensitive_features": groups, "score_range": (0, 11)}
+    path = tmp_path / "small.html"
+    lp.audit(None, scores, n_resamples=0, **options).to_html(path)
+    window = lp.gap_curve(None, scores, **options).worst_window()
+    assert "of 1, people in b are at least 0.02 points more" in window.sentence
+    text = path.read_text(encoding="utf-8")
+    for higher_is in (None, "better", "worse"):
+        path.write_text(text.replace('"overall"', f'"higher_is": {json.dumps(higher_is)}, "overall"'))
+        page = open_page(path)
+        page.locator("#epsilon").fill("0")
+        assert page.locator("#window").text_content() == window.sentence_for(higher_is)

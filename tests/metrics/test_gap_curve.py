@@ -56,7 +56,7 @@ def test_knots_keep_the_scores_own_units() -> None:
     assert curve.knots.tolist() == [300, 575, 850]
     assert curve.unit_knots.tolist() == [0.0, 0.5, 1.0]
     window = curve.worst_window(0.1)
-    assert (window.low, window.high, window.favoured) == (300.0, 850.0, None)
+    assert (window.low, window.high, window.higher) == (300.0, 850.0, None)
 
 
 @pytest.mark.parametrize(

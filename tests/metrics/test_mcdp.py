@@ -237,7 +237,7 @@ def test_the_worst_window_is_a_run_of_that_gap(data: st.DataObject) -> None:
     window = profile.worst_window(float(epsilon))
     assert window.gap == profile(float(epsilon))
     if window.gap == 0.0:
-        assert (window.low, window.high, window.favoured) == (0.0, 1.0, None)
+        assert (window.low, window.high, window.higher) == (0.0, 1.0, None)
         return
     a, b = drawn.samples()
     scores = sorted({s for s, _ in (*a, *b)})
@@ -247,11 +247,11 @@ def test_the_worst_window_is_a_run_of_that_gap(data: st.DataObject) -> None:
     length = Fraction(window.high).limit_denominator(10**6) - Fraction(window.low).limit_denominator(10**6)
     assert length > 2 * epsilon or (window.low == 0.0 and window.high > epsilon)
     if all(g > 0 for g in gaps):
-        assert (window.favoured, window.disfavoured) == (1, 0)
+        assert (window.higher, window.lower) == (1, 0)
     elif all(g < 0 for g in gaps):
-        assert (window.favoured, window.disfavoured) == (0, 1)
+        assert (window.higher, window.lower) == (0, 1)
     else:
-        assert window.favoured is window.disfavoured is None
+        assert window.higher is window.lower is None
 
 
 def test_the_worst_window_names_the_worst_pair_and_its_units() -> None:
@@ -261,7 +261,7 @@ def test_the_worst_window_names_the_worst_pair_and_its_units() -> None:
     window = profile.worst_window(0.01)
     assert set(window.groups) == {"b", "c"}
     assert (window.low, window.high, window.gap) == (320.0, 410.0, 1.0)
-    assert (window.favoured, window.disfavoured) == ("b", "c")
+    assert (window.higher, window.lower) == ("b", "c")
 
 
 @pytest.mark.parametrize(

@@ -43,10 +43,10 @@ def test_windows_at_many_epsilons_are_the_longest_runs(people: People) -> None:
             assert (window.low, window.high) in longest_level_runs(people, window.gap)
 
 
-def test_a_window_in_which_the_gap_turns_favours_nobody() -> None:
+def test_a_window_in_which_the_gap_turns_names_no_group() -> None:
     scores, groups = [0.0, 0.4, 0.4, 0.8], ["a", "b", "b", "a"]
     window = lp.gap_curve(None, scores, sensitive_features=groups).worst_windows(np.array([0.1]))[0]
-    assert (window.low, window.high, window.favoured, window.disfavoured) == (0.0, 0.8, None, None)
+    assert (window.low, window.high, window.higher, window.lower) == (0.0, 0.8, None, None)
 
 
 def test_shares_at_or_below_count_the_weights() -> None:

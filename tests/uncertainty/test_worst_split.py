@@ -61,7 +61,7 @@ def test_a_planted_split_is_found_with_its_place() -> None:
     assert found.p_value == 0.01
     assert found.mcdp == lp.mcdp(None, scores, sensitive_features=age <= found.split, score_range=(0, 100))
     assert found.sizes == (np.count_nonzero(age <= found.split), np.count_nonzero(age > found.split))
-    assert found.window.favoured == f"> {found.split:g}"
+    assert found.window.higher == f"> {found.split:g}"
     assert 20 < found.window.low < found.window.high < 80
     assert found.curve.mcdp(0.05) < found.mcdp
     assert found.test is not None
@@ -79,7 +79,7 @@ def test_the_worse_label_is_told() -> None:
         random_state=0,
     )
     assert (found.split, found.mcdp, found.sizes, found.window.label) == (1.0, 1.0, (2, 2), 1)
-    assert found.window.favoured == "> 1"
+    assert found.window.higher == "> 1"
     assert 1 / 6 <= found.p_value <= 1.0
     assert found.test is not None
     assert found.test.statistic == found.mcdp

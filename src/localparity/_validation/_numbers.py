@@ -6,7 +6,7 @@ import difflib
 import math
 import operator
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 import numpy as np
 
@@ -129,6 +129,14 @@ def as_choice(value: Any, name: str, choices: Iterable[str]) -> str:
     if value not in known:
         raise ValueError(f"{name} is {value!r} where one of {', '.join(map(repr, known))} is expected")
     return str(value)
+
+
+def as_higher_is(higher_is: Any) -> Literal["better", "worse"] | None:
+    """What a higher score means for the person scored; None where that is not said."""
+    if higher_is not in (None, "better", "worse"):
+        raise ValueError(f"higher_is must be None, 'better' or 'worse', got {higher_is!r}")
+    found: Literal["better", "worse"] | None = higher_is
+    return found
 
 
 def unknown_name(kind: str, name: object, known: Iterable[object]) -> ValueError:

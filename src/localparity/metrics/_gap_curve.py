@@ -93,6 +93,18 @@ class GapCurve:
         unit[unit < self.resolution] = 0.0
         return np.minimum(unit, 1.0)
 
+    @cached_property
+    def whole(self) -> bool:
+        """Whether all scores are known to be whole numbers, on a range wider than 1.
+
+        On [0, 1] they would be 0 and 1, between which thresholds lie that matter.
+        """
+        low, high = self.score_range
+        if self.cells is not None or high - low <= 1.0:
+            return False
+        # Most scores are not, and show it at once.
+        return not np.any(self.knots[:100] % 1.0) and not np.any(self.knots % 1.0)
+
     def __call__(self, threshold: Any) -> Any:
         """The signed gap at a threshold, a float for a number and an array for an array."""
         thresholds = as_numbers(np.atleast_1d(threshold), "threshold")
@@ -135,13 +147,13 @@ class GapCurve:
         """The run from the knot `start` up to the knot `end`, in which the gap's sign may turn."""
         if value == 0.0:
             low, high = self.score_range
-            return Window(low, high, 0.0, None, None, self.groups, self.label)
+            return Window(low, high, 0.0, None, None, self.groups, self.label, self.whole)
         first, second = self.groups
-        favoured, disfavoured = (second, first) if self.gap[start] > 0.0 else (first, second)
+        higher, lower = (second, first) if self.gap[start] > 0.0 else (first, second)
         if turns:
-            favoured = disfavoured = None
+            higher = lower = None
         low, high = float(self.knots[start]), float(self.knots[end])
-        return Window(low, high, value, favoured, disfavoured, self.groups, self.label)
+        return Window(low, high, value, higher, lower, self.groups, self.label, self.whole)
 
     def plot(self, ax: Any = None, *, level: float = 0.95, epsilon: float = 0.0) -> GapCurveDisplay:
         """Draw the curve with its band and its worst window; see `localparity.report.GapCurveDisplay`."""

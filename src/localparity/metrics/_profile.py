@@ -141,7 +141,7 @@ class McdpProfile:
         >>> import localparity as lp
         >>> profile = lp.mcdp_profile(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"])
         >>> window = profile.worst_window(0.05)
-        >>> window.low, window.high, window.gap, window.favoured
+        >>> window.low, window.high, window.gap, window.higher
         (0.4, 0.6, 1.0, 'b')
         """
         epsilon = as_epsilon(epsilon)

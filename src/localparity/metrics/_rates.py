@@ -114,7 +114,10 @@ def p_rule(
     score_range: tuple[float, float] = (0.0, 1.0),
     min_group_size: int = 1,
 ) -> float:
-    """The lowest selection rate over the highest: 1 is parity, below 0.8 fails the four-fifths rule.
+    """The lowest selection rate over the highest, at one threshold: 1 is parity.
+
+    The four-fifths rule of thumb looks at ratios below 0.8 more closely. A ratio by itself settles nothing:
+    it depends on the threshold, and for few people on chance.
 
     Parameters
     ----------

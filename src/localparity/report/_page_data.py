@@ -30,6 +30,8 @@ _MOST_WINDOWS = 50_000
 _MOST_RATES = 60_000
 
 _FULL_SCALE = 2**32 - 1
+# The widest range whose whole numbers fractions of that scale still tell apart, with some room.
+_MOST_WHOLE = 1e9
 
 # Positions of the slider for epsilon, from the finest to the coarsest; the last one is fine near 0 only.
 _EPSILON_GRIDS = (
@@ -144,6 +146,7 @@ def _view_data(curve: GapCurve, stratum: Stratum, radius: float, plan: Plan) -> 
         "mcdp": pack(np.array([window.gap for window in windows])),
         "low": pack((np.array([window.low for window in windows]) - low) / (high - low)),
         "high": pack((np.array([window.high for window in windows]) - low) / (high - low)),
+        "whole": curve.whole and high - low < _MOST_WHOLE,
         "sign": "".join(_sign(window) for window in windows),
         "radius": radius + 2.0 * curve.rank_error,
         "x": pack((points - low) / (high - low)),
@@ -179,12 +182,12 @@ def _radii_shown(audit: Audit, labels: Sequence[int | None]) -> dict[tuple[int |
 
 
 def _sign(window: Window) -> str:
-    """Who is disfavoured in a window: the first group (+), the second (-), nobody (0), each in turn (x)."""
+    """Who is more often at or below: the first group (+), the second (-), neither (0), each in turn (x)."""
     if window.gap == 0.0:
         return "0"
-    if window.disfavoured is None:
+    if window.lower is None:
         return "x"
-    return "+" if window.disfavoured == window.groups[0] else "-"
+    return "+" if window.lower == window.groups[0] else "-"
 
 
 def _labels_shown(audit: Audit) -> tuple[int | None, ...]:

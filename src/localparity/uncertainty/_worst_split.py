@@ -128,8 +128,8 @@ def worst_split(
     >>> found.split, found.p_value
     (34.0, 0.01)
     >>> print(found.window.sentence)
-    With a threshold anywhere between 0.28041 and 0.28042, people in <= 34 are at least 48.9 points more
-    likely to be at or below it than people in > 34.
+    With a threshold from 0.28041 up to, but not including, 0.28042, people in <= 34 are at least 48.9
+    points more likely to be at or below it than people in > 34.
     """
     strata = _strata(y_true, y_score, sensitive_features, min_share, criterion, score_range)
     n_resamples = as_count(n_resamples, "n_resamples", at_least=0)

@@ -45,35 +45,68 @@ function worst(views, place) {
 
 const among = (view) => (view.label === null ? "" : ` among people with label ${view.label}`);
 
-/* Words, the same as the library's */
+/* Words, the same as the library's; what is packed is off by the slack, a fraction of the scale, at most */
+const slack = 2.5e-10;
+
+function numberText(number, digits = 15) {
+  const rounded = Number(number.toPrecision(digits)) + 0;
+  const odd = rounded && (Math.abs(rounded) < 1e-6 || Math.abs(rounded) >= 1e15);
+  return odd ? rounded.toExponential() : rounded.toLocaleString("en-US", { maximumSignificantDigits: digits });
+}
+
+function pointsText(gap) {
+  for (let decimals = 1; decimals < 7; decimals += 1) {
+    const steps = Math.floor((gap + slack) * 10 ** (2 + decimals));
+    if (steps) return `at least ${(steps / 10 ** decimals).toFixed(decimals)} points`;
+  }
+  return "more than 0 points";
+}
+
 function roundInward(low, high, range) {
-  const slack = 2.5e-10 * (range[1] - range[0]);
-  const size = Math.floor(Math.log10(Math.max(Math.abs(low), Math.abs(high)))) + 1;
+  const off = slack * (range[1] - range[0]);
+  const size = Math.floor(Math.log10(Math.max(Math.abs(low), Math.abs(high)) + off)) + 1;
   for (let digits = 4; digits < 10; digits += 1) {
     const step = 10 ** (size - digits);
-    const inner = [Math.ceil((low - slack) / step) * step, Math.floor((high + slack) / step) * step];
-    if (inner[0] < inner[1]) return inner.map((end) => String(Number(end.toPrecision(digits))));
+    const inner = [Math.ceil((low - off) / step) * step, Math.floor((high + off) / step) * step];
+    if (inner[0] < inner[1]) return inner.map((end) => numberText(end, digits));
   }
-  return [String(low), String(high)];
+  return null;
+}
+
+function runText(low, high, range, whole) {
+  if (whole) {
+    const [first, last] = [Math.round(low), Math.round(high) - 1].map((end) => numberText(end));
+    return first === last ? `of ${first}` : `from ${first} to ${last}`;
+  }
+  const ends = roundInward(low, high, range);
+  return ends ? `from ${ends[0]} up to, but not including, ${ends[1]}` : `very close to ${numberText(low, 9)}`;
+}
+
+/* Who is compared with whom, as text and as names: people in the lower group, and people in the higher one */
+function differenceParts(points, lower, higher, higherIs) {
+  if (!higherIs) return [...lower, ` are ${points} more likely to be at or below it than `, ...higher, "."];
+  const ending = ` to score above it, which is the ${higherIs} outcome.`;
+  return higherIs === "better"
+    ? [...lower, ` are ${points} less likely than `, ...higher, ending]
+    : [...higher, ` are ${points} more likely than `, ...lower, ending];
 }
 
 function tellWindow(chosen, view, place) {
   const [first, second] = chosen.pairs[view.pair];
   const sign = view.sign[place];
   const ends = [unpack(view.low)[place], unpack(view.high)[place]].map((fraction) => inRange(chosen, fraction));
-  const points = (Math.floor(1000 * unpack(view.mcdp)[place] + 1e-6) / 10).toFixed(1) + " points";
+  const points = pointsText(unpack(view.mcdp)[place]);
   const name = (text) => Object.assign(document.createElement("bdi"), { textContent: text });
   const people = (text) => (chosen.overall && text === second ? ["people overall"] : ["people in ", name(text)]);
   const where = view.label === null ? "" : `Among people with label ${view.label}, `;
   let parts;
   if (sign === "0") parts = ["no window of this width has a gap between ", name(first), " and ", name(second), "."];
   else {
-    const [low, high] = roundInward(...ends, chosen.range);
-    parts = [`with a threshold anywhere between ${low} and ${high}, `];
-    if (sign === "x") parts.push(name(first), " and ", name(second), ` differ by at least ${points}, in a direction that changes inside.`);
+    parts = [`with a threshold ${runText(...ends, chosen.range, view.whole)}, `];
+    if (sign === "x") parts.push(name(first), " and ", name(second), ` differ by ${points}, in a direction that changes inside.`);
     else {
-      const [more, less] = sign === "+" ? [first, second] : [second, first];
-      parts.push(...people(more), ` are at least ${points} more likely to be at or below it than `, ...people(less), ".");
+      const [lower, higher] = (sign === "+" ? [first, second] : [second, first]).map(people);
+      parts.push(...differenceParts(points, lower, higher, chosen.higher_is));
     }
   }
   const opening = where || parts[0][0].toUpperCase();
