@@ -168,3 +168,23 @@ def worst_split(
             if found > best[0]:
                 best = (found, value)
     return best
+
+
+def adjusted_p_values(
+    seen: Sequence[Sequence[Fraction]], null: Sequence[Sequence[Fraction]]
+) -> list[list[Fraction]]:
+    """Of each pair at each epsilon: how often parity would give any pair at any epsilon as small a p-value.
+
+    `seen` has a row for each pair, `null` for each resample the largest of all pairs. The data is one resample.
+    """
+    resamples = [[max(column) for column in zip(*seen, strict=True)], *null]
+    epsilons = range(len(resamples[0]))
+
+    def p_value(value: Fraction, epsilon: int) -> Fraction:
+        return Fraction(sum(other[epsilon] >= value for other in resamples), len(resamples))
+
+    least = [min(p_value(each[epsilon], epsilon) for epsilon in epsilons) for each in resamples]
+    return [
+        [Fraction(sum(each <= p_value(row[e], e) for each in least), len(least)) for e in epsilons]
+        for row in seen
+    ]

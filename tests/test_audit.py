@@ -43,7 +43,7 @@ def test_every_number_is_that_of_its_function(census: Any, found: lp.Audit) -> N
         expected = lp.permutation_test(
             None, census.score, epsilon=epsilon, n_resamples=50, random_state=0, **options
         )
-        assert finding.test == expected
+        assert finding.test == expected  # nothing was as large at any epsilon, so adjusting changes nothing
         assert finding.window == lp.mcdp_profile(None, census.score, **options).worst_window(epsilon)
     (pair,) = found.pairs
     assert pair.abcc == lp.abcc(None, census.score, **options)
@@ -92,9 +92,9 @@ def test_bootstrap_intervals(census: Any) -> None:
         "n_resamples": 40,
         "random_state": 0,
     }
-    found = lp.audit(None, census.score, epsilons=[0.05], interval="bootstrap", **options)
+    found = lp.audit(None, census.score, epsilons=[0.05], method="bootstrap", **options)
     assert found.findings[0].interval == lp.mcdp_interval(
-        None, census.score, epsilon=0.05, kind="bootstrap", **options
+        None, census.score, epsilon=0.05, method="bootstrap", **options
     )
 
 
@@ -107,7 +107,7 @@ def test_small_groups_are_an_error_or_left_out() -> None:
     found = lp.audit(None, scores, small_groups="drop", **options)
     assert [(left.group, left.rows) for left in found.left_out] == [("c", 2)]
     assert len(found.pairs) == 1
-    with pytest.raises(ValueError, match="min_group_size is 12 and leaves 0 of 3 groups where two or more"):
+    with pytest.raises(ValueError, match="min_group_size=12 leaves 0 of 3 groups"):
         lp.audit(None, scores, **{**options, "min_group_size": 12}, small_groups="drop")
 
 
@@ -116,11 +116,12 @@ def test_small_groups_are_an_error_or_left_out() -> None:
     [
         ({"epsilons": []}, "epsilons is empty"),
         ({"epsilons": [0.1, -1]}, "epsilons is -1 where a number >= 0 is expected"),
-        ({"interval": "x"}, "interval is 'x' where one of 'dkw', 'bootstrap'"),
+        ({"method": "x"}, "method is 'x' where one of 'dkw', 'bootstrap'"),
+        ({"higher_is": "x"}, "higher_is is 'x' where one of 'better', 'worse'"),
         ({"small_groups": "x"}, "small_groups is 'x' where one of 'raise', 'drop'"),
         ({"threshold": "x"}, "threshold is 'x' where a number is expected"),
         (
-            {"interval": "bootstrap", "n_resamples": 0},
+            {"method": "bootstrap", "n_resamples": 0},
             "n_resamples is 0 where a whole number >= 1 is expected",
         ),
     ],
@@ -128,6 +129,80 @@ def test_small_groups_are_an_error_or_left_out() -> None:
 def test_wrong_arguments(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         lp.audit(None, [0.1, 0.2], sensitive_features=[0, 1], **{"n_resamples": 5, **options})
+
+
+@pytest.fixture(scope="module")
+def compas(data_folder: Path) -> lp.Audit:
+    rows = lp.Predictions.read(
+        data_folder / "compas" / "compas.csv",
+        score="decile_score",
+        group=["race", "sex"],
+        score_range=(1, 10),
+    )
+    counts = lp.ScoreCounts.from_predictions(rows)
+    return lp.Audit.from_counts(counts, epsilons=[0.0, 0.05], random_state=0, higher_is="worse")
+
+
+def test_tiny_cells_do_not_silence_the_audit_of_large_ones(compas: lp.Audit) -> None:
+    """Cells of two and four people set the maximum and its null distribution: p was 0.37."""
+    assert compas.findings[0].mcdp == 0.75
+    assert compas.findings[0].test is not None
+    assert compas.findings[0].test.p_value <= 0.01
+    men = {("African-American", "Male"), ("Caucasian", "Male")}
+    (large,) = [pair for pair in compas.pairs if set(pair.groups) == men]
+    assert compas.most_significant is large
+    assert large.p_values is not None
+    assert max(large.p_values) <= 0.01
+    assert 0.15 < large.intervals[0].low < large.mcdp[0] < large.intervals[0].high < 0.4
+    small = {group.group: group.rows for group in compas.groups if group.too_small}
+    assert small == {("Asian", "Female"): 2, ("Native American", "Female"): 4}
+    assert compas.verdict.status == "found"
+    assert "27.26% between African-American × Male and Caucasian × Male" in compas.verdict.headline
+    assert "to score above it, which is the worse outcome" in compas.verdict.where
+    assert any("Asian × Female (2), Native American × Female (4)" in note for note in compas.verdict.notes)
+    assert any("75.00%" in note and "too few people" in note for note in compas.verdict.notes)
+    # Those too small to judge come last, whatever they measure.
+    assert [pair.too_small for pair in compas.pairs] == sorted(pair.too_small for pair in compas.pairs)
+
+
+def test_every_pair_and_epsilon_has_its_interval_and_p_value_in_every_form(compas: lp.Audit) -> None:
+    plain = json.loads(compas.to_json())
+    assert len(compas.pairs) == len(plain["pairs"]) == 66
+    for pair, written in zip(compas.pairs, plain["pairs"], strict=True):
+        assert written["p_values"] == list(pair.p_values or ())
+        assert [each["high"] for each in written["intervals"]] == [each.high for each in pair.intervals]
+        assert (written["too_small"], written["radius"]) == (pair.too_small, pair.radius)
+    assert plain["verdict"]["status"] == "found"
+    assert any("independent" in sentence for sentence in plain["assumptions"])
+    frame = compas.to_frame()
+    assert len(frame) == 132
+    assert frame["p_value"].between(0.0009, 1.0).all()
+    assert (frame["low"] <= frame["mcdp"]).all()
+    worst = [max(pair.intervals[place].low for pair in compas.pairs) for place in (0, 1)]
+    assert worst == [finding.interval.low for finding in compas.findings]
+
+
+def test_a_pass_that_says_nothing_is_an_error() -> None:
+    rng = np.random.default_rng(0)
+    scores, groups = rng.random(600), np.repeat(["a", "b"], 300)
+    scores[:300] **= 2
+    options: dict[str, Any] = {"sensitive_features": groups, "n_resamples": 0, "epsilons": [0.0, 0.05]}
+    with pytest.warns(UserWarning, match=r"less than a tenth of score_range \(0, 100\)"):
+        found = lp.audit(None, scores, score_range=(0, 100), **options)
+    assert [finding.vacuous for finding in found.findings] == [False, True]
+    assert not found.passes(0.1)
+    with pytest.raises(ValueError, match=r"MCDP\(0.05\) is 0 whatever the groups"):
+        found.passes(0.1, epsilon=0.05)
+    assert not lp.audit(None, scores, **options).findings[1].vacuous
+
+
+def test_too_many_groups_are_named_before_the_work() -> None:
+    scores, many = np.linspace(0, 1, 1200), np.arange(1200)
+    with pytest.raises(ValueError, match="1,200 groups, of which at most 1,000"):
+        lp.audit(None, scores, sensitive_features=many)
+    found = lp.audit(None, scores, sensitive_features=many, compare="to_overall", n_resamples=0)
+    assert len(found.pairs) == 1200
+    assert found.verdict.status == "undecided"
 
 
 @pytest.mark.parametrize(

@@ -108,7 +108,7 @@ class Judge(NamedTuple):
         }
         disparity = bounded = mcdp(self.labels, scores, **asked)
         if self.confidence is not None:
-            bounded = mcdp_interval(self.labels, scores, level=self.confidence, **asked).high
+            bounded = mcdp_interval(self.labels, scores, level=self.confidence, random_state=0, **asked).high
         precision = float(average_precision_score(self.labels, scores, sample_weight=self.weights))
         return Trial(strength, precision, disparity, bounded, bounded <= self.max_mcdp)
 

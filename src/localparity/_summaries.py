@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -172,7 +171,7 @@ def summarise_pairs(
             tuple(each.estimate for each in intervals[place]),
             tuple(intervals[place]),
             None if p_values is None else tuple(p_values[place].tolist()),
-            float(detectable[place]) if detectable[place] <= 1.0 else None,
+            float(detectable[place]) if detectable[place] < 1.0 else None,
             float(radii[place]),
             curve.abcc(),
             abs(curve.mean_difference() if threshold is None else curve(threshold)),
@@ -201,4 +200,3 @@ def without_small_groups(
             "at least two are needed"
         )
     return counts.without(small), tuple(LeftOut(group, rows) for group, rows in small.items())
-

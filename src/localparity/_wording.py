@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from localparity._audit import Audit
 
 _MOST_NAMES = 12
+_FEW_ROWS = 30.0
 
 CRITERION_WORDS = {
     "demographic_parity": "everyone (demographic parity)",
@@ -101,8 +102,8 @@ def interval_text(interval: Interval) -> str:
 def verdict_of(audit: Audit) -> Verdict:
     """The verdict on an audit.
 
-    A disparity is found where the adjusted p-value of some pair at some epsilon is small enough or an interval
-    keeps clear of 0. Of the pairs for which that is so, the one with the largest MCDP is named.
+    A disparity is found where some pair's adjusted p-value at some epsilon is small enough or its interval
+    keeps clear of 0. Of the pairs for which that is so, the one that stands out most from chance is named.
 
     Examples
     --------
@@ -115,13 +116,13 @@ def verdict_of(audit: Audit) -> Verdict:
     for place, finding in enumerate(audit.findings):
         found = [pair for pair in audit.pairs if pair.significant_at(place, by_test=audit.tested)]
         if found:
-            worst = max(found, key=lambda pair: pair.mcdp[place])
+            clearest = max(found, key=lambda pair: pair.mcdp[place] / pair.radius)
             return Verdict(
                 "found",
-                f"There is a disparity: {_pair_at(audit, worst, place)}.",
-                _where(audit, worst, finding.epsilon),
-                _how_sure(audit, worst, place),
-                (*_other_pairs(audit, found, worst), *_notes(audit, worst, place)),
+                f"There is a disparity: {_pair_at(audit, clearest, place)}.",
+                _where(audit, clearest, finding.epsilon),
+                _how_sure(audit, clearest, place),
+                (*_other_pairs(audit, found, clearest, place), *_notes(audit, found, place)),
             )
     judged = [pair for pair in audit.pairs if not pair.too_small]
     worst = max(judged or audit.pairs, key=lambda pair: pair.mcdp[0])
@@ -137,7 +138,7 @@ def verdict_of(audit: Audit) -> Verdict:
         headline,
         _where(audit, worst, audit.findings[0].epsilon),
         _how_sure(audit, worst, 0),
-        _notes(audit, worst, 0),
+        _notes(audit, [], 0),
     )
 
 
@@ -156,35 +157,40 @@ def _where(audit: Audit, pair: PairSummary, epsilon: float) -> str:
 
 
 def _how_sure(audit: Audit, pair: PairSummary, place: int) -> str:
-    test = audit.findings[place].test
     sentence = f"Its {100 * audit.level:g}% interval goes from {interval_text(pair.intervals[place])}"
-    if test is None or pair.p_values is None:
+    if pair.p_values is None:
         return sentence + "; no test against parity was made."
     adjusted = "adjusted " if len(audit.pairs) * len(audit.findings) > 1 else ""
     sentence += f"; the {adjusted}p-value against parity is {p_value_text(pair.p_values[place])}. "
     if not audit.tested:
         needed = least_resamples(audit.level)
         sentence += f"With {audit.n_resamples} resamples it cannot be small enough: {needed} are needed. "
-    return sentence + f"Groups of these sizes that do not differ measure {percent(test.null_mean)} on average."
+    if pair.detectable is None:
+        return sentence + "At these group sizes not even a gap of 100% could be told from chance."
+    return (
+        sentence + f"At these group sizes an MCDP above {percent(pair.detectable)} can be told from chance."
+    )
 
 
-def _other_pairs(audit: Audit, found: Sequence[PairSummary], named: PairSummary) -> tuple[str, ...]:
-    """How many other pairs differ, and which of them most clearly."""
+def _other_pairs(
+    audit: Audit, found: Sequence[PairSummary], named: PairSummary, place: int
+) -> tuple[str, ...]:
+    """How many pairs differ, and which of them most."""
     if len(audit.pairs) == 1:
         return ()
-    clearest = max(found, key=lambda pair: pair.strength)
+    largest = max(found, key=lambda pair: pair.mcdp[place])
     sentence = f"A disparity can be told from chance for {len(found):,} of {len(audit.pairs):,} pairs"
-    if clearest is named:
-        return (f"{sentence}, most clearly for this one.",)
-    at = f"MCDP({audit.findings[0].epsilon:g}) {percent(clearest.mcdp[0])}"
-    return (f"{sentence}, most clearly for {pair_text(clearest.groups)} ({at}).",)
+    if largest is named:
+        return (f"{sentence}, of which this is the largest.",)
+    at = f"{percent(largest.mcdp[place])} between {pair_text(largest.groups)}"
+    return (f"{sentence}, most clearly for this one; the largest of them is {at}.",)
 
 
-def _notes(audit: Audit, named: PairSummary, place: int) -> tuple[str, ...]:
-    """The largest estimate where it is that of another pair, and the groups that are too small to judge."""
+def _notes(audit: Audit, found: Sequence[PairSummary], place: int) -> tuple[str, ...]:
+    """The largest estimate where it cannot be told from chance, and the groups too small to judge."""
     notes = []
     largest = max(audit.pairs, key=lambda pair: pair.mcdp[place])
-    if largest.mcdp[place] > named.mcdp[place]:
+    if found and largest not in found:
         why = "rests on too few people to judge" if largest.too_small else "is not significant"
         at = f"{percent(largest.mcdp[place])} between {pair_text(largest.groups)}"
         notes.append(f"The largest estimate, {at}, {why}.")
@@ -224,6 +230,11 @@ def assumptions_of(audit: Audit) -> tuple[str, ...]:
             "Intervals and p-values come from the multiplier bootstrap, which holds in large samples; people "
             "whom no row stands for, such as those of whom a design takes hardly any, are unknown to it."
         )
+        few = [_group_name(group, label) for group, label in _of_few_rows(audit)]
+        if few:
+            found.append(
+                f"Few rows carry most of the weight of {', '.join(few)}: there the level is approximate."
+            )
     what = "Intervals hold together" if not audit.n_resamples else "Intervals and p-values are adjusted"
     over = [f"{len(audit.pairs):,} pairs" if len(audit.pairs) > 1 else "", f"{len(audit.findings)} epsilons"]
     found.append(
@@ -231,6 +242,21 @@ def assumptions_of(audit: Audit) -> tuple[str, ...]:
         "looks at the same people."
     )
     return tuple(found)
+
+
+def _of_few_rows(audit: Audit) -> list[tuple[Group, int | None]]:
+    """The groups whose sampling error rests on few heavy rows or clusters."""
+    found = []
+    for label, stratum in audit.counts.strata(audit.criterion).items():
+        degrees = [atoms.degrees for atoms in stratum.values()]
+        if audit.counts.clusters is not None:
+            degrees = audit.counts.clusters.among(list(stratum), label).degrees.tolist()
+        found += [(group, label) for group, few in zip(stratum, degrees, strict=True) if few < _FEW_ROWS]
+    return found
+
+
+def _group_name(group: Group, label: int | None) -> str:
+    return group_text(group) + ("" if label is None else f" with label {label}")
 
 
 __all__ = ["HigherIs", "Verdict", "assumptions_of", "verdict_of"]

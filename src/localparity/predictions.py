@@ -164,7 +164,9 @@ class Predictions:
             groups if len(groups) > 1 else groups[group_columns[0]],
             columns[weight] if weight else None,
             score_range,
-            Names(*(Column(f"column {name!r}") for name in (label, score, group_columns[0], weight, cluster))),
+            Names(
+                *(Column(f"column {name!r}") for name in (label, score, group_columns[0], weight, cluster))
+            ),
             min_groups,
             columns[cluster] if cluster else None,
         )

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity.uncertainty import _bootstrap, _resampling
-from localparity.uncertainty._dkw import dkw_radius
-from localparity.uncertainty._resampling import Pool, Resampled
+from localparity.uncertainty import _pool
+from localparity.uncertainty._bands import bootstrap_radii
+from localparity.uncertainty._pool import Pool
+from localparity.uncertainty._resampling import Draws, resample_counts
 
 
 @pytest.fixture(scope="module")
@@ -36,12 +37,6 @@ def test_dkw_is_the_sum_of_two_massart_radii(census: Any) -> None:
     assert found.level == 0.9
 
 
-@pytest.mark.parametrize(("size", "level"), [(1, 0.5), (10, 0.9), (1000, 0.95), (250.5, 0.999)])
-def test_a_radius_turns_the_inequality_round(size: float, level: float) -> None:
-    """Massart: the distance exceeds r with a probability of at most 2 exp(-2 n r^2)."""
-    assert 2 * math.exp(-2 * size * dkw_radius(size, level) ** 2) == pytest.approx(1 - level)
-
-
 def test_dkw_divides_the_error_over_all_distributions(census: Any) -> None:
     labels = census.target
     found = interval_of(census, y_true=labels, criterion="equalized_odds", level=0.9)
@@ -60,19 +55,35 @@ def test_dkw_divides_the_error_over_all_distributions(census: Any) -> None:
     assert found.high == pytest.approx(max(high for _, high in worst.values()))
 
 
-def test_dkw_stays_in_the_unit_interval_and_counts_weights_by_their_effective_size() -> None:
-    options = {"sensitive_features": ["a", "b"]}
-    found = lp.mcdp_interval(None, [0.1, 0.9], **options)
-    assert (found.low, found.estimate, found.high) == (0.0, 1.0, 1.0)
+def test_intervals_stay_in_the_unit_interval_and_know_little_of_groups_of_one() -> None:
+    for method in ("dkw", "bootstrap"):
+        found = lp.mcdp_interval(
+            None, [0.1, 0.9], sensitive_features=["a", "b"], method=method, random_state=0
+        )
+        assert (found.low, found.estimate, found.high) == (0.0, 1.0, 1.0)
+
+
+def test_uneven_weights_widen_the_interval() -> None:
     rng = np.random.default_rng(0)
     scores, groups = rng.random(400), rng.integers(0, 2, 400)
-    plain = lp.mcdp_interval(None, scores, sensitive_features=groups)
-    same = lp.mcdp_interval(None, scores, sensitive_features=groups, sample_weight=np.full(400, 0.3))
-    uneven = lp.mcdp_interval(
-        None, scores, sensitive_features=groups, sample_weight=rng.exponential(size=400)
-    )
+    options: dict[str, Any] = {"sensitive_features": groups, "method": "bootstrap", "random_state": 0}
+    plain = lp.mcdp_interval(None, scores, **options)
+    same = lp.mcdp_interval(None, scores, sample_weight=np.full(400, 0.3), **options)
+    uneven = lp.mcdp_interval(None, scores, sample_weight=rng.exponential(size=400), **options)
     assert same.high == pytest.approx(plain.high)
-    assert uneven.high - uneven.estimate > plain.high - plain.estimate
+    assert uneven.high - uneven.estimate > 1.2 * (plain.high - plain.estimate)
+
+
+def test_rows_of_one_person_count_as_little_more_than_one() -> None:
+    rng = np.random.default_rng(0)
+    scores, groups = np.repeat(rng.random(200), 5), np.repeat(np.arange(200) % 2, 5)
+    options: dict[str, Any] = {"sensitive_features": groups, "random_state": 0}
+    rows = lp.mcdp_interval(None, scores, method="bootstrap", **options)
+    people = lp.mcdp_interval(None, scores, cluster=np.repeat(np.arange(200), 5), **options)
+    assert people.estimate == rows.estimate
+    assert people.high - people.estimate == pytest.approx(5**0.5 * (rows.high - rows.estimate), rel=0.1)
+    alone = lp.mcdp_interval(None, scores, cluster=np.arange(1000), **options)
+    assert alone.high == pytest.approx(rows.high, abs=0.01)
 
 
 @pytest.mark.parametrize("compare", ["between_groups", "to_overall"])
@@ -80,7 +91,7 @@ def test_dkw_stays_in_the_unit_interval_and_counts_weights_by_their_effective_si
 def test_bootstrap_is_seeded_and_does_not_depend_on_the_number_of_jobs(
     census: Any, compare: str, weighted: bool
 ) -> None:
-    options: dict[str, Any] = {"kind": "bootstrap", "n_resamples": 60, "epsilon": 0.02, "compare": compare}
+    options: dict[str, Any] = {"method": "bootstrap", "n_resamples": 60, "epsilon": 0.02, "compare": compare}
     if weighted:
         options["sample_weight"] = np.linspace(0.5, 2.0, 600)
     one = interval_of(census, random_state=1, **options)
@@ -96,51 +107,19 @@ def test_the_bootstrap_holds_its_own_estimate_near_parity() -> None:
     rng = np.random.default_rng(1)
     scores, groups = rng.random(1000), rng.integers(0, 2, 1000)
     found = lp.mcdp_interval(
-        None, scores, sensitive_features=groups, kind="bootstrap", n_resamples=100, random_state=0
+        None, scores, sensitive_features=groups, method="bootstrap", n_resamples=100, random_state=0
     )
     assert found.low <= found.estimate <= found.high
-
-
-def test_bootstrap_of_a_group_of_one_knows_no_deviation() -> None:
-    found = lp.mcdp_interval(
-        None, [0.2, 0.8], sensitive_features=["a", "b"], kind="bootstrap", n_resamples=5, random_state=0
-    )
-    assert (found.low, found.high) == (1.0, 1.0)
-
-
-def test_the_bootstrap_reflects_the_deviations_about_the_estimate() -> None:
-    # The quantiles of 41 equally spaced values at 0.05 and 0.95 are the third and the third last.
-    values = np.linspace(0.2, 0.6, 41)[:, None] + np.array([0.0, 0.1, -0.2, 0.3])
-    seen = np.array([0.4, 0.4, 0.4, 0.4])
-    estimates = np.array([0.45, 0.15, 0.95, 0.3])
-    low, high = _bootstrap.bootstrap_bounds(estimates, Resampled(seen, values), 0.9)
-    # About the estimate; below 0, cut; above 1, cut; all below the estimate, which stays in.
-    np.testing.assert_allclose(low, [0.27, 0.0, 0.95, 0.0], atol=1e-12)
-    np.testing.assert_allclose(high, [0.63, 0.23, 1.0, 0.3], atol=1e-12)
-
-
-@pytest.mark.parametrize("weighted", [False, True])
-def test_the_bootstrap_draws_each_group_from_its_own(weighted: bool) -> None:
-    rows = np.array([[6.0, 2.0, 0.0], [0.0, 1.0, 3.0]]) if weighted else np.array([[6, 2, 0], [0, 1, 3]])
-    pool = Pool(np.array([0.1, 0.2, 0.3]), rows, np.array([8, 4]), weighted)
-    rng = np.random.default_rng(0)
-    draws = np.array([_bootstrap.draw_with_replacement(pool, rng) for _ in range(600)])
-    np.testing.assert_array_equal(draws.sum(axis=2), np.tile([8, 4], (600, 1)))
-    assert (draws[:, rows == 0] == 0).all()
-    np.testing.assert_allclose(draws.mean(axis=0), rows, atol=0.3)
-    # n p (1 - p) people, not fewer: each is drawn anew.
-    shares = rows / rows.sum(axis=1, keepdims=True)
-    np.testing.assert_allclose(draws.var(axis=0), shares * (1 - shares) * [[8], [4]], atol=0.3)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"kind": "exact"}, "kind is 'exact' where one of 'dkw', 'bootstrap' is expected"),
+        ({"method": "exact"}, "method is 'exact' where one of 'dkw', 'bootstrap' is expected"),
         ({"level": 95}, "level is 95 where a number between 0 and 1 is expected"),
-        ({"kind": "bootstrap", "n_resamples": 0}, "n_resamples is 0 where a whole number >= 1 is expected"),
-        ({"kind": "bootstrap", "n_jobs": 0}, "n_jobs is 0 where a whole number >= 1 is expected"),
-        ({"kind": "bootstrap", "compare": "x"}, "compare is 'x' where one of"),
+        ({"method": "bootstrap", "n_resamples": 0}, "n_resamples is 0 where a whole number >= 1 is expected"),
+        ({"method": "bootstrap", "n_jobs": 0}, "n_jobs is 0 where a whole number >= 1 is expected"),
+        ({"method": "bootstrap", "compare": "x"}, "compare is 'x' where one of"),
         ({"epsilon": -1}, "epsilon is -1 where a number >= 0 is expected"),
         ({"min_group_size": 500}, "where min_group_size is 500"),
     ],
@@ -150,25 +129,26 @@ def test_wrong_arguments(census: Any, options: dict[str, Any], message: str) -> 
         interval_of(census, **options)
 
 
-@pytest.mark.parametrize("knots", [3, 60])
-def test_both_ways_of_drawing_keep_the_sizes_and_agree_on_average(knots: int) -> None:
-    """Knot by knot where rows are many to a knot, and row by row where they are few."""
-    rows = np.zeros((2, knots), dtype=np.int64)
-    rows[:, :3] = [[50, 0, 20], [10, 1, 0]]
-    pool = Pool(np.linspace(0.1, 0.3, knots), rows, rows.sum(axis=1))
-    rng = np.random.default_rng(0)
-    draws = np.array([_bootstrap.draw_with_replacement(pool, rng) for _ in range(500)])
-    assert (draws.sum(axis=2) == rows.sum(axis=1)).all()
-    np.testing.assert_allclose(draws.mean(axis=0), rows, atol=0.8)
+def test_the_bootstrap_adds_the_radius_of_its_band(census: Any) -> None:
+    known = lp.Predictions.from_arrays(None, census.score, sensitive_features=census.sensitive_features)
+    counts = lp.ScoreCounts.from_predictions(known)
+    criterion, compare = "demographic_parity", "between_groups"
+    resampled = resample_counts(counts, Pool.deviated, Draws(99, 4), criterion, compare, np.zeros(1))
+    (radius,) = bootstrap_radii(resampled, 0.9)
+    for epsilon in (0.0, 0.05):
+        found = interval_of(
+            census, method="bootstrap", level=0.9, n_resamples=99, random_state=4, epsilon=epsilon
+        )
+        assert (found.low, found.high) == pytest.approx((found.estimate - radius, found.estimate + radius))
 
 
 @pytest.mark.compiled
 def test_the_bootstrap_at_fewer_thresholds_is_nearly_that_of_all(
     census: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    fine = interval_of(census, kind="bootstrap", n_resamples=300, random_state=0)
-    monkeypatch.setattr(_resampling, "MOST_KNOTS", 300)
-    coarse = interval_of(census, kind="bootstrap", n_resamples=300, random_state=0)
+    fine = interval_of(census, method="bootstrap", n_resamples=300, random_state=0)
+    monkeypatch.setattr(_pool, "MOST_KNOTS", 300)
+    coarse = interval_of(census, method="bootstrap", n_resamples=300, random_state=0)
     assert coarse.estimate == fine.estimate
     assert coarse.low == pytest.approx(fine.low, abs=0.02)
     assert coarse.high == pytest.approx(fine.high, abs=0.02)
@@ -179,7 +159,7 @@ def test_a_bootstrap_counts_in_what_the_counts_leave_open() -> None:
     known = lp.Predictions.from_arrays(None, census.score, sensitive_features=census.sensitive_features)
     exact = lp.ScoreCounts.from_predictions(known)
     coarse = lp.scale.bounded(exact, max_scores=10, level=3)
-    options = {"interval": "bootstrap", "n_resamples": 50, "random_state": 0, "epsilons": [0.0, 0.05]}
+    options = {"method": "bootstrap", "n_resamples": 50, "random_state": 0, "epsilons": [0.0, 0.05]}
     for finding in lp.Audit.from_counts(coarse, **options).findings:
         low, high = coarse.mcdp_bounds(finding.epsilon)
         assert finding.interval.low <= low < high <= finding.interval.high
@@ -190,7 +170,7 @@ def test_what_counts_leave_open_does_not_leave_the_range() -> None:
     scores = np.concatenate([rng.uniform(0.05, 0.3, 300), rng.uniform(0.26, 0.45, 300)])
     rows = lp.Predictions.from_arrays(None, scores, sensitive_features=np.repeat(["a", "b"], 300))
     exact = lp.ScoreCounts.from_predictions(rows)
-    options = {"interval": "bootstrap", "n_resamples": 50, "random_state": 0, "epsilons": [0.0]}
+    options = {"method": "bootstrap", "n_resamples": 50, "random_state": 0, "epsilons": [0.0]}
     (found,) = lp.Audit.from_counts(lp.scale.bounded(exact, max_scores=10, level=2), **options).findings
     assert 0.5 < found.mcdp < 0.9
     assert (found.interval.low, found.interval.high) == (0.0, 1.0)

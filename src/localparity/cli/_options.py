@@ -55,10 +55,13 @@ def check_bound(bound: float | None, decide_by: str) -> None:
         raise typer.BadParameter(
             "says what --fail-above compares, which is not given", param_hint="--decide-by"
         )
-    if bound is not None and not 0.0 <= bound <= 1.0:
-        raise typer.BadParameter(
-            f"{bound:g} where a fraction in [0, 1] is expected", param_hint="--fail-above"
-        )
+    check_fraction(bound, "--fail-above")
+
+
+def check_fraction(number: float | None, option: str) -> None:
+    """Whether a number, where one is given, is a fraction."""
+    if number is not None and not 0.0 <= number <= 1.0:
+        raise typer.BadParameter(f"must be in [0, 1], got {number:g}", param_hint=option)
 
 
 def check_file(path: Path | None, option: str, *, read: Sequence[str] = (), replace: bool = True) -> None:

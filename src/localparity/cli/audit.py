@@ -14,6 +14,7 @@ from rich.progress import Progress
 from localparity._audit import Audit, DecideBy, SmallGroups
 from localparity._tables import Table
 from localparity._validation import unknown_name
+from localparity._wording import percent
 from localparity.cli._options import (
     CompareOption,
     CriterionOption,
@@ -28,12 +29,13 @@ from localparity.cli._options import (
     parse_range,
 )
 from localparity.metrics import ScoreCounts
+from localparity.metrics._window import HigherIs
+from localparity.predictions import Predictions
 from localparity.report import write_page
 from localparity.report._terminal import terminal_parts
-from localparity._wording import percent
 from localparity.scale import from_duckdb, from_spark
 from localparity.scale._spark import read_spark
-from localparity.uncertainty._interval import IntervalKind
+from localparity.uncertainty._bands import IntervalMethod
 
 Engine = Literal["duckdb", "spark"]
 
@@ -65,6 +67,16 @@ FailAboveOption = Annotated[
 DecideByOption = Annotated[
     DecideBy, typer.Option(help="What --fail-above compares: the estimate or an end of its interval.")
 ]
+ClusterOption = Annotated[
+    str | None, typer.Option(help="The column of the person or household, where one has several rows.")
+]
+HigherIsOption = Annotated[
+    HigherIs | None, typer.Option(help="Whether a higher score is the better or the worse outcome.")
+]
+MethodOption = Annotated[
+    IntervalMethod | None,
+    typer.Option(help="How intervals are made; dkw, or bootstrap with weights or clusters."),
+]
 ReportOption = Annotated[
     Path | None, typer.Option(help="Write a page with charts here, all models on it; opens offline.")
 ]
@@ -83,9 +95,11 @@ def audit(
     threshold: ThresholdOption = None,
     min_group_size: Annotated[int, typer.Option(help="The fewest people that a group may have.")] = 1,
     small_groups: SmallGroupsOption = "raise",
-    interval: Annotated[IntervalKind, typer.Option(help="How the intervals are made.")] = "dkw",
+    cluster: ClusterOption = None,
+    higher_is: HigherIsOption = None,
+    method: MethodOption = None,
     level: LevelOption = 0.95,
-    resamples: Annotated[int, typer.Option(help="Permutations of the test; 0 leaves it out.")] = 1000,
+    resamples: Annotated[int, typer.Option(help="Resamples of the test; 0 leaves it out.")] = 1000,
     engine: Annotated[Engine, typer.Option(help="What reads the file.")] = "duckdb",
     seed: Annotated[int, typer.Option(help="The same seed gives the same audit.")] = 0,
     jobs: Annotated[int, typer.Option(help="Resamples at a time, -1 for one a core.")] = -1,
@@ -106,7 +120,9 @@ def audit(
         "criterion": criterion,
         "compare": compare,
     }
-    columns = {"score": score, "group": group, "label": label, "weight": weight}
+    columns: dict[str, Any] = {"score": score, "group": group, "label": label, "weight": weight}
+    if cluster is not None and engine != "duckdb":
+        raise typer.BadParameter("needs --engine duckdb", param_hint="--cluster")
     limits = parse_range(score_range, "--score-range")
     needs_labels = check_labels(criterion, label) or report is not None
     found = {}
@@ -114,23 +130,35 @@ def audit(
         if label is not None and not needs_labels:
             _check_column(file, label, engine)
             columns["label"] = None
+        if cluster is None:
+            counts = _COUNT[engine](file, **columns, **compared, score_range=limits)
+        else:
+            rows = Predictions.read(file, **columns, cluster=cluster, score_range=limits)
+            counts = ScoreCounts.from_predictions(rows)
         found[file] = _with_progress(
-            _COUNT[engine](file, **columns, **compared, score_range=limits),
-            resamples * (1 + (interval == "bootstrap")),
+            counts,
+            resamples * (1 + (method == "bootstrap" and counts.exchangeable)),
             **compared,
             threshold=threshold,
             min_group_size=min_group_size,
             small_groups=small_groups,
             level=level,
-            interval=interval,
+            method=method,
             n_resamples=resamples,
             random_state=seed,
             n_jobs=jobs,
+            higher_is=higher_is,
         )
     _show(found, json)
     passed = fail_above is None or _tell_verdicts(found, fail_above, decide_by)
     if report is not None:
-        names = {"scores": score, "groups": ", ".join(group), "labels": label, "weights": weight}
+        names = {
+            "scores": score,
+            "groups": ", ".join(group),
+            "labels": label,
+            "weights": weight,
+            "clusters": cluster,
+        }
         _write_report(report, found, names, force)
     if not passed:
         raise typer.Exit(1)

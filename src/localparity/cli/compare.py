@@ -14,6 +14,7 @@ from rich.table import Table as RichTable
 import localparity as lp
 from localparity._files import write_whole
 from localparity._optional import require
+from localparity._wording import CRITERION_WORDS, percent
 from localparity.cli._features import read_people
 from localparity.cli._options import (
     CriterionOption,
@@ -27,7 +28,6 @@ from localparity.cli._options import (
     WeightOption,
     check_file,
 )
-from localparity._wording import CRITERION_WORDS, percent
 
 if TYPE_CHECKING:
     from localparity.comparison import Comparison
@@ -113,7 +113,7 @@ def _show(console: Console, found: Comparison, file: str) -> None:
         )
     console.print(shown)
     console.print(
-        f"Parity itself would measure {percent(found.noise_floor)} on the test part.", highlight=False
+        f"Expected under parity on the test part: {percent(found.recommended.noise_floor)}.", highlight=False
     )
     for name, reason in found.left_out.items():
         console.print(f"Left out: {name}: {reason}", highlight=False, markup=False)

@@ -12,9 +12,9 @@ from rich.text import Text
 import localparity as lp
 from localparity._optional import require
 from localparity._validation import FloatArray
+from localparity._wording import percent
 from localparity.cli._options import check_file
 from localparity.report._terminal import terminal_parts
-from localparity._wording import percent
 
 
 def demo(

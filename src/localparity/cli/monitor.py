@@ -14,20 +14,19 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from localparity._audit import DecideBy
 from localparity._files import damage_of, parse_json, write_whole
+from localparity._wording import interval_text, percent
 from localparity.cli._options import (
     CompareOption,
     CriterionOption,
     EpsilonOption,
     LabelOption,
-    check_bound,
     check_folder,
+    check_fraction,
     check_labels,
     parse_range,
 )
 from localparity.predictions import Predictions
-from localparity._wording import percent
 from localparity.scale._monitor import Every, Monitor, PeriodResult
 
 
@@ -58,35 +57,46 @@ def monitor(
     epsilon: EpsilonOption = 0.0,
     criterion: CriterionOption = "demographic_parity",
     compare: CompareOption = "between_groups",
-    confidence: Annotated[float, typer.Option(help="The probability with which the bounds hold.")] = 0.99,
+    confidence: Annotated[float, typer.Option(help="The probability with which an interval holds.")] = 0.95,
     json: Annotated[bool, typer.Option("--json", help="Print the series as JSON.")] = False,
-    fail_above: Annotated[
-        float | None, typer.Option(help="Exit with 1 when MCDP in the newest period is above this.")
+    max_mcdp: Annotated[
+        float | None,
+        typer.Option(help="Exit with 1 when MCDP in the newest period is above this by more than chance."),
     ] = None,
-    decide_by: Annotated[
-        DecideBy, typer.Option(help="What --fail-above compares: the estimate or one of its bounds.")
-    ] = "estimate",
+    alarm_rate: Annotated[
+        float, typer.Option(help="The probability that the monitor ever raises a false alarm.")
+    ] = 0.05,
+    allow_duplicate: Annotated[
+        bool, typer.Option("--allow-duplicate", help="Count a batch whose rows are those of another.")
+    ] = False,
 ) -> None:
-    """Append a batch of scores and print MCDP over time, with bounds.
+    """Append a batch of scores and print MCDP over time, with intervals and alarms.
 
-    Exit codes: 0 when the newest period passes, 1 when MCDP is above the bound, 2 for wrong usage or input.
+    Exit codes: 0 when the newest period raises no alarm, 1 when it does, 2 for wrong usage or input.
     """
     check_folder(folder, "FOLDER")
-    check_bound(fail_above, decide_by)
+    check_fraction(max_mcdp, "--max-mcdp")
     if batch is not None:
         check_labels(criterion, label)
     limits = None if score_range is None else parse_range(score_range, "--score-range")
     kept = Monitor(folder, every=every, score_range=limits)
     if batch is not None:
-        _append(kept, batch, score, group, label, at, batch_id)
-    series = kept.series(epsilon, criterion=criterion, compare=compare, confidence=confidence)
+        _append(kept, batch, score, group, label, at, batch_id, allow_duplicate)
+    series = kept.series(
+        epsilon,
+        criterion=criterion,
+        compare=compare,
+        confidence=confidence,
+        max_mcdp=max_mcdp,
+        alarm_rate=alarm_rate,
+    )
     if not series:
         raise typer.BadParameter(f"{folder} has no period yet; name a batch to append", param_hint="FOLDER")
     if json:
         typer.echo(json_format.dumps([asdict(point) for point in series], indent=2))
     else:
-        _show(Console(), series, epsilon)
-    if fail_above is not None and _above(series[-1], fail_above, decide_by):
+        _show(Console(), series, epsilon, confidence)
+    if max_mcdp is not None and _alarmed(series[-1], max_mcdp):
         raise typer.Exit(1)
 
 
@@ -98,6 +108,7 @@ def _append(
     label: str | None,
     at: str | None,
     batch_id: str | None,
+    allow_duplicate: bool,
 ) -> None:
     if score is None or not group:
         raise typer.BadParameter("a batch needs its columns", param_hint="--score and --group")
@@ -116,7 +127,7 @@ def _append(
         with Path(batch).open("rb") as file:
             batch_id = hashlib.file_digest(file, "sha256").hexdigest()
     _check_columns(kept.folder, {"score": score, "group": group, "label": label})
-    if not kept.append(rows, at=when, batch_id=batch_id):
+    if not kept.append(rows, at=when, batch_id=batch_id, allow_duplicate=allow_duplicate):
         typer.echo(f"batch {batch_id} is known and was not counted again", err=True)
 
 
@@ -135,31 +146,28 @@ def _check_columns(folder: Path, columns: dict[str, Any]) -> None:
                 )
 
 
-def _show(console: Console, series: list[PeriodResult], epsilon: float) -> None:
+def _show(console: Console, series: list[PeriodResult], epsilon: float, confidence: float) -> None:
     table = Table(title=f"MCDP({epsilon:g}) over time", title_justify="left")
     table.add_column("period")
-    for name in ("rows", "MCDP", "bounds"):
+    for name in ("rows", "MCDP", f"{100 * confidence:g}% interval", "expected under parity", "alarm"):
         table.add_column(name, justify="right")
     for point in series:
-        if point.mcdp is None or point.low is None or point.high is None:
-            table.add_row(point.period, f"{point.rows:,}", "-", escape(point.missing))
-        else:
-            bounds = f"{percent(point.low)} to {percent(point.high)}"
-            table.add_row(point.period, f"{point.rows:,}", percent(point.mcdp), bounds)
+        if point.interval is None or point.expected is None:
+            table.add_row(point.period, f"{point.rows:,}", "-", escape(point.missing), "-", "")
+            continue
+        numbers = percent(point.interval.estimate), interval_text(point.interval), percent(point.expected)
+        table.add_row(point.period, f"{point.rows:,}", *numbers, "alarm" if point.alarm else "")
     console.print(table)
+    console.print("Rows are assumed to be independent: one row for each person.", style="dim")
 
 
-def _above(newest: PeriodResult, bound: float, decide_by: DecideBy) -> bool:
-    value = {"estimate": newest.mcdp, "upper": newest.high, "lower": newest.low}[decide_by]
-    if value is None:
+def _alarmed(newest: PeriodResult, bound: float) -> bool:
+    """Say whether the newest period raises an alarm."""
+    if newest.interval is None:
         raise ValueError(f"period {newest.period} has nothing to compare: {newest.missing}")
-    above = value > bound
-    verdict, relation = ("fail", "above") if above else ("pass", "within")
-    what = {"estimate": "MCDP", "upper": "the upper bound of MCDP", "lower": "the lower bound of MCDP"}[
-        decide_by
-    ]
-    typer.echo(
-        f"{verdict}: {what} in {newest.period} is {percent(value)}, {relation} the bound of {percent(bound)}",
-        err=True,
-    )
-    return above
+    what = f"MCDP in {newest.period} is {percent(newest.interval.estimate)}"
+    relation = "above" if newest.interval.estimate > bound else "within"
+    ending = "" if newest.alarm or relation == "within" else ", which chance could explain"
+    verdict = "alarm" if newest.alarm else "no alarm"
+    typer.echo(f"{verdict}: {what}, {relation} the bound of {percent(bound)}{ending}", err=True)
+    return newest.alarm

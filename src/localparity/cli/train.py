@@ -11,6 +11,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 import localparity as lp
+from localparity._wording import percent
 from localparity.cli._features import People, read_people
 from localparity.cli._options import (
     CriterionOption,
@@ -23,7 +24,6 @@ from localparity.cli._options import (
     WeightOption,
     check_folder,
 )
-from localparity._wording import percent
 
 if TYPE_CHECKING:
     from localparity.training import LocalParityClassifier

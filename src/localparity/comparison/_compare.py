@@ -6,15 +6,13 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any
 
-import numpy as np
-
 from localparity._bound import Judge, choose
 from localparity._validation import FloatArray, as_choice, as_count, as_epsilon, as_fraction, as_level
 from localparity.comparison._candidates import METHODS, REPAIR_SHARES, Asked, Candidate, repaired
 from localparity.comparison._comparison import Comparison, Outcome, mark_frontier
-from localparity.comparison._parts import Part, Parts, make_parts
-from localparity.metrics._criteria import CRITERIA, labels_of
-from localparity.uncertainty import mcdp_interval, noise_floor
+from localparity.comparison._parts import Parts, make_parts
+from localparity.metrics._criteria import CRITERIA
+from localparity.uncertainty import mcdp_interval, permutation_test
 
 _BOOSTERS = ("lightgbm", "xgboost")
 
@@ -64,7 +62,7 @@ def compare(
     level : float
         The probability with which the intervals hold.
     n_resamples : int
-        How many samples the bootstrap of each interval draws.
+        How many resamples each interval and noise floor takes.
     random_state : int
         The same seed gives the same comparison.
     on_method : callable, optional
@@ -101,14 +99,12 @@ def compare(
         if on_method is not None:
             on_method(name)
         report.add(name, list(method(parts, asked)))
-    sizes = _sizes(parts.test, criterion)
     return Comparison(
         mark_frontier(report.outcomes),
         asked.max_mcdp,
         asked.epsilon,
         asked.criterion,
         (len(parts.train.X), len(parts.validation.X), len(parts.test.X)),
-        float(noise_floor(sizes, asked.epsilon, n_resamples=n_resamples, random_state=seed)),
         report.left_out,
     )
 
@@ -144,18 +140,16 @@ class _Report:
         chosen = choose(trials)
         points = [self._point(candidate.test) for candidate in candidates]
         test, asked = self.parts.test.rows, self.asked
-        interval = mcdp_interval(
-            test.labels,
-            candidates[chosen].test,
-            sensitive_features=test.groups,
-            epsilon=asked.epsilon,
-            level=self.level,
-            kind="bootstrap",
-            n_resamples=self.n_resamples,
-            random_state=asked.seed,
-            criterion=asked.criterion,  # type: ignore[arg-type]
-            sample_weight=test.weights,
-        )
+        rows = (test.labels, candidates[chosen].test)
+        options: dict[str, Any] = {
+            "sensitive_features": test.groups,
+            "epsilon": asked.epsilon,
+            "n_resamples": self.n_resamples,
+            "random_state": asked.seed,
+            "criterion": asked.criterion,
+            "sample_weight": test.weights,
+        }
+        interval = mcdp_interval(*rows, level=self.level, method="bootstrap", **options)
         return Outcome(
             name,
             is_repaired,
@@ -165,6 +159,7 @@ class _Report:
             trials[chosen].met,
             points[chosen][1],
             interval,
+            permutation_test(*rows, **options).null_mean,
             tuple(points),
         )
 
@@ -173,13 +168,3 @@ class _Report:
         judge = self.judge._replace(labels=rows.labels, groups=rows.groups, weights=rows.weights)
         found = judge(0.0, scores)
         return found.mcdp, found.average_precision
-
-
-def _sizes(part: Part, criterion: str) -> list[int]:
-    """How many people of each group are compared, of the label with the fewest."""
-    rows = part.rows
-    counts = [
-        np.bincount(rows.groups[(rows.labels == label) if label is not None else slice(None)])
-        for label in labels_of(criterion)
-    ]
-    return [int(size) for size in min(counts, key=np.min)]

@@ -33,6 +33,8 @@ class Outcome:
         Of the test part.
     interval : Interval
         MCDP of the test part.
+    noise_floor : float
+        What is expected under parity on the test part, with these scores.
     settings : tuple of tuple of float
         MCDP and average precision of the test part at every setting tried.
     on_frontier : bool
@@ -50,6 +52,7 @@ class Outcome:
     ...     met=True,
     ...     average_precision=0.73,
     ...     interval=lp.Interval(low=0.03, estimate=0.05, high=0.07, level=0.95),
+    ...     noise_floor=0.02,
     ...     settings=((0.05, 0.73), (0.36, 0.77)),
     ... )
     >>> outcome.name, outcome.interval.estimate
@@ -64,6 +67,7 @@ class Outcome:
     met: bool
     average_precision: float
     interval: Interval
+    noise_floor: float
     settings: tuple[tuple[float, float], ...]
     on_frontier: bool = False
 
@@ -101,8 +105,6 @@ class Comparison:
         Which people are compared.
     rows : tuple of int
         How many rows the training, the validation and the test part have.
-    noise_floor : float
-        What parity itself would measure on the test part.
     left_out : dict
         Methods that could not be had, and why.
 
@@ -124,7 +126,6 @@ class Comparison:
     epsilon: float
     criterion: str
     rows: tuple[int, int, int]
-    noise_floor: float
     left_out: dict[str, str]
 
     @property
@@ -152,9 +153,9 @@ class Comparison:
             sentences.append(
                 f"The repair needs the group at prediction; without it, {ending} is {_words(without)}."
             )
-        if self.noise_floor > self.max_mcdp:
+        if best.noise_floor > self.max_mcdp:
             sentences.append(
-                f"With so few rows parity itself would measure {percent(self.noise_floor)}, above the bound: "
+                f"With so few rows {percent(best.noise_floor)} is expected under parity, above the bound: "
                 "only more rows can tell."
             )
         return " ".join(sentences)

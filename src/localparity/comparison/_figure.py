@@ -24,10 +24,10 @@ class FrontierDisplay(Display):
     --------
     >>> import localparity as lp
     >>> outcome = lp.comparison.Outcome(
-    ...     "ERM", False, "", 0.8, 0.2, False, 0.8, lp.Interval(0.1, 0.2, 0.3, 0.95), ((0.2, 0.8),)
+    ...     "ERM", False, "", 0.8, 0.2, False, 0.8, lp.Interval(0.1, 0.2, 0.3, 0.95), 0.01, ((0.2, 0.8),)
     ... )
     >>> found = lp.comparison.Comparison(
-    ...     (outcome,), 0.05, 0.0, "demographic_parity", (2, 1, 1), 0.01, {}
+    ...     (outcome,), 0.05, 0.0, "demographic_parity", (2, 1, 1), {}
     ... )
     >>> FrontierDisplay(found).plot().ax_.get_xlabel()
     'MCDP(0) on test data'
@@ -48,7 +48,8 @@ class FrontierDisplay(Display):
         for outcome in found.outcomes:
             self._draw_outcome(ax, outcome, methods.index(outcome.method))
         ax.axvline(found.max_mcdp, color=QUIET, lw=1.0, ls="--", zorder=0, label="the bound")
-        ax.axvline(found.noise_floor, color=QUIET, lw=1.0, ls=":", zorder=0, label="what parity measures")
+        floor = found.recommended.noise_floor
+        ax.axvline(floor, color=QUIET, lw=1.0, ls=":", zorder=0, label="expected under parity")
         names = [outcome.name for outcome in found.outcomes]
         finish_trade_off(ax, found.epsilon, names, part=" on test data")
 

@@ -138,7 +138,13 @@ class Atoms:
         """How many equally weighted rows would be as precise: the squared sum over the sum of squares."""
         if self.units is None:
             return float(self.size)
-        return float(self.weights.sum()) ** 2 / (to_whole(self.units[1]) / 2**UNIT_BITS)
+        squares = to_whole(self.units[1]) / 2**UNIT_BITS
+        return float(self.weights.sum() ** 2 / squares)
+
+    @property
+    def degrees(self) -> float:
+        """How many rows carry the sum of the squared weights: its degrees of freedom by Satterthwaite."""
+        return float(self.squares.sum() ** 2 / np.sum(self.squares**2 / self.rows))
 
     def share_above(self, threshold: float) -> float:
         """The weighted share of scores above a threshold."""

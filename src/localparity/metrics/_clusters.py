@@ -65,12 +65,11 @@ class ClusteredRows:
         left_out = set(groups)
         codes = [code for code, group in enumerate(self.groups) if group in left_out]
         kept = ~np.isin(self.codes, codes)
-        optional = {
-            name: None if column is None else column[kept]
-            for name, column in (("labels", self.labels), ("weights", self.weights))
+        columns: dict[str, Any] = {
+            name: None if getattr(self, name) is None else getattr(self, name)[kept]
+            for name in ("scores", "codes", "clusters", "labels", "weights")
         }
-        columns = {name: getattr(self, name)[kept] for name in ("scores", "codes", "clusters")}
-        return replace(self, **columns, **optional)
+        return replace(self, **columns)
 
     @cached_property
     def _totals(self) -> tuple[IntArray, FloatArray]:
@@ -88,13 +87,21 @@ class ClusteredRows:
     def squares(self) -> FloatArray:
         """For each group, the sum of the squares of its clusters' weights."""
         groups, totals = self._totals
-        return np.bincount(groups, totals**2, minlength=len(self.groups))
+        return np.bincount(groups, totals**2, minlength=len(self.groups)).astype(np.float64)
 
     @property
     def degrees(self) -> FloatArray:
         """For each group, the degrees of freedom of that sum (Satterthwaite)."""
         groups, totals = self._totals
         return np.asarray(self.squares**2 / np.bincount(groups, totals**4, minlength=len(self.groups)))
+
+    @property
+    def largest(self) -> FloatArray:
+        """For each group, the largest weight that a cluster has in it."""
+        groups, totals = self._totals
+        found = np.zeros(len(self.groups))
+        np.maximum.at(found, groups, totals)
+        return found
 
     def multiplied(self, n_knots: int, rng: np.random.Generator) -> FloatArray:
         """For each group and each of so many scores, the weight there after every cluster's was multiplied
@@ -105,4 +112,5 @@ class ClusteredRows:
             drawn *= self.weights
         shape = (len(self.groups), n_knots)
         cells = self.codes * n_knots + self.scores
-        return np.bincount(cells, drawn, minlength=shape[0] * shape[1]).reshape(shape)
+        found = np.bincount(cells, drawn, minlength=shape[0] * shape[1])
+        return found.reshape(shape).astype(np.float64, copy=False)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from localparity._validation import as_fraction
 from localparity.metrics._counts import ScoreCounts
-from localparity.uncertainty._dkw import dkw_radius
+from localparity.uncertainty._bands import as_interval_method, band_radii
+from localparity.uncertainty._resampling import Draws
 
 if TYPE_CHECKING:
     from localparity.postprocessing._score_repair import ScoreRepair
@@ -20,19 +21,23 @@ _AMONG = {
 }
 
 
-def dkw_margin(counts: ScoreCounts, criterion: str, confidence: float) -> float:
+def margin_of(counts: ScoreCounts, criterion: str, confidence: float, random_state: Any = None) -> float:
     r"""How much larger than among the people fitted on MCDP may be in their population, with a confidence.
 
     A person's repaired score is an increasing function of the score, so each group's repaired distribution is
-    as near to its population's as the unrepaired one: within Massart's radius, for all groups (and labels)
-    together with the confidence. Two groups' radii add up.
+    as near to its population's as the unrepaired one, and the band around the gaps of all pairs (and labels)
+    holds for the repaired gaps too: it is as wide as the widest of them.
     """
-    strata = counts.strata(criterion).values()
-    level = 1.0 - (1.0 - confidence) / sum(len(stratum) for stratum in strata)
-    return max(
-        sum(sorted(dkw_radius(atoms.effective_size, level) for atoms in stratum.values())[-2:])
-        for stratum in strata
+    radii = band_radii(
+        counts,
+        counts.gap_curves(criterion),
+        criterion=criterion,
+        compare="between_groups",
+        level=confidence,
+        method=as_interval_method(None, counts),
+        draws=Draws(1000, random_state),
     )
+    return float(radii.max())
 
 
 def size_that_works(sides: int, confidence: float, bound: float) -> int:

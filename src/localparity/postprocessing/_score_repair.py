@@ -27,7 +27,7 @@ from localparity.postprocessing._classifier import People, fit_classifier, group
 from localparity.postprocessing._fitting import Repair, find_repair, unmoved
 from localparity.postprocessing._promise import (
     check_reached,
-    dkw_margin,
+    margin_of,
     promise_sentence,
 )
 from localparity.postprocessing._rows import as_probabilities, blend_rows, map_rows
@@ -364,7 +364,7 @@ class ScoreRepair(BaseEstimator):  # type: ignore[misc]
 
         self.margin_ = 0.0
         if self.confidence is not None:
-            self.margin_ = dkw_margin(counts, self.criterion, self.confidence)
+            self.margin_ = margin_of(counts, self.criterion, self.confidence, self.random_state)
         self.unrepaired_mcdp_ = counts.mcdp(epsilon, self.criterion)
         aim = bound - self.margin_
         if self.unrepaired_mcdp_ <= aim:

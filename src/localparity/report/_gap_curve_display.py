@@ -105,7 +105,9 @@ class GapCurveDisplay(CountsDisplay):
             method=as_interval_method(None, counts),
             draws=Draws(n_resamples, random_state),
         )
-        shown = {(each.label, frozenset(each.groups)): radius for each, radius in zip(curves, radii, strict=True)}
+        shown = {
+            (each.label, frozenset(each.groups)): radius for each, radius in zip(curves, radii, strict=True)
+        }
         radius = float(shown[curve.label, frozenset(curve.groups)])
         return cls(curve, level=level, epsilon=epsilon, radius=radius).plot(ax)
 

@@ -14,11 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from localparity._files import write_whole
 from localparity._optional import require
+from localparity._wording import COMPARE_WORDS, CRITERION_WORDS
 from localparity.metrics._groups import group_text
 from localparity.report._charts import chart_specs
 from localparity.report._page_data import Plan, model_data, plan_page
 from localparity.report._tables import findings_table, groups_table, models_table, pairs_table
-from localparity._wording import COMPARE_WORDS, CRITERION_WORDS, verdict
 
 if TYPE_CHECKING:
     from localparity._audit import Audit
@@ -93,7 +93,7 @@ def render_page(audits: Mapping[str, Audit], *, title: str, notes: Mapping[str, 
         hashes=" ".join(_script_hash(code) for code in (library, script)),
         data=_script_json(data),
         numbers=_script_json({name: _numbers(audit, plan) for name, audit in audits.items()}),
-        verdicts={name: verdict(audit) for name, audit in audits.items()},
+        verdicts={name: audit.verdict for name, audit in audits.items()},
         tables=_tables(audits, plan),
         notes={**notes, **_method_notes(audits, plan)},
         version=_version(),
@@ -107,7 +107,7 @@ def notebook_summary(audit: Audit) -> str | None:
         template = _template("summary.html.j2")
     except ImportError:
         return None
-    html: str = template.render(verdict=verdict(audit), table=findings_table({"scores": audit}))
+    html: str = template.render(verdict=audit.verdict, table=findings_table({"scores": audit}))
     return html
 
 
@@ -119,17 +119,18 @@ def _tables(audits: Mapping[str, Audit], plan: Plan) -> list[Any]:
 def _method_notes(audits: Mapping[str, Audit], plan: Plan) -> dict[str, str]:
     audit = next(iter(audits.values()))
     low, high = audit.score_range
-    level = f"{100 * audit.findings[0].interval.level:g}%"
+    level = f"{100 * audit.level:g}%"
     intervals = {
         "dkw": f"{level}, by the Dvoretzky-Kiefer-Wolfowitz inequality: they hold at any sample size",
-        "bootstrap": f"{level}, by drawing people anew inside each group",
-    }[audit.interval_kind]
+        "bootstrap": f"{level}, by the multiplier bootstrap: they hold in large samples",
+    }[audit.method]
     threshold = "mean scores" if audit.threshold is None else f"shares above {audit.threshold:g}"
     notes = {
         "People compared": CRITERION_WORDS[audit.criterion],
         "Groups compared": COMPARE_WORDS[audit.compare],
         "Score range": f"{low:g} to {high:g}",
         "Intervals": intervals,
+        "Assumed": " ".join(audit.assumptions),
         "delta-DP": f"the difference of {threshold}",
         "Curves": f"drawn at {plan.steps + 1:,} thresholds and up to {plan.points:,} scores between them, "
         "the extremes among these; the sliders' values are computed from every row",

@@ -6,8 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from localparity.metrics._groups import group_text
 from localparity._wording import interval_text, p_value_text, pair_text, percent
+from localparity.metrics._groups import group_text
 
 if TYPE_CHECKING:
     from localparity._audit import Audit
@@ -46,7 +46,8 @@ def models_table(audits: Mapping[str, Audit]) -> PageTable:
         found = {finding.epsilon: percent(finding.mcdp) for finding in audit.findings}
         first = audit.findings[0]
         cells = [found.get(epsilon, "-") for epsilon in epsilons]
-        rows.append((name, *cells, interval_text(first), p_value_text(first)))
+        p_value = p_value_text(None if first.test is None else first.test.p_value)
+        rows.append((name, *cells, interval_text(first.interval), p_value))
     columns = [f"MCDP({epsilon:g})" for epsilon in epsilons]
     numbers = (*columns, f"interval of {columns[0]}", "p-value")
     return PageTable("models", "The models side by side", ("model",), numbers, tuple(rows))
@@ -61,33 +62,40 @@ def findings_table(audits: Mapping[str, Audit]) -> PageTable:
             pair_text(finding.window.groups),
             f"{finding.epsilon:g}",
             percent(finding.mcdp),
-            interval_text(finding),
-            p_value_text(finding),
+            interval_text(finding.interval),
+            p_value_text(None if finding.test is None else finding.test.p_value),
             "-" if finding.test is None else percent(finding.test.null_mean),
         )
         for name, audit in audits.items()
         for finding in audit.findings
     ]
-    numbers = ("epsilon", "MCDP", f"{100 * level:g}% interval", "p-value", "parity measures")
+    numbers = ("epsilon", "MCDP", f"{100 * level:g}% interval", "p-value", "expected under parity")
     names = (*_model_column(audits), "worst pair")
     return PageTable("findings", "MCDP of the worst pair", names, numbers, tuple(rows))
 
 
 def pairs_table(audits: Mapping[str, Audit], most: int) -> PageTable:
-    """All pairs, the worst first."""
-    epsilons = [finding.epsilon for finding in next(iter(audits.values())).findings]
+    """All pairs at all epsilons, the worst pair first and those too small to judge last."""
     labelled = any(pair.label is not None for audit in audits.values() for pair in audit.pairs)
     rows = []
     for name, audit in audits.items():
         for pair in audit.pairs[:most]:
-            mcdp = dict(zip((finding.epsilon for finding in audit.findings), pair.mcdp, strict=True))
-            cells = [percent(mcdp[epsilon]) if epsilon in mcdp else "-" for epsilon in epsilons]
-            label = (str(pair.label),) if labelled else ()
-            areas = (percent(pair.abcc), percent(pair.delta_dp))
-            rows.append((*_model_cell(audits, name), pair_text(pair.groups), *label, *cells, *areas))
-    columns = (("label",) if labelled else ()) + tuple(f"MCDP({epsilon:g})" for epsilon in epsilons)
-    names = (*_model_column(audits), "pair")
-    return PageTable("pairs", "Pairs, the worst first", names, (*columns, "ABCC", "delta-DP"), tuple(rows))
+            who = pair_text(pair.groups) + (" (too small to judge)" if pair.too_small else "")
+            cells = (*_model_cell(audits, name), who, *((str(pair.label),) if labelled else ()))
+            for place, finding in enumerate(audit.findings):
+                p_value = None if pair.p_values is None else pair.p_values[place]
+                found = (
+                    percent(pair.mcdp[place]),
+                    interval_text(pair.intervals[place]),
+                    p_value_text(p_value),
+                )
+                areas = (percent(pair.abcc), percent(pair.delta_dp))
+                rows.append((*cells, f"{finding.epsilon:g}", *found, *areas))
+    level = next(iter(audits.values())).level
+    numbers = ("epsilon", "MCDP", f"{100 * level:g}% interval", "adjusted p-value", "ABCC", "delta-DP")
+    columns = (("label",) if labelled else ()) + numbers
+    caption = "Pairs, the worst first; intervals and p-values hold for all of a model's pairs and epsilons"
+    return PageTable("pairs", caption, (*_model_column(audits), "pair"), columns, tuple(rows))
 
 
 def groups_table(audits: Mapping[str, Audit]) -> PageTable:
@@ -99,7 +107,7 @@ def groups_table(audits: Mapping[str, Audit]) -> PageTable:
             *_model_cell(audits, name),
             group_text(group.group),
             *((str(group.label),) if labelled else ()),
-            f"{group.rows:,}",
+            f"{group.rows:,}" + (" (too small to judge)" if group.too_small else ""),
             f"{group.effective_rows:,.1f}",
             f"{group.mean_score:.4g}",
         )

@@ -11,11 +11,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from localparity.metrics._groups import group_text
 from localparity._wording import interval_text, p_value_text, percent
+from localparity.metrics._groups import group_text
 
 if TYPE_CHECKING:
     from localparity._audit import Audit
+    from localparity._summaries import PairSummary
 
 MOST_PAIRS = 10
 
@@ -37,7 +38,9 @@ def terminal_parts(audit: Audit, *, title: str = "Audit") -> Iterator[Renderable
     yield _groups_table(audit)
     yield _findings_table(audit)
     yield _sentences(audit)
-    yield _pairs_table(audit)
+    if len(audit.pairs) > 1:
+        yield _pairs_table(audit)
+    yield _averages_table(audit)
     if len(audit.pairs) > MOST_PAIRS:
         more = len(audit.pairs) - MOST_PAIRS
         yield Text(f"... and {more} pairs more; the JSON has them all.", style="dim")
@@ -99,23 +102,36 @@ def _sentences(audit: Audit) -> RenderableType:
 
 
 def _pairs_table(audit: Audit) -> Table:
-    delta_dp = "delta-DP" if audit.threshold is None else f"delta-DP at {audit.threshold:g}"
     table = Table(title="Pairs, the worst first", title_justify="left")
     table.add_column("pair", overflow="fold")
     labelled = any(pair.label is not None for pair in audit.pairs)
-    if labelled:
-        table.add_column("label", justify="right")
-    for finding in audit.findings:
-        for name in (f"MCDP({finding.epsilon:g})", "interval", "p"):
-            table.add_column(name, justify="right")
-    table.add_column("ABCC", justify="right")
-    table.add_column(delta_dp, justify="right")
+    for name in (*(["label"] if labelled else []), "epsilon", "MCDP", "interval", "p-value"):
+        table.add_column(name, justify="right", no_wrap=True)
     for pair in audit.pairs[:MOST_PAIRS]:
-        name = " and ".join(group_text(group) for group in pair.groups)
-        cells = [escape(name + (" (too small to judge)" if pair.too_small else ""))]
+        cells = [_pair_name(pair)]
         cells += [str(pair.label)] if labelled else []
-        p_values = pair.p_values or [None] * len(pair.mcdp)
-        for value, interval, p_value in zip(pair.mcdp, pair.intervals, p_values, strict=True):
-            cells += [percent(value), interval_text(interval), p_value_text(p_value)]
-        table.add_row(*cells, percent(pair.abcc), percent(pair.delta_dp))
+        for place, finding in enumerate(audit.findings):
+            p_value = None if pair.p_values is None else pair.p_values[place]
+            numbers = (percent(pair.mcdp[place]), interval_text(pair.intervals[place]), p_value_text(p_value))
+            table.add_row(*cells, f"{finding.epsilon:g}", *numbers)
+            cells = [""] * len(cells)
+        table.add_section()
     return table
+
+
+def _averages_table(audit: Audit) -> Table:
+    delta_dp = "delta-DP" if audit.threshold is None else f"delta-DP at {audit.threshold:g}"
+    table = Table(title="Averages over thresholds", title_justify="left")
+    table.add_column("pair", overflow="fold")
+    labelled = any(pair.label is not None for pair in audit.pairs)
+    for name in (*(["label"] if labelled else []), "ABCC", delta_dp):
+        table.add_column(name, justify="right")
+    for pair in audit.pairs[:MOST_PAIRS]:
+        label = [str(pair.label)] if labelled else []
+        table.add_row(_pair_name(pair), *label, percent(pair.abcc), percent(pair.delta_dp))
+    return table
+
+
+def _pair_name(pair: PairSummary) -> str:
+    name = " and ".join(group_text(group) for group in pair.groups)
+    return escape(name + (" (too small to judge)" if pair.too_small else ""))

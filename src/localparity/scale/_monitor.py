@@ -7,6 +7,7 @@ counted again.
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 from collections.abc import Iterator
@@ -14,22 +15,32 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, NamedTuple, get_args
+
+import numpy as np
 
 from localparity._files import damage_of, parse_json, write_whole
-from localparity._validation import as_choice, as_score_range
+from localparity._validation import as_choice, as_epsilon, as_fraction, as_level, as_score_range
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
 from localparity.predictions import Predictions
 from localparity.scale._container import pack, unpack
 from localparity.scale._sketch import ScoreSketch
+from localparity.uncertainty import Interval
+from localparity.uncertainty._bands import dkw_radii
+from localparity.uncertainty._interval import pair_intervals, worst_intervals
+from localparity.uncertainty._permutation import parity_resamples
+from localparity.uncertainty._resampling import Draws
 
 Every = Literal["day", "hour"]
 
-_MARK, _VERSION = b"LPPERIOD", 1
+_MARK, _VERSION = b"LPPERIOD", 2
 _FORMATS = {"day": "%Y-%m-%d", "hour": "%Y-%m-%dT%H"}
 _SETTINGS = "monitor.json"
 _ENDING = ".period"
+
+_SKETCH_SHARE = 0.1
+_FLOOR_RESAMPLES = 50
 
 
 @dataclass(frozen=True)
@@ -42,10 +53,13 @@ class PeriodResult:
         The day or the hour, in UTC.
     rows : int
         How many rows were counted.
-    mcdp : float or None
-        The estimate; None where there is nothing to compare.
-    low, high : float or None
-        What MCDP of the rows lies between, with the confidence that was asked for.
+    interval : Interval or None
+        MCDP of the people that the period's rows were drawn from, counting in chance and what the sketch
+        leaves open; None where there is nothing to compare.
+    expected : float or None
+        What groups of these sizes that do not differ are expected to measure.
+    alarm : bool
+        Whether MCDP is above the bound, if one was given, by more than chance explains on any look.
     missing : str
         Why there is nothing to compare, else empty.
 
@@ -56,16 +70,16 @@ class PeriodResult:
     >>> monitor = lp.scale.Monitor(tempfile.mkdtemp(), every="hour")
     >>> batch = lp.Predictions.from_arrays(None, [0.2, 0.9], sensitive_features=["f", "m"])
     >>> _ = monitor.append(batch, at=datetime.datetime(2026, 5, 17, 12, tzinfo=datetime.UTC), batch_id="1")
-    >>> point = monitor.series()[0]
-    >>> point.rows, point.low, point.mcdp, point.high
-    (2, 1.0, 1.0, 1.0)
+    >>> point = monitor.series(max_mcdp=0.1)[0]
+    >>> point.rows, point.interval.estimate, point.interval.low, point.alarm
+    (2, 1.0, 0.0, False)
     """
 
     period: str
     rows: int
-    mcdp: float | None
-    low: float | None
-    high: float | None
+    interval: Interval | None
+    expected: float | None = None
+    alarm: bool = False
     missing: str = ""
 
 
@@ -90,7 +104,7 @@ class Monitor:
     >>> at = datetime.datetime(2026, 5, 17, 12, tzinfo=datetime.UTC)
     >>> monitor.append(batch, at=at, batch_id="1"), monitor.append(batch, at=at, batch_id="1")
     (True, False)
-    >>> [(point.period, point.rows, point.mcdp) for point in monitor.series()]
+    >>> [(point.period, point.rows, point.interval.estimate) for point in monitor.series()]
     [('2026-05-17', 2, 1.0)]
     """
 
@@ -117,7 +131,9 @@ class Monitor:
             if asked is not None and asked != found:
                 raise ValueError(f"{name} is {asked!r} where the monitor in {self.folder} has {found!r}")
 
-    def append(self, batch: Predictions, *, at: datetime, batch_id: str) -> bool:
+    def append(
+        self, batch: Predictions, *, at: datetime, batch_id: str, allow_duplicate: bool = False
+    ) -> bool:
         """Count a batch in its period, once.
 
         Parameters
@@ -128,6 +144,8 @@ class Monitor:
             When it was; a time without a zone is in UTC.
         batch_id : str
             The batch's own name. A batch that is applied again under the same id is not counted again.
+        allow_duplicate : bool
+            Whether a batch with the very rows of another, under another id, is counted; else it is an error.
 
         Returns
         -------
@@ -141,14 +159,24 @@ class Monitor:
             if self._settings() is None:
                 settings = {"every": self.every, "score_range": list(self.score_range)}
                 write_whole(self.folder / _SETTINGS, json.dumps(settings).encode(), lasting=True)
-            if any(batch_id in _read_batches(path)[0] for path in self._paths()):
-                return False
+            digest = _digest(batch)
+            for known in self._paths():
+                counted = _read_batches(known)[0]
+                if batch_id in counted:
+                    return False
+                twin = next((name for name, other in counted.items() if other == digest), None)
+                if twin is not None and not allow_duplicate:
+                    raise ValueError(
+                        f"batch {batch_id!r} has the same rows as batch {twin!r}, which is counted already; "
+                        "pass allow_duplicate=True to count it again"
+                    )
             path = self.folder / f"{period}{_ENDING}"
-            sketch, batches = ScoreSketch(score_range=self.score_range), list[str]()
+            sketch, batches = ScoreSketch(score_range=self.score_range), dict[str, str]()
             if path.exists():
                 sketch, batches = _read_period(path)
             sketch.add(batch)
-            header = {"batches": [*batches, batch_id]}
+            batches[batch_id] = digest
+            header = {"batches": list(batches), "digests": list(batches.values())}
             write_whole(path, pack(_MARK, _VERSION, header, [sketch.to_bytes()]), lasting=True)
         return True
 
@@ -158,9 +186,16 @@ class Monitor:
         *,
         criterion: Criterion = "demographic_parity",
         compare: Compare = "between_groups",
-        confidence: float = 0.99,
+        confidence: float = 0.95,
+        max_mcdp: float | None = None,
+        alarm_rate: float = 0.05,
     ) -> list[PeriodResult]:
         """MCDP(epsilon) in each period, from the oldest to the newest.
+
+        Rows are assumed to be independent. An alarm says that MCDP is above `max_mcdp`. Each look at a
+        period, which is each batch appended to it, may be wrong with a share of `alarm_rate`: the j-th look
+        at the k-th period with 1 / (j (j + 1) k (k + 1)) of it, and these sum to 1. So the probability that a
+        monitor ever raises a false alarm, however long it runs, is at most `alarm_rate`.
 
         Parameters
         ----------
@@ -169,25 +204,33 @@ class Monitor:
         criterion, compare : str
             Which people, and which groups, are compared, as in `mcdp`.
         confidence : float
-            The probability with which the bounds of a period hold.
+            The probability with which the interval of one period holds.
+        max_mcdp : float, optional
+            The most that MCDP may be; no period raises an alarm without it.
+        alarm_rate : float
+            The probability that any alarm ever is false, at the most.
 
         Returns
         -------
         list of PeriodResult
             A period in which a group is missing says so.
         """
+        asked = _Asked(as_epsilon(epsilon), criterion, compare, as_level(confidence, "confidence"))
+        rate = as_level(alarm_rate, "alarm_rate")
+        bound = None if max_mcdp is None else as_fraction(max_mcdp, "max_mcdp")
         found = []
-        for period, sketch, _ in self._periods():
-            counts = sketch.counts(confidence)
-            try:
-                value = counts.mcdp(epsilon, criterion, compare)
-                low, high = counts.mcdp_bounds(epsilon, criterion, compare)
-            except ValueError as error:
-                if len(counts.groups) > 1 and not counts.small_groups(criterion, 1):
-                    raise
-                found.append(PeriodResult(period, sketch.size, None, None, None, str(error)))
-            else:
-                found.append(PeriodResult(period, sketch.size, value, low, high))
+        for k, (period, sketch, batches) in enumerate(self._periods(), start=1):
+            missing = asked.missing(sketch)
+            if missing:
+                found.append(PeriodResult(period, sketch.size, None, missing=missing))
+                continue
+            alarm = False
+            if bound is not None:
+                looks = len(batches)
+                share = rate / (k * (k + 1) * looks * (looks + 1))
+                alarm = asked.interval(sketch, 1.0 - share).low > bound
+            interval = asked.interval(sketch, asked.confidence)
+            found.append(PeriodResult(period, sketch.size, interval, asked.expected(sketch), alarm))
         return found
 
     def _settings(self) -> dict[str, Any] | None:
@@ -204,7 +247,7 @@ class Monitor:
     def _paths(self) -> list[Path]:
         return sorted(self.folder.glob(f"*{_ENDING}"))
 
-    def _periods(self) -> Iterator[tuple[str, ScoreSketch, list[str]]]:
+    def _periods(self) -> Iterator[tuple[str, ScoreSketch, dict[str, str]]]:
         for path in self._paths():
             yield (path.name.removesuffix(_ENDING), *_read_period(path))
 
@@ -218,14 +261,58 @@ class Monitor:
             yield
 
 
-def _read_batches(path: Path) -> tuple[list[str], bytes]:
-    """The ids that a period has counted, and its sketch as bytes."""
+class _Asked(NamedTuple):
+    """What is asked of every period."""
+
+    epsilon: float
+    criterion: str
+    compare: str
+    confidence: float
+
+    def missing(self, sketch: ScoreSketch) -> str:
+        """Why a period has nothing to compare; empty where it has."""
+        counts = sketch.counts()
+        small = counts.small_groups(self.criterion, 1)
+        if len(counts.groups) > 1 and not small:
+            return ""
+        named = ", ".join(map(repr, small or counts.groups))
+        return f"group {named} has no rows to compare" if small else f"the period has one group only, {named}"
+
+    def interval(self, sketch: ScoreSketch, confidence: float) -> Interval:
+        """MCDP with what chance and the sketch leave open; a tenth of the error is the sketch's."""
+        error = 1.0 - confidence
+        counts = sketch.counts(1.0 - _SKETCH_SHARE * error)
+        curves = counts.gap_curves(self.criterion, self.compare)
+        radii = dkw_radii(curves, 1.0 - (1.0 - _SKETCH_SHARE) * error)
+        (found,) = worst_intervals(pair_intervals(curves, np.array([self.epsilon]), radii, confidence))
+        return found
+
+    def expected(self, sketch: ScoreSketch) -> float:
+        """What parity measures at the period's sizes and scores."""
+        counts, epsilons = sketch.counts(), np.array([self.epsilon])
+        draws = Draws(_FLOOR_RESAMPLES, random_state=0)
+        found = parity_resamples(counts, epsilons, self.criterion, self.compare, draws)
+        return float(found.worst.mean())
+
+
+def _digest(batch: Predictions) -> str:
+    """A hash of a batch's rows, in their order."""
+    found = hashlib.sha256(repr(batch.groups).encode())
+    for column in (batch.scores, batch.codes, batch.labels):
+        if column is not None:
+            found.update(np.ascontiguousarray(column).tobytes())
+    return found.hexdigest()
+
+
+def _read_batches(path: Path) -> tuple[dict[str, str], bytes]:
+    """The ids that a period has counted with the hash of each one's rows, and its sketch as bytes."""
     header, parts = unpack(path.read_bytes(), _MARK, _VERSION, str(path))
     with damage_of(str(path)):
         (sketch,) = parts
-        return [str(batch) for batch in header["batches"]], sketch
+        batches, digests = (list(map(str, header[name])) for name in ("batches", "digests"))
+        return dict(zip(batches, digests, strict=True)), sketch
 
 
-def _read_period(path: Path) -> tuple[ScoreSketch, list[str]]:
+def _read_period(path: Path) -> tuple[ScoreSketch, dict[str, str]]:
     batches, sketch = _read_batches(path)
     return ScoreSketch.from_bytes(sketch, f"the sketch in {path}"), batches

@@ -69,9 +69,9 @@ def mcdp_interval(
     Both methods put a band around the gap of every pair, whose radius is added to and taken from MCDP. "dkw"
     (Dvoretzky, Kiefer and Wolfowitz) holds at any sample size and whatever the distributions, for rows that
     are independent and weigh 1. "bootstrap" finds the radius by multiplying every row's contribution to its
-    group's distribution with random numbers (the multiplier bootstrap): it is shorter, holds in large samples,
-    and takes weights, which may depend on the scores, and clusters. It cannot know of people whom no row
-    stands for: where a few rows carry much of a group's weight, its level is approximate.
+    group's distribution with random numbers (the multiplier bootstrap): it is shorter, holds in large
+    samples, and takes weights, which may depend on the scores, and clusters. It cannot know of people whom no
+    row stands for: where a few rows carry much of a group's weight, its level is approximate.
 
     Rows are assumed to be independent unless `cluster` says otherwise, and the scores not to come from a
     model that was trained on these rows.
@@ -133,6 +133,11 @@ def pair_intervals(
 def worst_intervals(pairs: Sequence[Sequence[Interval]]) -> list[Interval]:
     """At each epsilon the interval of the worst pair's MCDP, which no pair's lies above or below."""
     return [
-        Interval(*(max(getattr(each, end) for each in at) for end in ("low", "estimate", "high")), at[0].level)
+        Interval(
+            max(each.low for each in at),
+            max(each.estimate for each in at),
+            max(each.high for each in at),
+            at[0].level,
+        )
         for at in zip(*pairs, strict=True)
     ]

@@ -1,8 +1,8 @@
 """Could the disparity be chance? A test against parity, adjusted over pairs, labels and epsilons.
 
-The gap of a pair of small groups is large by chance alone, so pairs are compared by their studentised MCDP, which
-is MCDP times the square root of n_a n_b / (n_a + n_b): a group of four people cannot hide what two groups of
-thousands show. A p-value says how often parity would give some pair, at some epsilon, as much (Westfall and
+The gap of a pair of small groups is large by chance alone, so pairs are compared by their studentised MCDP,
+which is MCDP times the square root of n_a n_b / (n_a + n_b): a group of four people cannot hide what two groups
+of thousands show. A p-value says how often parity would give some pair, at some epsilon, as much (Westfall and
 Young's single-step maximum over pairs and minimum over epsilons).
 """
 
@@ -194,7 +194,8 @@ def permutation_test(
     )
     curves = counts.gap_curves(criterion, compare, min_group_size=min_group_size)
     mcdp = np.array([curve.mcdp_at(epsilons) for curve in curves])
-    resampled = parity_resamples(counts, epsilons, criterion, compare, Draws(n_resamples, random_state, n_jobs))
+    draws = Draws(n_resamples, random_state, n_jobs)
+    resampled = parity_resamples(counts, epsilons, criterion, compare, draws)
     return parity_test(mcdp, resampled).results[0]
 
 

@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._validation import FloatArray
+from localparity._validation import FloatArray, Group
 from localparity.metrics._clusters import ClusteredRows
 from localparity.metrics._counts import ScoreCounts, Stratum
 from localparity.metrics._groups import EVERYONE, pairs_of
@@ -207,15 +207,18 @@ class Pool:
 
     @cached_property
     def _pseudo_weights(self) -> FloatArray:
-        """For each group, the weight supposed at either end of the scores."""
-        return _PSEUDO_ROWS * self.totals / self.effective_sizes
+        """For each group, the weight supposed at either end of the scores: of rows as heavy as any seen."""
+        if self.clusters is not None:
+            return _PSEUDO_ROWS * self.clusters.largest
+        heaviest = np.divide(self.squares, self.weights, out=np.zeros(self.rows.shape), where=self.rows > 0)
+        return np.asarray(_PSEUDO_ROWS * heaviest.max(axis=1))
 
     def deviated(self, compare: str, rng: np.random.Generator) -> FloatArray:
         r"""How far each distribution may be from the true one: a draw of the multiplier bootstrap.
 
         A group's distribution is :math:`F = \sum w_i 1(s_i \le y) / \sum w_i`, to which row i contributes
         :math:`w_i (1(s_i \le y) - F(y)) / \sum w_i` in first order; rows of one cluster contribute together.
-        Each contribution is multiplied with an independent standard normal number. Two rows of average weight
+        Each contribution is multiplied with an independent standard normal number. Two rows as heavy as any
         at either end of the scores keep a group of few or equal scores from looking as if it were known.
         """
         deviations = self._multiplied(rng)
@@ -228,7 +231,8 @@ class Pool:
         if compare == "to_overall":
             moved, below = (np.vstack([each, each.sum(axis=0)]) for each in (moved, below))
             in_all, totals = (np.append(each, each.sum()) for each in (in_all, totals))
-        return np.asarray((moved - below * (in_all / totals)[:, None]) / totals[:, None])
+        share = (in_all / totals)[:, None]
+        return np.asarray((moved - below * share) / totals[:, None], dtype=np.float64)
 
     def _multiplied(self, rng: np.random.Generator) -> FloatArray:
         """The sum of multiplied weights at each knot."""
@@ -236,17 +240,17 @@ class Pool:
             drawn = rng.standard_normal(self.squares.shape) * self._deviations
         else:
             drawn = self.clusters.multiplied(self.unit_knots.size, rng)
-        return drawn * self.inflation[:, None]
+        return np.asarray(drawn * self.inflation[:, None])
 
     @cached_property
     def _deviations(self) -> FloatArray:
-        return np.sqrt(self.squares)
+        return np.asarray(np.sqrt(self.squares), dtype=np.float64)
 
     def pairs(self, compare: str) -> PairRows:
         """The pairs that are compared."""
         groups = range(self.sizes.size)
-        row_of = {EVERYONE: len(groups), **{group: group for group in groups}}
-        pairs = [(row_of[a], row_of[b]) for a, b in pairs_of(groups, compare)]  # type: ignore[index]
+        row_of: dict[Group, int] = {EVERYONE: len(groups), **{group: group for group in groups}}
+        pairs = [(row_of[a], row_of[b]) for a, b in pairs_of(groups, compare)]
         first, second = np.array(pairs, dtype=np.int64).T
         each = 1.0 / self.sizes if self.exchangeable else self.inflation**2 / self.effective_sizes
         if compare == "to_overall":

@@ -98,7 +98,8 @@ def resample(
             worst_of_pairs(pool.unit_knots, draw(pool, compare, stream), *each, reach)
             for pool, each in zip(pools, pairs, strict=True)
         ]
-        return np.max([np.concatenate([[supremum], *at]) for supremum, *at in found], axis=0)
+        measured = [np.concatenate([[supremum], *at]) for supremum, *at in found]
+        return np.asarray(np.max(measured, axis=0), dtype=np.float64)
 
     seen = [
         mcdp_of_pairs(pool.unit_knots, pool.distributions(pool.weights, compare), *each[:2], reach)
