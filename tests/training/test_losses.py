@@ -253,7 +253,7 @@ def test_shares_of_each_group_sum_to_one() -> None:
     [
         (lambda: MCDPLoss(0.0), "temperature is 0 where a number above 0 is expected"),
         (lambda: ABCCLoss(-1.0), "temperature is -1 where a number above 0 is expected"),
-        (lambda: MCDPLoss(epsilon=-0.1), "epsilon is -0.1 where a number >= 0 is expected"),
+        (lambda: MCDPLoss(epsilon=-0.1), r"epsilon must be .* got -0\.1"),
         (lambda: MCDPLoss(search="guess"), "search is 'guess' where one of 'exact', 'probe'"),
         (lambda: MCDPLoss(search="frozen"), "threshold is None where search='frozen' needs a number"),
         (lambda: MCDPLoss(search="soft", epsilon=0.1), "epsilon is 0.1 where search='soft' needs 0"),

@@ -141,7 +141,7 @@ def test_the_bootstrap_draws_each_group_from_its_own(weighted: bool) -> None:
         ({"kind": "bootstrap", "n_resamples": 0}, "n_resamples is 0 where a whole number >= 1 is expected"),
         ({"kind": "bootstrap", "n_jobs": 0}, "n_jobs is 0 where a whole number >= 1 is expected"),
         ({"kind": "bootstrap", "compare": "x"}, "compare is 'x' where one of"),
-        ({"epsilon": -1}, "epsilon is -1 where a number >= 0 is expected"),
+        ({"epsilon": -1}, r"epsilon must be .* got -1"),
         ({"min_group_size": 500}, "where min_group_size is 500"),
     ],
 )
