@@ -79,3 +79,54 @@ def test_the_resolution_follows_the_dtype() -> None:
         found = validation.as_scores(values, (0.0, 1.0))
         assert found.values.dtype == np.float32
         assert found.resolution == 4 * np.finfo(np.float32).eps
+
+
+SHUFFLED = pd.Series(["f", "m", "f", "m"], index=[3, 1, 0, 2])
+
+
+def _joins() -> dict[str, Callable[[Any], Any]]:
+    """Calls whose other argument has the index 0 to 3; each takes the groups."""
+    scores, labels = pd.Series([0.1, 0.4, 0.6, 0.9]), pd.Series([0, 0, 1, 1])
+    ages = {"f": 20.0, "m": 30.0}
+    return {
+        "mcdp": lambda groups: lp.mcdp(None, scores, sensitive_features=groups),
+        "approximate": lambda groups: lp.mcdp_approximate(None, scores, sensitive_features=groups, epsilon=0.1),
+        "predictions": lambda groups: lp.Predictions.from_arrays(None, scores, sensitive_features=groups),
+        "weights": lambda groups: lp.mcdp(None, scores.to_numpy(), sensitive_features=groups, sample_weight=scores),
+        "labels": lambda groups: lp.mcdp(
+            labels, scores.to_numpy(), sensitive_features=groups, criterion="equalized_odds"
+        ),
+        "two columns": lambda groups: lp.mcdp(None, scores, sensitive_features={"sex": groups, "y": labels}),
+        "split": lambda groups: lp.worst_split(
+            None, scores, sensitive_features=groups.map(ages), min_share=0.3, n_resamples=0
+        ),
+        "objective": lambda groups: lp.boosting.MCDPObjective(labels, sensitive_features=groups),
+    }
+
+
+@pytest.mark.parametrize("join", _joins().values(), ids=_joins())
+def test_rows_of_other_indexes_are_not_joined_by_position(join: Callable[[Any], Any]) -> None:
+    with pytest.raises(ValueError, match=r"sensitive_features.* indexes|indexes.*sensitive_features"):
+        join(SHUFFLED)
+    join(SHUFFLED.sort_index())
+    join(SHUFFLED.reset_index(drop=True))
+
+
+def test_the_two_arguments_whose_indexes_differ_are_named() -> None:
+    scores = pd.Series([0.1, 0.4, 0.6, 0.9])
+    with pytest.raises(ValueError, match=r"y_score and sensitive_features have different indexes.*to_numpy"):
+        lp.mcdp(None, scores, sensitive_features=SHUFFLED)
+    assert lp.mcdp(None, scores, sensitive_features=SHUFFLED.to_numpy()) == 0.5
+    assert lp.mcdp(None, scores, sensitive_features=SHUFFLED.loc[scores.index]) == 0.5
+    with pytest.raises(ValueError, match=r"sensitive_features.* 4 rows where y_score has 3"):
+        lp.mcdp(None, scores[:3], sensitive_features=SHUFFLED)
+
+
+def test_estimators_do_not_join_other_indexes_either() -> None:
+    pytest.importorskip("lightgbm")
+    X, y = pd.DataFrame({"age": [1.0, 2.0, 3.0, 4.0]}), pd.Series([0, 1, 1, 0])
+    trees = lp.boosting.LocalParityLGBMClassifier(n_estimators=1)
+    with pytest.raises(ValueError, match="X and sensitive_features have different indexes"):
+        trees.fit(X, y, sensitive_features=SHUFFLED)
+    with pytest.raises(ValueError, match="X and y have different indexes"):
+        trees.fit(X, y[::-1], sensitive_features=SHUFFLED.to_numpy())

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
+import localparity
 from localparity.cli import main
+
+BARE = {
+    "COLUMNS": "110",
+    "PATH": "",
+    "HOME": "/nonexistent",
+    "PYTHONWARNINGS": "error",
+    "OMP_NUM_THREADS": "1",
+    # The package that these tests import, wherever another one is installed.
+    "PYTHONPATH": str(Path(localparity.__file__).parents[1]),
+}
 
 
 def run(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run in a bare environment; a warning is an error unless PYTHONWARNINGS says otherwise."""
-    bare = {"COLUMNS": "110", "PATH": "", "HOME": "/nonexistent", "PYTHONWARNINGS": "error"}
     return subprocess.run(
         [sys.executable, "-m", "localparity", *map(str, words)],
         capture_output=True,
         text=True,
         check=False,
-        env={**bare, "OMP_NUM_THREADS": "1", **environment},
+        env={**BARE, **environment},
     )
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, _num_samples, column_or_1d
 
-from localparity._validation import FloatArray, Group, Grouping, as_groups, check_rows
+from localparity._validation import FloatArray, Group, Grouping, as_groups, check_indexes, check_rows
 
 Rows = NDArray[np.int64]
 
@@ -75,6 +75,8 @@ def check_labelled(
     >>> found.labels, found.kept.tolist()
     (array([0., 1.]), [True, True, False])
     """
+    given = {"X": X, "y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
+    check_indexes(given)
     labels = as_classes(owner, y, rows)
     weights = _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
     kept = weights > 0.0

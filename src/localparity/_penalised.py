@@ -13,7 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
 from localparity._bound import Judge, Model, TrainAt, Trial, search_strength, tell_unmet
-from localparity._validation import FloatArray, Group
+from localparity._validation import FloatArray, Group, as_epsilon
 
 
 class PenalisedClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
@@ -51,6 +51,7 @@ class PenalisedClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[
         estimator
             Itself.
         """
+        as_epsilon(self.epsilon)
         for name in ("trials_", "bound_met_"):
             # What a search for a bound left behind is not of this fit.
             self.__dict__.pop(name, None)

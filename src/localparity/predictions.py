@@ -21,6 +21,7 @@ from localparity._validation import (
     as_score_range,
     as_scores,
     as_weights,
+    check_indexes,
 )
 
 
@@ -185,6 +186,8 @@ class Predictions:
     ) -> Predictions:
         """What `from_arrays` returns, over arrays that may still be the caller's: for use at once."""
         score_range = as_score_range(score_range)
+        given = (y_true, y_score, sensitive_features, sample_weight)
+        check_indexes(dict(zip(names, given, strict=True)))
         scores, resolution = as_scores(y_score, score_range, names.y_score)
         codes, groups = as_groups(
             sensitive_features,

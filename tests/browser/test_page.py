@@ -62,7 +62,7 @@ def test_the_slider_for_epsilon_shows_mcdp(
 ) -> None:
     page = open_page(path)
     epsilons = page_data(page)["epsilons"]
-    assert len(epsilons) == 501
+    assert len(epsilons) == 500
     windows = set()
     profile = lp.mcdp_profile(None, census.score, sensitive_features=groups)
     for place in range(0, len(epsilons), 23):

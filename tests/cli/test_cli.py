@@ -60,7 +60,7 @@ def test_intersections_weights_and_left_out_groups(scores: Path) -> None:
         (["--fail-above", 0.0], 1, "fail: MCDP(0) is "),
         (["--fail-above", 0.3, "--decide-by", "upper"], 1, "fail: the upper end of MCDP(0) is "),
         (["--fail-above", 0.25, "--decide-by", "lower"], 0, "pass: the lower end of MCDP(0) is "),
-        (["--fail-above", 0.0, "--epsilon", 0.99, "--json"], 0, "pass: MCDP(0.99) is 0.00%"),
+        (["--fail-above", 0.0, "--epsilon", 0.49, "--json"], 0, "pass: MCDP(0.49) is 0.00%"),
     ],
 )
 def test_a_bound_decides_the_exit_code(scores: Path, options: list[object], code: int, verdict: str) -> None:
@@ -76,7 +76,8 @@ def test_a_bound_decides_the_exit_code(scores: Path, options: list[object], code
         (["--score", "p", "--group", "sexx"], "named 'sexx'; did you mean 'sex'?"),
         (["--score", "p"], "Missing option '--group'"),
         (["--score", "p", "--group", "sex", "--epsilon", "wide"], "--epsilon: 'wide' where numbers"),
-        (["--score", "p", "--group", "sex", "--epsilon", "-1"], "--epsilon is -1 where a number >= 0"),
+        (["--score", "p", "--group", "sex", "--epsilon", "-1"], "--epsilon must be >= 0 and < 0.5, got -1"),
+        (["--score", "p", "--group", "sex", "--epsilon", "0,0.5"], "--epsilon must be >= 0 and < 0.5, got 0.5"),
         (["--score", "p", "--group", "sex", "--score-range", "1"], "two numbers LOW,HIGH"),
         (["--score", "p", "--group", "sex", "--score-range", "5,6"], "outside score_range (5.0, 6.0)"),
         (

@@ -82,7 +82,7 @@ def test_batches_of_other_columns_are_refused(tmp_path: Path) -> None:
         (["{folder}/*.csv", *COLUMNS], "is no single file, so it needs a name"),
         (["{file}", *COLUMNS, "--fail-above", "7"], "--fail-above: 7 where a fraction in [0, 1] is expected"),
         (["{file}", *COLUMNS, "--decide-by", "upper"], "--decide-by: says what --fail-above compares"),
-        (["{file}", *COLUMNS, "--epsilon", "5"], "--epsilon: 5 where a fraction of the score range, below 1"),
+        (["{file}", *COLUMNS, "--epsilon", "5"], "--epsilon must be >= 0 and < 0.5, got 5"),
         (["{file}", *COLUMNS, "--every", "week"], "'week' is not one of"),
         (["{file}", *COLUMNS, "--score-range", "5,6"], "outside score_range (5.0, 6.0)"),
     ],

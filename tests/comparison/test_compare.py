@@ -146,7 +146,7 @@ def test_a_repair_is_judged_on_the_half_it_was_not_fitted_on() -> None:
         ({"max_mcdp": 1.5}, "max_mcdp is 1.5 where a fraction in \\[0, 1\\] is expected"),
         ({"booster": "forest"}, "booster is 'forest' where one of 'lightgbm', 'xgboost' is expected"),
         ({"criterion": "fair"}, "criterion is 'fair' where one of"),
-        ({"epsilon": -1.0}, "epsilon is -1 where a number >= 0 is expected"),
+        ({"epsilon": -1.0}, r"epsilon must be .* got -1"),
         ({"steps": 0}, "steps is 0 where a whole number >= 1 is expected"),
         ({"level": 2.0}, "level is 2 where a number between 0 and 1 is expected"),
         ({"n_resamples": 0}, "n_resamples is 0 where a whole number >= 1 is expected"),

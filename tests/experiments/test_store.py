@@ -24,7 +24,7 @@ def result(seed: int = 0) -> Result:
     rng = np.random.default_rng(seed)
     people = Scored(rng.random(200), np.where(rng.random(200) < 0.4, "f", "m"), rng.random(200) < 0.5)
     metrics = {**people.measure("val"), **people.measure("test")}
-    return Result(metrics, people, 1.5, "cpu", {"localparity": "0.1.0", "torch": "2.13.0"})
+    return Result(metrics, people, 1.5, "cpu", {"localparity": lp.__version__, "torch": "2.13.0"})
 
 
 def files(store: Store) -> list[str]:

@@ -284,7 +284,7 @@ def test_binary_scores_cannot_be_repaired_and_say_why() -> None:
     [
         ({"max_mcdp": -0.1}, "max_mcdp is -0.1 where a fraction in \\[0, 1\\] is expected"),
         ({"max_mcdp": "low"}, "max_mcdp is 'low' where a number is expected"),
-        ({"epsilon": -1}, "epsilon is -1 where a number >= 0 is expected"),
+        ({"epsilon": -1}, r"epsilon must be .* got -1"),
         ({"confidence": 1.0}, "confidence is 1 where a number between 0 and 1 is expected"),
         ({"criterion": "parity"}, "criterion is 'parity' where one of"),
         ({"criterion": "equal_opportunity"}, "y is None where criterion='equal_opportunity' needs labels"),

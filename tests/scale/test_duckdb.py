@@ -168,7 +168,7 @@ def test_a_group_of_no_text_is_a_group(tmp_path: Path) -> None:
         ("p,g\n0.1,f\n0.5,m\n", {"group": []}, "group names no column"),
         ("p,g\n0.1,f\n0.5,m\n", {"group": "h"}, "there is no column in .*a.csv named 'h'"),
         ("p,g\n0.1,f\n0.5,m\n", {"score_range": (1, 0)}, r"score_range is \(1.0, 0.0\)"),
-        ("p,g\n0.1,f\n0.5,m\n", {"epsilons": [-1]}, "epsilons is -1 where a number >= 0 is expected"),
+        ("p,g\n0.1,f\n0.5,m\n", {"epsilons": [-1]}, r"epsilons must be .* got -1"),
         ("p,g\n", {}, "a.csv has no rows"),
     ],
 )

@@ -99,10 +99,11 @@ def test_many_groups_are_the_worst_pair(name: str) -> None:
     pairs = []
     for first, second in ((0, 1), (0, 2), (1, 2)):
         among = (groups == first) | (groups == second)
-        codes = torch.where(groups == first, 0, torch.where(groups == second, 1, -1))
-        chosen = scores if name == "probe" else scores[among]
-        codes = codes if name == "probe" else codes[among]
-        pairs.append(LOSSES[name](n_groups=2)(chosen, codes))
+        codes = (groups != first).long()
+        if name == "probe":  # which looks at the range of all scores
+            pairs.append(LOSSES[name](n_groups=2)(scores, codes, None, among.to(scores)))
+        else:
+            pairs.append(LOSSES[name](n_groups=2)(scores[among], codes[among]))
     torch.testing.assert_close(LOSSES[name]()(scores, groups), torch.stack(pairs).max())
 
 
@@ -253,7 +254,7 @@ def test_shares_of_each_group_sum_to_one() -> None:
     [
         (lambda: MCDPLoss(0.0), "temperature is 0 where a number above 0 is expected"),
         (lambda: ABCCLoss(-1.0), "temperature is -1 where a number above 0 is expected"),
-        (lambda: MCDPLoss(epsilon=-0.1), "epsilon is -0.1 where a number >= 0 is expected"),
+        (lambda: MCDPLoss(epsilon=-0.1), r"epsilon must be .* got -0\.1"),
         (lambda: MCDPLoss(search="guess"), "search is 'guess' where one of 'exact', 'probe'"),
         (lambda: MCDPLoss(search="frozen"), "threshold is None where search='frozen' needs a number"),
         (lambda: MCDPLoss(search="soft", epsilon=0.1), "epsilon is 0.1 where search='soft' needs 0"),
@@ -270,8 +271,10 @@ def test_shares_of_each_group_sum_to_one() -> None:
         ),
         (
             lambda: DPLoss()(torch.rand(3), torch.tensor([-1, 1, 1])),
-            "groups has -1 where codes from 0 are expected",
+            "groups must hold codes >= 0, got -1",
         ),
+        (lambda: DPLoss(n_groups=2)(torch.rand(3), torch.tensor([0, 1, -1])), "groups .* got -1"),
+        (lambda: DPLoss(n_groups=2)(torch.rand(3), torch.tensor([0, 1, 2])), "groups .* n_groups.* got 2"),
         (
             lambda: DPLoss()(torch.rand(3), torch.tensor([0, 1])),
             r"groups has shape \(2,\) where y_score has \(3,\)",
@@ -291,3 +294,22 @@ def test_a_loss_can_be_copied() -> None:
     again = deepcopy(loss)
     assert again._replayed.function.__self__ is again
     torch.testing.assert_close(again(scores, groups), loss(scores, groups))
+
+
+@pytest.mark.parametrize("memory", [0, 8])
+@pytest.mark.parametrize("name", sorted(LOSSES))
+def test_a_code_of_no_group_is_never_a_loss_of_nothing(name: str, memory: int) -> None:
+    if memory and name in {"dp", "abcc"}:
+        pytest.skip("these have no memory")
+    loss = LOSSES[name](n_groups=2, **({"memory": memory} if memory else {}))
+    scores, wrong = torch.rand(4), torch.tensor([0, 0, 5, 5])
+    with pytest.raises(ValueError, match=r"groups .* n_groups.* got 5"):
+        loss(scores, wrong)
+
+
+@pytest.mark.parametrize("name", sorted(LOSSES))
+def test_where_codes_cannot_be_looked_at_a_code_of_no_group_gives_nan(name: str) -> None:
+    both = torch.tensor([[0, 0, 5, 5], [0, 0, 1, 1]])
+    wrong, right = torch.func.vmap(LOSSES[name](n_groups=2), in_dims=(None, 0))(torch.rand(4), both)
+    assert wrong.isnan()
+    assert right.isfinite()

@@ -120,7 +120,7 @@ def test_the_bootstrap_holds_its_own_estimate_near_parity() -> None:
         ({"method": "bootstrap", "n_resamples": 0}, "n_resamples is 0 where a whole number >= 1 is expected"),
         ({"method": "bootstrap", "n_jobs": 0}, "n_jobs is 0 where a whole number >= 1 is expected"),
         ({"method": "bootstrap", "compare": "x"}, "compare is 'x' where one of"),
-        ({"epsilon": -1}, "epsilon is -1 where a number >= 0 is expected"),
+        ({"epsilon": -1}, r"epsilon must be .* got -1"),
         ({"min_group_size": 500}, "where min_group_size is 500"),
     ],
 )

@@ -94,7 +94,7 @@ def test_what_parity_measures_in_the_test_is_the_floor() -> None:
         (([5],), "group_sizes has 1 groups where two or more are expected"),
         (([5, 0],), "group_sizes is 0 where a whole number >= 1 is expected"),
         (([5, 2.5],), "group_sizes is 2.5 where a whole number is expected"),
-        (([5, 5], -1.0), "epsilon is -1 where a number >= 0 is expected"),
+        (([5, 5], -1.0), r"epsilon must be .* got -1"),
     ],
 )
 def test_wrong_arguments(arguments: tuple[Any, ...], message: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -157,6 +158,34 @@ def check_rows(name: str, rows: int, expected: int, of: str = "y_score") -> None
     """Every argument has as many rows as the scores."""
     if rows != expected:
         raise ValueError(f"{name} has {rows} rows where {of} has {expected}")
+
+
+def check_indexes(arguments: Mapping[str, Any]) -> None:
+    """Rows are joined by their place, so data frames and their columns must agree on what stands where.
+
+    Parameters
+    ----------
+    arguments : mapping
+        By the name that messages call it, what may have a pandas index; everything else is passed over.
+    """
+    indexes = list(_indexes(arguments))
+    for name, index in indexes[1:]:
+        first, known = indexes[0]
+        # Of other lengths, others say so.
+        if len(index) == len(known) and not known.equals(index):
+            raise ValueError(
+                f"{first} and {name} have different indexes, and rows are joined by position: align them, "
+                f"e.g. {name}.loc[{first}.index] or reset_index(drop=True), or pass both as to_numpy()"
+            )
+
+
+def _indexes(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
+    """What has a pandas index, the columns of a mapping too; the index of a list is a method."""
+    for name, values in arguments.items():
+        if isinstance(values, Mapping):
+            yield from _indexes({f"{name}[{key!r}]": column for key, column in values.items()})
+        elif hasattr(getattr(values, "index", None), "equals"):
+            yield name, values.index
 
 
 def as_labels(y_true: Any, rows: int, name: str = "y_true") -> NDArray[np.uint8]:

@@ -85,22 +85,25 @@ def as_rng(random_state: Any) -> np.random.Generator:
 
 
 def as_epsilons(epsilon: Any, name: str = "epsilon") -> FloatArray:
-    """Half-widths of windows as an array of the input's shape: numbers that are not negative."""
+    """Half-widths of windows, as fractions of the score range, as an array of the input's shape.
+
+    From one half on, a window is as wide as the range, and all but every disparity is within any bound.
+    """
     try:
         epsilons = np.asarray(epsilon, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} is {epsilon!r} where a number >= 0 is expected") from None
-    wrong = ~(epsilons >= 0.0)
+        raise ValueError(f"{name} must be a number >= 0 and < 0.5, got {epsilon!r}") from None
+    wrong = ~((epsilons >= 0.0) & (epsilons < 0.5))
     if wrong.any():
-        raise ValueError(f"{name} is {epsilons[wrong].flat[0]:g} where a number >= 0 is expected")
+        raise ValueError(f"{name} must be >= 0 and < 0.5, got {float(epsilons[wrong].flat[0])}")
     return epsilons
 
 
-def as_epsilon(epsilon: Any) -> float:
+def as_epsilon(epsilon: Any, name: str = "epsilon") -> float:
     """One half-width of a window."""
-    epsilons = as_epsilons(epsilon)
+    epsilons = as_epsilons(epsilon, name)
     if epsilons.ndim:
-        raise ValueError(f"epsilon has shape {epsilons.shape} where one number is expected")
+        raise ValueError(f"{name} must be one number, got an array of shape {epsilons.shape}")
     return float(epsilons)
 
 

@@ -24,6 +24,7 @@ from localparity._validation import (
     as_temperature,
     as_vector,
     as_weights,
+    check_indexes,
     check_rows,
 )
 from localparity.boosting import _kernels
@@ -118,6 +119,8 @@ class MCDPObjective:
         self.epsilon = as_epsilon(epsilon)
         self.search = as_search(search, SEARCHES, self.epsilon)
         self.sharpness = as_sharpness(sharpness)
+        given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        check_indexes({"y_true": y_true, **given})
         rows = as_vector(y_true, "y_true").size
         self._labels = as_labels(y_true, rows).astype(np.float64)
         self._weights = np.ones(rows) if sample_weight is None else as_weights(sample_weight, rows)

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from localparity._validation import as_epsilons
+from localparity._validation import as_epsilon
 from localparity.metrics._criteria import Criterion, labels_of
 from localparity.metrics._groups import Compare
 
@@ -23,12 +23,8 @@ TextOption = Annotated[list[str] | None, typer.Option(help="A column of numbers 
 
 
 def check_epsilon(epsilon: float) -> float:
-    """Whether windows are narrower than the score range: wider ones have no gap, and a bound always holds."""
-    if epsilon >= 1.0:
-        raise typer.BadParameter(
-            f"{epsilon:g} where a fraction of the score range, below 1, is expected", param_hint="--epsilon"
-        )
-    return epsilon
+    """Whether windows are narrower than the score range: for wider ones, bounds hold that mean nothing."""
+    return as_epsilon(epsilon, "--epsilon")
 
 
 EpsilonOption = Annotated[
@@ -109,8 +105,7 @@ def parse_epsilons(text: str) -> list[float]:
     >>> parse_epsilons("0,0.05")
     [0.0, 0.05]
     """
-    epsilons = as_epsilons(parse_numbers(text, "--epsilon"), "--epsilon")
-    return [check_epsilon(epsilon) for epsilon in epsilons.tolist()]
+    return [check_epsilon(epsilon) for epsilon in parse_numbers(text, "--epsilon")]
 
 
 def parse_range(text: str, option: str) -> tuple[float, float]:

@@ -79,7 +79,7 @@ def mcdp_profile(
     --------
     >>> import localparity as lp
     >>> profile = lp.mcdp_profile(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"])
-    >>> profile([0.0, 0.05, 0.2, 0.5])
+    >>> profile([0.0, 0.05, 0.2, 0.4])
     array([1. , 1. , 0.5, 0. ])
     """
     return McdpProfile(

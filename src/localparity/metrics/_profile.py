@@ -115,13 +115,16 @@ class McdpProfile:
     def __call__(self, epsilon: Any) -> float | FloatArray:
         """MCDP(epsilon): a float for a number, an array for an array."""
         epsilons = as_epsilons(epsilon)
+        found = self.mcdp_at(epsilons)
+        return found if epsilons.ndim else float(found)
+
+    def mcdp_at(self, epsilons: FloatArray) -> FloatArray:
+        """MCDP at half-widths of any size, unchecked: a figure shows where the profile ends."""
         reach = carried_half_widths(epsilons, self._resolution)
         if epsilons.size <= _A_FEW:
             # A few are found among the runs sooner than the runs are sorted into steps.
-            found = mcdp_of_runs(self._half_widths, self._values, reach.ravel()).reshape(epsilons.shape)
-        else:
-            found = self.values[np.searchsorted(self.epsilons[1:], reach, side="right")]
-        return found if epsilons.ndim else float(found)
+            return mcdp_of_runs(self._half_widths, self._values, reach.ravel()).reshape(epsilons.shape)
+        return self.values[np.searchsorted(self.epsilons[1:], reach, side="right")]
 
     def worst_window(self, epsilon: float = 0.0) -> Window:
         """The run that carries the worst window of half-width `epsilon`, of the worst curve.

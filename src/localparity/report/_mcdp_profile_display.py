@@ -109,7 +109,7 @@ class McdpProfileDisplay(CountsDisplay):
             low, high = [each.low for each in found], [each.high for each in found]
             band = f"{100 * self.level:g}% band"
             ax.fill_between(epsilons, low, high, color=FIRST, alpha=0.2, lw=0, label=band)
-        ax.step(epsilons, self.profile(epsilons), where="post", color=FIRST, label="MCDP")
+        ax.step(epsilons, self.profile.mcdp_at(epsilons), where="post", color=FIRST, label="MCDP")
         if self.noise_floor is not None:
             ax.plot(*self.noise_floor, color=QUIET, ls=":", label="expected under parity")
         ax.set_xlim(0.0, end)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from localparity._validation import as_groups
+from localparity._validation import as_groups, check_indexes
 from localparity.report._display import FIRST, SECOND, PredictionsDisplay, legend_above, show_percent
 from localparity.uncertainty import Interval, mcdp_interval
 
@@ -124,6 +124,8 @@ class McdpOverTimeDisplay(PredictionsDisplay):
         McdpOverTimeDisplay
             The display, drawn.
         """
+        given = {"y_true": y_true, "y_score": y_score, "sensitive_features": sensitive_features}
+        check_indexes(given | {"times": times, "sample_weight": options.get("sample_weight")})
         scores = np.asarray(y_score)
         grouping = as_groups(sensitive_features, len(scores))
         names = np.empty(len(grouping.names), dtype=object)

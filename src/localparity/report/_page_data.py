@@ -35,9 +35,9 @@ _MOST_WHOLE = 1e9
 
 # Positions of the slider for epsilon, from the finest to the coarsest; the last one is fine near 0 only.
 _EPSILON_GRIDS = (
-    np.arange(501) / 1000,
-    np.arange(101) / 200,
-    np.concatenate([np.arange(11) / 100, np.arange(6, 26) / 50]),
+    np.arange(500) / 1000,
+    np.arange(100) / 200,
+    np.concatenate([np.arange(11) / 100, np.arange(6, 25) / 50]),
 )
 
 

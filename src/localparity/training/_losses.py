@@ -56,7 +56,9 @@ class _DisparityLoss(nn.Module):
         y_score : Tensor of shape (rows,)
             Scores, or logits with ``from_logits=True``.
         groups : Tensor of shape (rows,)
-            The group of each row as a code from 0.
+            The group of each row as a code from 0, below `n_groups` where that is given. Other codes are a
+            ValueError; on a GPU and inside ``torch.func.vmap`` or ``torch.compile``, where to look at them
+            with `n_groups` given would be to wait, the result is NaN instead.
         y_true : Tensor, optional
             Labels 0 and 1, where the criterion needs them.
         sample_weight : Tensor, optional
@@ -93,7 +95,8 @@ class _DisparityLoss(nn.Module):
     def _contrasts(
         self, groups: Tensor, y_true: Tensor | None, sample_weight: Tensor | None, dtype: torch.dtype
     ) -> Tensor:
-        return self._contrasts_of(self._count(groups), groups, y_true, sample_weight, dtype)
+        contrast = self._contrasts_of(self._count(groups), groups, y_true, sample_weight, dtype)
+        return self._of_known_codes(contrast, groups)
 
     def _contrasts_of(
         self,
@@ -117,10 +120,38 @@ class _DisparityLoss(nn.Module):
     def _count(self, groups: Tensor, *others: Tensor) -> int:
         """How many groups there are: as given, or by the largest code of these and of others."""
         if self.n_groups is not None:
+            if _is_readable(groups):
+                _check_codes(groups, self.n_groups)
             return self.n_groups
-        if int(groups.min()) < 0:
-            raise ValueError(f"groups has {int(groups.min())} where codes from 0 are expected")
+        _check_codes(groups)
         return max(2, *(int(codes.max()) + 1 for codes in (groups, *others)))
+
+    def _of_known_codes(self, contrast: Tensor, groups: Tensor) -> Tensor:
+        """The contrasts, or NaN where a code that could not be looked at is no group's."""
+        if self.n_groups is None or _is_readable(groups):
+            return contrast
+        unknown = (groups < 0) | (groups >= self.n_groups)
+        return torch.where(unknown.any(), math.nan, contrast)
+
+
+def _is_readable(groups: Tensor) -> bool:
+    """Whether the codes can be looked at for nothing: on the CPU, and not inside a transform."""
+    if groups.device.type != "cpu" or torch.compiler.is_compiling():
+        return False
+    try:
+        # A tensor inside a transform of torch.func has no memory of its own.
+        return groups.data_ptr() is not None
+    except RuntimeError:
+        return False
+
+
+def _check_codes(groups: Tensor, n_groups: int | None = None) -> None:
+    """Every code is a group's."""
+    lowest = int(groups.min())
+    if lowest < 0:
+        raise ValueError(f"groups must hold codes >= 0, got {lowest}")
+    if n_groups is not None and (highest := int(groups.max())) >= n_groups:
+        raise ValueError(f"groups must hold codes below n_groups, which is {n_groups}, got {highest}")
 
 
 class DPLoss(_DisparityLoss):
@@ -282,6 +313,7 @@ class MCDPLoss(_DisparityLoss):
         past = memory.rows(scores, groups, y_true, sample_weight)
         n_groups = self._count(groups, past.groups)
         contrast = self._contrasts_of(n_groups, groups, y_true, sample_weight, scores.dtype)
+        contrast = self._of_known_codes(contrast, groups)
         remembered = self._contrasts_of(n_groups, past.groups, past.y_true, past.sample_weight, scores.dtype)
         thresholds, shares = self._where(past.scores, remembered)
         known = soft_gap(past.scores, remembered, thresholds, self.temperature)

@@ -16,6 +16,7 @@ from localparity._validation import (
     as_numbers,
     as_score_range,
     as_scores,
+    check_indexes,
     check_rows,
 )
 from localparity.metrics._comparison import gap_curve
@@ -162,6 +163,7 @@ def _strata(
     y_true: Any, y_score: Any, sensitive_features: Any, min_share: Any, criterion: str, score_range: Any
 ) -> list[Stratum]:
     """The people of each label that the criterion compares."""
+    check_indexes({"y_true": y_true, "y_score": y_score, "sensitive_features": sensitive_features})
     scores = as_scores(y_score, as_score_range(score_range)).values
     feature = as_numbers(sensitive_features, "sensitive_features")
     check_rows("sensitive_features", feature.size, scores.size)
