@@ -266,3 +266,30 @@ def test_search_and_windows() -> None:
     assert validation.as_search("exact", ("exact", "soft"), 0.1) == "exact"
     with pytest.raises(ValueError, match=r"epsilon is 0\.1 where search='soft' needs 0; use search='exact'"):
         validation.as_search("soft", ("exact", "soft"), 0.1)
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([2**53, 2**53 + 1]),
+        np.array([0, 2**53 + 1], np.uint64),
+        [-(2**53) - 1],
+        np.array([0.5, 2**70 + 1], object),
+    ],
+)
+def test_whole_numbers_that_floats_do_not_hold_are_refused(values: object) -> None:
+    with pytest.raises(ValueError, match=r"y_score must be whole numbers .* got -?\d{16,} at row"):
+        validation.as_scores(values, (-1e30, 1e30))
+
+
+def test_whole_numbers_that_floats_hold_are_taken() -> None:
+    held = [2**53, 2**53 + 2, 2**60]
+    for values in (np.array(held), np.array(held, object), held):
+        assert validation.as_numbers(values, "y_score").tolist() == held
+
+
+def test_the_ends_of_a_range_that_a_dtype_cannot_hold_are_its_own() -> None:
+    most = float(np.finfo(np.float32).max)
+    assert validation.held_ends((-1e308, 0.1), np.dtype(np.float32)) == (-most, float(np.float32(0.1)))
+    scores = np.array([0.0, most], np.float32)
+    assert validation.as_scores(scores, (-1e308, 1e308)).values.tolist() == [0.0, most]

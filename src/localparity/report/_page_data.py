@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from localparity._validation import FloatArray, Group, rounding
+from localparity._validation import FloatArray, Group, even_thresholds, fractions_of, reach_of
 from localparity.metrics import GapCurve, Window
 from localparity.metrics._counts import Stratum, with_everyone
 from localparity.metrics._criteria import CRITERIA, labels_of
@@ -79,10 +79,10 @@ def model_data(name: str, audit: Audit, plan: Plan) -> dict[str, Any]:
     counts = audit.counts
     labels = _labels_shown(audit)
     low, high = counts.score_range
-    thresholds = low + (high - low) * (np.arange(plan.steps + 1) / plan.steps)
+    thresholds = even_thresholds(counts.score_range, plan.steps)
     if audit.threshold is not None:
         thresholds = np.union1d(thresholds, [audit.threshold])
-    reach = thresholds + rounding(counts.resolution, counts.score_range)
+    reach = reach_of(thresholds, counts.resolution, counts.score_range)
     pairs, groups = _pairs(audit)[: plan.pairs], _groups(audit, plan.pairs)
     sides: list[dict[str, Any]] = []
     views: list[dict[str, Any]] = []
@@ -136,17 +136,16 @@ def _view_data(curve: GapCurve, stratum: Stratum, audit: Audit, plan: Plan) -> d
     The page joins these points to the rates at the thresholds, which all pairs of a group share.
     """
     windows = curve.worst_windows(plan.epsilons)
-    low, high = curve.score_range
     points = curve.knots[thin_steps(curve.knots, curve.gap, plan.points)]
     level_of_each = 0.5 + 0.5 * audit.findings[0].interval.level
     radius = sum(dkw_radius(size, level_of_each) + curve.rank_error for size in curve.sizes)
     return {
         "mcdp": pack(np.array([window.gap for window in windows])),
-        "low": pack((np.array([window.low for window in windows]) - low) / (high - low)),
-        "high": pack((np.array([window.high for window in windows]) - low) / (high - low)),
+        "low": pack(fractions_of(np.array([window.low for window in windows]), curve.score_range)),
+        "high": pack(fractions_of(np.array([window.high for window in windows]), curve.score_range)),
         "sign": "".join(_sign(window) for window in windows),
         "radius": radius,
-        "x": pack((points - low) / (high - low)),
+        "x": pack(fractions_of(points, curve.score_range)),
         "a": pack(stratum[curve.groups[0]].shares_at_or_below(points)),
         "b": pack(stratum[curve.groups[1]].shares_at_or_below(points)),
     }
