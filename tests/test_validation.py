@@ -308,7 +308,9 @@ def test_no_loss_or_network_takes_a_wide_epsilon() -> None:
     with pytest.raises(ValueError, match=r"epsilon must .* got 0\.5"):
         lp.training.MCDPLoss(epsilon=0.5)
     with pytest.raises(ValueError, match=r"epsilon must .* got 0\.5"):
-        lp.training.LocalParityClassifier("erm", epsilon=0.5).fit([[0], [1]], [0, 1], sensitive_features=[0, 1])
+        lp.training.LocalParityClassifier("erm", epsilon=0.5).fit(
+            [[0], [1]], [0, 1], sensitive_features=[0, 1]
+        )
 
 
 def test_no_trees_take_a_wide_epsilon() -> None:
@@ -321,3 +323,30 @@ def test_no_trees_take_a_wide_epsilon() -> None:
 def test_a_figure_and_a_page_show_where_wide_profiles_end() -> None:
     curve = lp.gap_curve(None, [0.0, 1.0], sensitive_features=["a", "b"])
     assert curve.profile().mcdp_at(np.array([0.6, 1.0])).tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([2**53, 2**53 + 1]),
+        np.array([0, 2**53 + 1], np.uint64),
+        [-(2**53) - 1],
+        np.array([0.5, 2**70 + 1], object),
+    ],
+)
+def test_whole_numbers_that_floats_do_not_hold_are_refused(values: object) -> None:
+    with pytest.raises(ValueError, match=r"y_score must be whole numbers .* got -?\d{16,} at row"):
+        validation.as_scores(values, (-1e30, 1e30))
+
+
+def test_whole_numbers_that_floats_hold_are_taken() -> None:
+    held = [2**53, 2**53 + 2, 2**60]
+    for values in (np.array(held), np.array(held, object), held):
+        assert validation.as_numbers(values, "y_score").tolist() == held
+
+
+def test_the_ends_of_a_range_that_a_dtype_cannot_hold_are_its_own() -> None:
+    most = float(np.finfo(np.float32).max)
+    assert validation.held_ends((-1e308, 0.1), np.dtype(np.float32)) == (-most, float(np.float32(0.1)))
+    scores = np.array([0.0, most], np.float32)
+    assert validation.as_scores(scores, (-1e308, 1e308)).values.tolist() == [0.0, most]

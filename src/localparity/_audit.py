@@ -234,8 +234,8 @@ class Audit:
         finding = self.findings[0] if epsilon is None else self.finding(epsilon)
         if finding.vacuous:
             raise ValueError(
-                f"MCDP({finding.epsilon:g}) is 0 whatever the groups: the scores span no window of this width "
-                f"in score_range {self.score_range}; give a smaller epsilon or the right score_range"
+                f"MCDP({finding.epsilon:g}) is 0 whatever the groups: the scores span no window so "
+                f"wide in score_range {self.score_range}; give a smaller epsilon or the right score_range"
             )
         ends = {
             "estimate": finding.mcdp,
@@ -340,8 +340,8 @@ class Audit:
 def _check_groups(counts: ScoreCounts, compare: str) -> None:
     if compare == "between_groups" and len(counts.groups) > MOST_GROUPS:
         raise ValueError(
-            f"there are {len(counts.groups):,} groups, of which at most {MOST_GROUPS:,} are compared pair by pair; "
-            "use compare='to_overall', or leave out small groups with min_group_size and small_groups='drop'"
+            f"there are {len(counts.groups):,} groups, of which at most {MOST_GROUPS:,} are compared pair by "
+            "pair; use compare='to_overall', or leave out small groups with min_group_size and small_groups='drop'"
         )
 
 

@@ -33,7 +33,7 @@ _PARAMETERS = {
     "sample_weight": ("array-like, optional", "Weights that are not negative."),
     "cluster": (
         "array-like, optional",
-        "The person, household or account that each row belongs to; rows are assumed\nindependent without it.",
+        "The person or household that each row belongs to; rows are assumed independent without it.",
     ),
     "score_range": ("tuple of float", "The lowest and the highest score there can be."),
     "min_groups": ("int", "The fewest groups there may be: 2, or 1 for a part of a larger whole."),

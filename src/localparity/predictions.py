@@ -59,7 +59,7 @@ class Predictions:
     score_range : tuple of float
         The range of the scores.
     resolution : float
-        Lengths, as fractions of the range, that differ by less count as equal.
+        Fractions of the range that differ by less count as equal; those of smaller scores are the finer.
     clusters : ndarray or None
         The cluster of each row, as a whole number from 0 on.
 

@@ -77,7 +77,10 @@ def test_a_bound_decides_the_exit_code(scores: Path, options: list[object], code
         (["--score", "p"], "Missing option '--group'"),
         (["--score", "p", "--group", "sex", "--epsilon", "wide"], "--epsilon: 'wide' where numbers"),
         (["--score", "p", "--group", "sex", "--epsilon", "-1"], "--epsilon must be >= 0 and < 0.5, got -1"),
-        (["--score", "p", "--group", "sex", "--epsilon", "0,0.5"], "--epsilon must be >= 0 and < 0.5, got 0.5"),
+        (
+            ["--score", "p", "--group", "sex", "--epsilon", "0,0.5"],
+            "--epsilon must be >= 0 and < 0.5, got 0.5",
+        ),
         (["--score", "p", "--group", "sex", "--score-range", "1"], "two numbers LOW,HIGH"),
         (["--score", "p", "--group", "sex", "--score-range", "5,6"], "outside score_range (5.0, 6.0)"),
         (

@@ -114,10 +114,12 @@ def test_knots_that_stand_for_an_end_of_the_range_are_moved_there() -> None:
     options = {"score_range": (0.1, 1.1), "resolution": 4 * eps}
     curve = lp.GapCurve(np.array([low, 0.6, high]), np.array([0.5, 0.25, 0.0]), ("a", "b"), (1, 1), **options)
     assert curve.unit_knots.tolist() == [0.0, pytest.approx(0.5), 1.0]
-    beside = lp.GapCurve(np.array([0.1 + 2 * eps, 1.0]), np.array([0.5, 0.0]), ("a", "b"), (1, 1), **options)
+    # What lies beside an end is told by the size of that end, not of the other one.
+    near, gap = 0.1 * (1 + 2 * eps), np.array([0.5, 0.0])
+    beside = lp.GapCurve(np.array([near, 1.0]), gap, ("a", "b"), (1, 1), **options)
     assert beside.unit_knots[0] == 0.0
-    inside = lp.GapCurve(np.array([0.1 + 8 * eps, 1.0]), np.array([0.5, 0.0]), ("a", "b"), (1, 1), **options)
-    assert inside.unit_knots[0] == pytest.approx(8 * eps, rel=1e-6)
+    inside = lp.GapCurve(np.array([0.1 + eps, 1.0]), gap, ("a", "b"), (1, 1), **options)
+    assert inside.unit_knots[0] == pytest.approx(eps, rel=1e-6)
     for knots in ([0.1 - 8 * eps, 1.0], [0.2, 1.1 + 8 * eps]):
         with pytest.raises(ValueError, match="do not make a curve"):
             lp.GapCurve(np.array(knots), np.array([0.5, 0.0]), ("a", "b"), (1, 1), **options)

@@ -73,11 +73,11 @@ KNOTS = st.one_of(
 def test_of_the_runs_those_are_kept_that_no_longer_one_before_is_as_high_as(data: st.DataObject) -> None:
     knots = data.draw(st.lists(KNOTS, min_size=1, max_size=14, unique=True).map(sorted))
     gap = data.draw(gaps_at(knots))
-    kept: list[tuple[float, float]] = []
+    kept: list[tuple[float, float, float]] = []
     for run in all_runs(knots, gap):
-        longer = [value for length, value in kept if length_class(length) > length_class(run.half_width)]
+        longer = [value for length, value, _ in kept if length_class(length) > length_class(run.half_width)]
         if run.value > max(longer, default=0.0):
-            kept.append((run.half_width, run.value))
+            kept.append((run.half_width, run.value, knots[run.start]))
     found = _kernels.profile_runs(np.array(knots), np.array(gap))
     assert list(zip(*(column.tolist() for column in found), strict=True)) == kept
 
@@ -109,20 +109,20 @@ def test_a_lower_run_is_forgotten_where_it_is_shorter_by_a_class(octave: int, ei
     first, gap = longer / 8, np.array([0.5, 0.0, 0.25, 0.0])
     for shorter in (longer, longer * (1 - 2**-20)):
         knots = np.cumsum([first, 2 * longer, first, 2 * shorter])
-        half_widths, _ = _kernels.profile_runs(knots, gap)
+        half_widths, _, _ = _kernels.profile_runs(knots, gap)
         assert half_widths.size == 1 + (length_class(shorter) == length_class(longer))
 
 
 @pytest.mark.parametrize("end", [1.0, 1.1, 1.125, 1.25, 1.375, 2.0, 1e300])
 def test_a_run_longer_than_the_range_is_read_within_bounds(end: float) -> None:
     """Compiled, a place outside of an array would be read or written to all the same."""
-    half_widths, values = _kernels.profile_runs(np.array([0.0, end]), np.array([0.5, 0.0]))
-    assert (half_widths.tolist(), values.tolist()) == ([end], [0.5])
+    found = _kernels.profile_runs(np.array([0.0, end]), np.array([0.5, 0.0]))
+    assert [column.tolist() for column in found] == [[end], [0.5], [0.0]]
 
 
 def test_a_gap_that_rises_up_to_the_end_is_read_within_bounds() -> None:
     knots, gap = np.array([0.1, 0.2, 0.3]), np.array([0.25, 0.5, 0.75])
-    assert [column.size for column in _kernels.profile_runs(knots, gap)] == [0, 0]
+    assert [column.size for column in _kernels.profile_runs(knots, gap)] == [0, 0, 0]
     starts, ends = _kernels.longest_runs(knots, gap, np.array([0.25]))
     assert (starts.tolist(), ends.tolist()) == ([0], [0])
 

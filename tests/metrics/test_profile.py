@@ -71,8 +71,9 @@ def test_a_profile_of_several_curves_is_the_worst_of_them(drawn: People) -> None
 
 
 def test_the_steps_are_those_of_the_finest_curve_and_the_coarsest_counts_as_equal() -> None:
-    fine = lp.GapCurve(np.array([0.25, 0.5]), np.array([0.5, 0.0]), ("a", "b"), (1, 1))
-    coarse = lp.GapCurve(np.array([0.25, 0.5]), np.array([0.25, 0.0]), ("a", "c"), (1, 1), resolution=0.01)
+    knots = np.array([0.75, 1.0])
+    fine = lp.GapCurve(knots, np.array([0.5, 0.0]), ("a", "b"), (1, 1))
+    coarse = lp.GapCurve(knots, np.array([0.25, 0.0]), ("a", "c"), (1, 1), resolution=0.01)
     profile = lp.McdpProfile([fine, coarse])
     assert profile.curves == (fine, coarse)
     assert [profile(epsilon) for epsilon in (0.0, 0.119, 0.121)] == [0.5, 0.5, 0.0]

@@ -104,3 +104,30 @@ def test_single_precision_scores_meet_the_threshold_that_they_stand_for() -> Non
 def test_p_rule_of_another_range_has_its_threshold_in_the_middle() -> None:
     options = {"sensitive_features": [0, 0, 1, 1], "score_range": (300, 850)}
     assert lp.p_rule(None, [400, 600, 700, 800], **options) == 0.5
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize("scale", [1.0, 1e-3, 1e-7, 1e-30])
+def test_thresholds_near_0_part_the_scores_on_either_side(dtype: type, scale: float) -> None:
+    options = {"sensitive_features": ["a", "a", "b", "b"], "score_range": (0.0, 100.0)}
+    scores = np.array([0.1, 0.3, 0.1, 0.1], dtype) * dtype(scale)
+    assert lp.delta_dp(None, scores, threshold=0.2 * scale, **options) == 0.5
+    assert lp.delta_dp(None, scores, threshold=0.0999 * scale, **options) == 0.0
+    # A threshold that scores stand at selects none of them, whatever their bits.
+    assert lp.delta_dp(None, scores, threshold=0.1 * scale, **options) == 0.5
+    assert lp.delta_dp(None, scores, threshold=0.3 * scale, **options) == 0.0
+    above = np.array([0.1, 0.3, 0.3, 0.3], dtype) * dtype(scale)
+    assert lp.p_rule(None, above, threshold=0.1 * scale, **options) == 0.5
+    assert lp.p_rule(None, above, threshold=0.0, **options) == 1.0
+
+
+def test_any_score_above_0_is_above_a_threshold_of_0() -> None:
+    scores = np.array([0.0, 5e-324, 0.0, 0.0])
+    assert lp.delta_dp(None, scores, sensitive_features=["a", "a", "b", "b"], threshold=0.0) == 0.5
+
+
+def test_thresholds_of_spdd_fall_on_the_decimals_of_a_range_around_0() -> None:
+    scores = np.arange(-10, 11) / 10
+    for at in scores:
+        found = lp.spdd(None, [at, 1.0], sensitive_features=["a", "b"], score_range=(-1, 1), n_thresholds=21)
+        assert found == pytest.approx(np.count_nonzero((scores >= at) & (scores < 1.0)) / 21)

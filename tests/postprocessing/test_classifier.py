@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -9,11 +10,13 @@ import pandas as pd
 import pytest
 import sklearn
 from sklearn.base import clone, is_classifier
+from sklearn.ensemble import ExtraTreesClassifier, RandomForestClassifier
 from sklearn.exceptions import NotFittedError
 from sklearn.frozen import FrozenEstimator
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import cross_validate
 from sklearn.naive_bayes import GaussianNB
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 from sklearn.svm import LinearSVC
@@ -201,3 +204,47 @@ def test_each_form_says_what_the_other_has() -> None:
     with pytest.raises(AttributeError) as error:
         ScoreRepair(LogisticRegression()).transform  # noqa: B018
     assert str(error.value.__cause__) == "estimator is given where transform takes scores; use predict_proba"
+
+
+def promised(estimator: Any, rows: Any, y: Any, sex: Any) -> ScoreRepair:
+    return ScoreRepair(estimator, max_mcdp=0.3, confidence=0.9, prefit=True).fit(
+        rows, y, sensitive_features=sex
+    )
+
+
+FEATURES = X.assign(noise=np.random.default_rng(1).normal(size=len(Y)))
+FIRST, LAST = slice(0, 1400), slice(1400, None)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "reason"),
+    [
+        (ExtraTreesClassifier(20, random_state=0), "separates the two classes almost perfectly"),
+        (KNeighborsClassifier(30), "was fitted on as many rows, 1400"),
+        (make_pipeline(StandardScaler(), KNeighborsClassifier(30)), "was fitted on as many rows, 1400"),
+        (
+            RandomForestClassifier(20, min_samples_leaf=30, oob_score=True, bootstrap=True, random_state=0),
+            "was fitted on as many rows, 1400",
+        ),
+    ],
+)
+def test_a_promise_on_rows_that_look_like_the_training_rows_warns(estimator: Any, reason: str) -> None:
+    estimator = clone(estimator).fit(FEATURES[FIRST], Y[FIRST])
+    with pytest.warns(UserWarning, match=f"prefit=True and confidence=0.9 .* {reason}"):
+        promised(estimator, FEATURES[FIRST], Y[FIRST], SEX[FIRST])
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        promised(estimator, FEATURES[LAST], Y[LAST], SEX[LAST])
+        # Nothing is promised without a confidence, and nothing to be told of.
+        ScoreRepair(estimator, max_mcdp=0.3, prefit=True).fit(
+            FEATURES[FIRST], Y[FIRST], sensitive_features=SEX[FIRST]
+        )
+
+
+def test_rows_without_labels_or_of_one_class_are_told_by_their_number_alone() -> None:
+    estimator = ExtraTreesClassifier(20, random_state=0).fit(FEATURES[FIRST], Y[FIRST])
+    ones = np.flatnonzero(Y == 1)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        promised(estimator, FEATURES, None, SEX)
+        promised(estimator, FEATURES.iloc[ones], Y[ones], SEX[ones])

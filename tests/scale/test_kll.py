@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from localparity.scale._kll import check_kll
+from localparity.scale._kll import check_kll, kept_scores
 
 kll = pytest.importorskip("datasketches").kll_doubles_sketch
 
@@ -55,3 +55,25 @@ MANY = sketched(400)
 def test_what_is_none_is_refused(content: bytes, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         check_kll(content, 8, (0.0, 1.0))
+
+
+def test_what_a_merged_sketch_kept_stands_for_all_of_its_rows() -> None:
+    """Also where its lowest level is empty, of which the library's iterator says that all weigh 1."""
+    rng, empty = np.random.default_rng(0), 0
+    for _ in range(300):
+        both, other = kll(8), kll(8)
+        both.update(rng.random(int(rng.integers(100, 2000))))
+        other.update(rng.random(int(rng.integers(20, 400))))
+        both.merge(other)
+        scores, rows = kept_scores(bytes(both.serialize()))
+        assert rows.sum() == both.n
+        empty += int(rows.min()) > 1
+        at = np.unique(scores)
+        shares = np.array([rows[scores <= score].sum() for score in at]) / both.n
+        np.testing.assert_allclose(shares, both.get_cdf(at, True)[:-1], rtol=0, atol=1e-12)
+    assert empty > 0
+
+
+def test_levels_that_do_not_add_up_to_the_rows_are_refused() -> None:
+    with pytest.raises(ValueError, match="counted 401 rows and kept scores for 400"):
+        kept_scores(changed(MANY, 8, b"\x91"))

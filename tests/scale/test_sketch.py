@@ -188,3 +188,26 @@ def test_a_header_that_lies_is_named(field: str, value: object, message: str) ->
     header, parts = unpack(sketch_of(*two_groups(10, 0)).to_bytes(), b"LPSKETCH", 1, "it")
     with pytest.raises(ValueError, match=message):
         ScoreSketch.from_bytes(pack(b"LPSKETCH", 1, {**header, field: value}, parts))
+
+
+def test_merged_sketches_count_every_row_and_keep_their_bounds() -> None:
+    """A busy machine and a quiet one whose groups differ, where both together are at parity."""
+    rng = np.random.default_rng(0)
+    for _ in range(40):
+        busy, quiet = int(rng.integers(4_000, 12_000)), int(rng.integers(200, 2_000))
+        low, high = 0.5 * rng.random((2, busy)), 0.5 + 0.5 * rng.random((2, quiet))
+        mixed = rng.permutation(np.concatenate([low[1], high[1]]))
+        parts = [
+            (np.concatenate([low[0], mixed[:busy]]), np.repeat([0, 1], busy)),
+            (np.concatenate([high[0], mixed[busy:]]), np.repeat([0, 1], quiet)),
+        ]
+        sketches = [ScoreSketch(k=200), ScoreSketch(k=200)]
+        for sketch, (scores, groups) in zip(sketches, parts, strict=True):
+            sketch.update(None, scores, sensitive_features=groups)
+        merged = sketches[0].merge(sketches[1])
+        counts = merged.counts(0.999999)
+        assert counts.size == merged.size == 2 * (busy + quiet)
+        scores, groups = (np.concatenate(column) for column in zip(*parts, strict=True))
+        assert counts.mcdp_bounds().low <= exact_mcdp(scores, groups, 0.0) <= counts.mcdp_bounds().high
+        ends = [(atoms.scores[0], atoms.scores[-1]) for atoms in counts.atoms.values()]
+        assert ends == [(scores[groups == g].min(), scores[groups == g].max()) for g in (0, 1)]

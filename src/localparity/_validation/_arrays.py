@@ -15,9 +15,15 @@ LEAST_WEIGHT = 2.0**-48
 MOST_WEIGHT = 2.0**32
 """Weights are added up in whole units, to which smaller ones and larger ones do not fit."""
 
+_LARGEST = float(np.finfo(np.float64).max)
+_EPSILON = float(np.finfo(np.float64).eps)
+
 
 class Scores(NamedTuple):
-    """Scores in their own units, and the length below which two lengths on the unit scale count as equal."""
+    """Scores in their own units, and by how much two fractions of the range that count as equal may differ.
+
+    The resolution is that of the largest scores there can be; smaller ones have a finer one, in proportion.
+    """
 
     values: NDArray[Any]
     resolution: float
@@ -73,13 +79,26 @@ def _finite(array: NDArray[Any], name: str) -> NDArray[Any]:
         raise ValueError(f"{name} has complex numbers where real ones are expected")
     try:
         numbers = array if array.dtype == np.float32 else array.astype(np.float64, copy=False)
-    except (TypeError, ValueError) as error:
+    except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} has values that are not numbers: {error}") from error
+    if array.dtype.kind in "iuO":
+        _check_held(array, numbers, name)
     finite = np.isfinite(numbers)
     if not finite.all():
         row = int(np.argmin(finite))
         raise ValueError(f"{name} has {numbers[row]} at {place(name, row)} where finite numbers are expected")
     return numbers
+
+
+def _check_held(array: NDArray[Any], numbers: FloatArray, name: str) -> None:
+    """Whole numbers above 2**53 may come to be equal as floats, and are an error where they are not exact."""
+    for row in np.flatnonzero(np.abs(numbers) >= 2.0**53).tolist():
+        whole = array[row]
+        if isinstance(whole, int | np.integer) and int(whole) != int(numbers[row]):
+            raise ValueError(
+                f"{name} must be whole numbers that float64 holds exactly, got {whole} at "
+                f"{place(name, row)}; subtract one number from all of them, or divide them by one"
+            )
 
 
 def as_score_range(score_range: Any) -> tuple[float, float]:
@@ -102,8 +121,9 @@ def as_scores(y_score: Any, score_range: tuple[float, float], name: str = "y_sco
     array = as_vector(y_score, name)
     values = _finite(array, name)
     low, high = score_range
-    if values.min() < low or values.max() > high:
-        row = int(np.argmax((values < low) | (values > high)))
+    lowest, highest = held_ends(score_range, values.dtype)
+    if values.min() < lowest or values.max() > highest:
+        row = int(np.argmax((values < lowest) | (values > highest)))
         raise ValueError(
             f"{name} has {values[row]} at {place(name, row)}, outside score_range ({low}, {high}), which "
             "says what scores there can be"
@@ -112,7 +132,7 @@ def as_scores(y_score: Any, score_range: tuple[float, float], name: str = "y_sco
 
 
 def score_resolution(dtype: np.dtype[Any], score_range: tuple[float, float]) -> float:
-    """Four machine epsilons of the scores' dtype, as a fraction of the score range.
+    """Four machine epsilons of the scores' dtype, as a fraction of the score range, at its larger end.
 
     A score carries an error of its own size times the machine epsilon, so on a range that lies far from
     zero the fraction grows accordingly; on [0, 1] it is four machine epsilons.
@@ -120,7 +140,38 @@ def score_resolution(dtype: np.dtype[Any], score_range: tuple[float, float]) -> 
     low, high = score_range
     single = dtype.kind == "f" and dtype.itemsize < 8
     machine_epsilon = float(np.finfo(dtype if single else np.float64).eps)
-    return 4.0 * machine_epsilon * max(abs(low), abs(high)) / (high - low)
+    return 4.0 * machine_epsilon * max(abs(low), abs(high)) / range_length(score_range)
+
+
+def range_length(score_range: tuple[float, float]) -> float:
+    """The length of the score range; of one longer than the largest float, that float.
+
+    Examples
+    --------
+    >>> range_length((300.0, 850.0)), range_length((-1e308, 1e308))
+    (550.0, 1.7976931348623157e+308)
+    """
+    low, high = score_range
+    return min(high - low, _LARGEST)
+
+
+def fractions_of(scores: FloatArray, score_range: tuple[float, float]) -> FloatArray:
+    """Scores as fractions of the score range, which may be as long as floats go.
+
+    Examples
+    --------
+    >>> fractions_of(np.array([300.0, 575.0]), (300.0, 850.0)), fractions_of(np.zeros(1), (-1e308, 1e308))
+    (array([0. , 0.5]), array([0.5]))
+    """
+    scale = range_scale(score_range)
+    low, high = (scale * end for end in score_range)
+    return np.asarray((scale * scores - low) / (high - low))
+
+
+def range_scale(score_range: tuple[float, float]) -> float:
+    """What to multiply scores by before they are subtracted: 1, or 1/2 in a range too long for a float."""
+    low, high = score_range
+    return 1.0 if math.isfinite(high - low) else 0.5
 
 
 def held_ends(score_range: tuple[float, float], dtype: np.dtype[Any]) -> tuple[float, float]:
@@ -131,8 +182,9 @@ def held_ends(score_range: tuple[float, float], dtype: np.dtype[Any]) -> tuple[f
     >>> held_ends((0.1, 0.5), np.dtype(np.float32))
     (0.10000000149011612, 0.5)
     """
-    low, high = score_range
-    return float(dtype.type(low)), float(dtype.type(high))
+    most = float(np.finfo(dtype).max)
+    low, high = (float(dtype.type(min(max(end, -most), most))) for end in score_range)
+    return low, high
 
 
 def at_ends(scores: NDArray[Any], score_range: tuple[float, float]) -> NDArray[Any]:
@@ -149,9 +201,62 @@ def at_ends(scores: NDArray[Any], score_range: tuple[float, float]) -> NDArray[A
 
 
 def rounding(resolution: float, score_range: tuple[float, float]) -> float:
-    """How far, in the scores' own units, a score may lie from the threshold that it stands for."""
+    """How far, in the scores' own units, a score may lie beyond an end of the range."""
+    return 0.5 * resolution * range_length(score_range)
+
+
+def reach_of(thresholds: Any, resolution: float, score_range: tuple[float, float]) -> Any:
+    """The highest scores that count as at or below thresholds: those within four machine epsilons of one.
+
+    The epsilons are those of the scores' dtype, and as large as the threshold: 0.1 of single precision
+    counts as 0.1, and no score above 0 counts as 0.
+
+    Examples
+    --------
+    >>> single = score_resolution(np.dtype(np.float32), (0.0, 1.0))
+    >>> np.float32(0.1) <= 0.1, np.float32(0.1) <= reach_of(0.1, single, (0.0, 1.0))
+    (False, True)
+    >>> reach_of(0.0, single, (0.0, 1.0))
+    0.0
+    """
     low, high = score_range
-    return 0.5 * resolution * (high - low)
+    relative = resolution * (range_length(score_range) / max(abs(low), abs(high)))
+    return thresholds + relative * abs(thresholds)
+
+
+def rounding_of(fractions: FloatArray, resolution: float, score_range: tuple[float, float]) -> FloatArray:
+    """By how much fractions of the score range may be off: in proportion to the scores that they stand for.
+
+    Half the resolution at the larger end of the range, and an epsilon for taking the fraction.
+
+    Examples
+    --------
+    >>> rounding_of(np.array([0.0, 0.5, 1.0]), 0.25, (0.0, 100.0))
+    array([0.    , 0.0625, 0.125 ])
+    """
+    low, high = score_range
+    length = range_length(score_range)
+    of_scores = 0.5 * resolution / (max(abs(low), abs(high)) / length) * np.abs(fractions + low / length)
+    return np.asarray(of_scores + _EPSILON * fractions)
+
+
+def even_thresholds(score_range: tuple[float, float], parts: int) -> FloatArray:
+    """The thresholds that cut the score range into equal parts, both ends included.
+
+    Each is the sum of the ends' multiples over the number of parts, which is the float of its decimals where
+    a step added up would miss it.
+
+    Examples
+    --------
+    >>> even_thresholds((-1.0, 1.0), 20)[9:12]
+    array([-0.1,  0. ,  0.1])
+    """
+    low, high = score_range
+    shrink = 2.0**-64 if max(abs(low), abs(high)) > 2.0**950 else 1.0
+    step = np.arange(parts + 1)
+    found = (low * shrink * (parts - step) + high * shrink * step) / parts / shrink
+    found[0], found[-1] = low, high
+    return np.asarray(np.clip(found, low, high))
 
 
 def check_rows(name: str, rows: int, expected: int, of: str = "y_score") -> None:

@@ -91,7 +91,7 @@ class ScoreCounts:
     score_range : tuple of float
         The range of the scores.
     resolution : float
-        Lengths, as fractions of the range, that differ by less count as equal.
+        Fractions of the range that differ by less count as equal; those of smaller scores are the finer.
     rank_error : float
         The most that a group's cumulative distribution may be off; 0 when the counts are exact.
     cells : Cells or None

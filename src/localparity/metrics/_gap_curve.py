@@ -8,13 +8,39 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
-from localparity._validation import FloatArray, Group, as_epsilon, as_numbers, rounding
+from localparity._validation import (
+    FloatArray,
+    Group,
+    as_epsilon,
+    as_numbers,
+    fractions_of,
+    reach_of,
+    rounding,
+)
 from localparity.metrics._cells import CellGaps, Envelope, find_envelope
-from localparity.metrics._profile import McdpProfile, carried_half_widths, find_runs, mcdp_of_runs
+from localparity.metrics._profile import McdpProfile, mcdp_of_carried, runs_of
 from localparity.metrics._window import Window
 
 if TYPE_CHECKING:
     from localparity.report import GapCurveDisplay
+
+
+def units_of(scores: FloatArray, score_range: tuple[float, float], resolution: float) -> FloatArray:
+    """Scores, ascending, as fractions of the score range.
+
+    A score of few bits that stands for an end of the range may lie beside it, and is at that end.
+
+    Examples
+    --------
+    >>> units_of(np.array([0.1, 0.6], dtype=np.float32).astype(np.float64), (0.1, 1.1), 4.8e-7).round(6)
+    array([0. , 0.5])
+    """
+    if score_range == (0.0, 1.0):
+        return scores
+    units = fractions_of(scores, score_range)
+    bottom = reach_of(score_range[0], resolution, score_range)
+    units[: np.searchsorted(scores, bottom, side="right")] = 0.0
+    return np.minimum(units, 1.0)
 
 
 class Bounds(NamedTuple):
@@ -46,7 +72,7 @@ class GapCurve:
     score_range : tuple of float
         The range of the scores. Lengths, epsilon and areas are fractions of it.
     resolution : float
-        Lengths, as fractions of the range, that differ by less count as equal.
+        Fractions of the range that differ by less count as equal; those of smaller scores are the finer.
     rank_error : float
         The most that either distribution may be off; 0 when the curve is exact.
     cells : CellGaps or None
@@ -85,13 +111,7 @@ class GapCurve:
     @cached_property
     def unit_knots(self) -> FloatArray:
         """The knots as fractions of the score range."""
-        low, high = self.score_range
-        if (low, high) == (0.0, 1.0):
-            return self.knots
-        unit = (self.knots - low) / (high - low)
-        # A score of few bits that stands for an end of the range may lie beside it.
-        unit[unit < self.resolution] = 0.0
-        return np.minimum(unit, 1.0)
+        return units_of(self.knots, self.score_range, self.resolution)
 
     @cached_property
     def whole(self) -> bool:
@@ -108,7 +128,7 @@ class GapCurve:
     def __call__(self, threshold: Any) -> Any:
         """The signed gap at a threshold, a float for a number and an array for an array."""
         thresholds = as_numbers(np.atleast_1d(threshold), "threshold")
-        reach = thresholds + rounding(self.resolution, self.score_range)
+        reach = reach_of(thresholds, self.resolution, self.score_range)
         found = np.concatenate([[0.0], self.gap])[np.searchsorted(self.knots, reach, side="right")]
         return found if np.ndim(threshold) else float(found[0])
 
@@ -118,8 +138,9 @@ class GapCurve:
 
     def mcdp_at(self, epsilons: FloatArray) -> FloatArray:
         """MCDP at several epsilons, for less than a profile costs."""
-        reach = carried_half_widths(epsilons, self.resolution)
-        return mcdp_of_runs(*find_runs(self.unit_knots, self.gap), reach)
+        runs = runs_of(self)
+        carried = runs.half_widths - runs.rounding(self.resolution, self.score_range)
+        return mcdp_of_carried(carried, runs.values, epsilons)
 
     def profile(self) -> McdpProfile:
         """MCDP at every epsilon."""

@@ -88,8 +88,8 @@ def merge_scores(
 
 
 @compiled
-def profile_runs(knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The half-width and value of every run that no run of a longer class is at least as high as.
+def profile_runs(knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The half-width, value and start of every run that no run of a longer class is at least as high as.
 
     `knots` lie in [0, 1] and the gap is 0 at the last of them. A stack holds the starts of the runs that have
     not ended yet, each with the least absolute gap since; a lower knot ends those above it. `highest[c]` is
@@ -98,6 +98,7 @@ def profile_runs(knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatA
     """
     half_widths = np.empty(knots.size, np.float64)
     values = np.empty(knots.size, np.float64)
+    starts = np.empty(knots.size, np.float64)
     highest = np.zeros(_CLASSES)
     start_of = np.empty(knots.size, np.float64)
     value_of = np.empty(knots.size + 1, np.float64)
@@ -120,6 +121,7 @@ def profile_runs(knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatA
             if run_value > highest[length_class + 1]:
                 half_widths[found] = half_width
                 values[found] = run_value
+                starts[found] = start
                 found += 1
                 while length_class >= 0 and highest[length_class] < run_value:
                     highest[length_class] = run_value
@@ -129,7 +131,7 @@ def profile_runs(knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatA
             start_of[depth] = start
             depth += 1
             value_of[depth] = value
-    return half_widths[:found], values[:found]
+    return half_widths[:found], values[:found], starts[:found]
 
 
 @compiled
@@ -143,7 +145,7 @@ def longest_runs(
     """
     starts = np.zeros(values.size, np.int64)
     ends = np.zeros(values.size, np.int64)
-    longest = np.zeros(values.size, np.float64)
+    longest = np.full(values.size, -1.0)
     start_of = np.empty(knots.size, np.int64)
     value_of = np.empty(knots.size + 1, np.float64)
     value_of[0] = 0.0

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from localparity._docs import documented
-from localparity._validation import as_count, as_epsilon
+from localparity._validation import as_count, as_epsilon, rounding_of
 from localparity.metrics._comparison import gap_curves
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._gap_curve import GapCurve
@@ -75,7 +75,8 @@ def mcdp_on_grid(curve: GapCurve, epsilon: float, k: int) -> float:
     step = epsilon / k
     points = int(np.ceil(1.0 / step)) + 1
     # A point that rounding has put just below a knot counts as on it.
-    grid = np.arange(points) * step + 0.5 * curve.resolution
+    grid = np.arange(points, dtype=np.float64) * step
+    grid += rounding_of(grid, curve.resolution, curve.score_range)
     places = np.searchsorted(curve.unit_knots, grid, side="right")
     gap = np.abs(np.concatenate([[0.0], curve.gap]))[places]
     least_at_the_bottom = float(gap[: k + 1].min())

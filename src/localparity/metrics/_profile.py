@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
-from localparity._validation import FloatArray, as_epsilon, as_epsilons, score_resolution
+from localparity._validation import FloatArray, as_epsilon, as_epsilons, rounding_of, score_resolution
 from localparity.metrics._window import Window
 
 if TYPE_CHECKING:
@@ -16,14 +16,33 @@ if TYPE_CHECKING:
     from localparity.report import McdpProfileDisplay
 
 _A_FEW = 8
+_SHORTEST = float(np.finfo(np.float64).smallest_subnormal)
 
 
-def find_runs(unit_knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Half-widths and values of the runs of a gap curve on [0, 1], few of the dominated ones among them."""
+class Runs(NamedTuple):
+    """Runs of a gap curve: half-widths as fractions of the score range, values, and where they start."""
+
+    half_widths: FloatArray
+    values: FloatArray
+    starts: FloatArray
+
+    def rounding(self, resolution: float, score_range: tuple[float, float]) -> FloatArray:
+        """By how much the half-widths may be off, by the scores that the runs start and end at."""
+        at_bottom = self.starts <= 0.0
+        ends = self.half_widths + np.where(at_bottom, 0.0, self.starts + self.half_widths)
+        of_starts, of_ends = (rounding_of(at, resolution, score_range) for at in (self.starts, ends))
+        # Of a run that starts at the bottom of the range, the half-width is all of its length.
+        return np.where(at_bottom, 1.0, 0.5) * (of_starts + of_ends)
+
+
+def runs_of(curve: GapCurve) -> Runs:
+    """The runs of a gap curve, few of the dominated ones among them."""
     # Imported here: numba is not loaded with the package.
     from localparity.metrics import _kernels
 
-    return _kernels.profile_runs(unit_knots, gap)
+    half_widths, values, starts = _kernels.profile_runs(curve.unit_knots, curve.gap)
+    # Any run has a length, also one that is too short a fraction of the range for a float.
+    return Runs(np.maximum(half_widths, _SHORTEST), values, starts)
 
 
 def mcdp_of_runs(half_widths: FloatArray, values: FloatArray, reach: FloatArray) -> FloatArray:
@@ -31,25 +50,31 @@ def mcdp_of_runs(half_widths: FloatArray, values: FloatArray, reach: FloatArray)
     return np.array([values[half_widths > least].max(initial=0.0) for least in reach])
 
 
+def mcdp_of_carried(carried: FloatArray, values: FloatArray, epsilons: FloatArray) -> FloatArray:
+    """MCDP at each epsilon, of runs and the half-width that each carries; any run carries one of 0."""
+    return mcdp_of_runs(carried, values, np.where(epsilons > 0.0, epsilons, -np.inf))
+
+
 def pareto_steps(
-    half_widths: FloatArray, values: FloatArray, rounding: float
+    half_widths: FloatArray, values: FloatArray, rounding: float | FloatArray
 ) -> tuple[FloatArray, FloatArray]:
     """Of runs, those that no longer and at least as high run dominates, from the highest to the longest.
 
-    A run that is longer by a rounding error only counts as no longer.
+    A run that is longer by a rounding error only, its own or one for all, counts as no longer.
     """
     order = np.argsort(-values, kind="stable")
     half_widths, values = half_widths[order], values[order]
+    rounding = np.broadcast_to(rounding, order.shape)[order]
     del order  # of millions of runs, each array counts
     longest = np.maximum.accumulate(half_widths)
     leads = np.ones(values.size, dtype=bool)
     np.greater(half_widths[1:], longest[:-1], out=leads[1:])
-    half_widths, values = half_widths[leads], values[leads]
+    half_widths, values, rounding = half_widths[leads], values[leads], rounding[leads]
     last_of_value = np.ones(values.size, dtype=bool)
     np.less(values[1:], values[:-1], out=last_of_value[:-1])
     half_widths, values = half_widths[last_of_value], values[last_of_value]
     longer = np.ones(values.size, dtype=bool)
-    np.greater(np.diff(half_widths), rounding, out=longer[1:])
+    np.greater(np.diff(half_widths), rounding[last_of_value][1:], out=longer[1:])
     return half_widths[longer], values[longer]
 
 
@@ -84,17 +109,23 @@ class McdpProfile:
 
     def __init__(self, curves: Sequence[GapCurve]) -> None:
         self.curves = tuple(curves)
-        self._resolution = max(curve.resolution for curve in curves)
-        runs = [find_runs(curve.unit_knots, curve.gap) for curve in curves]
-        self._half_widths, self._values = runs[0]
-        if len(runs) > 1:
-            self._half_widths, self._values = (np.concatenate(column) for column in zip(*runs, strict=True))
+        resolution = max(curve.resolution for curve in curves)
+        runs = [runs_of(curve) for curve in curves]
+        self._runs = runs[0] if len(runs) == 1 else Runs(*map(np.concatenate, zip(*runs, strict=True)))
+        self._carried = self._runs.half_widths - self._runs.rounding(resolution, curves[0].score_range)
 
     @cached_property
     def _steps(self) -> tuple[FloatArray, FloatArray]:
-        rounding = 0.5 * score_resolution(np.dtype(np.float64), self.curves[0].score_range)
-        half_widths, values = pareto_steps(self._half_widths, self._values, rounding)
+        score_range = self.curves[0].score_range
+        rounding = self._runs.rounding(score_resolution(np.dtype(np.float64), score_range), score_range)
+        half_widths, values = pareto_steps(self._runs.half_widths, self._runs.values, rounding)
         return np.concatenate([[0.0], half_widths]), np.concatenate([values, [0.0]])
+
+    @cached_property
+    def _carried_steps(self) -> tuple[FloatArray, FloatArray]:
+        """The steps as epsilons meet them: a run that ties with an epsilon does not carry its window."""
+        carried, values = pareto_steps(self._carried, self._runs.values, 0.0)
+        return carried, np.concatenate([values, [0.0]])
 
     @property
     def epsilons(self) -> FloatArray:
@@ -120,11 +151,12 @@ class McdpProfile:
 
     def mcdp_at(self, epsilons: FloatArray) -> FloatArray:
         """MCDP at half-widths of any size, unchecked: a figure shows where the profile ends."""
-        reach = carried_half_widths(epsilons, self._resolution)
         if epsilons.size <= _A_FEW:
             # A few are found among the runs sooner than the runs are sorted into steps.
-            return mcdp_of_runs(self._half_widths, self._values, reach.ravel()).reshape(epsilons.shape)
-        return self.values[np.searchsorted(self.epsilons[1:], reach, side="right")]
+            found = mcdp_of_carried(self._carried, self._runs.values, epsilons.ravel())
+            return found.reshape(epsilons.shape)
+        carried, values = self._carried_steps
+        return values[np.where(epsilons > 0.0, np.searchsorted(carried, epsilons, side="right"), 0)]
 
     def worst_window(self, epsilon: float = 0.0) -> Window:
         """The run that carries the worst window of half-width `epsilon`, of the worst curve.
@@ -162,9 +194,9 @@ class McdpProfile:
 
 
 def carried_half_widths(epsilons: FloatArray, resolution: float) -> FloatArray:
-    """The half-width that a run must exceed to carry a window of half-width epsilon.
+    """The half-width that a run, wherever it lies, must exceed to carry a window of half-width epsilon.
 
     Lengths within the scores' resolution count as equal, so a run must be longer by more than that; any
-    run at all carries a window of half-width 0.
+    run at all carries a window of half-width 0. `Runs.rounding` knows better where a run lies.
     """
     return np.where(epsilons > 0.0, epsilons + 0.5 * resolution, 0.0)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from localparity._docs import documented
-from localparity._validation import as_count, as_threshold, rounding
+from localparity._validation import as_count, as_threshold, even_thresholds, reach_of
 from localparity.metrics._comparison import check_predictions, gap_curves
 from localparity.metrics._counts import ScoreCounts
 from localparity.metrics._criteria import Criterion
@@ -98,7 +98,7 @@ def spdd(
     curves = gap_curves(
         y_true, y_score, sensitive_features, criterion, compare, sample_weight, score_range, min_group_size
     )
-    thresholds = np.linspace(*curves[0].score_range, n_thresholds)
+    thresholds = even_thresholds(curves[0].score_range, n_thresholds - 1)
     return max(float(np.abs(curve(thresholds)).mean()) for curve in curves)
 
 
@@ -140,9 +140,9 @@ def p_rule(
     predictions = check_predictions(
         y_true, y_score, sensitive_features, criterion, sample_weight, score_range
     )
-    middle = sum(predictions.score_range) / 2.0
+    middle = sum(0.5 * end for end in predictions.score_range)
     threshold = as_threshold(middle if threshold is None else threshold, predictions.score_range)
-    reach = threshold + rounding(predictions.resolution, predictions.score_range)
+    reach = reach_of(threshold, predictions.resolution, predictions.score_range)
     strata = ScoreCounts.from_predictions(predictions).strata(criterion, min_group_size=min_group_size)
     ratios = []
     for stratum in strata.values():

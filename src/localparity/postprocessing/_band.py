@@ -27,7 +27,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._validation import FloatArray, rounding, score_resolution
+from localparity._validation import FloatArray, rounding_of, score_resolution
+from localparity.metrics._gap_curve import units_of
 from localparity.postprocessing._score_map import ScoreMap
 
 
@@ -86,9 +87,15 @@ class Band:
         # Imported here: numba is not loaded with the package.
         from localparity.postprocessing import _kernels
 
-        slack = rounding(score_resolution(self.shares.dtype, self.score_range), self.score_range)
-        places, heights = _kernels.find_barycentre(*self._flat, self.shares)
+        places, heights, slack = _kernels.find_barycentre(*self._flat, self.shares)
         return _Envelope(*_kernels.sweep(*self._flat, places, heights, slack))
+
+    @cached_property
+    def _units(self) -> tuple[FloatArray, FloatArray]:
+        """The envelope's scores as fractions of the range, and by how much these may be off."""
+        resolution = score_resolution(np.dtype(np.float64), self.score_range)
+        units = units_of(self._envelope.grid, self.score_range, resolution)
+        return units, rounding_of(units, resolution, self.score_range)
 
     def maps(self, width: float, reach: float = 0.0) -> list[ScoreMap]:
         """Each group's map into the band of a width.
@@ -108,10 +115,10 @@ class Band:
         """
         from localparity.postprocessing import _kernels
 
-        low, high = self.score_range
         grid, lowest, centre, highest = self._envelope
         lowest, highest = lowest.copy(), highest.copy()
-        _kernels.narrow(grid, lowest, centre, highest, width, low, reach * (high - low))
+        # Any stretch at all carries a window of half-width 0.
+        _kernels.narrow(*self._units, lowest, centre, highest, width, reach if reach > 0.0 else -1.0)
         return [
             ScoreMap(group.scores, _kernels.move(*group, grid, lowest, centre, highest), self.score_range)
             for group in self.distributions

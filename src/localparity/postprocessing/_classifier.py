@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
+from sklearn.metrics import roc_auc_score
 from sklearn.utils import _safe_indexing, indexable
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted, has_fit_parameter
 
@@ -16,6 +18,10 @@ from localparity._validation import Group, Grouping, as_rng
 
 if TYPE_CHECKING:
     from localparity.postprocessing._score_repair import ScoreRepair
+
+
+_ALMOST_PERFECT = 0.999
+"""An area under the ROC curve that few models reach on rows that they were not trained on."""
 
 
 class People(NamedTuple):
@@ -73,6 +79,48 @@ def group_columns(repair: ScoreRepair, X: Any, groups: tuple[Group, ...]) -> Any
             f"group_estimator predicts {classes} where the groups are {', '.join(map(repr, groups))}"
         )
     return repair.group_estimator_.predict_proba(X)[:, [classes.index(name) for name in names]]
+
+
+def warn_of_training_rows(
+    repair: ScoreRepair, scores: NDArray[Any], labels: NDArray[np.int64] | None
+) -> None:
+    """Warn where a fitted classifier was likely trained on the rows that a promise is to be made from.
+
+    It can tell by a classifier that keeps how many rows it was fitted on, as nearest neighbours and forests
+    with out-of-bag scores do, and by scores that separate the classes almost perfectly. It cannot tell of
+    most classifiers, where they do not fit their training rows that closely; and other rows of the same
+    number, or an easy task, are warned of in vain.
+    """
+    fitted_rows = _rows_fitted_on(repair.estimator_)
+    if fitted_rows == scores.size:
+        why = f"{_name_of(repair.estimator_)} was fitted on as many rows, {fitted_rows}"
+    elif labels is not None and 0 < labels.sum() < labels.size:
+        area = float(roc_auc_score(labels, scores))
+        if area <= _ALMOST_PERFECT:
+            return
+        why = f"{_name_of(repair.estimator_)} separates the two classes almost perfectly (AUC {area:.4f})"
+    else:
+        return
+    warnings.warn(
+        f"prefit=True and confidence={repair.confidence:g} are given with what may be the classifier's own "
+        f"training rows: {why}; on those nothing is promised, so fit the repair on rows that were held back",
+        UserWarning,
+        stacklevel=3,
+    )
+
+
+def _rows_fitted_on(estimator: Any) -> int | None:
+    """How many rows a classifier, or the last step of a pipeline, says that it was fitted on."""
+    last = estimator.steps[-1][1] if hasattr(estimator, "steps") else estimator
+    if hasattr(last, "n_samples_fit_"):
+        return int(last.n_samples_fit_)
+    if hasattr(last, "oob_decision_function_"):
+        return len(last.oob_decision_function_)
+    return None
+
+
+def _name_of(estimator: Any) -> str:
+    return type(estimator).__name__
 
 
 def _check_has_scores(estimator: Any, name: str) -> None:

@@ -10,7 +10,6 @@ import numpy as np
 from localparity._validation import Group
 from localparity.metrics._atoms import Atoms
 from localparity.metrics._counts import ScoreCounts, Stratum
-from localparity.metrics._profile import carried_half_widths
 from localparity.postprocessing._band import Band, Distribution
 from localparity.postprocessing._score_map import ScoreMap
 
@@ -51,13 +50,12 @@ def find_repair(
     strata = counts.strata(criterion)
     band = band_of(list(strata.values()), counts.score_range)
     groups = list(next(iter(strata.values())))
-    reach = float(carried_half_widths(np.array([epsilon]), counts.resolution)[0])
 
     def measure_counts(maps: Mapping[Group, ScoreMap]) -> float:
         return mapped(counts, maps).mcdp(epsilon, criterion)
 
     def repair_within(width: float) -> Repair:
-        maps = dict(zip(groups, band.maps(width, reach), strict=True))
+        maps = dict(zip(groups, band.maps(width, epsilon), strict=True))
         return Repair(maps, (measure or measure_counts)(maps))
 
     direct = measure is None and len(strata) == 1

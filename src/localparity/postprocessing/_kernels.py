@@ -13,33 +13,41 @@ from localparity._validation import FloatArray
 from localparity.metrics._kernels import compiled
 
 _ROUNDING = 2.0**-50
-"""Levels and gaps that differ by less count as equal."""
+"""Levels and gaps that differ by less count as equal, and so do scores that differ by less of their size."""
 
 
 @compiled
 def find_barycentre(
     scores: FloatArray, levels: FloatArray, starts: NDArray[np.int64], shares: FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """The Wasserstein barycentre's scores and levels: at each level, the mean of the groups' quantiles."""
+) -> tuple[FloatArray, FloatArray, FloatArray]:
+    """The Wasserstein barycentre's scores and levels: at each level, the mean of the groups' quantiles.
+
+    The third is by how much each of its scores may be off, in proportion to the scores that it is a mean of.
+    """
     groups = shares.size
     at = starts[:groups].copy()
     places = np.empty(scores.size)
     heights = np.empty(scores.size)
+    slack = np.empty(scores.size)
     found = 0
     height = 0.0
     while height < 1.0:
         height = 1.0
         place = 0.0
+        size = 0.0
         for group in range(groups):
             height = min(height, levels[at[group]])
-            place += shares[group] * scores[at[group]]
+            part = shares[group] * scores[at[group]]
+            place += part
+            size += abs(part)
         places[found] = place if found == 0 else max(place, places[found - 1])
         heights[found] = height
+        slack[found] = _ROUNDING * size
         found += 1
         for group in range(groups):
             if levels[at[group]] <= height:
                 at[group] += 1
-    return places[:found], heights[:found]
+    return places[:found], heights[:found], slack[:found]
 
 
 @compiled
@@ -49,11 +57,11 @@ def sweep(
     starts: NDArray[np.int64],
     places: FloatArray,
     heights: FloatArray,
-    slack: float,
+    slack: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
     """At every score of a group or of the barycentre: the lowest level, the barycentre's and the highest.
 
-    A score of the barycentre that is within `slack` of a group's counts as that one.
+    A score of the barycentre that is within its `slack` of a group's counts as that one.
     """
     groups = starts.size - 1
     at = starts[:groups].copy()
@@ -72,9 +80,9 @@ def sweep(
         for group in range(groups):
             if at[group] < starts[group + 1]:
                 here = min(here, scores[at[group]])
-        if place < places.size and places[place] < here - slack:
+        if place < places.size and places[place] < here - slack[place]:
             here = places[place]
-        while place < places.size and places[place] <= here + slack:
+        while place < places.size and places[place] <= here + slack[place]:
             height = heights[place]
             place += 1
         low = 1.0
@@ -95,29 +103,29 @@ def sweep(
 
 @compiled
 def narrow(
-    grid: FloatArray,
+    units: FloatArray,
+    rounding: FloatArray,
     lowest: FloatArray,
     centre: FloatArray,
     highest: FloatArray,
     bound: float,
-    bottom: float,
     reach: float,
 ) -> None:
     """Draw the lowest and the highest level together, in place, to at most `bound` around the barycentre.
 
-    Only stretches of thresholds with a wider gap that carry a window, whose half-width exceeds `reach`, are
-    touched.
+    Only stretches of thresholds with a wider gap that carry a window, whose half-width exceeds `reach` by
+    more than `rounding`, are touched. `units` are the thresholds as fractions of the score range.
     """
     start = 0
-    while start < grid.size:
+    while start < units.size:
         if highest[start] - lowest[start] <= bound + _ROUNDING:
             start += 1
             continue
         end = start
         while highest[end] - lowest[end] > bound + _ROUNDING:
             end += 1
-        length = grid[end] - grid[start]
-        half_width = 0.5 * length if grid[start] > bottom else length
+        length = units[end] - units[start] - rounding[end] - rounding[start]
+        half_width = 0.5 * length if units[start] > 0.0 else length
         if half_width > reach:
             for i in range(start, end):
                 share = bound / (highest[i] - lowest[i])

@@ -100,7 +100,8 @@ def promise_sentence(repair: ScoreRepair, people: int) -> str:
         )
     return (
         f"With probability {repair.confidence:g}, {what}{among} is {most} in the population that the "
-        f"{people:,} people fitted on were drawn from."
+        f"{people:,} people fitted on were drawn from, if they are an independent sample of it and their "
+        "scores were not computed on rows that the model was trained on."
     )
 
 

@@ -20,10 +20,17 @@ from localparity._validation import (
     as_level,
     as_score_range,
     as_scores,
+    score_resolution,
 )
 from localparity.metrics._counts import ScoreCounts
 from localparity.metrics._criteria import labels_of
-from localparity.postprocessing._classifier import People, fit_classifier, group_columns, positive_scores
+from localparity.postprocessing._classifier import (
+    People,
+    fit_classifier,
+    group_columns,
+    positive_scores,
+    warn_of_training_rows,
+)
 from localparity.postprocessing._fitting import Repair, find_repair, unmoved
 from localparity.postprocessing._promise import (
     check_reached,
@@ -62,10 +69,11 @@ class ScoreRepair(BaseEstimator):  # type: ignore[misc]
 
     What it promises is told by `promise_`. Without a `confidence`, the bound holds exactly for the people
     fitted on. With one, it holds with that probability for the population that they were drawn from: by the
-    Dvoretzky-Kiefer-Wolfowitz inequality, whatever the distributions. Equal opportunity and predictive
-    equality are as sure: the map of a group is made for its people of one label and applied to all of them,
-    so no label is needed to predict. For equalized odds one map has to serve both labels, and a low bound may
-    be out of reach, which is an error that names the lowest found.
+    Dvoretzky-Kiefer-Wolfowitz inequality, whatever the distributions, if they are an independent sample and
+    their scores were not computed on rows that the model was trained on. The same holds for equal opportunity
+    and predictive equality: the map of a group is made for its people of one label and applied to all of
+    them, so no label is needed to predict. For equalized odds one map has to serve both labels, and a low
+    bound may be out of reach, which is an error that names the lowest found.
 
     Where the group is unknown at prediction, give P(group | x), or a `group_estimator` that predicts it: a
     score becomes the mean of what the groups' maps make of it. The bound then holds for the people fitted on,
@@ -83,15 +91,16 @@ class ScoreRepair(BaseEstimator):  # type: ignore[misc]
         The half-width of the windows, as a fraction of the score range. Gaps above the bound on stretches too
         short for a window are left alone.
     confidence : float, optional
-        The probability with which the bound holds in the population; with weights approximately, each group
-        counting as its effective size.
+        The probability with which the bound holds in the population, under the conditions that `promise_`
+        names; with weights approximately, each group counting as its effective size.
     criterion : str
         Which people are compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
         "equalized_odds".
     group_estimator : classifier, optional
         Predicts the group from the features, where it is unknown at prediction.
     prefit : bool
-        Whether the estimators are fitted already and stay as they are.
+        Whether the estimators are fitted already and stay as they are. Give `fit` other rows than they were
+        fitted on: with a `confidence`, rows that look like those are warned of.
     validation_fraction : float, optional
         The share of the rows on which the repair of an estimator that is not fitted yet is held back from
         its training; None fits both on all rows, whose scores are then not those of new people.
@@ -198,6 +207,8 @@ class ScoreRepair(BaseEstimator):  # type: ignore[misc]
         if self.estimator is not None:
             people = fit_classifier(self, X, y, sensitive_features, sample_weight)
         predictions = self._predictions(people)
+        if self.estimator is not None and self.prefit and self.confidence is not None:
+            warn_of_training_rows(self, predictions.scores, people.y)
         self.groups_ = predictions.groups
         self.soft_ = people.group_probabilities is not None
         self._learn(predictions, people.group_probabilities)
@@ -309,6 +320,9 @@ class ScoreRepair(BaseEstimator):  # type: ignore[misc]
         """What can be said of the parameters before the data is looked at."""
         as_fraction(self.max_mcdp, "max_mcdp")
         as_epsilon(self.epsilon)
+        low, high = as_score_range(self.score_range)
+        if not np.isfinite(high - low):
+            raise ValueError(f"score_range must be no longer than float64 holds, got ({low}, {high})")
         labels_of(self.criterion)
         if self.group_estimator is not None and self.estimator is None:
             raise ValueError(
@@ -349,8 +363,15 @@ class ScoreRepair(BaseEstimator):  # type: ignore[misc]
         return predictions if people.names is None else replace(predictions, groups=people.names)
 
     def _learn(self, predictions: Predictions, group_probabilities: Any) -> None:
-        """Find the maps, or say why there are none."""
+        """Find the maps, or say why there are none.
+
+        What `transform` returns is of double precision, and is measured as such, whatever came.
+        """
         counts = ScoreCounts.from_predictions(predictions)
+        self.unrepaired_mcdp_ = counts.mcdp(as_epsilon(self.epsilon), self.criterion)
+        resolution = score_resolution(np.dtype(np.float64), predictions.score_range)
+        counts = replace(counts, resolution=resolution)
+        predictions = replace(predictions, resolution=resolution)
         bound, epsilon = as_fraction(self.max_mcdp, "max_mcdp"), as_epsilon(self.epsilon)
         measure = None
         if group_probabilities is not None:
@@ -365,10 +386,10 @@ class ScoreRepair(BaseEstimator):  # type: ignore[misc]
         self.margin_ = 0.0
         if self.confidence is not None:
             self.margin_ = margin_of(counts, self.criterion, self.confidence, self.random_state)
-        self.unrepaired_mcdp_ = counts.mcdp(epsilon, self.criterion)
+        as_returned = counts.mcdp(epsilon, self.criterion)
         aim = bound - self.margin_
-        if self.unrepaired_mcdp_ <= aim:
-            repair = Repair(unmoved(counts, self.criterion), self.unrepaired_mcdp_)
+        if as_returned <= aim:
+            repair = Repair(unmoved(counts, self.criterion), as_returned)
         else:
             repair = find_repair(
                 counts, aim=max(aim, 0.0), epsilon=epsilon, criterion=self.criterion, measure=measure

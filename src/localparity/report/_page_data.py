@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from localparity._validation import FloatArray, Group, rounding
+from localparity._validation import FloatArray, Group, even_thresholds, fractions_of, reach_of
 from localparity.metrics import GapCurve, Window
 from localparity.metrics._counts import Stratum, with_everyone
 from localparity.metrics._criteria import CRITERIA, labels_of
@@ -82,10 +82,10 @@ def model_data(name: str, audit: Audit, plan: Plan) -> dict[str, Any]:
     counts = audit.counts
     labels = _labels_shown(audit)
     low, high = counts.score_range
-    thresholds = low + (high - low) * (np.arange(plan.steps + 1) / plan.steps)
+    thresholds = even_thresholds(counts.score_range, plan.steps)
     if audit.threshold is not None:
         thresholds = np.union1d(thresholds, [audit.threshold])
-    reach = thresholds + rounding(counts.resolution, counts.score_range)
+    reach = reach_of(thresholds, counts.resolution, counts.score_range)
     pairs, groups = _pairs(audit)[: plan.pairs], _groups(audit, plan.pairs)
     radii = _radii_shown(audit, labels)
     sides: list[dict[str, Any]] = []
@@ -144,12 +144,12 @@ def _view_data(curve: GapCurve, stratum: Stratum, radius: float, plan: Plan) -> 
     points = curve.knots[thin_steps(curve.knots, curve.gap, plan.points)]
     return {
         "mcdp": pack(np.array([window.gap for window in windows])),
-        "low": pack((np.array([window.low for window in windows]) - low) / (high - low)),
-        "high": pack((np.array([window.high for window in windows]) - low) / (high - low)),
+        "low": pack(fractions_of(np.array([window.low for window in windows]), curve.score_range)),
+        "high": pack(fractions_of(np.array([window.high for window in windows]), curve.score_range)),
         "whole": curve.whole and high - low < _MOST_WHOLE,
         "sign": "".join(_sign(window) for window in windows),
         "radius": radius + 2.0 * curve.rank_error,
-        "x": pack((points - low) / (high - low)),
+        "x": pack(fractions_of(points, curve.score_range)),
         "a": pack(stratum[curve.groups[0]].shares_at_or_below(points)),
         "b": pack(stratum[curve.groups[1]].shares_at_or_below(points)),
     }

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from localparity._optional import require
-from localparity._validation import Group, as_count, as_epsilon, as_score_range, check_rows
+from localparity._validation import Group, as_count, as_epsilon, as_score_range, check_rows, range_scale
 from localparity.metrics import ScoreCounts
 from localparity.metrics._atoms import Atoms
 from localparity.metrics._criteria import Criterion, labels_of
@@ -96,8 +96,10 @@ class LocalDisparity:
         if self.level is None:
             self._kept.append((scores, codes))
             return
-        low, high = self.score_range
-        numbers = self._torch.ceil((checked.values.double() - low) / (high - low) * 2.0**self.level).long()
+        scale = range_scale(self.score_range)
+        low, high = (scale * end for end in self.score_range)
+        fractions = (checked.values.double() * scale - low) / (high - low)
+        numbers = self._torch.ceil(fractions * 2.0**self.level).long()
         size = 2**self.level + 1
         counted = self._torch.bincount(codes * size + numbers, minlength=self.n_groups * self._labels * size)
         self._state = counted if self._state is None else self._state + counted

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from localparity._docs import documented
 from localparity._tables import Source, Table, quote_name
-from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, held_ends, score_resolution
+from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, held_ends, range_scale, score_resolution
 from localparity.metrics import ScoreCounts
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
@@ -141,8 +141,9 @@ class DuckDBScores:
         return f"coalesce({' AND '.join(conditions)}, false)"
 
     def _cell(self, level: int) -> str:
-        low, high = self.score_range
-        unit = "CAST(s AS DOUBLE)"
+        scale = range_scale(self.score_range)
+        low, high = (scale * end for end in self.score_range)
+        unit = "CAST(s AS DOUBLE)" if scale == 1.0 else f"(CAST(s AS DOUBLE) * {scale!r})"
         if (low, high) != (0.0, 1.0):
             unit = f"(({unit} - {low!r}) / {high - low!r})"
         return f"CAST(ceil({unit} * {2.0**level!r}) AS {'INTEGER' if level < 31 else 'BIGINT'})"

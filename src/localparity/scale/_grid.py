@@ -15,11 +15,11 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._validation import FloatArray, Group, as_count, as_epsilons
+from localparity._validation import FloatArray, Group, as_count, as_epsilons, fractions_of
 from localparity.metrics import GapCurve, ScoreCounts
 from localparity.metrics._atoms import Atoms
 from localparity.metrics._cells import Cells, is_among
-from localparity.metrics._profile import carried_half_widths
+from localparity.metrics._gap_curve import units_of
 from localparity.metrics._units import Units
 
 IntArray = NDArray[np.int64]
@@ -93,8 +93,7 @@ def cell_numbers(scores: FloatArray, level: int, score_range: tuple[float, float
     >>> cell_numbers(np.array([0.0, 0.1, 0.5, 1.0]), 1, (0.0, 1.0))
     array([0, 1, 1, 2])
     """
-    low, high = score_range
-    return np.ceil((scores - low) / (high - low) * 2.0**level).astype(np.int64)
+    return np.ceil(fractions_of(scores, score_range) * 2.0**level).astype(np.int64)
 
 
 def cell_edges(numbers: IntArray, level: int, score_range: tuple[float, float]) -> FloatArray:
@@ -113,7 +112,7 @@ def cell_edges(numbers: IntArray, level: int, score_range: tuple[float, float]) 
     under, over = _ordinals(np.full(numbers.size, low)), _ordinals(np.full(numbers.size, high))
     for _ in range(64):
         middle = (under >> 1) + (over >> 1) + (((under & 1) + (over & 1) + 1) >> 1)
-        fits = (_floats(middle) - low) / (high - low) <= fractions
+        fits = fractions_of(_floats(middle), score_range) <= fractions
         under, over = np.where(fits, middle, under), np.where(fits, over, middle - 1)
     return _floats(under)
 
@@ -280,10 +279,10 @@ def deciding_cells(curve: GapCurve, epsilons: FloatArray) -> FloatArray:
     if curve.cells is None:
         return np.empty(0)
     steps = curve.envelope
-    low, high = curve.score_range
-    begins = (steps.knots - low) / (high - low)
+    begins = units_of(steps.knots, curve.score_range, curve.resolution)
     least, most = (bound.mcdp_at(epsilons) for bound in curve.bounds())
-    reach = carried_half_widths(epsilons, curve.resolution)
+    # Any run carries a window of 0; one that ties with an epsilon may be read again in vain.
+    reach = np.where(epsilons > 0.0, epsilons, -1.0)
     decides = _kernels.deciding_steps(begins, steps.lower, steps.upper, least, most, reach)
     return curve.knots[steps.cell[decides & (steps.cell >= 0)]]
 

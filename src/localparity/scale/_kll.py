@@ -5,6 +5,7 @@ from __future__ import annotations
 import struct
 
 import numpy as np
+from numpy.typing import NDArray
 
 from localparity._validation import FloatArray
 
@@ -39,18 +40,45 @@ def check_kll(part: bytes, k: int, score_range: tuple[float, float]) -> None:
         raise ValueError(f"a group's sketch has scores outside score_range ({low}, {high})")
 
 
+def kept_scores(part: bytes) -> tuple[FloatArray, NDArray[np.int64]]:
+    """The scores that a sketch of two rows or more kept, and how many rows each stands for.
+
+    DataSketches' own iterator must not be asked: of a merged sketch whose lowest level is empty it gives
+    every score the weight 1.
+
+    Examples
+    --------
+    >>> from datasketches import kll_doubles_sketch
+    >>> sketch = kll_doubles_sketch(8)
+    >>> sketch.update(np.array([0.5, 0.25, 0.5]))
+    >>> scores, rows = kept_scores(bytes(sketch.serialize()))
+    >>> sorted(scores.tolist()), rows.tolist()
+    ([0.25, 0.5, 0.5], [1, 1, 1])
+    """
+    rows, _, kept, scores = _levels_of(part)
+    weights = np.repeat(1 << np.arange(kept.size), kept)
+    if weights.sum() != rows:
+        raise ValueError(f"a group's sketch counted {rows} rows and kept scores for {weights.sum()}")
+    return scores[2:], weights
+
+
 def _scores_of_many(part: bytes, k: int) -> FloatArray:
     """The lowest, the highest and all other scores of a sketch whose levels add up to its rows."""
+    rows, least_k, kept, scores = _levels_of(part)
+    counted = sum(int(number) << level for level, number in enumerate(kept))
+    if least_k != k or (kept < 0).any() or counted != rows:
+        raise ValueError(f"a group's sketch counted {rows} rows and kept scores for {counted}")
+    return scores
+
+
+def _levels_of(part: bytes) -> tuple[int, int, NDArray[np.int64], FloatArray]:
+    """The rows, the least k, how many scores each level kept, and the scores: lowest, highest, kept ones."""
     at = _FIRST.size + _SECOND.size
     _check_length(part, at)
     rows, least_k, n_levels, _ = _SECOND.unpack_from(part, _FIRST.size)
     levels = np.frombuffer(part, "<u4", n_levels, at).astype(np.int64)
     scores = np.frombuffer(part, "<f8", offset=at + 4 * n_levels)
-    kept = np.diff(levels, append=levels[:1] + scores.size - 2)
-    counted = sum(int(number) << level for level, number in enumerate(kept))
-    if least_k != k or (kept < 0).any() or counted != rows:
-        raise ValueError(f"a group's sketch counted {rows} rows and kept scores for {counted}")
-    return scores
+    return rows, least_k, np.diff(levels, append=levels[:1] + scores.size - 2), scores
 
 
 def _check_length(part: bytes, least: int) -> None:

@@ -14,7 +14,7 @@ from localparity.metrics import ScoreCounts
 from localparity.metrics._atoms import Atoms
 from localparity.predictions import Predictions
 from localparity.scale._container import pack, unpack
-from localparity.scale._kll import check_kll
+from localparity.scale._kll import check_kll, kept_scores
 
 _MARK, _VERSION = b"LPSKETCH", 1
 _PLAIN = (str, int, float, bool)
@@ -216,8 +216,9 @@ def _rank_error(sketch: Any, confidence: float) -> float:
 
 def _atoms_of(sketch: Any) -> Atoms:
     """What the sketch kept, with one row each at the lowest and the highest score, which it knows exactly."""
-    kept = np.array(list(sketch), dtype=np.float64)
-    scores, rows = kept[:, 0], kept[:, 1].astype(np.int64)
+    if sketch.n == 1:
+        return Atoms.of_rows(np.array([sketch.get_min_value()]))
+    scores, rows = kept_scores(bytes(sketch.serialize()))
     if not sketch.is_estimation_mode():
         return Atoms.gather(scores, rows)
     for end, nearest in (

@@ -12,7 +12,14 @@ from numpy.typing import NDArray
 from localparity._docs import documented
 from localparity._optional import require
 from localparity._tables import delimiter_of, kind_of
-from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, held_ends, score_resolution, unknown_name
+from localparity._validation import (
+    LEAST_WEIGHT,
+    MOST_WEIGHT,
+    held_ends,
+    range_scale,
+    score_resolution,
+    unknown_name,
+)
 from localparity.metrics import ScoreCounts
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
@@ -198,8 +205,9 @@ class SparkScores:
         return fits.eqNullSafe(functions.lit(True))
 
     def _cell(self, level: int) -> Column:
-        low, high = self.score_range
-        unit = (self._functions.col("s") - low) / (high - low)
+        scale = range_scale(self.score_range)
+        low, high = (scale * end for end in self.score_range)
+        unit = (self._functions.col("s") * scale - low) / (high - low)
         number: Column = self._functions.ceil(unit * 2.0**level)
         return number
 

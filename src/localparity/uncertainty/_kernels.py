@@ -31,7 +31,7 @@ def mcdp_of_pairs(
     for pair in range(first.size):
         gap = rows[first[pair]] - rows[second[pair]]
         gap[-1] = 0.0
-        half_widths, values = profile_runs(knots, gap)
+        half_widths, values, _ = profile_runs(knots, gap)
         for i in range(reach.size):
             for run in range(values.size):
                 if half_widths[run] > reach[i] or reach[i] == 0.0:
@@ -63,7 +63,7 @@ def worst_of_pairs(
             continue
         gap = one - other
         gap[-1] = 0.0
-        half_widths, values = profile_runs(knots, gap)
+        half_widths, values, _ = profile_runs(knots, gap)
         for i in range(reach.size):
             value = 0.0
             for run in range(values.size):

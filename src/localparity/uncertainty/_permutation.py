@@ -1,9 +1,9 @@
 """Could the disparity be chance? A test against parity, adjusted over pairs, labels and epsilons.
 
 The gap of a pair of small groups is large by chance alone, so pairs are compared by their studentised MCDP,
-which is MCDP times the square root of n_a n_b / (n_a + n_b): a group of four people cannot hide what two groups
-of thousands show. A p-value says how often parity would give some pair, at some epsilon, as much (Westfall and
-Young's single-step maximum over pairs and minimum over epsilons).
+which is MCDP times the square root of n_a n_b / (n_a + n_b): a group of four people cannot hide what two
+groups of thousands show. A p-value says how often parity would give some pair, at some epsilon, as much
+(Westfall and Young's single-step maximum over pairs and minimum over epsilons).
 """
 
 from __future__ import annotations

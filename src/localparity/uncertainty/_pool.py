@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._validation import FloatArray, Group
+from localparity._validation import FloatArray, Group, fractions_of
 from localparity.metrics._clusters import ClusteredRows
 from localparity.metrics._counts import ScoreCounts, Stratum
 from localparity.metrics._groups import EVERYONE, pairs_of
@@ -89,10 +89,9 @@ class Pool:
             rows[group, places] = atoms.rows
             if weighted:
                 weights[group, places], squares[group, places] = atoms.weights, atoms.squares
-        low, high = score_range
         if clusters is not None:
             clusters = replace(clusters, scores=np.searchsorted(knots, clusters.scores))
-        return cls((knots - low) / (high - low), weights, squares, rows, clusters)
+        return cls(fractions_of(knots, score_range), weights, squares, rows, clusters)
 
     @property
     def exchangeable(self) -> bool:
