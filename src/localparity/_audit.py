@@ -341,7 +341,7 @@ def _check_groups(counts: ScoreCounts, compare: str) -> None:
     if compare == "between_groups" and len(counts.groups) > MOST_GROUPS:
         raise ValueError(
             f"there are {len(counts.groups):,} groups, of which at most {MOST_GROUPS:,} are compared pair by "
-            "pair; use compare='to_overall', or leave out small groups with min_group_size and small_groups='drop'"
+            "pair; use compare='to_overall', or min_group_size and small_groups='drop'"
         )
 
 

@@ -186,7 +186,7 @@ class Predictions:
     ) -> Predictions:
         """What `from_arrays` returns, over arrays that may still be the caller's: for use at once."""
         score_range = as_score_range(score_range)
-        given = (y_true, y_score, sensitive_features, sample_weight)
+        given = (y_true, y_score, sensitive_features, sample_weight, cluster)
         check_indexes(dict(zip(names, given, strict=True)))
         scores, resolution = as_scores(y_score, score_range, names.y_score)
         codes, groups = as_groups(
@@ -202,7 +202,7 @@ class Predictions:
             _check_group_weights(codes, groups, weights, names.sample_weight)
         clusters = None
         if cluster is not None:
-            clusters = as_groups(cluster, scores.size, names.cluster, at_least=1).codes
+            clusters = as_groups(cluster, scores.size, names.cluster, at_least=1, at_most=scores.size).codes
         return cls(
             _frozen(scores),
             _frozen(codes),

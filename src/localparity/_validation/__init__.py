@@ -31,9 +31,11 @@ from localparity._validation._arrays import (
     score_resolution,
 )
 from localparity._validation._groups import (
+    MOST_GROUPS,
     Group,
     Grouping,
     as_groups,
+    check_group_count,
     is_missing,
     sort_groups,
 )
@@ -57,6 +59,7 @@ from localparity._validation._numbers import (
 
 __all__ = [
     "LEAST_WEIGHT",
+    "MOST_GROUPS",
     "MOST_WEIGHT",
     "Column",
     "FloatArray",
@@ -85,6 +88,7 @@ __all__ = [
     "as_vector",
     "as_weights",
     "at_ends",
+    "check_group_count",
     "check_indexes",
     "check_rows",
     "even_thresholds",

@@ -20,8 +20,17 @@ class Grouping(NamedTuple):
     names: tuple[Group, ...]
 
 
+MOST_GROUPS = 10_000
+"""More groups than this are a sign that the column names people, not groups."""
+
+
 def as_groups(
-    sensitive_features: Any, rows: int, name: str = "sensitive_features", *, at_least: int = 2
+    sensitive_features: Any,
+    rows: int,
+    name: str = "sensitive_features",
+    *,
+    at_least: int = 2,
+    at_most: int = MOST_GROUPS,
 ) -> Grouping:
     """The group of each row, from one column or from the intersection of several."""
     groupings = []
@@ -30,11 +39,22 @@ def as_groups(
         listed = isinstance(column, list | tuple)
         values = as_vector(column, column_name, dtype=object if listed else None)
         check_rows(column_name, values.size, rows)
+        if values.dtype.kind not in "biuf" and values.size > 10 * at_most:
+            # The first rows tell an identifier before all of them are sorted.
+            first = values[: 2 * at_most].tolist()
+            check_group_count(len({value for value in first if isinstance(value, str)}), column_name, at_most)
         groupings.append(_factorize(values, column_name))
     grouping = groupings[0] if len(groupings) == 1 else _intersect(groupings)
+    check_group_count(len(grouping.names), name, at_most)
     if len(grouping.names) < at_least:
         raise ValueError(f"{name} has one group only, {grouping.names[0]!r}, where two or more are expected")
     return grouping
+
+
+def check_group_count(groups: int, name: str, at_most: int = MOST_GROUPS) -> None:
+    """Whether there are so many groups that the column must be an identifier."""
+    if groups > at_most:
+        raise ValueError(f"{name} has more than {at_most:,} groups; is it an identifier?")
 
 
 def _columns(sensitive_features: Any, name: str) -> dict[str, Any]:

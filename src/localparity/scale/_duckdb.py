@@ -10,7 +10,15 @@ from numpy.typing import NDArray
 
 from localparity._docs import documented
 from localparity._tables import Source, Table, quote_name
-from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, held_ends, range_scale, score_resolution
+from localparity._validation import (
+    LEAST_WEIGHT,
+    MOST_GROUPS,
+    MOST_WEIGHT,
+    check_group_count,
+    held_ends,
+    range_scale,
+    score_resolution,
+)
 from localparity.metrics import ScoreCounts
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
@@ -95,6 +103,8 @@ class DuckDBScores:
 
     def on_grid(self, level: int, parents: Parents | None = None) -> list[Tally]:
         """Count the rows by cells of a level."""
+        if parents is None:
+            self._check_group_count()
         return self._count(self._cell(level), parents)
 
     def exactly(self, parents: Parents | None = None) -> list[Tally]:
@@ -193,6 +203,14 @@ class DuckDBScores:
             np.asarray(found["most"][key], dtype=np.float64) + 0.0,
             units,
         )
+
+    def _check_group_count(self) -> None:
+        """Whether the first rows have so many groups that a column must name people."""
+        groups = ", ".join(quote_name(name) for name in self._columns.group)
+        first = f"SELECT hash({groups}) AS h FROM {self._table.rows} LIMIT {2 * MOST_GROUPS}"
+        found = self._table.fetch(f"SELECT count(DISTINCT h) AS n FROM ({first})")
+        names = " and ".join(map(repr, self._columns.group))
+        check_group_count(int(found["n"][0]), f"column {names}")
 
     def _check(self, found: dict[str, NDArray[Any]]) -> None:
         """Whether there are rows, and all of them fit; else the error for the first that does not."""
