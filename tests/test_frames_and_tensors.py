@@ -90,9 +90,13 @@ def _joins() -> dict[str, Callable[[Any], Any]]:
     ages = {"f": 20.0, "m": 30.0}
     return {
         "mcdp": lambda groups: lp.mcdp(None, scores, sensitive_features=groups),
-        "approximate": lambda groups: lp.mcdp_approximate(None, scores, sensitive_features=groups, epsilon=0.1),
+        "approximate": lambda groups: lp.mcdp_approximate(
+            None, scores, sensitive_features=groups, epsilon=0.1
+        ),
         "predictions": lambda groups: lp.Predictions.from_arrays(None, scores, sensitive_features=groups),
-        "weights": lambda groups: lp.mcdp(None, scores.to_numpy(), sensitive_features=groups, sample_weight=scores),
+        "weights": lambda groups: lp.mcdp(
+            None, scores.to_numpy(), sensitive_features=groups, sample_weight=scores
+        ),
         "labels": lambda groups: lp.mcdp(
             labels, scores.to_numpy(), sensitive_features=groups, criterion="equalized_odds"
         ),

@@ -308,7 +308,9 @@ def test_no_loss_or_network_takes_a_wide_epsilon() -> None:
     with pytest.raises(ValueError, match=r"epsilon must .* got 0\.5"):
         lp.training.MCDPLoss(epsilon=0.5)
     with pytest.raises(ValueError, match=r"epsilon must .* got 0\.5"):
-        lp.training.LocalParityClassifier("erm", epsilon=0.5).fit([[0], [1]], [0, 1], sensitive_features=[0, 1])
+        lp.training.LocalParityClassifier("erm", epsilon=0.5).fit(
+            [[0], [1]], [0, 1], sensitive_features=[0, 1]
+        )
 
 
 def test_no_trees_take_a_wide_epsilon() -> None:

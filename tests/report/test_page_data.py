@@ -50,9 +50,7 @@ def test_every_slider_position_has_the_values_of_the_library(people: People) -> 
             ).worst_window(plan.epsilons[place])
             ends = unpack(view["low"])[place], unpack(view["high"])[place]
             assert ends == pytest.approx((window.low, window.high), abs=1e-9)
-            assert {"+": pair[0], "-": pair[1], "x": None, "0": None}[
-                view["sign"][place]
-            ] == window.lower
+            assert {"+": pair[0], "-": pair[1], "x": None, "0": None}[view["sign"][place]] == window.lower
 
 
 def labelled(n_groups: int, *, criterion: Any, rows: int = 4000) -> lp.Audit:
