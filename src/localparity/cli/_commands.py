@@ -14,6 +14,7 @@ class StrictCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words that were typed."""
+        given: list[Any]
         _, _, given = self.make_parser(ctx).parse_args(args=list(args))
         if not any(param.is_eager for param in given):  # --help is about no value
             for param in given:

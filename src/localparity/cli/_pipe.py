@@ -25,7 +25,7 @@ def outliving_its_reader() -> Iterator[None]:
     """Inside, the standard output takes what is printed after its reader has gone.
 
     What a command still has to do, such as to write a page, and its exit code are then what they would be
-    with a reader who stays. A terminal, and what stands in for the standard output in a test, stay as they are.
+    with a reader who stays. A terminal stays as it is, and so does what a test puts in its place.
     """
     printed = sys.stdout
     try:
