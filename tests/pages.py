@@ -16,6 +16,8 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import localparity
+
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 # In reStructuredText a block ends with the first line that is not indented, in Markdown with its fence.
@@ -71,6 +73,8 @@ class _Commands:
         assert program == "localparity", f"{self.page}: a test cannot run {command!r}"
         known = ("LOCALPARITY_DATA", "OMP_NUM_THREADS", "HOME", "JAVA_HOME")
         kept = {name: os.environ[name] for name in known if name in os.environ}
+        # The package that these tests import, wherever another one is installed.
+        kept["PYTHONPATH"] = str(Path(localparity.__file__).parents[1])
         found = subprocess.run(
             [sys.executable, "-m", "localparity", *arguments],
             stdout=subprocess.PIPE,

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import csv
 import json
+import os
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 import localparity as lp
-from typed_commands import run
+from typed_commands import BARE, run
 
 
 @pytest.fixture(scope="module")
@@ -155,3 +158,43 @@ def test_version_and_help() -> None:
     assert "audit" in run("--help").stdout
     bare = run()
     assert (bare.returncode, bare.stderr) == (2, "")
+
+
+@pytest.mark.parametrize(("bound", "code"), [("0.9", 0), ("0.0", 1)])
+@pytest.mark.parametrize("form", [[], ["--json"]])
+def test_a_reader_who_leaves_changes_neither_the_page_nor_the_exit_code(
+    scores: Path, tmp_path: Path, bound: str, code: int, form: list[str]
+) -> None:
+    page = tmp_path / "page.html"
+    options = [
+        "--score",
+        "p",
+        "--group",
+        "sex",
+        "--resamples",
+        "0",
+        "--fail-above",
+        bound,
+        "--report",
+        str(page),
+    ]
+    reader, writer = os.pipe()
+    os.close(reader)
+    found = subprocess.run(
+        [sys.executable, "-m", "localparity", "audit", str(scores), *options, *form],
+        stdout=writer,
+        stderr=subprocess.PIPE,
+        text=True,
+        check=False,
+        env=BARE,
+    )
+    os.close(writer)
+    assert found.returncode == code, found.stderr
+    assert "Broken pipe" not in found.stderr
+    assert "<!doctype html>" in page.read_text(encoding="utf-8")
+
+
+def test_a_list_can_be_given_again_and_help_can_always_be_asked_for(scores: Path) -> None:
+    groups = ["--group", "sex", "--group", "occupation"]
+    assert run("audit", scores, "--score", "p", *groups, "--resamples", 0).returncode == 0
+    assert run("audit", "--score", "p", "--score", "q", "--help").returncode == 0

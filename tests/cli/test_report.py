@@ -94,7 +94,7 @@ def test_a_page_that_is_there_is_noticed_before_the_work(
     assert run_here(monkeypatch, "audit", files[0], *OPTIONS, "--report", there) == 2
     out, err = capsys.readouterr()
     assert out == ""
-    assert "there.html is there already; --force replaces it" in err
+    assert "there.html already exists; pass --force to overwrite" in err
     assert there.read_text() == "mine"
     assert run_here(monkeypatch, "audit", files[0], *OPTIONS, "--report", there, "--force") == 0
     assert "<!doctype html>" in there.read_text(encoding="utf-8")

@@ -28,6 +28,8 @@ def folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     Path("huge.csv").write_text("p,sex\n0.1,m\n1e300,f\n")
     Path("damaged.parquet").write_bytes(b"PAR1 and no more")
     Path("folder.csv").mkdir()
+    Path("full").mkdir()
+    Path("full/a.png").write_text("mine")
     return tmp_path
 
 
@@ -69,6 +71,22 @@ def typed(
         ),
         (["audit", "scores.csv", *AUDIT, "--fail-above", "5"], "--fail-above: 5 where a fraction in [0, 1]"),
         (["audti", "scores.csv"], "No such command 'audti'"),
+        (["audit", "scores.csv", *AUDIT, "--score", "q"], "--score was given 2 times; it takes one value"),
+        (["audit", "scores.csv", *AUDIT, "--json", "--json"], "--json was given 2 times"),
+        (["train", "people.csv", *TRAIN, "--out", "b", "--out", "c"], "--out was given 3 times"),
+        (["monitor", "kept", *AUDIT, "--epsilon", "0", "--epsilon", "0.1"], "--epsilon was given 2 times"),
+        (["reproduce", "adult", "--seeds", "1", "--seeds", "2"], "--seeds was given 2 times"),
+        (["reproduce", "tables", "--out", "a", "--out", "b"], "--out was given 2 times"),
+        (
+            ["train", "people.csv", *TRAIN[:4], "--out", "full"],
+            "full already exists; pass --force to overwrite",
+        ),
+        (["predict", "full", "people.csv", "--out", "nan.csv"], "nan.csv already exists; pass --force"),
+        (
+            ["compare", "people.csv", *TRAIN[:4], "--figure", "full/a.png"],
+            "a.png already exists; pass --force",
+        ),
+        (["demo", "--report", "nan.csv"], "nan.csv already exists; pass --force"),
         (["train", "people.csv", *TRAIN, "--drop", "agee"], "named 'agee'; did you mean 'age'?"),
         (["train", "people.csv", *TRAIN, "--text", "agee"], "named 'agee'; did you mean 'age'?"),
         (["train", "people.csv", *TRAIN, "--drop", "age"], "people.csv has no column left that is a feature"),
@@ -78,7 +96,10 @@ def typed(
         ),
         (["train", "people.csv", *TRAIN, "--steps", "0"], "steps is 0 where a whole number >= 1 is expected"),
         (["train", "people.csv", *TRAIN, "--max-mcdp", "5"], "max_mcdp is 5 where a fraction in [0, 1]"),
-        (["train", "people.csv", *TRAIN, "--out", "nan.csv"], "--out: nan.csv is a file where a folder is"),
+        (
+            ["train", "people.csv", *TRAIN[:4], "--out", "nan.csv"],
+            "--out: nan.csv is a file where a folder is",
+        ),
         (["train", "folder.csv", *TRAIN], "folder.csv is a folder where a file is expected"),
         (
             ["predict", "model", "people.csv", "--out", "folder.csv"],

@@ -45,6 +45,24 @@ def test_scores_are_those_of_the_library_and_can_be_audited(folder: Path) -> Non
     assert [path.name for path in out.parent.iterdir()] == ["scores.parquet"]
 
 
+def test_what_already_exists_is_overwritten_only_with_force(folder: Path, tmp_path: Path) -> None:
+    out, model = tmp_path / "scores.csv", tmp_path / "model"
+    out.write_text("mine")
+    again = ["predict", folder / "model", folder / "people.csv", "--out", out]
+    assert run(*again).returncode == 2
+    assert out.read_text() == "mine"
+    assert run(*again, "--force").returncode == 0
+    assert len(pd.read_csv(out)) == 900
+    model.mkdir()
+    train = ["train", folder / "people.csv", *NAMED, "--steps", 1, "--out", model]
+    assert run(*train).returncode == 0  # an empty folder holds nothing to lose
+    before = (model / "model.json").read_bytes()
+    assert run(*train, "--seed", 1).returncode == 2
+    assert (model / "model.json").read_bytes() == before
+    assert run(*train, "--seed", 1, "--force").returncode == 0
+    assert (model / "model.json").read_bytes() != before
+
+
 def test_a_parquet_file_gives_the_same_scores_as_a_csv(folder: Path) -> None:
     for ending in ("csv", "parquet"):
         out = folder / f"{ending}.csv"

@@ -8,6 +8,8 @@ from typing import Annotated, Any, NoReturn
 import typer
 
 import localparity
+from localparity.cli._commands import Commands
+from localparity.cli._pipe import outliving_its_reader
 from localparity.cli.audit import audit
 from localparity.cli.compare import compare
 from localparity.cli.demo import demo
@@ -20,7 +22,7 @@ from localparity.cli.train import train
 # Click's own class, which some versions of typer carry inside and none exports.
 _UsageError: Any = typer.BadParameter.__base__
 
-app = typer.Typer(
+app = Commands(
     name="localparity",
     no_args_is_help=True,
     pretty_exceptions_enable=False,
@@ -55,7 +57,8 @@ def _options(
 def main() -> None:
     """Run the command; wrong usage or input is one line on the standard error and exit code 2."""
     try:
-        code = app(standalone_mode=False)
+        with outliving_its_reader():
+            code = app(standalone_mode=False)
     except _UsageError as error:
         _fail(error.format_message())
     except (ValueError, ImportError, OSError) as error:

@@ -31,6 +31,7 @@ EpsilonOption = Annotated[
     float,
     typer.Option(help="The half-width of windows, as a fraction of the score range.", callback=check_epsilon),
 ]
+ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite what already exists.")]
 LevelOption = Annotated[float, typer.Option(help="The probability with which the intervals hold.")]
 LabelOption = Annotated[str | None, typer.Option(help="The column of the labels, 0 and 1.")]
 CriterionOption = Annotated[Criterion, typer.Option(help="Which people are compared.")]
@@ -72,13 +73,15 @@ def check_file(path: Path | None, option: str, *, read: Sequence[str] = (), repl
     if any(Path(file).exists() and path.samefile(file) for file in read):
         raise typer.BadParameter(f"{path} is the file that is read", param_hint=option)
     if not replace:
-        raise FileExistsError(f"{path} is there already; --force replaces it")
+        raise FileExistsError(f"{path} already exists; pass --force to overwrite")
 
 
-def check_folder(path: Path, option: str) -> None:
-    """Whether there can be such a folder."""
+def check_folder(path: Path, option: str, *, replace: bool = True) -> None:
+    """Whether there can be such a folder, and whether what is in it may be replaced."""
     if path.exists() and not path.is_dir():
         raise typer.BadParameter(f"{path} is a file where a folder is expected", param_hint=option)
+    if not replace and path.exists() and any(path.iterdir()):
+        raise FileExistsError(f"{path} already exists; pass --force to overwrite")
 
 
 def parse_numbers(text: str, option: str) -> tuple[float, ...]:

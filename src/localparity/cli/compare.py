@@ -20,6 +20,7 @@ from localparity.cli._options import (
     CriterionOption,
     DropOption,
     EpsilonOption,
+    ForceOption,
     GroupOption,
     LevelOption,
     PeopleArgument,
@@ -52,6 +53,7 @@ def compare(
     seed: Annotated[int, typer.Option(help="The same seed gives the same comparison.")] = 0,
     figure: Annotated[Path | None, typer.Option(help="Write the figure here: .png, .svg or .pdf.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
+    force: ForceOption = False,
 ) -> None:
     """Train networks and boosted trees, with and without a penalty and a repair, and compare them.
 
@@ -62,7 +64,7 @@ def compare(
             f"{str(figure)!r} where a {', '.join(_FIGURES[:-1])} or {_FIGURES[-1]} file is expected",
             param_hint="--figure",
         )
-    check_file(figure, "--figure", read=[file])
+    check_file(figure, "--figure", read=[file], replace=force)
     people = read_people(file, target, group, weight=weight, drop=drop, text=text)
     console = Console(stderr=True)
     with console.status("Reading", spinner="dots") as status:

@@ -13,19 +13,21 @@ import localparity as lp
 from localparity._optional import require
 from localparity._validation import FloatArray
 from localparity._wording import percent
-from localparity.cli._options import check_file
+from localparity.cli._options import ForceOption, check_file
 from localparity.report._terminal import terminal_parts
+
+_PAGE = Path("localparity-demo.html")
 
 
 def demo(
     rows: Annotated[int, typer.Option(help="How many people there are.")] = 20_000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same people.")] = 0,
-    report: Annotated[Path, typer.Option(help="Where to write a page with charts.")] = Path(
-        "localparity-demo.html"
-    ),
+    report: Annotated[Path, typer.Option(help="Where to write a page with charts.")] = _PAGE,
+    force: ForceOption = False,
 ) -> None:
     """Audit an invented model on an invented census, then train one without and one with a penalty."""
-    check_file(report, "--report")
+    # A page under the demo's own name is the demo's.
+    check_file(report, "--report", replace=force or report == _PAGE)
     console = Console()
     census = lp.datasets.make_census(rows, random_state=seed, as_frame=False)
     found = _audit(census.score, census, seed)

@@ -11,7 +11,7 @@ import typer
 import localparity as lp
 from localparity._tables import Table, quote_text
 from localparity.cli._features import read_features
-from localparity.cli._options import PeopleArgument, check_file
+from localparity.cli._options import ForceOption, PeopleArgument, check_file
 
 _FORMATS = {".csv": "(FORMAT csv, HEADER)", ".parquet": "(FORMAT parquet)"}
 
@@ -22,6 +22,7 @@ def predict(
     out: Annotated[Path, typer.Option(help="The file of scores to write: .csv or .parquet.")],
     score: Annotated[str, typer.Option(help="What the column of scores is called.")] = "score",
     keep: Annotated[list[str] | None, typer.Option(help="A column of the file to write as well.")] = None,
+    force: ForceOption = False,
 ) -> None:
     """Score the rows of a file with a model.
 
@@ -31,7 +32,7 @@ def predict(
         raise typer.BadParameter(
             f"{str(out)!r} where a .csv or .parquet file is expected", param_hint="--out"
         )
-    check_file(out, "--out", read=[file])
+    check_file(out, "--out", read=[file], replace=force)
     classifier = lp.training.LocalParityClassifier.load(model)
     encoder = classifier.encoder_
     texts = [

@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from localparity.cli._commands import Commands
 from localparity.cli._options import check_folder, parse_numbers
 from localparity.experiments._grids import DATA_SET_NAMES, PRESET_NAMES
 from localparity.experiments._methods import TITLES
@@ -17,7 +18,7 @@ from localparity.experiments._run import SEARCHES, Run, grid
 from localparity.experiments._runner import BACKENDS, make_stacks, run_missing
 from localparity.experiments._store import Store
 
-app = typer.Typer(
+app = Commands(
     no_args_is_help=True,
     help="Run the paper's experiments on a data set, then write its tables and figures.",
 )

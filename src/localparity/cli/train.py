@@ -17,6 +17,7 @@ from localparity.cli._options import (
     CriterionOption,
     DropOption,
     EpsilonOption,
+    ForceOption,
     GroupOption,
     PeopleArgument,
     TargetOption,
@@ -58,13 +59,14 @@ def train(
     device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    force: ForceOption = False,
 ) -> None:
     """Train a classifier on a file and write it to a folder.
 
     Exit codes: 0 when it is done, 1 when the bound of --max-mcdp was not met (the model is written all the
     same), 2 for wrong usage or input.
     """
-    check_folder(out, "--out")
+    check_folder(out, "--out", replace=force)
     people = read_people(file, target, group, weight=weight, drop=drop, text=text, keep_group=keep_group)
     shown = Console(stderr=True).is_terminal and not quiet
     model = lp.training.LocalParityClassifier(
