@@ -213,7 +213,8 @@ def reach_of(thresholds: Any, resolution: float, score_range: tuple[float, float
     Examples
     --------
     >>> single = score_resolution(np.dtype(np.float32), (0.0, 1.0))
-    >>> np.float32(0.1) <= 0.1, np.float32(0.1) <= reach_of(0.1, single, (0.0, 1.0))
+    >>> tenth = float(np.float32(0.1))
+    >>> tenth <= 0.1, tenth <= reach_of(0.1, single, (0.0, 1.0))
     (False, True)
     >>> reach_of(0.0, single, (0.0, 1.0))
     0.0
