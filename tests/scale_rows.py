@@ -16,6 +16,11 @@ EPSILONS = (0.0, 0.01, 0.05, 0.1)
 NARROW_RANGES = [(0.1, 1.1), (0.7, 1.3), (-0.7, 0.1)]
 """Score ranges whose ends float32 does not hold: its stand-ins lie inside, outside, or on either side."""
 
+FAR_RANGES = [(-1e308, 1e308), (0.0, 1e-310), (0.0, 1e12), (0.0, 100.0)]
+"""Ranges too long for a float, too short for all of its digits, and those of which scores take a corner."""
+
+FINE_EPSILONS = (0.0, 1e-20, 1e-9, 0.01)
+
 
 @dataclass(frozen=True)
 class Rows:
@@ -79,3 +84,13 @@ def narrow_counts(
     for atoms in counts.atoms.values():
         assert score_range[0] <= atoms.scores[0] < atoms.scores[-1] <= score_range[1]
     return counts
+
+
+def far_scores(score_range: tuple[float, float], dtype: Any = np.float64) -> NDArray[Any]:
+    """Scores all over a range that is too long or too short, and below a millionth in any other."""
+    low, high = score_range
+    drawn = np.random.default_rng(0).random(2000)
+    drawn[1::2] **= 1.2
+    if dtype == np.float64 and (low < 0.0 or high < 1.0):
+        return (1.0 - drawn) * low + drawn * high
+    return (1e-6 * drawn).astype(dtype)

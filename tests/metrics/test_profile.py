@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import localparity as lp
-from localparity.metrics._profile import carried_half_widths, mcdp_of_runs, pareto_steps
+from localparity.metrics._profile import carried_half_widths, leading_runs, mcdp_of_runs
 from strategies import People, people
 
 EPS = float(np.finfo(np.float64).eps)
@@ -26,8 +26,10 @@ def test_a_run_makes_a_step_where_no_other_is_as_long_and_as_high(drawn: list[tu
         for run in set(drawn)
         if not any(other != run and other[0] >= run[0] and other[1] >= run[1] for other in drawn)
     )
-    found = pareto_steps(half_widths, values, 0.01)
-    assert (16 * np.stack(found, axis=1)).tolist() == [list(map(float, run)) for run in expected]
+    places = leading_runs(half_widths, values)
+    assert (16 * np.stack([half_widths, values], axis=1))[places].tolist() == [
+        list(map(float, run)) for run in expected
+    ]
 
 
 @given(runs, st.integers(0, 13))

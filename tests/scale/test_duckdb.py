@@ -16,9 +16,12 @@ from localparity.scale._duckdb import DuckDBScores
 from scale_rows import (
     CRITERIA,
     EPSILONS,
+    FAR_RANGES,
+    FINE_EPSILONS,
     NARROW_RANGES,
     Rows,
     assert_same_counts,
+    far_scores,
     make_rows,
     narrow_counts,
     narrow_scores,
@@ -255,3 +258,21 @@ def test_groups_that_are_lists_are_refused(tmp_path: Path) -> None:
     pd.DataFrame({"p": [0.1, 0.9], "g": [["a"], ["b"]]}).to_parquet(tmp_path / "a.parquet")
     with pytest.raises(ValueError, match=r"column 'g' has .* where a text, a number or a date is expected"):
         lp.scale.from_duckdb(tmp_path / "a.parquet", score="p", group="g")
+
+
+@pytest.mark.parametrize(
+    ("score_range", "dtype"),
+    [*((each, np.float64) for each in FAR_RANGES), *((each, np.float32) for each in FAR_RANGES[2:])],
+)
+def test_scores_of_any_size_are_counted_as_in_memory(
+    score_range: tuple[float, float], dtype: type, tmp_path: Path
+) -> None:
+    scores, groups = far_scores(score_range, dtype), np.tile([0, 1], 1000)
+    pd.DataFrame({"p": scores, "g": groups}).to_parquet(tmp_path / "scores.parquet")
+    options: dict[str, Any] = {"score": "p", "group": "g", "score_range": score_range}
+    exact = narrow_counts(scores, groups, score_range)
+    assert_same_counts(lp.scale.from_duckdb(tmp_path / "scores.parquet", **options), exact)
+    options |= {"max_scores": 100, "level": 5, "epsilons": FINE_EPSILONS}
+    found = lp.scale.from_duckdb(tmp_path / "scores.parquet", **options)
+    for epsilon in FINE_EPSILONS:
+        assert found.mcdp_bounds(epsilon) == (exact.mcdp(epsilon),) * 2

@@ -21,9 +21,12 @@ from localparity.scale._spark import SparkScores, read_spark
 from scale_rows import (
     CRITERIA,
     EPSILONS,
+    FAR_RANGES,
+    FINE_EPSILONS,
     NARROW_RANGES,
     Rows,
     assert_same_counts,
+    far_scores,
     make_rows,
     narrow_counts,
     narrow_scores,
@@ -233,3 +236,17 @@ def test_without_java_the_command_says_so(folder: Path) -> None:
     found = run("audit", folder, *options, JAVA_HOME="/nonexistent")
     assert found.returncode == 2
     assert "error: Spark does not start; is there a Java runtime?" in found.stderr
+
+
+@pytest.mark.parametrize("score_range", FAR_RANGES[:2])
+def test_scores_of_any_size_are_counted_as_in_memory(
+    spark: Any, score_range: tuple[float, float], tmp_path: Path
+) -> None:
+    scores, groups = far_scores(score_range), np.tile([0, 1], 1000)
+    pd.DataFrame({"p": scores, "g": groups}).to_parquet(tmp_path / "scores.parquet")
+    options: dict[str, Any] = {"score": "p", "group": "g", "score_range": score_range}
+    exact = narrow_counts(scores, groups, score_range)
+    options |= {"max_scores": 100, "level": 5, "epsilons": FINE_EPSILONS}
+    found = lp.scale.from_spark(spark.read.parquet(str(tmp_path)), **options)
+    for epsilon in FINE_EPSILONS:
+        assert found.mcdp_bounds(epsilon) == (exact.mcdp(epsilon),) * 2

@@ -15,9 +15,12 @@ from localparity.scale._torch import TorchScores
 from scale_rows import (
     CRITERIA,
     EPSILONS,
+    FAR_RANGES,
+    FINE_EPSILONS,
     NARROW_RANGES,
     Rows,
     assert_same_counts,
+    far_scores,
     make_rows,
     narrow_counts,
     narrow_scores,
@@ -136,3 +139,20 @@ def test_what_does_not_fit_is_named(options: dict[str, Any], message: str) -> No
     given_options = {"scores": torch.tensor([0.1, 0.2]), "groups": torch.tensor([0, 1]), **options}
     with pytest.raises(ValueError, match=message):
         lp.scale.from_torch(**given_options)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("score_range", FAR_RANGES)
+def test_scores_of_any_size_are_counted_as_in_memory(device: str, score_range: tuple[float, float]) -> None:
+    scores, groups = far_scores(score_range), np.tile([0, 1], 1000)
+    exact = narrow_counts(scores, groups, score_range)
+    tensors = torch.tensor(scores, device=device), torch.tensor(groups, device=device)
+    assert_same_counts(lp.scale.from_torch(*tensors, score_range=score_range), exact)
+    options: dict[str, Any] = {"max_scores": 100, "level": 5, "epsilons": FINE_EPSILONS}
+    found = lp.scale.from_torch(*tensors, score_range=score_range, **options)
+    for epsilon in FINE_EPSILONS:
+        assert found.mcdp_bounds(epsilon) == (exact.mcdp(epsilon),) * 2
+    metric = lp.scale.LocalDisparity(level=8, score_range=score_range)
+    metric.update(*tensors)
+    low, high = metric.bounds()
+    assert low <= exact.mcdp() <= high

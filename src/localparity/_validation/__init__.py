@@ -28,6 +28,7 @@ from localparity._validation._arrays import (
     reach_of,
     rounding,
     rounding_of,
+    rounding_terms,
     score_resolution,
 )
 from localparity._validation._groups import (
@@ -101,6 +102,7 @@ __all__ = [
     "reach_of",
     "rounding",
     "rounding_of",
+    "rounding_terms",
     "score_resolution",
     "sort_groups",
     "unknown_name",

@@ -214,7 +214,8 @@ def reach_of(thresholds: Any, resolution: float, score_range: tuple[float, float
     Examples
     --------
     >>> single = score_resolution(np.dtype(np.float32), (0.0, 1.0))
-    >>> np.float32(0.1) <= 0.1, np.float32(0.1) <= reach_of(0.1, single, (0.0, 1.0))
+    >>> tenth = float(np.float32(0.1))
+    >>> tenth <= 0.1, tenth <= reach_of(0.1, single, (0.0, 1.0))
     (False, True)
     >>> reach_of(0.0, single, (0.0, 1.0))
     0.0
@@ -234,10 +235,15 @@ def rounding_of(fractions: FloatArray, resolution: float, score_range: tuple[flo
     >>> rounding_of(np.array([0.0, 0.5, 1.0]), 0.25, (0.0, 100.0))
     array([0.    , 0.0625, 0.125 ])
     """
+    factor, origin = rounding_terms(resolution, score_range)
+    return np.asarray(factor * np.abs(fractions + origin) + _EPSILON * fractions)
+
+
+def rounding_terms(resolution: float, score_range: tuple[float, float]) -> tuple[float, float]:
+    """The share of its size that a score may be off by, and the bottom as a multiple of the length."""
     low, high = score_range
     length = range_length(score_range)
-    of_scores = 0.5 * resolution / (max(abs(low), abs(high)) / length) * np.abs(fractions + low / length)
-    return np.asarray(of_scores + _EPSILON * fractions)
+    return 0.5 * resolution / (max(abs(low), abs(high)) / length), low / length
 
 
 def even_thresholds(score_range: tuple[float, float], parts: int) -> FloatArray:

@@ -18,7 +18,7 @@ from localparity._validation import (
     rounding,
 )
 from localparity.metrics._cells import CellGaps, Envelope, find_envelope
-from localparity.metrics._profile import McdpProfile, mcdp_of_carried, runs_of
+from localparity.metrics._profile import McdpProfile, runs_of
 from localparity.metrics._window import Window
 
 if TYPE_CHECKING:
@@ -138,9 +138,7 @@ class GapCurve:
 
     def mcdp_at(self, epsilons: FloatArray) -> FloatArray:
         """MCDP at several epsilons, for less than a profile costs."""
-        runs = runs_of(self)
-        carried = runs.half_widths - runs.rounding(self.resolution, self.score_range)
-        return mcdp_of_carried(carried, runs.values, epsilons)
+        return runs_of(self).mcdp_at(epsilons, self.resolution, self.score_range)
 
     def profile(self) -> McdpProfile:
         """MCDP at every epsilon."""

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
+from numpy.typing import NDArray
 
 from localparity._validation import FloatArray, as_epsilon, as_epsilons, rounding_of, score_resolution
 from localparity.metrics._window import Window
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 
 _A_FEW = 8
 _SHORTEST = float(np.finfo(np.float64).smallest_subnormal)
+_EPSILON = float(np.finfo(np.float64).eps)
 
 
 class Runs(NamedTuple):
@@ -25,6 +27,48 @@ class Runs(NamedTuple):
     half_widths: FloatArray
     values: FloatArray
     starts: FloatArray
+
+    def at(self, places: Any) -> Runs:
+        """Some of the runs."""
+        return Runs(self.half_widths[places], self.values[places], self.starts[places])
+
+    def mcdp_at(
+        self, epsilons: FloatArray, resolution: float, score_range: tuple[float, float]
+    ) -> FloatArray:
+        """MCDP at each epsilon: the highest run that is longer by more than rounding.
+
+        Any run carries a window of half-width 0, also one that is too short a fraction of the range for a
+        float.
+        """
+        highest = self.values.max(initial=0.0)
+        return np.array(
+            [
+                self._highest(epsilon, resolution, score_range) if epsilon > 0.0 else highest
+                for epsilon in epsilons
+            ]
+        )
+
+    def _highest(self, epsilon: float, resolution: float, score_range: tuple[float, float]) -> float:
+        longer = np.flatnonzero(self.half_widths > epsilon)
+        if not longer.size:
+            return 0.0
+        values = self.values[longer]
+        highest = values.argmax()
+        # For most epsilons one run settles it.
+        if self.half_widths[longer[highest]] > epsilon + _most_rounding(resolution):
+            return float(values[highest])
+        near = self.at(longer)
+        carried = near.half_widths - near.rounding(resolution, score_range)
+        return float(values[carried > epsilon].max(initial=0.0))
+
+    def steps(self, resolution: float, score_range: tuple[float, float]) -> NDArray[np.int64]:
+        """The places of the leading runs, each longer than the one before by more than rounding."""
+        places = leading_runs(self.half_widths, self.values)
+        gains = np.diff(self.half_widths[places])
+        close = np.flatnonzero(gains <= _most_rounding(resolution))
+        longer = np.ones(places.size, dtype=bool)
+        longer[1 + close] = gains[close] > self.at(places[1 + close]).rounding(resolution, score_range)
+        return places[longer]
 
     def rounding(self, resolution: float, score_range: tuple[float, float]) -> FloatArray:
         """By how much the half-widths may be off, by the scores that the runs start and end at."""
@@ -35,14 +79,17 @@ class Runs(NamedTuple):
         return np.where(at_bottom, 1.0, 0.5) * (of_starts + of_ends)
 
 
+def _most_rounding(resolution: float) -> float:
+    """What no half-width is off by more than, wherever its run lies."""
+    return resolution + 4.0 * _EPSILON
+
+
 def runs_of(curve: GapCurve) -> Runs:
     """The runs of a gap curve, few of the dominated ones among them."""
     # Imported here: numba is not loaded with the package.
     from localparity.metrics import _kernels
 
-    half_widths, values, starts = _kernels.profile_runs(curve.unit_knots, curve.gap)
-    # Any run has a length, also one that is too short a fraction of the range for a float.
-    return Runs(np.maximum(half_widths, _SHORTEST), values, starts)
+    return Runs(*_kernels.profile_runs(curve.unit_knots, curve.gap))
 
 
 def mcdp_of_runs(half_widths: FloatArray, values: FloatArray, reach: FloatArray) -> FloatArray:
@@ -50,32 +97,18 @@ def mcdp_of_runs(half_widths: FloatArray, values: FloatArray, reach: FloatArray)
     return np.array([values[half_widths > least].max(initial=0.0) for least in reach])
 
 
-def mcdp_of_carried(carried: FloatArray, values: FloatArray, epsilons: FloatArray) -> FloatArray:
-    """MCDP at each epsilon, of runs and the half-width that each carries; any run carries one of 0."""
-    return mcdp_of_runs(carried, values, np.where(epsilons > 0.0, epsilons, -np.inf))
-
-
-def pareto_steps(
-    half_widths: FloatArray, values: FloatArray, rounding: float | FloatArray
-) -> tuple[FloatArray, FloatArray]:
-    """Of runs, those that no longer and at least as high run dominates, from the highest to the longest.
-
-    A run that is longer by a rounding error only, its own or one for all, counts as no longer.
-    """
+def leading_runs(half_widths: FloatArray, values: FloatArray) -> NDArray[np.int64]:
+    """The places of the runs that no longer and at least as high run dominates, the highest first."""
     order = np.argsort(-values, kind="stable")
-    half_widths, values = half_widths[order], values[order]
-    rounding = np.broadcast_to(rounding, order.shape)[order]
-    del order  # of millions of runs, each array counts
-    longest = np.maximum.accumulate(half_widths)
+    ordered = half_widths[order]
+    longest = np.maximum.accumulate(ordered)
     leads = np.ones(values.size, dtype=bool)
-    np.greater(half_widths[1:], longest[:-1], out=leads[1:])
-    half_widths, values, rounding = half_widths[leads], values[leads], rounding[leads]
+    np.greater(ordered[1:], longest[:-1], out=leads[1:])
+    places = order[leads]
+    values = values[places]
     last_of_value = np.ones(values.size, dtype=bool)
     np.less(values[1:], values[:-1], out=last_of_value[:-1])
-    half_widths, values = half_widths[last_of_value], values[last_of_value]
-    longer = np.ones(values.size, dtype=bool)
-    np.greater(np.diff(half_widths), rounding[last_of_value][1:], out=longer[1:])
-    return half_widths[longer], values[longer]
+    return np.asarray(places[last_of_value])
 
 
 class McdpProfile:
@@ -109,23 +142,26 @@ class McdpProfile:
 
     def __init__(self, curves: Sequence[GapCurve]) -> None:
         self.curves = tuple(curves)
-        resolution = max(curve.resolution for curve in curves)
+        self._resolution = max(curve.resolution for curve in curves)
+        self._score_range = curves[0].score_range
         runs = [runs_of(curve) for curve in curves]
         self._runs = runs[0] if len(runs) == 1 else Runs(*map(np.concatenate, zip(*runs, strict=True)))
-        self._carried = self._runs.half_widths - self._runs.rounding(resolution, curves[0].score_range)
 
     @cached_property
     def _steps(self) -> tuple[FloatArray, FloatArray]:
-        score_range = self.curves[0].score_range
-        rounding = self._runs.rounding(score_resolution(np.dtype(np.float64), score_range), score_range)
-        half_widths, values = pareto_steps(self._runs.half_widths, self._runs.values, rounding)
-        return np.concatenate([[0.0], half_widths]), np.concatenate([values, [0.0]])
+        places = self._runs.steps(
+            score_resolution(np.dtype(np.float64), self._score_range), self._score_range
+        )
+        half_widths = np.maximum(self._runs.half_widths[places], _SHORTEST)
+        return np.concatenate([[0.0], half_widths]), np.concatenate([self._runs.values[places], [0.0]])
 
     @cached_property
     def _carried_steps(self) -> tuple[FloatArray, FloatArray]:
         """The steps as epsilons meet them: a run that ties with an epsilon does not carry its window."""
-        carried, values = pareto_steps(self._carried, self._runs.values, 0.0)
-        return carried, np.concatenate([values, [0.0]])
+        runs = self._runs
+        carried = runs.half_widths - runs.rounding(self._resolution, self._score_range)
+        places = leading_runs(carried, runs.values)
+        return carried[places], np.concatenate([runs.values[places], [0.0]])
 
     @property
     def epsilons(self) -> FloatArray:
@@ -153,7 +189,7 @@ class McdpProfile:
         """MCDP at half-widths of any size, unchecked: a figure shows where the profile ends."""
         if epsilons.size <= _A_FEW:
             # A few are found among the runs sooner than the runs are sorted into steps.
-            found = mcdp_of_carried(self._carried, self._runs.values, epsilons.ravel())
+            found = self._runs.mcdp_at(epsilons.ravel(), self._resolution, self._score_range)
             return found.reshape(epsilons.shape)
         carried, values = self._carried_steps
         return values[np.where(epsilons > 0.0, np.searchsorted(carried, epsilons, side="right"), 0)]

@@ -27,7 +27,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._validation import FloatArray, rounding_of, score_resolution
+from localparity._validation import FloatArray, rounding_terms, score_resolution
 from localparity.metrics._gap_curve import units_of
 from localparity.postprocessing._score_map import ScoreMap
 
@@ -91,11 +91,11 @@ class Band:
         return _Envelope(*_kernels.sweep(*self._flat, places, heights, slack))
 
     @cached_property
-    def _units(self) -> tuple[FloatArray, FloatArray]:
-        """The envelope's scores as fractions of the range, and by how much these may be off."""
+    def _units(self) -> tuple[FloatArray, float, float]:
+        """The envelope's scores as fractions of the range, and the terms of their rounding."""
         resolution = score_resolution(np.dtype(np.float64), self.score_range)
         units = units_of(self._envelope.grid, self.score_range, resolution)
-        return units, rounding_of(units, resolution, self.score_range)
+        return units, *rounding_terms(resolution, self.score_range)
 
     def maps(self, width: float, reach: float = 0.0) -> list[ScoreMap]:
         """Each group's map into the band of a width.

@@ -15,6 +15,8 @@ from localparity.metrics._kernels import compiled
 _ROUNDING = 2.0**-50
 """Levels and gaps that differ by less count as equal, and so do scores that differ by less of their size."""
 
+_EPSILON = 2.0**-52
+
 
 @compiled
 def find_barycentre(
@@ -104,7 +106,8 @@ def sweep(
 @compiled
 def narrow(
     units: FloatArray,
-    rounding: FloatArray,
+    factor: float,
+    origin: float,
     lowest: FloatArray,
     centre: FloatArray,
     highest: FloatArray,
@@ -114,7 +117,8 @@ def narrow(
     """Draw the lowest and the highest level together, in place, to at most `bound` around the barycentre.
 
     Only stretches of thresholds with a wider gap that carry a window, whose half-width exceeds `reach` by
-    more than `rounding`, are touched. `units` are the thresholds as fractions of the score range.
+    more than rounding, are touched. `units` are the thresholds as fractions of the score range, and `factor`
+    and `origin` the terms of their rounding.
     """
     start = 0
     while start < units.size:
@@ -124,7 +128,9 @@ def narrow(
         end = start
         while highest[end] - lowest[end] > bound + _ROUNDING:
             end += 1
-        length = units[end] - units[start] - rounding[end] - rounding[start]
+        rounding = factor * (abs(units[start] + origin) + abs(units[end] + origin))
+        rounding += _EPSILON * (units[start] + units[end])
+        length = units[end] - units[start] - rounding
         half_width = 0.5 * length if units[start] > 0.0 else length
         if half_width > reach:
             for i in range(start, end):

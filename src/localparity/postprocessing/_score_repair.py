@@ -367,16 +367,18 @@ class ScoreRepair(BaseEstimator):  # type: ignore[misc]
 
         What `transform` returns is of double precision, and is measured as such, whatever came.
         """
-        counts = ScoreCounts.from_predictions(predictions)
-        self.unrepaired_mcdp_ = counts.mcdp(as_epsilon(self.epsilon), self.criterion)
-        resolution = score_resolution(np.dtype(np.float64), predictions.score_range)
-        counts = replace(counts, resolution=resolution)
-        predictions = replace(predictions, resolution=resolution)
         bound, epsilon = as_fraction(self.max_mcdp, "max_mcdp"), as_epsilon(self.epsilon)
+        counts = ScoreCounts.from_predictions(predictions)
+        self.unrepaired_mcdp_ = as_returned = counts.mcdp(epsilon, self.criterion)
+        resolution = score_resolution(np.dtype(np.float64), predictions.score_range)
+        if counts.resolution != resolution:
+            counts = replace(counts, resolution=resolution)
+            predictions = replace(predictions, resolution=resolution)
+            as_returned = counts.mcdp(epsilon, self.criterion)
         measure = None
         if group_probabilities is not None:
             shares = as_probabilities(group_probabilities, len(predictions), predictions.groups)
-            scores = predictions.scores.astype(np.float64)
+            scores = np.clip(predictions.scores.astype(np.float64), *predictions.score_range)
 
             def measure(maps: Any) -> float:
                 blended = np.clip(blend_rows(scores, shares, maps), *predictions.score_range)
@@ -386,7 +388,6 @@ class ScoreRepair(BaseEstimator):  # type: ignore[misc]
         self.margin_ = 0.0
         if self.confidence is not None:
             self.margin_ = margin_of(counts, self.criterion, self.confidence, self.random_state)
-        as_returned = counts.mcdp(epsilon, self.criterion)
         aim = bound - self.margin_
         if as_returned <= aim:
             repair = Repair(unmoved(counts, self.criterion), as_returned)
