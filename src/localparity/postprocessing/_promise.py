@@ -106,9 +106,15 @@ def promise_sentence(repair: ScoreRepair, people: int) -> str:
 
 
 def _round_up(bound: float) -> float:
-    """Four decimals, not below the number."""
+    """Four decimals, not below the number, however little it is above four decimals itself.
+
+    Examples
+    --------
+    >>> _round_up(0.12), _round_up(0.12 + 1e-16), _round_up(0.12345)
+    (0.12, 0.1201, 0.1235)
+    """
     near = round(bound, 4)
-    return near if near >= bound else math.ceil(1e4 * bound) / 1e4
+    return near if near >= bound else (math.floor(1e4 * bound) + 1) / 1e4
 
 
 def _largest_tie(counts: ScoreCounts, criterion: str) -> tuple[float, str]:
