@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import warnings
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -13,19 +12,19 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from localparity._docs import documented
+from localparity._evidence import Evidence
 from localparity._optional import require
 from localparity._summaries import (
     Finding,
     GroupSummary,
     LeftOut,
     PairSummary,
-    spans,
+    check_group_count,
     summarise_groups,
-    summarise_pairs,
+    warn_of_narrow_scores,
     without_small_groups,
 )
 from localparity._validation import (
-    FloatArray,
     as_choice,
     as_count,
     as_epsilons,
@@ -34,20 +33,13 @@ from localparity._validation import (
     as_threshold,
 )
 from localparity._wording import HigherIs, Verdict, assumptions_of, verdict_of
-from localparity.metrics import GapCurve, ScoreCounts
+from localparity.metrics import ScoreCounts
 from localparity.metrics._comparison import check_predictions
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
 from localparity.metrics._mcdp import PAPER_EPSILONS
-from localparity.metrics._profile import carried_half_widths
-from localparity.uncertainty import Interval
-from localparity.uncertainty._bands import IntervalMethod, as_interval_method, band_radii, bootstrap_radii
-from localparity.uncertainty._interval import pair_intervals, worst_intervals
-from localparity.uncertainty._permutation import ParityTest, parity_resamples, parity_test
+from localparity.uncertainty._bands import IntervalMethod, as_interval_method
 from localparity.uncertainty._resampling import Draws, least_resamples
-
-MOST_GROUPS = 1000
-"""More groups than this are not compared with each other, pair by pair."""
 
 SmallGroups = Literal["raise", "drop"]
 DecideBy = Literal["estimate", "upper", "lower"]
@@ -135,42 +127,23 @@ class Audit:
             as_choice(higher_is, "higher_is", get_args(HigherIs))
         n_resamples = as_count(n_resamples, "n_resamples", at_least=0)
         threshold = None if threshold is None else as_threshold(threshold, counts.score_range)
-        level = as_level(level)
         found_method = as_interval_method(method, counts)
         left_out: tuple[LeftOut, ...] = ()
         if small_groups == "drop":
             counts, left_out = without_small_groups(counts, criterion, min_group_size)
-        _check_groups(counts, compare)
-        _warn_of_narrow_scores(counts)
-        curves = counts.gap_curves(criterion, compare, min_group_size=min_group_size)
-        draws = Draws(n_resamples, random_state, n_jobs, on_resample)
-        test: ParityTest | None = None
-        if n_resamples:
-            mcdp = np.array([curve.mcdp_at(at) for curve in curves])
-            test = parity_test(mcdp, parity_resamples(counts, at, criterion, compare, draws))
-        if test is not None and found_method == "bootstrap" and not counts.exchangeable:
-            radii = bootstrap_radii(test.resampled, level)  # these resamples are those of the bootstrap too
-        else:
-            radii = band_radii(
-                counts,
-                curves,
-                criterion=criterion,
-                compare=compare,
-                level=level,
-                method=found_method,
-                draws=draws,
-            )
-        intervals = pair_intervals(curves, at, radii, level)
-        by_test = n_resamples >= least_resamples(level)
-        pairs = summarise_pairs(
-            curves,
-            intervals,
-            radii,
-            None if test is None else test.p_values,
-            test.detectable(level) if test is not None and by_test else radii,
-            float(at[0]),
-            threshold,
+        check_group_count(counts, compare)
+        warn_of_narrow_scores(counts, stacklevel=3)
+        evidence = Evidence.gather(
+            counts,
+            counts.gap_curves(criterion, compare, min_group_size=min_group_size),
+            at,
+            criterion=criterion,
+            compare=compare,
+            level=as_level(level),
+            method=found_method,
+            draws=Draws(n_resamples, random_state, n_jobs, on_resample),
         )
+        pairs = evidence.pairs(threshold)
         return cls(
             criterion=criterion,
             compare=compare,
@@ -180,7 +153,7 @@ class Audit:
             threshold=threshold,
             higher_is=higher_is,
             groups=summarise_groups(counts, criterion, pairs),
-            findings=_findings(curves, at, worst_intervals(intervals), test),
+            findings=evidence.findings(),
             pairs=pairs,
             left_out=left_out,
             counts=counts,
@@ -335,46 +308,6 @@ class Audit:
         from localparity.report._terminal import terminal_parts
 
         yield from terminal_parts(self)
-
-
-def _check_groups(counts: ScoreCounts, compare: str) -> None:
-    if compare == "between_groups" and len(counts.groups) > MOST_GROUPS:
-        raise ValueError(
-            f"there are {len(counts.groups):,} groups, of which at most {MOST_GROUPS:,} are compared pair by "
-            "pair; use compare='to_overall', or min_group_size and small_groups='drop'"
-        )
-
-
-def _warn_of_narrow_scores(counts: ScoreCounts) -> None:
-    """Windows are fractions of the range: a range of percent for scores in [0, 1] makes epsilon too wide."""
-    ends = [end for atoms in counts.atoms.values() if atoms.size for end in atoms.scores[[0, -1]].tolist()]
-    low, high = counts.score_range
-    if ends and max(ends) - min(ends) < 0.1 * (high - low):
-        warnings.warn(
-            f"the scores lie between {min(ends):g} and {max(ends):g}, less than a tenth of score_range "
-            f"({low:g}, {high:g}), of which epsilon is a fraction; is score_range right?",
-            stacklevel=4,
-        )
-
-
-def _findings(
-    curves: Sequence[GapCurve], epsilons: FloatArray, intervals: Sequence[Interval], test: ParityTest | None
-) -> tuple[Finding, ...]:
-    """The worst pair at each epsilon."""
-    widest = max(spans(curve) for curve in curves)
-    reach = carried_half_widths(epsilons, curves[0].resolution)
-    worst = np.argmax([curve.mcdp_at(epsilons) for curve in curves], axis=0)
-    return tuple(
-        Finding(
-            epsilon,
-            intervals[place].estimate,
-            intervals[place],
-            None if test is None else test.results[place],
-            curves[worst[place]].worst_window(epsilon),
-            widest <= reach[place],
-        )
-        for place, epsilon in enumerate(epsilons.tolist())
-    )
 
 
 @documented

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from localparity._validation import FloatArray, Group, as_count
-from localparity.metrics import GapCurve, ScoreCounts, Window
+from localparity._validation import Group, as_count
+from localparity.metrics import ScoreCounts, Window
 from localparity.uncertainty import Interval, TestResult
+
+MOST_GROUPS = 1000
+"""More groups than this are not compared with each other, pair by pair."""
 
 TOO_COARSE = 0.5
 """A pair is too small to judge where only an MCDP above this could be told from chance."""
@@ -154,38 +158,25 @@ def summarise_groups(
     return tuple(found)
 
 
-def summarise_pairs(
-    curves: Sequence[GapCurve],
-    intervals: Sequence[Sequence[Interval]],
-    radii: FloatArray,
-    p_values: FloatArray | None,
-    detectable: FloatArray,
-    epsilon: float,
-    threshold: float | None,
-) -> tuple[PairSummary, ...]:
-    """Every pair: the worst first, and those that are too small to judge last."""
-    pairs = [
-        PairSummary(
-            curve.groups,
-            curve.label,
-            tuple(each.estimate for each in intervals[place]),
-            tuple(intervals[place]),
-            None if p_values is None else tuple(p_values[place].tolist()),
-            float(detectable[place]) if detectable[place] < 1.0 else None,
-            float(radii[place]),
-            curve.abcc(),
-            abs(curve.mean_difference() if threshold is None else curve(threshold)),
-            curve.worst_window(epsilon),
+def check_group_count(counts: ScoreCounts, compare: str) -> None:
+    """Whether there are few enough groups to compare each with each."""
+    if compare == "between_groups" and len(counts.groups) > MOST_GROUPS:
+        raise ValueError(
+            f"there are {len(counts.groups):,} groups, of which at most {MOST_GROUPS:,} are compared pair by "
+            "pair; use compare='to_overall', or min_group_size and small_groups='drop'"
         )
-        for place, curve in enumerate(curves)
-    ]
-    return tuple(sorted(pairs, key=lambda pair: (pair.too_small, *(-value for value in pair.mcdp))))
 
 
-def spans(curve: GapCurve) -> float:
-    """The half-width of the widest window that the pair's scores could carry, whoever has which."""
-    first, last = curve.unit_knots[0], curve.unit_knots[-1]
-    return float(last if first <= 0.0 else 0.5 * (last - first))
+def warn_of_narrow_scores(counts: ScoreCounts, *, stacklevel: int) -> None:
+    """Warn where epsilon, a fraction of the range, is wide beside the scores."""
+    ends = [end for atoms in counts.atoms.values() if atoms.size for end in atoms.scores[[0, -1]].tolist()]
+    low, high = counts.score_range
+    if ends and max(ends) - min(ends) < 0.1 * high - 0.1 * low:
+        warnings.warn(
+            f"the scores lie between {min(ends):g} and {max(ends):g}, less than a tenth of score_range "
+            f"({low:g}, {high:g}), of which epsilon is a fraction; is score_range right?",
+            stacklevel=stacklevel + 1,
+        )
 
 
 def without_small_groups(

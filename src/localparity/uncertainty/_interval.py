@@ -123,9 +123,10 @@ def pair_intervals(
     """For each curve, the interval at each epsilon: what the counts leave open, and a radius beside it."""
     found = []
     for curve, radius in zip(curves, radii.tolist(), strict=True):
-        least, most = (bound.mcdp_at(epsilons) for bound in curve.bounds())
+        estimate = curve.mcdp_at(epsilons)
+        least, most = (estimate if bound is curve else bound.mcdp_at(epsilons) for bound in curve.bounds())
         low, high = np.maximum(least - radius, 0.0), np.minimum(most + radius, 1.0)
-        ends = zip(low.tolist(), curve.mcdp_at(epsilons).tolist(), high.tolist(), strict=True)
+        ends = zip(low.tolist(), estimate.tolist(), high.tolist(), strict=True)
         found.append([Interval(*each, level) for each in ends])
     return found
 

@@ -1,0 +1,122 @@
+"""What is measured of all pairs for an audit: intervals, the test against parity, and what they say."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from localparity._summaries import Finding, PairSummary
+from localparity._validation import FloatArray
+from localparity.metrics import GapCurve, ScoreCounts
+from localparity.metrics._profile import carried_half_widths
+from localparity.uncertainty import Interval
+from localparity.uncertainty._bands import band_radii, bootstrap_radii
+from localparity.uncertainty._interval import pair_intervals, worst_intervals
+from localparity.uncertainty._permutation import ParityTest, parity_resamples, parity_test
+from localparity.uncertainty._resampling import Draws, least_resamples
+
+
+@dataclass(frozen=True, eq=False)
+class Evidence:
+    """The curves of all pairs, with the intervals, the bands and the test of each.
+
+    Attributes
+    ----------
+    curves : sequence of GapCurve
+        The curves.
+    epsilons : ndarray
+        The half-widths of windows, ascending.
+    intervals : list of list of Interval
+        For each curve, the interval at each epsilon.
+    radii : ndarray
+        How far the true gap of each curve may be off anywhere, all curves together.
+    test : ParityTest or None
+        The test against parity; None where no resamples were drawn.
+    """
+
+    curves: Sequence[GapCurve]
+    epsilons: FloatArray
+    intervals: list[list[Interval]]
+    radii: FloatArray
+    test: ParityTest | None
+
+    @classmethod
+    def gather(
+        cls,
+        counts: ScoreCounts,
+        curves: Sequence[GapCurve],
+        epsilons: FloatArray,
+        *,
+        criterion: str,
+        compare: str,
+        level: float,
+        method: str,
+        draws: Draws,
+    ) -> Evidence:
+        """Draw the resamples, and measure."""
+        resampled = None
+        if draws.n_resamples:
+            resampled = parity_resamples(counts, epsilons, criterion, compare, draws)
+        if resampled is not None and not counts.exchangeable:
+            radii = bootstrap_radii(resampled, level)  # the test's resamples are those of the bootstrap too
+        else:
+            options = {"criterion": criterion, "compare": compare, "method": method}
+            radii = band_radii(counts, curves, level=level, draws=draws, **options)
+        intervals = pair_intervals(curves, epsilons, radii, level)
+        test = None
+        if resampled is not None:
+            test = parity_test(np.array([[at.estimate for at in each] for each in intervals]), resampled)
+        return cls(curves, epsilons, intervals, radii, test)
+
+    def findings(self) -> tuple[Finding, ...]:
+        """The worst pair at each epsilon."""
+        widest = max(_widest_window(curve) for curve in self.curves)
+        reach = carried_half_widths(self.epsilons, self.curves[0].resolution)
+        worst = np.argmax([[at.estimate for at in each] for each in self.intervals], axis=0)
+        return tuple(
+            Finding(
+                float(self.epsilons[place]),
+                found.estimate,
+                found,
+                None if self.test is None else self.test.results[place],
+                self.curves[worst[place]].worst_window(float(self.epsilons[place])),
+                bool(widest <= reach[place]),
+            )
+            for place, found in enumerate(worst_intervals(self.intervals))
+        )
+
+    def pairs(self, threshold: float | None) -> tuple[PairSummary, ...]:
+        """Every pair: the worst first, and those that are too small to judge last."""
+        detectable = self._detectable()
+        p_values = None if self.test is None else self.test.p_values
+        found = [
+            PairSummary(
+                curve.groups,
+                curve.label,
+                tuple(each.estimate for each in self.intervals[place]),
+                tuple(self.intervals[place]),
+                None if p_values is None else tuple(p_values[place].tolist()),
+                float(detectable[place]) if detectable[place] < 1.0 else None,
+                float(self.radii[place]),
+                curve.abcc(),
+                abs(curve.mean_difference() if threshold is None else curve(threshold)),
+                curve.worst_window(float(self.epsilons[0])),
+            )
+            for place, curve in enumerate(self.curves)
+        ]
+        return tuple(sorted(found, key=lambda pair: (pair.too_small, *(-value for value in pair.mcdp))))
+
+    def _detectable(self) -> FloatArray:
+        """For each pair, what MCDP must exceed to be told from chance: by the test, or by its interval."""
+        level = self.intervals[0][0].level
+        if self.test is None or len(self.test.resampled.scaled) < least_resamples(level):
+            return self.radii
+        return self.test.detectable(level)
+
+
+def _widest_window(curve: GapCurve) -> float:
+    """The half-width of the widest window that the pair's scores could carry, whoever has which."""
+    first, last = curve.unit_knots[0], curve.unit_knots[-1]
+    return float(last if first <= 0.0 else 0.5 * (last - first))
