@@ -14,8 +14,8 @@ class StrictCommand(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words that were typed."""
-        given: list[Any]
-        _, _, given = self.make_parser(ctx).parse_args(args=list(args))
+        parsed: Any = self.make_parser(ctx).parse_args(args=list(args))
+        given = parsed[2]  # in the order in which they were typed, and as often
         if not any(param.is_eager for param in given):  # --help is about no value
             for param in given:
                 times = sum(other is param for other in given)
