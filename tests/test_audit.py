@@ -122,7 +122,7 @@ def test_small_groups_are_an_error_or_left_out() -> None:
         ({"threshold": "x"}, "threshold is 'x' where a number is expected"),
         (
             {"method": "bootstrap", "n_resamples": 0},
-            "n_resamples is 0 where a whole number >= 1 is expected",
+            "n_resamples must be >= 19 .* got 0",
         ),
     ],
 )

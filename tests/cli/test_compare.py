@@ -42,7 +42,7 @@ def test_a_table_a_figure_and_a_recommendation(folder: Path) -> None:
         "frontier",
     ):
         assert name in found.stdout
-    assert "Parity itself would measure" in found.stdout
+    assert "Expected under parity on the test part" in found.stdout
     assert "on validation data" in found.stdout
     assert (folder / "new" / "frontier.png").read_bytes().startswith(b"\x89PNG")
     assert [path.name for path in (folder / "new").iterdir()] == ["frontier.png"]

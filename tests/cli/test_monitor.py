@@ -34,15 +34,30 @@ def test_append_print_and_fail(tmp_path: Path, scores: Path) -> None:
     found = run(folder, scores, *COLUMNS, "--at", "2026-05-17T13:00")
     assert (found.returncode, found.stderr) == (0, "")
     assert "2026-05-17" in found.stdout
-    again = run(folder, scores, *COLUMNS, "--at", "2026-05-18", "--json", "--fail-above", 0.9)
+    assert "expected under parity" in " ".join(found.stdout.split())
+    again = run(folder, scores, *COLUMNS, "--at", "2026-05-18", "--json", "--max-mcdp", 0.9)
     assert again.returncode == 0
     assert "is known and was not counted again" in again.stderr
-    assert "pass: MCDP in 2026-05-17 is " in again.stderr
+    assert "no alarm: MCDP in 2026-05-17 is " in again.stderr
     (point,) = json.loads(again.stdout)
     assert (point["period"], point["rows"]) == ("2026-05-17", 800)
-    above = run(folder, "--fail-above", 0.01, "--decide-by", "lower", "--epsilon", 0.02)
+    assert point["interval"]["low"] < point["interval"]["estimate"] < point["interval"]["high"]
+    above = run(folder, "--max-mcdp", 0.01, "--epsilon", 0.02)
     assert above.returncode == 1
-    assert "fail: the lower bound of MCDP in 2026-05-17 is " in above.stderr
+    assert "alarm: MCDP in 2026-05-17 is " in above.stderr
+    # Above the bound, but not by more than chance explains.
+    near = run(folder, "--max-mcdp", point["interval"]["estimate"] - 0.02)
+    assert near.returncode == 0
+    assert "which chance could explain" in near.stderr
+
+
+def test_the_same_rows_under_another_name_are_refused(tmp_path: Path, scores: Path) -> None:
+    folder = tmp_path / "monitor"
+    assert run(folder, scores, *COLUMNS, "--id", "a").returncode == 0
+    twin = run(folder, scores, *COLUMNS, "--id", "b")
+    assert twin.returncode == 2
+    assert "'b' has the same rows as batch 'a'" in twin.stderr
+    assert run(folder, scores, *COLUMNS, "--id", "b", "--allow-duplicate").returncode == 0
 
 
 def test_a_period_of_one_group_is_shown_and_decides_nothing(tmp_path: Path) -> None:
@@ -51,7 +66,7 @@ def test_a_period_of_one_group_is_shown_and_decides_nothing(tmp_path: Path) -> N
     found = run(folder, tmp_path / "a.csv", *COLUMNS)
     assert found.returncode == 0
     assert "-" in found.stdout
-    decided = run(folder, "--fail-above", 0.5)
+    decided = run(folder, "--max-mcdp", 0.5)
     assert decided.returncode == 2
     assert "has nothing to compare" in decided.stderr
 
@@ -80,8 +95,8 @@ def test_batches_of_other_columns_are_refused(tmp_path: Path) -> None:
         (["{file}", *COLUMNS, "--criterion", "equalized_odds"], "needs the column of the labels"),
         (["{file}", "--score", "q", "--group", "sex"], "named 'q'"),
         (["{folder}/*.csv", *COLUMNS], "is no single file, so it needs a name"),
-        (["{file}", *COLUMNS, "--fail-above", "7"], "--fail-above: 7 where a fraction in [0, 1] is expected"),
-        (["{file}", *COLUMNS, "--decide-by", "upper"], "--decide-by: says what --fail-above compares"),
+        (["{file}", *COLUMNS, "--max-mcdp", "7"], "--max-mcdp: must be in [0, 1], got 7"),
+        (["{file}", *COLUMNS, "--alarm-rate", "7"], "alarm_rate is 7 where a number between 0 and 1"),
         (["{file}", *COLUMNS, "--epsilon", "5"], "--epsilon must be >= 0 and < 0.5, got 5"),
         (["{file}", *COLUMNS, "--every", "week"], "'week' is not one of"),
         (["{file}", *COLUMNS, "--score-range", "5,6"], "outside score_range (5.0, 6.0)"),

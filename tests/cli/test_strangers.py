@@ -69,7 +69,7 @@ def typed(
             ["audit", "scores.csv", *AUDIT, "--report", "folder.csv"],
             "--report: folder.csv is a folder where a",
         ),
-        (["audit", "scores.csv", *AUDIT, "--fail-above", "5"], "--fail-above: 5 where a fraction in [0, 1]"),
+        (["audit", "scores.csv", *AUDIT, "--fail-above", "5"], "--fail-above: must be in [0, 1], got 5"),
         (["audti", "scores.csv"], "No such command 'audti'"),
         (["audit", "scores.csv", *AUDIT, "--score", "q"], "--score was given 2 times; it takes one value"),
         (["audit", "scores.csv", *AUDIT, "--json", "--json"], "--json was given 2 times"),
@@ -140,8 +140,8 @@ def test_one_line_says_what_is_wrong(
 def test_a_bound_that_is_no_fraction_is_refused_before_the_batch_is_kept(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ["monitor", "kept", "scores.csv", *AUDIT, "--fail-above", "7"]
+    words = ["monitor", "kept", "scores.csv", *AUDIT, "--max-mcdp", "7"]
     code, line = typed(capsys, monkeypatch, *words)
     assert code == 2
-    assert "--fail-above: 7 where a fraction in [0, 1] is expected" in line
+    assert "--max-mcdp: must be in [0, 1], got 7" in line
     assert not (folder / "kept").exists()

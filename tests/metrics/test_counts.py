@@ -134,11 +134,12 @@ def test_no_group_may_be_named_everyone_where_everyone_is_compared() -> None:
 
 def test_thousands_of_groups() -> None:
     rng = np.random.default_rng(0)
-    groups = np.arange(70_000)
-    predictions = lp.Predictions.from_arrays(None, rng.random(70_000), sensitive_features=groups)
+    groups = np.arange(10_000)
+    predictions = lp.Predictions.from_arrays(groups % 2, rng.random(10_000), sensitive_features=groups)
     atoms = lp.ScoreCounts.from_predictions(predictions).atoms
-    assert len(atoms) == 70_000
-    np.testing.assert_array_equal([atoms[group, None].scores[0] for group in groups], predictions.scores)
+    assert len(atoms) == 20_000
+    scores = [atoms[group, group % 2].scores[0] for group in groups.tolist()]
+    np.testing.assert_array_equal(scores, predictions.scores)
 
 
 def test_counts_are_not_changed_and_are_themselves() -> None:

@@ -22,7 +22,7 @@ def test_kernels_compile_where_nothing_can_be_kept_on_disk(monkeypatch: pytest.M
 
     asked = []
 
-    def njit(**options: bool) -> Callable[[Any], Any]:
+    def njit(**options: Any) -> Callable[[Any], Any]:
         asked.append(options)
         if options.get("cache"):
             raise RuntimeError("cannot cache function: no locator available")
@@ -31,7 +31,7 @@ def test_kernels_compile_where_nothing_can_be_kept_on_disk(monkeypatch: pytest.M
     monkeypatch.setattr(_kernels, "njit", njit)
     assert _kernels.compiled(abs)(-1) == 1
     # Without the lock in both cases, so that resamples run side by side.
-    assert asked == [{"cache": True, "nogil": True}, {"nogil": True}]
+    assert asked == [{"cache": True, "nogil": True, "fastmath": False}, {"nogil": True, "fastmath": False}]
 
 
 def length_class(half_width: float) -> int:

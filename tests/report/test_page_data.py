@@ -25,6 +25,7 @@ def test_packing_loses_less_than_the_page_promises() -> None:
     assert pack(np.array([-1e-8, 1.0 + 1e-8])) == pack(np.array([0.0, 1.0]))
 
 
+@pytest.mark.filterwarnings("ignore:the scores lie between")
 @settings(max_examples=25)
 @given(people(n_groups=3))
 def test_every_slider_position_has_the_values_of_the_library(people: People) -> None:

@@ -40,8 +40,16 @@ def test_periods_by_day_and_by_hour(tmp_path: Path) -> None:
         "2026-05-18T12",
     ]
     first = hours.series(0.05)[0]
-    expected = lp.ScoreCounts.from_predictions(batch(0)).mcdp(0.05)
-    assert (first.rows, first.mcdp, first.low, first.high) == (300, expected, expected, expected)
+    sex = np.array(["f", "m"])[batch(0).codes]
+    expected = lp.mcdp_interval(None, batch(0).scores, sensitive_features=sex, epsilon=0.05, level=0.955)
+    assert first.interval is not None
+    assert first.rows == 300
+    # The sketch holds all rows here, and a tenth of the error is its own.
+    assert (first.interval.low, first.interval.estimate, first.interval.high) == pytest.approx(
+        (expected.low, expected.estimate, expected.high)
+    )
+    floor = lp.permutation_test(None, batch(0).scores, sensitive_features=sex, epsilon=0.05, random_state=1)
+    assert first.expected == pytest.approx(floor.null_mean, rel=0.15)
 
 
 def test_times_are_utc_unless_they_have_a_zone(tmp_path: Path) -> None:
@@ -65,13 +73,46 @@ def test_a_period_with_one_group_says_so(tmp_path: Path) -> None:
     alone = lp.Predictions.from_arrays(None, [0.1, 0.2], sensitive_features=["f", "f"], min_groups=1)
     monitor.append(alone, at=NOON, batch_id="a")
     (point,) = monitor.series()
-    assert (point.mcdp, point.low, point.high, point.rows) == (None, None, None, 2)
-    assert point.missing
+    assert (point.interval, point.expected, point.alarm, point.rows) == (None, None, False, 2)
+    assert "one group only, 'f'" in point.missing
     monitor.append(batch(0), at=NOON, batch_id="b")
     (point,) = monitor.series()
-    assert point.mcdp is not None
+    assert point.interval is not None
     with pytest.raises(ValueError, match=r"epsilon must be .* got -1"):
         monitor.series(-1)
+
+
+def test_an_alarm_needs_more_than_chance_on_every_look(tmp_path: Path) -> None:
+    def rows(shift: float, seed: int) -> lp.Predictions:
+        rng = np.random.default_rng(seed)
+        groups = np.repeat(["f", "m"], 400)
+        scores = np.clip(rng.random(800) * 0.7 + shift * (groups == "m"), 0.0, 1.0)
+        return lp.Predictions.from_arrays(None, scores, sensitive_features=groups)
+
+    monitor = Monitor(tmp_path)
+    for day in range(12):
+        monitor.append(rows(0.0, day), at=NOON + timedelta(days=day), batch_id=str(day))
+    quiet = monitor.series(max_mcdp=0.02)
+    assert max(point.interval.estimate for point in quiet if point.interval) > 0.05
+    assert not any(point.alarm for point in quiet)
+    assert not any(point.alarm for point in monitor.series())
+    monitor.append(rows(0.3, 99), at=NOON + timedelta(days=12), batch_id="drift")
+    assert [point.alarm for point in monitor.series(max_mcdp=0.1)] == [False] * 12 + [True]
+    # A later period, and one more often looked at, must show more.
+    alarms = [point.alarm for point in monitor.series(max_mcdp=0.1, alarm_rate=1e-12)]
+    assert not any(alarms)
+    with pytest.raises(ValueError, match="max_mcdp is 2 where a fraction"):
+        monitor.series(max_mcdp=2)
+
+
+def test_the_same_rows_under_another_id_are_refused(tmp_path: Path) -> None:
+    monitor = Monitor(tmp_path)
+    monitor.append(batch(0), at=NOON, batch_id="a")
+    with pytest.raises(ValueError, match="batch 'b' has the same rows as batch 'a'"):
+        monitor.append(batch(0), at=NOON + timedelta(days=1), batch_id="b")
+    assert [point.rows for point in monitor.series()] == [300]
+    assert monitor.append(batch(0), at=NOON, batch_id="b", allow_duplicate=True)
+    assert [point.rows for point in monitor.series()] == [600]
 
 
 APPEND = """
@@ -112,9 +153,8 @@ def test_killed_while_writing_nothing_is_lost_and_nothing_counts_twice(tmp_path:
     exact = lp.ScoreCounts.from_predictions(batch(0))
     for number in range(1, 60):
         exact = exact.merge(lp.ScoreCounts.from_predictions(batch(number)))
-    assert point.low is not None
-    assert point.high is not None
-    assert point.low <= exact.mcdp() <= point.high
+    assert point.interval is not None
+    assert point.interval.low <= exact.mcdp() <= point.interval.high
 
 
 def test_two_processes_at_a_time(tmp_path: Path) -> None:

@@ -103,7 +103,7 @@ def test_a_band_takes_as_many_resamples_as_its_level_needs() -> None:
     assert critical_value(np.arange(1.0, 1000.0), 0.95) == 950.0
     counts = counts_of(2)
     options: dict[str, Any] = {"criterion": "demographic_parity", "compare": "between_groups"}
-    with pytest.raises(ValueError, match=r"n_resamples must be >= 99 for a level of 0.99, got 98"):
+    with pytest.raises(ValueError, match=r"n_resamples must be >= 99 .* 0.99, got 98"):
         band_radii(counts, counts.gap_curves(), level=0.99, method="bootstrap", draws=Draws(98), **options)
     with pytest.raises(ValueError, match="level is 95 where a number between 0 and 1"):
         band_radii(counts, counts.gap_curves(), level=95, method="dkw", draws=Draws(0), **options)

@@ -117,7 +117,7 @@ def test_the_bootstrap_holds_its_own_estimate_near_parity() -> None:
     [
         ({"method": "exact"}, "method is 'exact' where one of 'dkw', 'bootstrap' is expected"),
         ({"level": 95}, "level is 95 where a number between 0 and 1 is expected"),
-        ({"method": "bootstrap", "n_resamples": 0}, "n_resamples is 0 where a whole number >= 1 is expected"),
+        ({"method": "bootstrap", "n_resamples": 0}, "n_resamples must be >= 19 .* got 0"),
         ({"method": "bootstrap", "n_jobs": 0}, "n_jobs is 0 where a whole number >= 1 is expected"),
         ({"method": "bootstrap", "compare": "x"}, "compare is 'x' where one of"),
         ({"epsilon": -1}, r"epsilon must be .* got -1"),

@@ -115,12 +115,8 @@ def audit(
     """
     check_bound(fail_above, decide_by)
     check_file(report, "--report", read=files, replace=force)
-    compared: dict[str, Any] = {
-        "epsilons": parse_epsilons(epsilon),
-        "criterion": criterion,
-        "compare": compare,
-    }
-    columns: dict[str, Any] = {"score": score, "group": group, "label": label, "weight": weight}
+    compared = {"epsilons": parse_epsilons(epsilon), "criterion": criterion, "compare": compare}
+    columns = {"score": score, "group": group, "label": label, "weight": weight, "cluster": cluster}
     if cluster is not None and engine != "duckdb":
         raise typer.BadParameter("needs --engine duckdb", param_hint="--cluster")
     limits = parse_range(score_range, "--score-range")
@@ -129,15 +125,8 @@ def audit(
     for file in _each_once(files):
         if label is not None and not needs_labels:
             _check_column(file, label, engine)
-            columns["label"] = None
-        if cluster is None:
-            counts = _COUNT[engine](file, **columns, **compared, score_range=limits)
-        else:
-            rows = Predictions.read(file, **columns, cluster=cluster, score_range=limits)
-            counts = ScoreCounts.from_predictions(rows)
         found[file] = _with_progress(
-            counts,
-            resamples * (1 + (method == "bootstrap" and counts.exchangeable)),
+            _count(file, engine, columns | ({} if needs_labels else {"label": None}), compared, limits),
             **compared,
             threshold=threshold,
             min_group_size=min_group_size,
@@ -152,16 +141,19 @@ def audit(
     _show(found, json)
     passed = fail_above is None or _tell_verdicts(found, fail_above, decide_by)
     if report is not None:
-        names = {
-            "scores": score,
-            "groups": ", ".join(group),
-            "labels": label,
-            "weights": weight,
-            "clusters": cluster,
-        }
-        _write_report(report, found, names, force)
+        _write_report(report, found, {**columns, "group": ", ".join(group)}, force)
     if not passed:
         raise typer.Exit(1)
+
+
+def _count(
+    file: str, engine: Engine, columns: dict[str, Any], compared: dict[str, Any], limits: tuple[float, float]
+) -> ScoreCounts:
+    """The counts of a file; with clusters, of rows that are kept."""
+    if columns["cluster"] is not None:
+        return ScoreCounts.from_predictions(Predictions.read(file, **columns, score_range=limits))
+    given = {name: column for name, column in columns.items() if name != "cluster"}
+    return _COUNT[engine](file, **given, **compared, score_range=limits)
 
 
 def _show(found: dict[str, Audit], json: bool) -> None:
@@ -186,17 +178,18 @@ def _check_column(file: str, name: str, engine: Engine) -> None:
         raise unknown_name(f"column in {file} named", name, columns)
 
 
-def _write_report(path: Path, found: dict[str, Audit], columns: dict[str, str | None], force: bool) -> None:
-    notes = {f"Column of the {what}": name for what, name in columns.items() if name}
-    write_page(path, found, title=f"Local disparity by {columns['groups']}", notes=notes, force=force)
+def _write_report(path: Path, found: dict[str, Audit], columns: dict[str, Any], force: bool) -> None:
+    notes = {f"Column of the {what}s": name for what, name in columns.items() if name}
+    write_page(path, found, title=f"Local disparity by {columns['group']}", notes=notes, force=force)
     typer.echo(f"report: {path}", err=True)
 
 
-def _with_progress(counts: ScoreCounts, resamples: int, **options: Any) -> Audit:
+def _with_progress(counts: ScoreCounts, **options: Any) -> Audit:
     """The audit, with a bar on the standard error while it resamples for long."""
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("Resampling", total=resamples)
+        twice = options["method"] == "bootstrap" and counts.exchangeable
+        task = progress.add_task("Resampling", total=options["n_resamples"] * (2 if twice else 1))
         return Audit.from_counts(counts, **options, on_resample=lambda: progress.advance(task))
 
 

@@ -82,14 +82,8 @@ def monitor(
     kept = Monitor(folder, every=every, score_range=limits)
     if batch is not None:
         _append(kept, batch, score, group, label, at, batch_id, allow_duplicate)
-    series = kept.series(
-        epsilon,
-        criterion=criterion,
-        compare=compare,
-        confidence=confidence,
-        max_mcdp=max_mcdp,
-        alarm_rate=alarm_rate,
-    )
+    asked: dict[str, Any] = {"criterion": criterion, "compare": compare, "confidence": confidence}
+    series = kept.series(epsilon, max_mcdp=max_mcdp, alarm_rate=alarm_rate, **asked)
     if not series:
         raise typer.BadParameter(f"{folder} has no period yet; name a batch to append", param_hint="FOLDER")
     if json:

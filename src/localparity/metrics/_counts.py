@@ -128,8 +128,7 @@ class ScoreCounts:
             labels = (0, 1)
             codes = 2 * codes + predictions.labels
         keys = [(group, label) for group in predictions.groups for label in labels]
-        narrow = codes.astype(np.uint16) if len(keys) < 2**16 else codes
-        order = np.argsort(narrow, kind="stable")
+        order = np.argsort(codes.astype(np.uint16), kind="stable")  # groups are far fewer than 2**15
         ends = np.cumsum(np.bincount(codes, minlength=len(keys)))
         scores = at_ends(predictions.scores[order], predictions.score_range)
         weights = None if predictions.weights is None else predictions.weights[order]

@@ -103,6 +103,7 @@ def model_data(name: str, audit: Audit, plan: Plan) -> dict[str, Any]:
         "thresholds": thresholds.tolist(),
         "threshold": audit.threshold,
         "criterion": audit.criterion,
+        "higher_is": audit.higher_is,
         "overall": audit.compare == "to_overall",
         "criteria": [name for name in CRITERIA if set(labels_of(name)) <= set(labels)],
         "labels": {name: labels_of(name) for name in CRITERIA},
@@ -163,10 +164,10 @@ def _radii_shown(audit: Audit, labels: Sequence[int | None]) -> dict[tuple[int |
     """
     found = {(pair.label, pair.groups): pair.radius for pair in audit.pairs}
     others = [label for label in labels if label not in labels_of(audit.criterion)]
-    for family in ([None], [label for label in others if label is not None]):
-        if not family or not set(family) <= set(others):
+    for criterion in CRITERIA:
+        # Of the other labels, everyone by themselves and those with a label together.
+        if set(labels_of(criterion)) not in ({None} & {*others}, {*others} - {None}):
             continue
-        criterion = next(name for name in CRITERIA if labels_of(name) == tuple(family))
         curves = audit.counts.gap_curves(criterion, audit.compare)
         radii = band_radii(
             audit.counts,

@@ -13,7 +13,7 @@ from typing import Literal, get_args
 
 import numpy as np
 
-from localparity._validation import FloatArray, as_choice, as_level
+from localparity._validation import FloatArray, as_choice, as_count, as_level
 from localparity.metrics import GapCurve
 from localparity.metrics._counts import ScoreCounts
 from localparity.uncertainty._pool import Pool
@@ -59,12 +59,17 @@ def dkw_radii(curves: Sequence[GapCurve], level: float) -> FloatArray:
 
 def bootstrap_radii(deviated: Resampled, level: float) -> FloatArray:
     """The radius of each curve's band, from resamples of `Pool.deviated`; all hold together."""
-    if deviated.supremum.size < least_resamples(level):
-        raise ValueError(
-            f"n_resamples must be >= {least_resamples(level)} for a level of {level:g}, "
-            f"got {deviated.supremum.size}"
-        )
+    check_resamples(deviated.supremum.size, level)
     return np.asarray(critical_value(deviated.supremum, level) / deviated.scale)
+
+
+def check_resamples(n_resamples: int, level: float) -> None:
+    """Whether a band of a level can be had from so many resamples."""
+    least = least_resamples(level)
+    if n_resamples < least:
+        raise ValueError(
+            f"n_resamples must be >= {least} for an interval of level {level:g}, got {n_resamples}"
+        )
 
 
 def as_interval_method(method: str | None, counts: ScoreCounts) -> str:
@@ -92,5 +97,6 @@ def band_radii(
     level = as_level(level)
     if method == "dkw":
         return dkw_radii(curves, level)
+    check_resamples(as_count(draws.n_resamples, "n_resamples", at_least=0), level)
     found = resample_counts(counts, Pool.deviated, draws, criterion, compare, np.zeros(1))
     return bootstrap_radii(found, level)
