@@ -235,7 +235,7 @@ class Audit:
         found["pairs"] = [
             {
                 **vars(pair),
-                "intervals": [vars(interval) for interval in pair.intervals],
+                "intervals": [{"low": each.low, "high": each.high} for each in pair.intervals],
                 "window": vars(pair.window),
                 "too_small": pair.too_small,
             }

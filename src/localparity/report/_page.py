@@ -112,7 +112,7 @@ def notebook_summary(audit: Audit) -> str | None:
 
 
 def _tables(audits: Mapping[str, Audit], plan: Plan) -> list[Any]:
-    tables = [findings_table(audits), pairs_table(audits, plan.pairs), groups_table(audits)]
+    tables = [findings_table(audits), pairs_table(audits, plan.listed), groups_table(audits)]
     return [models_table(audits), *tables] if len(audits) > 1 else tables
 
 
@@ -135,9 +135,11 @@ def _method_notes(audits: Mapping[str, Audit], plan: Plan) -> dict[str, str]:
         "Curves": f"drawn at {plan.steps + 1:,} thresholds and up to {plan.points:,} scores between them, "
         "the extremes among these; the sliders' values are computed from every row",
     }
-    more = {name: len(audit.pairs) - plan.pairs for name, audit in audits.items()}
-    if max(more.values()) > 0:
-        notes["Pairs shown"] = f"the {plan.pairs:,} worst of each model; the audit's JSON has all"
+    if max(len(audit.pairs) for audit in audits.values()) > plan.listed:
+        notes["Pairs shown"] = (
+            f"in the table the {plan.listed:,} worst of each model, on the sliders the {plan.pairs:,} worst; "
+            "the audit's JSON has all"
+        )
     if audit.counts.rank_error > 0.0:
         notes["Rank error"] = f"each distribution may be off by {100 * audit.counts.rank_error:.3g} points"
     for name, audit in audits.items():

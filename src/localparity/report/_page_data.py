@@ -28,6 +28,7 @@ MOST_VIEWS = 800
 _MOST_CURVE_POINTS = 16_000
 _MOST_WINDOWS = 50_000
 _MOST_RATES = 60_000
+_MOST_LISTED = 1000
 
 _FULL_SCALE = 2**32 - 1
 # The widest range whose whole numbers fractions of that scale still tell apart, with some room.
@@ -53,14 +54,15 @@ class Plan:
         How many steps the slider for the threshold has.
     points : int
         The most points of a curve besides the thresholds.
-    pairs : int
-        The most pairs of a model; further ones, the least bad, stay out.
+    pairs, listed : int
+        The most pairs of a model on the sliders and in the table; further ones, the least bad, stay out.
     """
 
     epsilons: FloatArray
     steps: int
     points: int
     pairs: int
+    listed: int
 
 
 def plan_page(audits: Mapping[str, Audit]) -> Plan:
@@ -74,7 +76,8 @@ def plan_page(audits: Mapping[str, Audit]) -> Plan:
     epsilons = np.union1d(grid, asked)
     steps = next((steps for steps in (1000, 200) if sides * steps <= _MOST_RATES), 50)
     points = min(_MOST_CURVE_POINTS // views, MOST_POINTS - 1010)
-    return Plan(epsilons, steps, points, pairs)
+    listed = min(pairs, max(1, _MOST_LISTED // sum(len(audit.findings) for audit in audits.values())))
+    return Plan(epsilons, steps, points, pairs, listed)
 
 
 def model_data(name: str, audit: Audit, plan: Plan) -> dict[str, Any]:
