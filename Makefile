@@ -6,7 +6,7 @@ COVERAGE_FLOOR := 95
 FUZZ_SECONDS ?= 30
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 
-.PHONY: demo test lint unit coverage versions instructions docs test-slow mutants test-versions fuzz bench bench-scale clean
+.PHONY: demo test lint unit coverage versions instructions docs test-slow mutants test-versions fuzz bench bench-scale promises clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/localparity demo
@@ -65,6 +65,10 @@ fuzz: $(VENV)/.development
 bench: $(VENV)/.development
 	$(BIN)/python -m benchmarks.curves
 	$(BIN)/python -m benchmarks
+
+# How often every promise fails in a thousand draws from a known truth; results/promises.csv.
+promises: $(VENV)/.development
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.promises
 
 bench-scale: $(VENV)/.development
 	$(BIN)/python -m benchmarks.duckdb_scale

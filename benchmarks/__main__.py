@@ -15,9 +15,8 @@ import localparity as lp
 from benchmarks._measure import Measurement, at_least, at_most, peak_bytes, seconds, write_csv
 from benchmarks._people import draw_people, prepare_profile
 from localparity.experiments._paper_algorithms import algorithm_1, algorithm_1_lean, algorithm_2
-from localparity.uncertainty._bootstrap import draw_with_replacement
-from localparity.uncertainty._permutation import deal_groups
-from localparity.uncertainty._resampling import Draws, pools_of, resample
+from localparity.uncertainty._pool import Pool, pools_of
+from localparity.uncertainty._resampling import Draws, resample
 
 PAPER_EPSILONS = np.array([0.0, 0.01, 0.05, 0.1])
 
@@ -84,14 +83,14 @@ def bench_resamples() -> Iterator[Measurement]:
         scores = rng.beta(2 + groups, 3 - groups)
         predictions = lp.Predictions.from_arrays(None, scores, sensitive_features=groups)
         counts = lp.ScoreCounts.from_predictions(predictions)
-        pools = pools_of(counts, "demographic_parity")
+        pools = pools_of(counts, "demographic_parity", "between_groups")
         resamples = 200 if rows == 10**4 else 5
-        for name, reweigh in (("bootstrap", draw_with_replacement), ("permutation", deal_groups)):
+        for name, draw in (("bootstrap", Pool.deviated), ("permutation", Pool.dealt)):
 
-            def several(pools=pools, reweigh=reweigh, counts=counts, resamples=resamples) -> object:
+            def several(pools=pools, draw=draw, counts=counts, resamples=resamples) -> object:
                 return resample(
                     pools,
-                    reweigh,
+                    draw,
                     Draws(resamples, random_state=0),
                     compare="between_groups",
                     epsilons=PAPER_EPSILONS,

@@ -215,7 +215,7 @@ class Monitor:
         list of PeriodResult
             A period in which a group is missing says so.
         """
-        asked = _Asked(as_epsilon(epsilon), criterion, compare, as_level(confidence, "confidence"))
+        asked = PeriodQuestion(as_epsilon(epsilon), criterion, compare, as_level(confidence, "confidence"))
         rate = as_level(alarm_rate, "alarm_rate")
         bound = None if max_mcdp is None else as_fraction(max_mcdp, "max_mcdp")
         found = []
@@ -226,9 +226,8 @@ class Monitor:
                 continue
             alarm = False
             if bound is not None:
-                looks = len(batches)
-                share = rate / (k * (k + 1) * looks * (looks + 1))
-                alarm = asked.interval(sketch, 1.0 - share).low > bound
+                error = rate * share_of_look(k, len(batches))
+                alarm = asked.interval(sketch, 1.0 - error).low > bound
             interval = asked.interval(sketch, asked.confidence)
             found.append(PeriodResult(period, sketch.size, interval, asked.expected(sketch), alarm))
         return found
@@ -261,7 +260,18 @@ class Monitor:
             yield
 
 
-class _Asked(NamedTuple):
+def share_of_look(period: int, look: int) -> float:
+    """The share of the error that one look at one period may spend; over all looks and periods, 1.
+
+    Examples
+    --------
+    >>> share_of_look(1, 1), round(sum(share_of_look(k, j) for k in range(1, 500) for j in range(1, 500)), 2)
+    (0.25, 1.0)
+    """
+    return 1.0 / (period * (period + 1) * look * (look + 1))
+
+
+class PeriodQuestion(NamedTuple):
     """What is asked of every period."""
 
     epsilon: float

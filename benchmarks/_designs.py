@@ -1,0 +1,151 @@
+"""People drawn from distributions that are known: what promises are simulated on."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+Rng = np.random.Generator
+
+
+class Drawn(NamedTuple):
+    """A sample: scores, groups, and what else a function of the package takes."""
+
+    scores: Floats
+    groups: NDArray[Any]
+    options: dict[str, Any] = {}  # noqa: RUF012
+    labels: NDArray[Any] | None = None
+
+
+Design = Callable[[Rng], Drawn]
+
+
+def powers(sizes: Sequence[int], exponents: Sequence[float], decimals: int | None = None) -> Design:
+    """Each group's scores have the distribution function y to some power, and may be rounded."""
+
+    def draw(rng: Rng) -> Drawn:
+        groups = np.repeat(np.arange(len(sizes)), sizes)
+        scores = rng.random(groups.size) ** (1.0 / np.asarray(exponents))[groups]
+        return Drawn(scores if decimals is None else scores.round(decimals), groups)
+
+    return draw
+
+
+def powers_mcdp(one: float, other: float, epsilon: float = 0.0) -> float:
+    """MCDP between two such distributions, on a fine grid."""
+    places = np.linspace(0.0, 1.0, 20_001)
+    gap = np.abs(places**one - places**other)
+    reach = round(epsilon * 20_000)
+    padded = np.pad(gap, reach, constant_values=np.inf)  # windows are cut at the ends of the range
+    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1)
+    return float(windows.min(axis=1).max())
+
+
+def deciles(sizes: Sequence[int]) -> Design:
+    """Whole scores from 1 to 10: equally likely in one group, ever more so in the other."""
+    shares = np.array([np.full(10, 0.1), np.arange(1, 11) / 55])
+
+    def draw(rng: Rng) -> Drawn:
+        groups = np.repeat([0, 1], sizes)
+        scores = np.concatenate([rng.choice(10, n, p=p) + 1.0 for n, p in zip(sizes, shares, strict=True)])
+        return Drawn(scores, groups, {"score_range": (1, 10)})
+
+    return draw
+
+
+DECILES_MCDP = float(np.abs(np.cumsum(np.full(10, 0.1)) - np.cumsum(np.arange(1, 11) / 55)).max())
+
+
+def plateau(sizes: Sequence[int], height: float) -> Design:
+    """The gap is one number from 0.2 to 0.8, as a repair leaves it."""
+
+    def draw(rng: Rng) -> Drawn:
+        groups = np.repeat([0, 1], sizes)
+        place = rng.random(groups.size)
+        low = 0.2 + 0.5 * height * (1 - 2 * groups)
+        inside = np.where(place < low, 0.0, np.where(place < low + 0.6, 0.2, 0.8))
+        return Drawn(inside + np.where(inside == 0.2, 0.6, 0.2) * rng.random(groups.size), groups)
+
+    return draw
+
+
+def binary(sizes: Sequence[int], shares: Sequence[float]) -> Design:
+    """Two scores, of which each group has the lower with some probability."""
+
+    def draw(rng: Rng) -> Drawn:
+        groups = np.repeat([0, 1], sizes)
+        return Drawn(np.where(rng.random(groups.size) < np.asarray(shares)[groups], 0.2, 0.8), groups)
+
+    return draw
+
+
+def labelled(size: int) -> Design:
+    """Parity given the label, with base rates that differ."""
+
+    def draw(rng: Rng) -> Drawn:
+        groups = rng.integers(0, 2, size)
+        labels = (rng.random(size) < 0.3 + 0.4 * groups).astype(int)
+        return Drawn(0.5 * rng.random(size) + 0.5 * labels, groups, {}, labels)
+
+    return draw
+
+
+def weighted(sizes: Sequence[int], keep: Callable[[Floats], Floats], exponent: float = 1.0) -> Design:
+    """The first group is sampled by its scores and weighted back; the second is taken as it is."""
+
+    def draw(rng: Rng) -> Drawn:
+        kept = np.empty(0)
+        while kept.size < sizes[0]:
+            scores = rng.random(4 * sizes[0]) ** (1.0 / exponent)
+            kept = np.concatenate([kept, scores[rng.random(scores.size) < keep(scores)]])
+        kept = kept[: sizes[0]]
+        scores = np.concatenate([kept, rng.random(sizes[1])])
+        weights = np.concatenate([1.0 / keep(kept), np.ones(sizes[1])])
+        return Drawn(scores, np.repeat([0, 1], sizes), {"sample_weight": weights})
+
+    return draw
+
+
+def clustered(people: int, rows: int, *, mixed: bool = False) -> Design:
+    """People of either group with several rows each, all but alike; or households with members of both."""
+
+    def draw(rng: Rng) -> Drawn:
+        owner = np.repeat(np.arange(2 * people), rows)
+        noise = 0.02 * rng.standard_normal(owner.size)
+        scores = np.clip(rng.random(2 * people)[owner] + noise, 0.0, 1.0)
+        groups = rng.integers(0, 2, owner.size) if mixed else owner % 2
+        return Drawn(scores, groups, {"cluster": owner})
+
+    return draw
+
+
+# How often a score is sampled; its weight is one over it.
+
+
+def half(scores: Floats) -> Floats:
+    """Half of all."""
+    return np.full(scores.shape, 0.5)
+
+
+def lowest_tenth_rare(scores: Floats) -> Floats:
+    """Scores below 0.1 are sampled a tenth as often."""
+    return np.where(scores < 0.1, 0.1, 1.0)
+
+
+def lowest_fifth_rarer(scores: Floats) -> Floats:
+    """Scores below 0.2 are sampled a fiftieth as often."""
+    return np.where(scores < 0.2, 0.02, 1.0)
+
+
+def lowest_tenth_rarest(scores: Floats) -> Floats:
+    """Scores below 0.1 are sampled a hundredth as often."""
+    return np.where(scores < 0.1, 0.01, 1.0)
+
+
+def heavy_tailed(scores: Floats) -> Floats:
+    """Weights have no variance."""
+    return np.asarray(np.maximum(scores, 1e-3) ** 1.5)

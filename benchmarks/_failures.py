@@ -1,0 +1,167 @@
+"""Whether a promise fails in one draw from a known distribution."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from matplotlib.figure import Figure
+from numpy.typing import NDArray
+
+import localparity as lp
+from benchmarks import _designs as designs
+from benchmarks._designs import Design, Drawn, Rng
+from localparity.postprocessing import ScoreRepair
+from localparity.scale._monitor import PeriodQuestion, share_of_look
+
+
+def misses(design: Design, truth: float, **options: Any) -> Callable[[Rng], bool]:
+    """Whether the interval misses the truth."""
+
+    def fails(rng: Rng) -> bool:
+        drawn = design(rng)
+        given = {"n_resamples": 199, "random_state": rng, **drawn.options, **options}
+        found = lp.mcdp_interval(drawn.labels, drawn.scores, sensitive_features=drawn.groups, **given)
+        return not found.low - 1e-9 <= truth <= found.high + 1e-9
+
+    return fails
+
+
+def misses_some_pair(design: Design, **options: Any) -> Callable[[Rng], bool]:
+    """Whether the interval of some pair at some epsilon excludes 0, the truth of all."""
+
+    def fails(rng: Rng) -> bool:
+        audit = audit_of(design(rng), rng, **options)
+        return any(interval.low > 0.0 for pair in audit.pairs for interval in pair.intervals)
+
+    return fails
+
+
+def audit_of(drawn: Drawn, rng: Rng, **options: Any) -> lp.Audit:
+    given = {"n_resamples": 99, "random_state": rng, **drawn.options, **options}
+    return lp.audit(drawn.labels, drawn.scores, sensitive_features=drawn.groups, **given)
+
+
+def rejects(design: Design, **options: Any) -> Callable[[Rng], bool]:
+    """Whether the test rejects at 5%."""
+
+    def fails(rng: Rng) -> bool:
+        drawn = design(rng)
+        given = {"n_resamples": 99, "random_state": rng, **drawn.options, **options}
+        found = lp.permutation_test(drawn.labels, drawn.scores, sensitive_features=drawn.groups, **given)
+        return found.p_value <= 0.05
+
+    return fails
+
+
+def accepts(design: Design, **options: Any) -> Callable[[Rng], bool]:
+    """Whether the test does not find a disparity that is there."""
+    rejected = rejects(design, **options)
+    return lambda rng: not rejected(rng)
+
+
+def rejects_somewhere(design: Design, **options: Any) -> Callable[[Rng], bool]:
+    """Whether an audit has a p-value of at most 5% at any of its epsilons."""
+
+    def fails(rng: Rng) -> bool:
+        audit = audit_of(design(rng), rng, **options)
+        return any(finding.test is not None and finding.test.p_value <= 0.05 for finding in audit.findings)
+
+    return fails
+
+
+def finds(design: Design, **options: Any) -> Callable[[Rng], bool]:
+    """Whether the verdict says that there is a disparity."""
+    return lambda rng: audit_of(design(rng), rng, **options).verdict.status == "found"
+
+
+def splits(rng: Rng) -> bool:
+    """Whether the worst split of an age that says nothing is significant."""
+    age, scores = rng.integers(18, 70, 120), rng.random(120)
+    found = lp.worst_split(None, scores, sensitive_features=age, n_resamples=99, random_state=rng)
+    return found.p_value <= 0.05
+
+
+def band_misses(groups: int) -> Callable[[Rng], bool]:
+    """Whether the drawn band of the worst pair, of many groups at parity, leaves out 0 somewhere."""
+
+    def fails(rng: Rng) -> bool:
+        sizes = [2000, *[100] * groups]
+        drawn = designs.powers(sizes, [1.0] * len(sizes))(rng)
+        rows = lp.Predictions.from_arrays(None, drawn.scores, sensitive_features=drawn.groups)
+        counts = lp.ScoreCounts.from_predictions(rows)
+        display = lp.report.GapCurveDisplay.from_counts(counts, ax=Figure().subplots())
+        return bool(np.abs(display.curve.gap).max() > display.radius)
+
+    return fails
+
+
+def _population(size: int = 20_001) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Two groups as their distributions have them: y and y squared."""
+    places = (np.arange(size) + 0.5) / size
+    return np.concatenate([places, np.sqrt(places)]), np.repeat([0, 1], size)
+
+
+def repair_breaks(
+    sizes: tuple[int, int], bound: float, *, epsilon: float = 0.0, weights: bool = False
+) -> Callable[[Rng], bool]:
+    """Whether a repair with a confidence of 0.9 leaves its population above the bound."""
+    people, groups = _population()
+
+    def fails(rng: Rng) -> bool:
+        drawn = designs.powers(sizes, (1.0, 2.0))(rng)
+        given = {"sample_weight": rng.lognormal(0.0, 0.5, drawn.scores.size)} if weights else {}
+        repair = ScoreRepair(max_mcdp=bound, epsilon=epsilon, confidence=0.9, random_state=0)
+        repair.fit(drawn.scores, sensitive_features=drawn.groups, **given)
+        moved = repair.transform(people, sensitive_features=groups)
+        return lp.mcdp(None, moved, sensitive_features=groups, epsilon=epsilon) > bound + 1e-4
+
+    return fails
+
+
+def repaired_misses(share: float) -> Callable[[Rng], bool]:
+    """Whether the interval of repaired scores, of new people, misses: what `compare` reports."""
+    people, groups = _population()
+    design = designs.powers((500, 500), (1.0, 2.0))
+
+    def fails(rng: Rng) -> bool:
+        fitted, new = design(rng), design(rng)
+        repair = ScoreRepair(max_mcdp=0.1 * share).fit(fitted.scores, sensitive_features=fitted.groups)
+        truth = lp.mcdp(None, repair.transform(people, sensitive_features=groups), sensitive_features=groups)
+        found = lp.mcdp_interval(
+            None,
+            repair.transform(new.scores, sensitive_features=new.groups),
+            sensitive_features=new.groups,
+            method="bootstrap",
+            n_resamples=199,
+            random_state=rng,
+        )
+        return not found.low <= truth <= found.high
+
+    return fails
+
+
+def monitor_alarms(rng: Rng) -> bool:
+    """Whether a year of days at parity, 200 people of either group each, ever raises an alarm."""
+    asked = PeriodQuestion(0.0, "demographic_parity", "between_groups", 0.95)
+    groups = np.repeat(["a", "b"], 200)
+    for day in range(1, 366):
+        sketch = lp.scale.ScoreSketch()
+        sketch.update(None, rng.random(400), sensitive_features=groups)
+        if asked.interval(sketch, 1.0 - 0.05 * share_of_look(day, 1)).low > 0.0:
+            return True
+    return False
+
+
+def sketch_bounds_miss(rng: Rng) -> bool:
+    """Whether the 99% bounds of two merged sketches, of other sizes and places, miss their rows' MCDP."""
+    many, few = int(rng.integers(20_000, 60_000)), int(rng.integers(2_000, 15_000))
+    scores = np.concatenate([0.5 * rng.random(2 * many), 0.5 + 0.5 * rng.random(2 * few)])
+    groups = np.concatenate([np.repeat([0, 1], many), np.repeat([0, 1], few)])
+    parts = []
+    for part in (slice(None, 2 * many), slice(2 * many, None)):
+        parts.append(lp.scale.ScoreSketch(k=512))
+        parts[-1].update(None, scores[part], sensitive_features=groups[part])
+    low, high = parts[0].merge(parts[1]).counts(0.99).mcdp_bounds()
+    return not low <= lp.mcdp(None, scores, sensitive_features=groups) <= high

@@ -1,0 +1,296 @@
+"""How often promises fail against known truth; `make promises` writes results/promises.csv."""
+
+from __future__ import annotations
+
+import csv
+import sys
+from collections.abc import Callable
+from concurrent.futures import ProcessPoolExecutor
+from math import sqrt
+from multiprocessing import get_context
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+
+from benchmarks import _designs as designs
+from benchmarks import _failures as failures
+from benchmarks._designs import Rng
+
+RESULTS = Path(__file__).parents[1] / "results" / "promises.csv"
+DRAWS = 1000
+
+
+class Promise(NamedTuple):
+    """Something that may fail with no more than a stated probability.
+
+    Attributes
+    ----------
+    what, design : str
+        What is promised, and of whom.
+    stated : float or None
+        How often it may fail; None where nothing is promised and the table only shows what happens.
+    fails : callable
+        Draws once and says whether it failed.
+    draws : int
+        How often it is drawn.
+    """
+
+    what: str
+    design: str
+    stated: float | None
+    fails: Callable[[Rng], bool]
+    draws: int = DRAWS
+
+
+TEST = "test at 5%"
+PARITY, APART = (1.0, 1.0), (1.0, 2.0)
+EIGHT = designs.powers([200] * 8, [1.0] * 7 + [2.0])
+TINY = designs.powers((300, 300, 4), (1.0, 1.0, 1.0))
+DKW, BOOTSTRAP = "interval, dkw", "interval, bootstrap"
+PROMISES = [
+    Promise(DKW, "parity, 30 and 30", 0.05, failures.misses(designs.powers((30, 30), PARITY), 0.0)),
+    Promise(DKW, "y and y^2, 60 and 6,000", 0.05, failures.misses(designs.powers((60, 6000), APART), 0.25)),
+    Promise(
+        DKW, "deciles, 200 and 200", 0.05, failures.misses(designs.deciles((200, 200)), designs.DECILES_MCDP)
+    ),
+    Promise(DKW, "eight groups of 200, one differs", 0.05, failures.misses(EIGHT, 0.25)),
+    Promise(
+        DKW,
+        "all pairs of eight groups",
+        0.05,
+        failures.misses_some_pair(designs.powers([200] * 8, [1.0] * 8)),
+    ),
+    Promise(
+        DKW,
+        "equalized odds, 300",
+        0.05,
+        failures.misses(designs.labelled(300), 0.0, criterion="equalized_odds"),
+    ),
+    Promise(
+        BOOTSTRAP,
+        "parity, 200 and 200",
+        0.05,
+        failures.misses(designs.powers((200, 200), PARITY), 0.0, method="bootstrap"),
+    ),
+    Promise(
+        BOOTSTRAP,
+        "parity, 8 and 200",
+        0.05,
+        failures.misses(designs.powers((8, 200), PARITY), 0.0, method="bootstrap"),
+    ),
+    Promise(
+        BOOTSTRAP,
+        "plateau of 0.05, 500 and 500",
+        0.05,
+        failures.misses(designs.plateau((500, 500), 0.05), 0.05, method="bootstrap"),
+    ),
+    Promise(
+        BOOTSTRAP,
+        "plateau of 0.1, epsilon 0.05, 1,000 and 1,000",
+        0.05,
+        failures.misses(designs.plateau((1000, 1000), 0.1), 0.1, method="bootstrap", epsilon=0.05),
+    ),
+    Promise(
+        BOOTSTRAP,
+        "y and y^2, 100 and 100",
+        0.05,
+        failures.misses(designs.powers((100, 100), APART), 0.25, method="bootstrap"),
+    ),
+    Promise(
+        BOOTSTRAP,
+        "two scores, 5% and 0%, 20 and 2,000",
+        0.05,
+        failures.misses(designs.binary((20, 2000), (0.05, 0.0)), 0.05, method="bootstrap"),
+    ),
+    Promise(
+        BOOTSTRAP, "eight groups of 200, one differs", 0.05, failures.misses(EIGHT, 0.25, method="bootstrap")
+    ),
+    Promise(
+        BOOTSTRAP,
+        "all pairs, one group of 4",
+        0.05,
+        failures.misses_some_pair(TINY, method="bootstrap", n_resamples=199),
+    ),
+    Promise(
+        BOOTSTRAP,
+        "weights that say nothing, 300 and 3,000",
+        0.05,
+        failures.misses(designs.weighted((300, 3000), designs.half), 0.0),
+    ),
+    Promise(
+        BOOTSTRAP,
+        "the lowest 10% sampled 1/10 as often, 300 and 3,000",
+        0.05,
+        failures.misses(designs.weighted((300, 3000), designs.lowest_tenth_rare), 0.0),
+    ),
+    Promise(
+        BOOTSTRAP,
+        "the lowest 20% sampled 1/50 as often, 1,000 and 3,000",
+        0.05,
+        failures.misses(designs.weighted((1000, 3000), designs.lowest_fifth_rarer), 0.0),
+    ),
+    Promise(
+        BOOTSTRAP,
+        "the same, y^2 and y",
+        0.05,
+        failures.misses(designs.weighted((1000, 3000), designs.lowest_tenth_rare, 2.0), 0.25),
+    ),
+    Promise(
+        BOOTSTRAP,
+        "5 rows a person, 100 and 100 people",
+        0.05,
+        failures.misses(designs.clustered(100, 5), 0.0),
+    ),
+    Promise(
+        BOOTSTRAP, "5 rows a person, 20 and 20 people", 0.05, failures.misses(designs.clustered(20, 5), 0.0)
+    ),
+    Promise(
+        BOOTSTRAP,
+        "households of 4 with both groups, 200",
+        0.05,
+        failures.misses(designs.clustered(100, 4, mixed=True), 0.0),
+    ),
+    Promise(BOOTSTRAP, "repaired to 0.1, new people, 500 and 500", 0.05, failures.repaired_misses(1.0)),
+    Promise(BOOTSTRAP, "repaired to 0, new people, 500 and 500", 0.05, failures.repaired_misses(0.0)),
+    Promise(
+        BOOTSTRAP,
+        "the lowest 10% sampled 1/100 as often: 2 rows stand for them",
+        None,
+        failures.misses(designs.weighted((2000, 3000), designs.lowest_tenth_rarest), 0.0),
+    ),
+    Promise(
+        BOOTSTRAP,
+        "weights without a variance, s^-1.5",
+        None,
+        failures.misses(designs.weighted((500, 2000), designs.heavy_tailed), 0.0),
+    ),
+]
+PROMISES += [
+    Promise(TEST, "5 and 5", 0.05, failures.rejects(designs.powers((5, 5), PARITY))),
+    Promise(TEST, "20 and 200, one decimal", 0.05, failures.rejects(designs.powers((20, 200), PARITY, 1))),
+    Promise(
+        TEST,
+        "50 and 50, epsilon 0.05",
+        0.05,
+        failures.rejects(designs.powers((50, 50), PARITY), epsilon=0.05),
+    ),
+    Promise(TEST, "six groups of 30", 0.05, failures.rejects(designs.powers([30] * 6, [1.0] * 6))),
+    Promise(
+        TEST,
+        "six groups of 30, each with everyone",
+        0.05,
+        failures.rejects(designs.powers([30] * 6, [1.0] * 6), compare="to_overall"),
+    ),
+    Promise(TEST, "300, 300 and 4", 0.05, failures.rejects(TINY)),
+    Promise(
+        TEST, "equalized odds, 200", 0.05, failures.rejects(designs.labelled(200), criterion="equalized_odds")
+    ),
+    Promise(
+        TEST,
+        "weights that say nothing, 300 and 3,000",
+        0.05,
+        failures.rejects(designs.weighted((300, 3000), designs.half)),
+    ),
+    Promise(
+        TEST,
+        "the lowest 10% sampled 1/10 as often, 300 and 3,000",
+        0.05,
+        failures.rejects(designs.weighted((300, 3000), designs.lowest_tenth_rare)),
+    ),
+    Promise(TEST, "5 rows a person, 100 and 100 people", 0.05, failures.rejects(designs.clustered(100, 5))),
+    Promise(TEST, "5 rows a person, 20 and 20 people", 0.05, failures.rejects(designs.clustered(20, 5))),
+    Promise(TEST, "worst split of an age, 120", 0.05, failures.splits),
+    Promise(
+        TEST,
+        "four epsilons, any of them, 300",
+        0.05,
+        failures.rejects_somewhere(designs.powers((150, 150), PARITY)),
+    ),
+    Promise(
+        "power",
+        "0.08 between 2,000 and 2,000, beside 15 at parity: not found",
+        0.2,
+        failures.accepts(designs.powers((2000, 2000, 15), (1.0, 1.24, 1.0))),
+    ),
+    Promise(
+        "verdict",
+        "parity, 150 and 150: a disparity is found",
+        0.05,
+        failures.finds(designs.powers((150, 150), PARITY)),
+    ),
+    Promise(
+        "verdict",
+        "the same, bootstrap",
+        0.05,
+        failures.finds(designs.powers((150, 150), PARITY), method="bootstrap"),
+    ),
+    Promise("verdict", "300, 300 and 4: a disparity is found", 0.05, failures.finds(TINY)),
+    Promise("band of the worst pair", "2,000 and 10 groups of 100", 0.05, failures.band_misses(10)),
+    Promise("band of the worst pair", "2,000 and 30 groups of 100", 0.05, failures.band_misses(30)),
+    Promise("repair, confidence 0.9", "0.2, 400 and 400", 0.1, failures.repair_breaks((400, 400), 0.2)),
+    Promise(
+        "repair, confidence 0.9",
+        "0.2, epsilon 0.05, 400 and 400",
+        0.1,
+        failures.repair_breaks((400, 400), 0.2, epsilon=0.05),
+    ),
+    Promise(
+        "repair, confidence 0.9",
+        "0.2, weights, 600 and 600",
+        0.1,
+        failures.repair_breaks((600, 600), 0.2, weights=True),
+    ),
+    Promise(
+        "monitor, alarm rate 0.05",
+        "365 days of 200 and 200 at parity: any alarm",
+        0.05,
+        failures.monitor_alarms,
+    ),
+    Promise("sketch, 99% bounds", "two merged sketches", 0.01, failures.sketch_bounds_miss),
+]
+
+
+def _fails(place: int, seeds: list[np.random.SeedSequence]) -> int:
+    return sum(PROMISES[place].fails(np.random.default_rng(seed)) for seed in seeds)
+
+
+def simulate(place: int, draws: int | None = None, jobs: int = 2) -> float:
+    """The share of draws in which a promise failed."""
+    draws = draws or PROMISES[place].draws
+    seeds = np.random.SeedSequence([2026, place]).spawn(draws)
+    with ProcessPoolExecutor(jobs, mp_context=get_context("fork")) as pool:
+        parts = [pool.submit(_fails, place, seeds[start::8]) for start in range(8)]
+        return sum(part.result() for part in parts) / draws
+
+
+def most_failures(stated: float, draws: int) -> float:
+    """The share of failures that a promise that holds exceeds once in some thousand simulations."""
+    return stated + 3.5 * sqrt(stated * (1.0 - stated) / draws)
+
+
+def main() -> None:
+    """Simulate every promise and write the table."""
+    rows = []
+    for place, promise in enumerate(PROMISES):
+        failed = simulate(place)
+        error = sqrt(max(failed * (1.0 - failed), 1.0 / promise.draws) / promise.draws)
+        holds = "" if promise.stated is None else str(failed <= most_failures(promise.stated, promise.draws))
+        stated = "" if promise.stated is None else f"{promise.stated:g}"
+        rows.append(
+            [promise.what, promise.design, stated, f"{failed:.4f}", f"{error:.4f}", promise.draws, holds]
+        )
+        print(
+            f"{promise.what}; {promise.design}: {failed:.4f} +- {error:.4f}, stated {stated or '-'}",
+            flush=True,
+        )
+    with RESULTS.open("w", newline="") as file:
+        writer = csv.writer(file)
+        writer.writerow(["promise", "design", "stated", "failed", "monte_carlo_error", "draws", "holds"])
+        writer.writerows(rows)
+    if any(row[-1] == "False" for row in rows):
+        sys.exit("a promise does not hold")
+
+
+if __name__ == "__main__":
+    main()
