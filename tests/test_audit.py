@@ -190,6 +190,10 @@ def test_a_pass_that_says_nothing_is_an_error() -> None:
     with pytest.warns(UserWarning, match=r"less than a tenth of score_range \(0, 100\)"):
         found = lp.audit(None, scores, score_range=(0, 100), **options)
     assert [finding.vacuous for finding in found.findings] == [False, True]
+    with pytest.warns(UserWarning, match="less than a tenth"):
+        nothing = lp.audit(None, scores, score_range=(0, 100), **{**options, "epsilons": [0.05]})
+    assert nothing.verdict.status == "undecided"
+    assert "Nothing was tested" in nothing.verdict.headline
     assert not found.passes(0.1)
     with pytest.raises(ValueError, match=r"MCDP\(0.05\) is 0 whatever the groups"):
         found.passes(0.1, epsilon=0.05)

@@ -127,14 +127,18 @@ def verdict_of(audit: Audit) -> Verdict:
     judged = [pair for pair in audit.pairs if not pair.too_small]
     worst = max(judged or audit.pairs, key=lambda pair: pair.mcdp[0])
     largest = f"the largest is {_pair_at(audit, worst, 0)}"
-    if not judged:
+    vacuous = audit.findings[0].vacuous
+    if vacuous:
+        epsilon = audit.findings[0].epsilon
+        headline = f"Nothing was tested: the scores span no window of epsilon {epsilon:g} in the score range."
+    elif not judged:
         headline = f"There are too few people to tell a disparity from chance; {largest}."
     elif not audit.tested:
         headline = f"Whether there is a disparity was not tested; {largest}."
     else:
         headline = f"No disparity can be told from chance at these sizes; {largest}."
     return Verdict(
-        "not found" if judged and audit.tested else "undecided",
+        "not found" if judged and audit.tested and not vacuous else "undecided",
         headline,
         _where(audit, worst, audit.findings[0].epsilon),
         _how_sure(audit, worst, 0),

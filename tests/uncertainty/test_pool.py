@@ -176,7 +176,7 @@ def deviation_of(values: Any, weights: Any, clusters: Any, thresholds: Any) -> A
         degrees = (totals**2).sum() ** 2 / (totals**4).sum()
         inflation = t.ppf(0.975, degrees) / norm.ppf(0.975)
         ends = 2 * (supposed / 2) ** 2 * ((1 - share) ** 2 + share**2)
-        found.append(np.sqrt(inflation**2 * (each**2).sum() + ends) / all_weight)
+        found.append(np.sqrt(inflation**2 * (each**2).sum() + ends) / weights.sum())
     return np.array(found)
 
 

@@ -28,6 +28,7 @@ from localparity.cli._options import (
     parse_epsilons,
     parse_range,
 )
+from localparity.cli._warnings import warnings_in_lines
 from localparity.metrics import ScoreCounts
 from localparity.metrics._window import HigherIs
 from localparity.predictions import Predictions
@@ -187,7 +188,10 @@ def _write_report(path: Path, found: dict[str, Audit], columns: dict[str, Any], 
 def _with_progress(counts: ScoreCounts, **options: Any) -> Audit:
     """The audit, with a bar on the standard error while it resamples for long."""
     console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+    with (
+        warnings_in_lines(),
+        Progress(console=console, transient=True, disable=not console.is_terminal) as progress,
+    ):
         twice = options["method"] == "bootstrap" and counts.exchangeable
         task = progress.add_task("Resampling", total=options["n_resamples"] * (2 if twice else 1))
         return Audit.from_counts(counts, **options, on_resample=lambda: progress.advance(task))

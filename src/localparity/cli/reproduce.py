@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,6 +10,7 @@ import typer
 
 from localparity.cli._commands import Commands
 from localparity.cli._options import check_folder, parse_numbers
+from localparity.cli._warnings import warnings_in_lines
 from localparity.experiments._grids import DATA_SET_NAMES, PRESET_NAMES
 from localparity.experiments._methods import TITLES
 from localparity.experiments._run import SEARCHES, Run, grid
@@ -70,7 +69,7 @@ def _dataset_command(dataset: str) -> Callable[..., None]:
         check_folder(store, "--store")
         opened = Store(store)
         opened.check_version()
-        with _warnings_in_lines():
+        with warnings_in_lines():
             missing = opened.missing(runs)
         together = _on_gpu(device) if stacked is None else stacked
         if dry_run:
@@ -118,7 +117,7 @@ def tables(
 
     check_folder(store, "--store")
     check_folder(out, "--out")
-    with _warnings_in_lines():
+    with warnings_in_lines():
         written = write_tables(Store(store), out)
     _tell(written, out)
 
@@ -133,19 +132,9 @@ def figures(
 
     check_folder(store, "--store")
     check_folder(out, "--out")
-    with _warnings_in_lines():
+    with warnings_in_lines():
         written = write_figures(Store(store), out)
     _tell(written, out)
-
-
-@contextmanager
-def _warnings_in_lines() -> Iterator[None]:
-    """A warning about the store is one line on the standard error, as an error is."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for warning in caught:
-        typer.echo(f"warning: {warning.message}", err=True)
 
 
 def _tell(written: list[Path], out: Path) -> None:

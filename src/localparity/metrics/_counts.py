@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,7 +149,7 @@ class ScoreCounts:
             )
         return cls(atoms, predictions.score_range, predictions.resolution, clusters=clusters)
 
-    @property
+    @cached_property
     def exchangeable(self) -> bool:
         """Whether all rows are independent and weigh 1."""
         return self.clusters is None and all(atoms.units is None for atoms in self.atoms.values())

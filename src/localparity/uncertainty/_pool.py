@@ -220,18 +220,26 @@ class Pool:
         Each contribution is multiplied with an independent standard normal number. Two rows as heavy as any
         at either end of the scores keep a group of few or equal scores from looking as if it were known.
         """
-        deviations = self._multiplied(rng)
         supposed = self._pseudo_weights
-        ends = np.sqrt(supposed**2 / _PSEUDO_ROWS) * rng.standard_normal((2, supposed.size))
-        totals, weights = self.totals + 2.0 * supposed, self.weights
-        below = np.cumsum(weights, axis=1) + supposed[:, None]
-        moved = np.cumsum(deviations, axis=1) + ends[0][:, None]
+        ends = supposed / np.sqrt(_PSEUDO_ROWS) * rng.standard_normal((2, supposed.size))
+        moved = np.cumsum(self._multiplied(rng), axis=1) + ends[0][:, None]
         in_all = moved[:, -1] + ends[1]
+        totals, shares = self.totals, self._padded_shares
         if compare == "to_overall":
-            moved, below = (np.vstack([each, each.sum(axis=0)]) for each in (moved, below))
-            in_all, totals = (np.append(each, each.sum()) for each in (in_all, totals))
-        share = (in_all / totals)[:, None]
-        return np.asarray((moved - below * share) / totals[:, None], dtype=np.float64)
+            moved = np.vstack([moved, moved.sum(axis=0)])
+            in_all, totals = np.append(in_all, in_all.sum()), np.append(totals, totals.sum())
+        else:
+            shares = shares[:-1]
+        return np.asarray((moved - shares * in_all[:, None]) / totals[:, None], dtype=np.float64)
+
+    @cached_property
+    def _padded_shares(self) -> FloatArray:
+        """The distributions of the groups, and of everyone, with the rows supposed at either end."""
+        supposed = self._pseudo_weights
+        below = np.cumsum(self.weights, axis=1) + supposed[:, None]
+        below = np.vstack([below, below.sum(axis=0)])
+        totals = self.totals + 2.0 * supposed
+        return np.asarray(below / np.append(totals, totals.sum())[:, None], dtype=np.float64)
 
     def _multiplied(self, rng: np.random.Generator) -> FloatArray:
         """The sum of multiplied weights at each knot."""
