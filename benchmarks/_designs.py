@@ -35,16 +35,6 @@ def powers(sizes: Sequence[int], exponents: Sequence[float], decimals: int | Non
     return draw
 
 
-def powers_mcdp(one: float, other: float, epsilon: float = 0.0) -> float:
-    """MCDP between two such distributions, on a fine grid."""
-    places = np.linspace(0.0, 1.0, 20_001)
-    gap = np.abs(places**one - places**other)
-    reach = round(epsilon * 20_000)
-    padded = np.pad(gap, reach, constant_values=np.inf)  # windows are cut at the ends of the range
-    windows = np.lib.stride_tricks.sliding_window_view(padded, 2 * reach + 1)
-    return float(windows.min(axis=1).max())
-
-
 def deciles(sizes: Sequence[int]) -> Design:
     """Whole scores from 1 to 10: equally likely in one group, ever more so in the other."""
     shares = np.array([np.full(10, 0.1), np.arange(1, 11) / 55])

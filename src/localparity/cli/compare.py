@@ -114,8 +114,10 @@ def _show(console: Console, found: Comparison, file: str) -> None:
             "yes" if outcome.on_frontier else "",
         )
     console.print(shown)
+    expected = percent(found.recommended.noise_floor)
     console.print(
-        f"Expected under parity on the test part: {percent(found.recommended.noise_floor)}.", highlight=False
+        f"Expected under parity on the test part: {expected}. Rows are assumed to be independent.",
+        highlight=False,
     )
     for name, reason in found.left_out.items():
         console.print(f"Left out: {name}: {reason}", highlight=False, markup=False)

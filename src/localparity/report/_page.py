@@ -16,6 +16,7 @@ from localparity._files import write_whole
 from localparity._optional import require
 from localparity._wording import COMPARE_WORDS, CRITERION_WORDS
 from localparity.metrics._groups import group_text
+from localparity.metrics._window import number_text
 from localparity.report._charts import chart_specs
 from localparity.report._page_data import Plan, model_data, plan_page
 from localparity.report._tables import findings_table, groups_table, models_table, pairs_table
@@ -124,11 +125,11 @@ def _method_notes(audits: Mapping[str, Audit], plan: Plan) -> dict[str, str]:
         "dkw": f"{level}, by the Dvoretzky-Kiefer-Wolfowitz inequality: they hold at any sample size",
         "bootstrap": f"{level}, by the multiplier bootstrap: they hold in large samples",
     }[audit.method]
-    threshold = "mean scores" if audit.threshold is None else f"shares above {audit.threshold:g}"
+    threshold = "mean scores" if audit.threshold is None else f"shares above {number_text(audit.threshold)}"
     notes = {
         "People compared": CRITERION_WORDS[audit.criterion],
         "Groups compared": COMPARE_WORDS[audit.compare],
-        "Score range": f"{low:g} to {high:g}",
+        "Score range": f"{number_text(low)} to {number_text(high)}",
         "Intervals": intervals,
         "Assumed": " ".join(audit.assumptions),
         "delta-DP": f"the difference of {threshold}",

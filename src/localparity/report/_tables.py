@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from localparity._wording import interval_text, p_value_text, pair_text, percent
 from localparity.metrics._groups import group_text
+from localparity.metrics._window import number_text
 
 if TYPE_CHECKING:
     from localparity._audit import Audit
@@ -109,7 +110,7 @@ def groups_table(audits: Mapping[str, Audit]) -> PageTable:
             *((str(group.label),) if labelled else ()),
             f"{group.rows:,}" + (" (too small to judge)" if group.too_small else ""),
             f"{group.effective_rows:,.1f}",
-            f"{group.mean_score:.4g}",
+            number_text(group.mean_score, 4),
         )
         for name, group in groups
     ]

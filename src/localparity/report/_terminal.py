@@ -13,6 +13,7 @@ from rich.text import Text
 
 from localparity._wording import interval_text, p_value_text, percent
 from localparity.metrics._groups import group_text
+from localparity.metrics._window import number_text
 
 if TYPE_CHECKING:
     from localparity._audit import Audit
@@ -72,7 +73,7 @@ def _groups_table(audit: Audit) -> Table:
         cells += [str(group.label)] if labelled else []
         cells += [f"{group.rows:,}"]
         cells += [f"{group.effective_rows:,.1f}"] if weighted else []
-        table.add_row(*cells, f"{group.mean_score:.4g}")
+        table.add_row(*cells, number_text(group.mean_score, 4))
     return table
 
 
@@ -120,7 +121,7 @@ def _pairs_table(audit: Audit) -> Table:
 
 
 def _averages_table(audit: Audit) -> Table:
-    delta_dp = "delta-DP" if audit.threshold is None else f"delta-DP at {audit.threshold:g}"
+    delta_dp = "delta-DP" if audit.threshold is None else f"delta-DP at {number_text(audit.threshold)}"
     table = Table(title="Averages over thresholds", title_justify="left")
     table.add_column("pair", overflow="fold")
     labelled = any(pair.label is not None for pair in audit.pairs)
