@@ -350,3 +350,17 @@ def test_the_ends_of_a_range_that_a_dtype_cannot_hold_are_its_own() -> None:
     assert validation.held_ends((-1e308, 0.1), np.dtype(np.float32)) == (-most, float(np.float32(0.1)))
     scores = np.array([0.0, most], np.float32)
     assert validation.as_scores(scores, (-1e308, 1e308)).values.tolist() == [0.0, most]
+
+
+@pytest.mark.parametrize("kind", [str, object, np.int64])
+def test_a_column_that_names_people_is_no_group(kind: Any) -> None:
+    names = np.arange(120_000)
+    groups = names if kind is np.int64 else np.array([f"p{name}" for name in names], dtype=kind)
+    with pytest.raises(
+        ValueError, match="sensitive_features has more than 10,000 groups; is it an identifier"
+    ):
+        validation.as_groups(groups, names.size)
+    # As clusters they may be as many as there are rows.
+    assert len(validation.as_groups(groups[:20_000], 20_000, at_most=20_000).names) == 20_000
+    few = validation.as_groups(np.where(names % 2, groups[0], groups[1]), names.size)
+    assert len(few.names) == 2

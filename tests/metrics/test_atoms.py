@@ -45,6 +45,9 @@ def test_atoms_are_the_distinct_scores_and_what_lies_at_each(drawn: People, weig
     squares = [sum(each[row] for row in np.flatnonzero(drawn.scores == score)) for score in expected]
     assert atoms.squares.tolist() == pytest.approx([float(square) for square in squares], rel=1e-14)
     assert atoms.effective_size == pytest.approx(float(total**2 / sum(squares)), rel=1e-14)
+    # Rows of one score count as equally heavy.
+    fourth = sum(square**2 / int(rows) for square, rows in zip(squares, atoms.rows, strict=True))
+    assert atoms.degrees == pytest.approx(float(sum(squares) ** 2 / fourth), rel=1e-12)
 
 
 @given(people(n_groups=1), st.booleans(), st.data())
