@@ -185,7 +185,7 @@ def paper_at_once(people: People) -> Call:
     return paper(algorithm_1, people, windows_at_once=people.rows + 2)
 
 
-BOOTSTRAP = {"kind": "bootstrap", "n_resamples": RESAMPLES, "random_state": 0}
+BOOTSTRAP = {"method": "bootstrap", "n_resamples": RESAMPLES, "random_state": 0}
 ALL = [
     Series("numpy's sort", "engines", 10**8, sort),
     Series("mcdp_profile, every epsilon", "engines", 10**8, profile, exact=True),

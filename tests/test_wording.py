@@ -71,14 +71,18 @@ def test_nothing_is_called_chance_by_fewer_resamples_than_the_level_needs(option
     assert "resamples it cannot be small enough" in alike.how_sure
 
 
-def test_nothing_is_called_chance_while_an_interval_excludes_0() -> None:
-    audit = audit_of(0.12, level=0.9, n_resamples=1000)
-    assert all(
-        audit.verdict.status == "found" or interval.low == 0.0
-        for pair in audit.pairs
-        for interval in pair.intervals
-    )
-    assert audit.pairs[0].intervals[0].low > 0.0
+@pytest.mark.parametrize("method", ["dkw", "bootstrap"])
+def test_nothing_is_called_chance_while_an_interval_excludes_0(method: str) -> None:
+    statuses = set()
+    for shift in np.linspace(0.0, 0.12, 9):
+        audit = audit_of(shift, level=0.9, method=method)
+        (pair,) = audit.pairs
+        assert pair.p_values is not None
+        for p_value, interval in zip(pair.p_values, pair.intervals, strict=True):
+            assert interval.low == 0.0 or p_value <= 0.1
+            assert audit.verdict.status == "found" or p_value > 0.1
+        statuses.add(audit.verdict.status)
+    assert statuses == {"found", "not found"}
 
 
 def test_too_few_people() -> None:

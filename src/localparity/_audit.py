@@ -347,7 +347,8 @@ def audit(
     level : float
         The probability with which the intervals of all pairs, labels and epsilons hold together.
     method : str, optional
-        How intervals are made, "dkw" or "bootstrap", as in `mcdp_interval`.
+        How intervals are made, "dkw" or "bootstrap", as in `mcdp_interval`; where the test does not reject
+        parity for a pair, its interval goes down to 0.
     n_resamples : int
         How many resamples the test draws, and the bootstrap; 0 leaves the test out.
     higher_is : str, optional

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
+from numpy.typing import NDArray
 
 from localparity._summaries import Finding, PairSummary
 from localparity._validation import FloatArray
@@ -68,6 +69,8 @@ class Evidence:
         test = None
         if resampled is not None:
             test = parity_test(np.array([[at.estimate for at in each] for each in intervals]), resampled)
+            if draws.n_resamples >= least_resamples(level):
+                intervals = _hold_parity(intervals, test.p_values > 1.0 - level)
         return cls(curves, epsilons, intervals, radii, test)
 
     def findings(self) -> tuple[Finding, ...]:
@@ -114,6 +117,14 @@ class Evidence:
         if self.test is None or len(self.test.resampled.scaled) < least_resamples(level):
             return self.radii
         return self.test.detectable(level)
+
+
+def _hold_parity(intervals: list[list[Interval]], accepted: NDArray[np.bool_]) -> list[list[Interval]]:
+    """The intervals, down to 0 where the test does not reject parity: the two never contradict each other."""
+    return [
+        [replace(at, low=0.0) if holds else at for at, holds in zip(each, row, strict=True)]
+        for each, row in zip(intervals, accepted.tolist(), strict=True)
+    ]
 
 
 def _widest_window(curve: GapCurve) -> float:
