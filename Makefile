@@ -66,7 +66,7 @@ bench: $(VENV)/.development
 	$(BIN)/python -m benchmarks.curves
 	$(BIN)/python -m benchmarks
 
-# How often every promise fails in a thousand draws from a known truth; results/promises.csv.
+# How often every promise fails in a thousand draws from a known truth; results/promises.md.
 promises: $(VENV)/.development
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.promises
 

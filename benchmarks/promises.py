@@ -1,14 +1,14 @@
-"""How often promises fail against known truth; `make promises` writes results/promises.csv."""
+"""How often promises fail against known truth; `make promises` writes results/promises.md."""
 
 from __future__ import annotations
 
-import csv
 import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
 from math import sqrt
 from multiprocessing import get_context
 from pathlib import Path
+from subprocess import run
 from typing import NamedTuple
 
 import numpy as np
@@ -17,7 +17,7 @@ from benchmarks import _designs as designs
 from benchmarks import _failures as failures
 from benchmarks._designs import Rng
 
-RESULTS = Path(__file__).parents[1] / "results" / "promises.csv"
+RESULTS = Path(__file__).parents[1] / "results" / "promises.md"
 DRAWS = 1000
 
 
@@ -269,26 +269,52 @@ def most_failures(stated: float, draws: int) -> float:
     return stated + 3.5 * sqrt(stated * (1.0 - stated) / draws)
 
 
+class Row(NamedTuple):
+    """A line of the table."""
+
+    promise: Promise
+    failed: float
+
+    @property
+    def error(self) -> float:
+        """The Monte Carlo error of the share that failed."""
+        spread = max(self.failed * (1.0 - self.failed), 1.0 / self.promise.draws)
+        return sqrt(spread / self.promise.draws)
+
+    @property
+    def holds(self) -> bool:
+        """Whether it failed no more often than a promise that holds may."""
+        stated = self.promise.stated
+        return stated is None or self.failed <= most_failures(stated, self.promise.draws)
+
+    def __str__(self) -> str:
+        stated = "nothing" if self.promise.stated is None else f"{self.promise.stated:g}"
+        failed = f"{self.failed:.4f} ± {self.error:.4f}"
+        verdict = "" if self.holds else " **does not hold**"
+        return f"| {self.promise.what} | {self.promise.design} | {stated} | {failed}{verdict} | {self.promise.draws:,} |"
+
+
 def main() -> None:
     """Simulate every promise and write the table."""
     rows = []
     for place, promise in enumerate(PROMISES):
-        failed = simulate(place)
-        error = sqrt(max(failed * (1.0 - failed), 1.0 / promise.draws) / promise.draws)
-        holds = "" if promise.stated is None else str(failed <= most_failures(promise.stated, promise.draws))
-        stated = "" if promise.stated is None else f"{promise.stated:g}"
-        rows.append(
-            [promise.what, promise.design, stated, f"{failed:.4f}", f"{error:.4f}", promise.draws, holds]
-        )
-        print(
-            f"{promise.what}; {promise.design}: {failed:.4f} +- {error:.4f}, stated {stated or '-'}",
-            flush=True,
-        )
-    with RESULTS.open("w", newline="") as file:
-        writer = csv.writer(file)
-        writer.writerow(["promise", "design", "stated", "failed", "monte_carlo_error", "draws", "holds"])
-        writer.writerows(rows)
-    if any(row[-1] == "False" for row in rows):
+        rows.append(Row(promise, simulate(place)))
+        print(rows[-1], flush=True)
+    commit = run(
+        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
+    ).stdout.strip()
+    heading = f"""# How often promises fail
+
+Each promise was drawn from a distribution whose truth is known; `make promises` at {commit}. A failure is an interval or a
+band that misses the truth, a test that rejects parity at parity, a verdict that finds a disparity where there is none, an
+alarm that is false. Where "nothing" is promised, the row shows what happens when a few rows carry most of a group's weight,
+of which an audit warns.
+
+| promise | design | may fail | failed, with its Monte Carlo error | draws |
+|---|---|---|---|---|
+"""
+    RESULTS.write_text(heading + "\n".join(map(str, rows)) + "\n", encoding="utf-8")
+    if not all(row.holds for row in rows):
         sys.exit("a promise does not hold")
 
 
