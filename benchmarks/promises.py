@@ -269,6 +269,19 @@ def most_failures(stated: float, draws: int) -> float:
     return stated + 3.5 * sqrt(stated * (1.0 - stated) / draws)
 
 
+HEADING = """\
+# How often promises fail
+
+`make promises` at {commit}. Each promise was drawn from a distribution whose truth is known. A failure is an
+interval or a band that misses the truth, a test that rejects parity at parity, a verdict that finds a disparity
+where there is none, an alarm that is false. Where "nothing" is promised, the row shows what happens when a few
+rows carry most of a group's weight, of which an audit warns.
+
+| promise | design | may fail | failed, with its Monte Carlo error | draws |
+|---|---|---|---|---|
+"""
+
+
 class Row(NamedTuple):
     """A line of the table."""
 
@@ -291,7 +304,8 @@ class Row(NamedTuple):
         stated = "nothing" if self.promise.stated is None else f"{self.promise.stated:g}"
         failed = f"{self.failed:.4f} ± {self.error:.4f}"
         verdict = "" if self.holds else " **does not hold**"
-        return f"| {self.promise.what} | {self.promise.design} | {stated} | {failed}{verdict} | {self.promise.draws:,} |"
+        cells = (*self.promise[:2], stated, failed + verdict, f"{self.promise.draws:,}")
+        return f"| {' | '.join(cells)} |"
 
 
 def main() -> None:
@@ -303,17 +317,7 @@ def main() -> None:
     commit = run(
         ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
     ).stdout.strip()
-    heading = f"""# How often promises fail
-
-Each promise was drawn from a distribution whose truth is known; `make promises` at {commit}. A failure is an interval or a
-band that misses the truth, a test that rejects parity at parity, a verdict that finds a disparity where there is none, an
-alarm that is false. Where "nothing" is promised, the row shows what happens when a few rows carry most of a group's weight,
-of which an audit warns.
-
-| promise | design | may fail | failed, with its Monte Carlo error | draws |
-|---|---|---|---|---|
-"""
-    RESULTS.write_text(heading + "\n".join(map(str, rows)) + "\n", encoding="utf-8")
+    RESULTS.write_text(HEADING.format(commit=commit) + "\n".join(map(str, rows)) + "\n", encoding="utf-8")
     if not all(row.holds for row in rows):
         sys.exit("a promise does not hold")
 
