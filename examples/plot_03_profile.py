@@ -4,7 +4,7 @@ MCDP at every epsilon
 
 A wider window asks for more: the gap has to stay large over all of it. So MCDP falls as epsilon grows, in
 steps, and the whole profile comes out of one pass over the sorted scores. The band holds the whole true
-profile with 95% probability; the dotted line is what parity itself would measure on average.
+profile with 95% probability; the dotted line is what is expected under parity.
 """
 
 import matplotlib.pyplot as plt

@@ -1,6 +1,6 @@
 """
-What parity itself would measure
-================================
+What is expected under parity
+=============================
 
 Two samples from one and the same distribution differ by chance, and MCDP is a maximum, so it is above 0 even
 where the groups do not differ at all. How far above depends mostly on the smaller group. An MCDP of 5% is

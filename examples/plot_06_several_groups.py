@@ -4,7 +4,7 @@ Several groups and their intersections
 
 With more than two groups every pair is compared, and the audit lists all pairs, the worst first. Give several
 columns, and the groups are the combinations that occur. The more groups there are, the smaller they get, so
-the noise floor of the whole family belongs beside the worst pair.
+what is expected of the worst pair under parity belongs beside it, and each pair has its own p-value.
 """
 
 import matplotlib.pyplot as plt
@@ -33,8 +33,9 @@ figure.colorbar(image, label="MCDP(0.05) of the pair, percent")
 plt.show()
 
 # %%
-# The worst of the 28 pairs, and what parity would measure as the worst of 28:
+# The worst of the 28 pairs, what is expected under parity of the worst of 28, and the verdict:
 
 (finding,) = audit.findings
 print(finding.window.sentence)
-print(f"parity itself: {100 * finding.test.null_mean:.1f} points; p-value {finding.test.p_value:.3f}")
+print(f"expected under parity: {100 * finding.test.null_mean:.1f} points")
+print(audit.verdict.headline, audit.verdict.how_sure, *audit.verdict.notes, sep="\n")

@@ -3,8 +3,8 @@ A model in use, watched by the day
 ==================================
 
 `Monitor` keeps a sketch of some 50 kilobytes for each group and day, in a folder. Here the scores of one
-group start to drift on the fifth day. The error bars say what MCDP of that day's rows lies between, with 99%
-probability: they are the sketch's error alone.
+group start to drift on the fifth day. The error bars are 95% intervals that count in both chance and the
+sketch's error. An alarm is raised where MCDP is above the bound by more than chance explains on any look.
 """
 
 import tempfile
@@ -24,8 +24,13 @@ for day in range(1, 11):
     batch = lp.Predictions.from_arrays(None, scores, sensitive_features=sex)
     monitor.append(batch, at=datetime(2026, 5, day, tzinfo=UTC), batch_id=f"day {day}")
 
-series = monitor.series(0.05)
-intervals = [lp.Interval(point.low, point.mcdp, point.high, 0.99) for point in series]
+series = monitor.series(0.05, max_mcdp=0.10)
+intervals = [point.interval for point in series]
 days = [point.period.removeprefix("2026-") for point in series]
 lp.report.McdpOverTimeDisplay(days, intervals, epsilon=0.05, bound=0.10).plot()
 plt.show()
+
+# %%
+# The days that raise an alarm; the probability that any of them ever is false is at most 5%:
+
+print([point.period for point in series if point.alarm])
