@@ -155,7 +155,8 @@ def test_tiny_cells_do_not_silence_the_audit_of_large_ones(compas: lp.Audit) -> 
     assert max(large.p_values) <= 0.01
     assert 0.15 < large.intervals[0].low < large.mcdp[0] < large.intervals[0].high < 0.4
     small = {group.group: group.rows for group in compas.groups if group.too_small}
-    assert small == {("Asian", "Female"): 2, ("Native American", "Female"): 4}
+    assert small.items() >= {("Asian", "Female"): 2, ("Native American", "Female"): 4}.items()
+    assert max(small.values()) < 20
     assert compas.verdict.status == "found"
     assert "27.26% between African-American × Male and Caucasian × Male" in compas.verdict.headline
     assert "to score above it, which is the worse outcome" in compas.verdict.where

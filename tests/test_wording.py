@@ -89,6 +89,10 @@ def test_too_few_people() -> None:
     found = lp.audit(None, [0.1, 0.2, 0.8, 0.9], sensitive_features=list("aabb"), random_state=0)
     assert found.verdict.status == "undecided"
     assert "too few people" in found.verdict.headline
+    assert (
+        "not tested"
+        in lp.audit(None, [0.1, 0.9], sensitive_features=list("ab"), n_resamples=0).verdict.headline
+    )
     assert "not even a gap of 100%" in found.verdict.how_sure
     assert all(group.too_small for group in found.groups)
     assert found.pairs[0].detectable is None
@@ -146,3 +150,83 @@ def test_labels_are_named() -> None:
         random_state=0,
     )
     assert any("a with label 0" in sentence for sentence in weighted.assumptions)
+
+
+def test_a_pair_that_is_alike_is_not_found_because_others_differ() -> None:
+    """Dealing all groups out says what a pair would measure were all alike, which 20,000 people at 0.5 are not."""
+    found = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        scores = np.concatenate([rng.random(200), rng.random(200), np.full(20_000, 0.5)])
+        groups = np.repeat(["a", "b", "c"], [200, 200, 20_000])
+        audit = lp.audit(
+            None, scores, sensitive_features=groups, epsilons=[0.0], n_resamples=99, random_state=0
+        )
+        (alike,) = [pair for pair in audit.pairs if set(pair.groups) == {"a", "b"}]
+        found += alike.significant_at(0, by_test=True)
+        assert audit.verdict.status == "found"
+    assert found <= 60 * 0.05 + 3.5 * np.sqrt(60 * 0.05 * 0.95)
+
+
+def test_a_disparity_from_everyone_at_a_wider_window_is_placed() -> None:
+    rng = np.random.default_rng(7)
+    scores = np.concatenate([rng.random(60), np.clip(rng.random(60) + 0.17, 0, 1) * 0.999])
+    audit = lp.audit(
+        None,
+        scores,
+        sensitive_features=np.repeat(["a", "b"], 60),
+        epsilons=[0, 0.1],
+        compare="to_overall",
+        n_resamples=99,
+        random_state=0,
+    )
+    assert "people overall" in audit.verdict.where
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_what_is_tested_is_what_is_measured(dtype: Any) -> None:
+    """Scores of few bits at the bottom of a range that these bits cannot hold."""
+    rng = np.random.default_rng(22)
+    scores = (0.1 + rng.integers(0, 3, 60) / 2).astype(np.float32)
+    scores[:10] = np.float32(0.1)
+    given = scores if dtype == np.float32 else scores.astype(float).round(6)
+    options: dict[str, Any] = {"epsilons": [0.3], "score_range": (0.1, 1.1), "n_resamples": 99}
+    found = lp.audit(None, given, sensitive_features=np.repeat(["a", "b"], 30), random_state=0, **options)
+    assert found.pairs[0].p_values == (0.01,)
+
+
+def test_a_sketch_is_not_called_a_disparity_for_its_own_error() -> None:
+    pytest.importorskip("datasketches")
+    rng = np.random.default_rng(0)
+    sketch = lp.scale.ScoreSketch(k=64)
+    sketch.update(None, rng.random(100_000), sensitive_features=rng.integers(0, 2, 100_000))
+    counts = sketch.counts()
+    assert counts.mcdp() > 0.01
+    found = lp.Audit.from_counts(counts, epsilons=[0.0], n_resamples=99, random_state=0)
+    assert found.verdict.status == "not found"
+
+
+def test_a_p_value_of_one_tenth_is_small_enough_at_nine_tenths() -> None:
+    found = audit_of(0.2, level=0.9, n_resamples=9, epsilons=[0.0])
+    assert found.pairs[0].p_values == (0.1,)
+    assert found.verdict.status == "found"
+
+
+def test_what_can_be_told_from_chance_is_what_the_test_tells() -> None:
+    for seed in range(150):
+        rng = np.random.default_rng(seed)
+        scores, groups = rng.random(100), np.repeat(["a", "b"], 50)
+        audit = lp.audit(None, scores, sensitive_features=groups, n_resamples=199, random_state=seed)
+        (pair,) = audit.pairs
+        assert pair.p_values is not None
+        assert pair.detectable is not None
+        assert (pair.mcdp[0] > pair.detectable + 1e-12) == (pair.p_values[0] <= 0.05)
+
+
+def test_a_small_group_that_differs_is_not_called_too_small() -> None:
+    rng = np.random.default_rng(0)
+    scores = np.concatenate([rng.random(4000) * 0.9, rng.uniform(0.95, 1.0, 8)])
+    groups = np.repeat(["a", "b", "t"], [2000, 2000, 8])
+    found = lp.audit(None, scores, sensitive_features=groups, random_state=0, epsilons=[0.0]).verdict
+    assert found.status == "found"
+    assert not any("Too small to judge" in note for note in found.notes)

@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._summaries import Finding, PairSummary
+from localparity._summaries import ROUNDING, Finding, PairSummary
 from localparity._validation import FloatArray
 from localparity.metrics import GapCurve, ScoreCounts
 from localparity.metrics._profile import carried_half_widths
@@ -16,7 +16,8 @@ from localparity.uncertainty import Interval
 from localparity.uncertainty._bands import band_radii, bootstrap_radii
 from localparity.uncertainty._interval import pair_intervals, worst_intervals
 from localparity.uncertainty._permutation import ParityTest, parity_resamples, parity_test
-from localparity.uncertainty._resampling import Draws, least_resamples
+from localparity.uncertainty._pool import Pool
+from localparity.uncertainty._resampling import Draws, least_resamples, resample_counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -68,9 +69,16 @@ class Evidence:
         intervals = pair_intervals(curves, epsilons, radii, level)
         test = None
         if resampled is not None:
-            test = parity_test(np.array([[at.estimate for at in each] for each in intervals]), resampled)
+            least = np.array([curve.bounds()[0].mcdp_at(epsilons) for curve in curves])
+            mcdp = np.array([[at.estimate for at in each] for each in intervals])
+            test = parity_test(mcdp, resampled.at_most(least))
             if draws.n_resamples >= least_resamples(level):
-                intervals = _hold_parity(intervals, test.p_values > 1.0 - level)
+                error = 1.0 - level + ROUNDING
+                if counts.exchangeable and len(counts.groups) > 2 and (test.p_values <= error).any():
+                    # A deal says what all groups would be alike; a pair may be, though others differ.
+                    others = resample_counts(counts, Pool.deviated, draws, criterion, compare, epsilons)
+                    test = test.confirmed_by(others.at_most(least))
+                intervals = _hold_parity(intervals, test.p_values > error)
         return cls(curves, epsilons, intervals, radii, test)
 
     def findings(self) -> tuple[Finding, ...]:
@@ -114,7 +122,7 @@ class Evidence:
     def _detectable(self) -> FloatArray:
         """For each pair, what MCDP must exceed to be told from chance: by the test, or by its interval."""
         level = self.intervals[0][0].level
-        if self.test is None or len(self.test.resampled.scaled) < least_resamples(level):
+        if self.test is None or len(self.test.resampled[0].scaled) < least_resamples(level):
             return self.radii
         return self.test.detectable(level)
 

@@ -15,6 +15,9 @@ from localparity.uncertainty import Interval, TestResult
 MOST_GROUPS = 1000
 """More groups than this are not compared with each other, pair by pair."""
 
+ROUNDING = 1e-9
+"""1 - 0.9 is a little less than 0.1, and a p-value of 0.1 is small enough at a level of 0.9."""
+
 TOO_COARSE = 0.5
 """A pair is too small to judge where only an MCDP above this could be told from chance."""
 
@@ -97,7 +100,8 @@ class PairSummary:
     def significant_at(self, place: int, *, by_test: bool) -> bool:
         """Whether the disparity at one of the epsilons can be told from chance, by its test or interval."""
         tested = by_test and self.p_values is not None
-        rejected = tested and self.p_values[place] <= 1.0 - self.intervals[place].level  # type: ignore[index]
+        error = 1.0 - self.intervals[place].level + ROUNDING
+        rejected = tested and self.p_values[place] <= error  # type: ignore[index]
         return rejected or self.intervals[place].low > 0.0
 
     @property

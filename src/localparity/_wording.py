@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Literal
 
 from localparity._summaries import TOO_COARSE, GroupSummary, PairSummary
 from localparity._validation import Group
+from localparity.metrics._counts import with_everyone
 from localparity.metrics._groups import group_text
 from localparity.metrics._window import HigherIs
 from localparity.uncertainty import Interval
@@ -131,10 +132,10 @@ def verdict_of(audit: Audit) -> Verdict:
     if vacuous:
         epsilon = audit.findings[0].epsilon
         headline = f"Nothing was tested: the scores span no window of epsilon {epsilon:g} in the score range."
-    elif not judged:
-        headline = f"There are too few people to tell a disparity from chance; {largest}."
     elif not audit.tested:
         headline = f"Whether there is a disparity was not tested; {largest}."
+    elif not judged:
+        headline = f"There are too few people to tell a disparity from chance; {largest}."
     else:
         headline = f"No disparity can be told from chance at these sizes; {largest}."
     return Verdict(
@@ -155,8 +156,9 @@ def _pair_at(audit: Audit, pair: PairSummary, place: int) -> str:
 def _where(audit: Audit, pair: PairSummary, epsilon: float) -> str:
     if epsilon == audit.findings[0].epsilon:
         return pair.window.sentence_for(audit.higher_is)
-    strata = audit.counts.strata(audit.criterion)[pair.label]
-    curve = audit.counts.curve_between(strata, pair.groups, pair.label)
+    stratum = audit.counts.strata(audit.criterion)[pair.label]
+    sides = with_everyone(stratum) if audit.compare == "to_overall" else stratum
+    curve = audit.counts.curve_between(sides, pair.groups, pair.label)
     return curve.worst_window(epsilon).sentence_for(audit.higher_is)
 
 
@@ -169,6 +171,8 @@ def _how_sure(audit: Audit, pair: PairSummary, place: int) -> str:
     if not audit.tested:
         needed = least_resamples(audit.level)
         sentence += f"With {audit.n_resamples} resamples it cannot be small enough: {needed} are needed. "
+    if place or audit.findings[0].vacuous:
+        return sentence.rstrip()
     if pair.detectable is None:
         return sentence + "At these group sizes not even a gap of 100% could be told from chance."
     return (
@@ -198,7 +202,10 @@ def _notes(audit: Audit, found: Sequence[PairSummary], place: int) -> tuple[str,
         why = "rests on too few people to judge" if largest.too_small else "is not significant"
         at = f"{percent(largest.mcdp[place])} between {pair_text(largest.groups)}"
         notes.append(f"The largest estimate, {at}, {why}.")
-    small = [group for group in audit.groups if group.too_small]
+    significant = {(pair.label, group) for pair in found for group in pair.groups}
+    small = [
+        group for group in audit.groups if group.too_small and (group.label, group.group) not in significant
+    ]
     if small and len(small) < len(audit.groups):
         notes.append(
             f"Too small to judge, since only a gap above {100 * TOO_COARSE:g} points could be told from "
@@ -240,9 +247,10 @@ def assumptions_of(audit: Audit) -> tuple[str, ...]:
                 f"Few rows carry most of the weight of {', '.join(few)}: there the level is approximate."
             )
     what = "Intervals hold together" if not audit.n_resamples else "Intervals and p-values are adjusted"
-    over = [f"{len(audit.pairs):,} pairs" if len(audit.pairs) > 1 else "", f"{len(audit.findings)} epsilons"]
+    many = [(len(audit.pairs), "pairs"), (len(audit.findings), "epsilons")]
+    over = [f"{number:,} {things}" for number, things in many if number > 1] or ["this pair and epsilon"]
     found.append(
-        f"{what} for {' and '.join(filter(None, over))} of this model, not for several models, criteria or "
+        f"{what} for {' and '.join(over)} of this model, not for several models, criteria or "
         "looks at the same people."
     )
     return tuple(found)

@@ -105,6 +105,16 @@ def test_an_alarm_needs_more_than_chance_on_every_look(tmp_path: Path) -> None:
         monitor.series(max_mcdp=2)
 
 
+def test_days_that_come_late_spend_what_is_left(tmp_path: Path) -> None:
+    """Appended newest first, every day was the first, and each spent the first day's share of the error."""
+    monitor = Monitor(tmp_path)
+    for day in (2, 1, 0):
+        monitor.append(batch(day), at=NOON + timedelta(days=day), batch_id=str(day))
+    assert [arrival for *_, arrival in monitor._periods()] == [3, 2, 1]
+    monitor.append(batch(9), at=NOON, batch_id="more")
+    assert [arrival for *_, arrival in monitor._periods()] == [3, 2, 1]
+
+
 def test_the_same_rows_under_another_id_are_refused(tmp_path: Path) -> None:
     monitor = Monitor(tmp_path)
     monitor.append(batch(0), at=NOON, batch_id="a")

@@ -135,6 +135,10 @@ def test_what_does_not_fit_is_named() -> None:
     with pytest.raises(ValueError, match=r"y_score has 7\.0 at row 0, outside score_range"):
         sketch.update(None, [7.0], sensitive_features=[0])
     weighted = lp.Predictions.from_arrays(None, [0.1, 0.2], sensitive_features=[0, 1], sample_weight=[1, 2])
+    with pytest.raises(ValueError, match="takes no clusters"):
+        ScoreSketch().add(
+            lp.Predictions.from_arrays(None, [0.1, 0.2], sensitive_features=[0, 1], cluster=[0, 0])
+        )
     with pytest.raises(ValueError, match="a sketch counts rows and takes no weights"):
         sketch.add(weighted)
     wide = lp.Predictions.from_arrays(None, [0.1, 0.2], sensitive_features=[0, 1], score_range=(0, 2))

@@ -82,7 +82,7 @@ def test_a_pool_is_coarse_from_32769_scores_on_and_sooner_for_many_pairs() -> No
         return found.unit_knots.size
 
     assert knots(2, 40_000) == 2**15
-    assert knots(100, 40_000) <= 2**25 // 4950 < knots(50, 40_000) <= 2**15
+    assert knots(100, 40_000) <= 2**24 // 4950 < knots(50, 40_000) <= 2**15
 
 
 @given(st.integers(0, 2**32), st.integers(1, 12))

@@ -22,12 +22,18 @@ class _Pipe(io.FileIO):
 
 @contextmanager
 def outliving_its_reader() -> Iterator[None]:
-    """Inside, the standard output takes what is printed after its reader has gone.
+    """Inside, the standard output and error take what is printed after their reader has gone.
 
     What a command still has to do, such as to write a page, and its exit code are then what they would be
     with a reader who stays. A terminal stays as it is, and so does what a test puts in its place.
     """
-    printed = sys.stdout
+    with _outliving("stdout"), _outliving("stderr"):
+        yield
+
+
+@contextmanager
+def _outliving(name: str) -> Iterator[None]:
+    printed = getattr(sys, name)
     try:
         piped = None if printed.isatty() else _Pipe(printed.fileno(), "wb", closefd=False)
     except (AttributeError, OSError, ValueError):
@@ -36,10 +42,12 @@ def outliving_its_reader() -> Iterator[None]:
         yield
         return
     printed.flush()
-    stream = io.TextIOWrapper(io.BufferedWriter(piped), encoding=printed.encoding, errors=printed.errors)
-    sys.stdout = stream
+    stream = io.TextIOWrapper(
+        io.BufferedWriter(piped), encoding=printed.encoding, errors=printed.errors, line_buffering=True
+    )
+    setattr(sys, name, stream)
     try:
         yield
     finally:
         stream.flush()
-        sys.stdout = printed
+        setattr(sys, name, printed)

@@ -120,7 +120,7 @@ class GapCurve:
         On [0, 1] they would be 0 and 1, between which thresholds lie that matter.
         """
         low, high = self.score_range
-        if self.cells is not None or high - low <= 1.0:
+        if self.cells is not None or high - low <= 1.0 or max(-low, high) > 2.0**53:
             return False
         # Most scores are not, and show it at once.
         return not np.any(self.knots[:100] % 1.0) and not np.any(self.knots % 1.0)

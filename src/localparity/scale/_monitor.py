@@ -20,7 +20,7 @@ from typing import Any, Literal, NamedTuple, get_args
 import numpy as np
 
 from localparity._files import damage_of, parse_json, write_whole
-from localparity._validation import as_choice, as_epsilon, as_fraction, as_level, as_score_range
+from localparity._validation import as_choice, as_count, as_epsilon, as_fraction, as_level, as_score_range
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
 from localparity.predictions import Predictions
@@ -159,9 +159,10 @@ class Monitor:
             if self._settings() is None:
                 settings = {"every": self.every, "score_range": list(self.score_range)}
                 write_whole(self.folder / _SETTINGS, json.dumps(settings).encode(), lasting=True)
-            digest = _digest(batch)
+            digest, arrival = _digest(batch), 0
             for known in self._paths():
-                counted = _read_batches(known)[0]
+                counted, arrived, _ = _read_batches(known)
+                arrival = max(arrival, arrived)
                 if batch_id in counted:
                     return False
                 twin = next((name for name, other in counted.items() if other == digest), None)
@@ -171,12 +172,13 @@ class Monitor:
                         "pass allow_duplicate=True to count it again"
                     )
             path = self.folder / f"{period}{_ENDING}"
+            arrival += 1
             sketch, batches = ScoreSketch(score_range=self.score_range), dict[str, str]()
             if path.exists():
-                sketch, batches = _read_period(path)
+                sketch, batches, arrival = _read_period(path)
             sketch.add(batch)
             batches[batch_id] = digest
-            header = {"batches": list(batches), "digests": list(batches.values())}
+            header = {"batches": list(batches), "digests": list(batches.values()), "arrival": arrival}
             write_whole(path, pack(_MARK, _VERSION, header, [sketch.to_bytes()]), lasting=True)
         return True
 
@@ -194,8 +196,8 @@ class Monitor:
 
         Rows are assumed to be independent. An alarm says that MCDP is above `max_mcdp`. Each look at a
         period, which is each batch appended to it, may be wrong with a share of `alarm_rate`: the j-th look
-        at the k-th period with 1 / (j (j + 1) k (k + 1)) of it, and these sum to 1. So the probability that a
-        monitor ever raises a false alarm, however long it runs, is at most `alarm_rate`.
+        at the period that came k-th with 1 / (j (j + 1) k (k + 1)) of it, and these sum to 1. So the
+        probability that a monitor ever raises a false alarm, however long it runs, is at most `alarm_rate`.
 
         Parameters
         ----------
@@ -219,14 +221,14 @@ class Monitor:
         rate = as_level(alarm_rate, "alarm_rate")
         bound = None if max_mcdp is None else as_fraction(max_mcdp, "max_mcdp")
         found = []
-        for k, (period, sketch, batches) in enumerate(self._periods(), start=1):
+        for period, sketch, batches, arrival in self._periods():
             missing = asked.missing(sketch)
             if missing:
                 found.append(PeriodResult(period, sketch.size, None, missing=missing))
                 continue
             alarm = False
             if bound is not None:
-                error = rate * share_of_look(k, len(batches))
+                error = rate * share_of_look(arrival, len(batches))
                 alarm = asked.interval(sketch, 1.0 - error).low > bound
             interval = asked.interval(sketch, asked.confidence)
             found.append(PeriodResult(period, sketch.size, interval, asked.expected(sketch), alarm))
@@ -246,7 +248,7 @@ class Monitor:
     def _paths(self) -> list[Path]:
         return sorted(self.folder.glob(f"*{_ENDING}"))
 
-    def _periods(self) -> Iterator[tuple[str, ScoreSketch, dict[str, str]]]:
+    def _periods(self) -> Iterator[tuple[str, ScoreSketch, dict[str, str], int]]:
         for path in self._paths():
             yield (path.name.removesuffix(_ENDING), *_read_period(path))
 
@@ -314,15 +316,16 @@ def _digest(batch: Predictions) -> str:
     return found.hexdigest()
 
 
-def _read_batches(path: Path) -> tuple[dict[str, str], bytes]:
-    """The ids that a period has counted with the hash of each one's rows, and its sketch as bytes."""
+def _read_batches(path: Path) -> tuple[dict[str, str], int, bytes]:
+    """The ids that a period has counted with the hash of each one's rows, when it came, and its sketch."""
     header, parts = unpack(path.read_bytes(), _MARK, _VERSION, str(path))
     with damage_of(str(path)):
         (sketch,) = parts
         batches, digests = (list(map(str, header[name])) for name in ("batches", "digests"))
-        return dict(zip(batches, digests, strict=True)), sketch
+        arrival = as_count(header["arrival"], "arrival")
+        return dict(zip(batches, digests, strict=True)), arrival, sketch
 
 
-def _read_period(path: Path) -> tuple[ScoreSketch, dict[str, str]]:
-    batches, sketch = _read_batches(path)
-    return ScoreSketch.from_bytes(sketch, f"the sketch in {path}"), batches
+def _read_period(path: Path) -> tuple[ScoreSketch, dict[str, str], int]:
+    batches, arrival, sketch = _read_batches(path)
+    return ScoreSketch.from_bytes(sketch, f"the sketch in {path}"), batches, arrival

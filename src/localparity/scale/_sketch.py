@@ -95,6 +95,8 @@ class ScoreSketch:
         """Count predictions that are checked already."""
         if predictions.weights is not None:
             raise ValueError("a sketch counts rows and takes no weights")
+        if predictions.clusters is not None:
+            raise ValueError("a sketch counts independent rows and takes no clusters")
         if predictions.score_range != self.score_range:
             raise ValueError(
                 f"scores over {predictions.score_range} cannot join a sketch over {self.score_range}"

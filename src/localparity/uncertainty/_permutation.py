@@ -8,10 +8,11 @@ groups of thousands show. A p-value says how often parity would give some pair, 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from localparity._docs import documented
 from localparity._validation import FloatArray, as_epsilon
@@ -20,7 +21,7 @@ from localparity.metrics._counts import ScoreCounts
 from localparity.metrics._criteria import Criterion
 from localparity.metrics._groups import Compare
 from localparity.uncertainty._pool import Pool
-from localparity.uncertainty._resampling import Draws, Resampled, critical_value, resample_counts
+from localparity.uncertainty._resampling import Draws, Resampled, resample_counts
 
 NULL_QUANTILES = (0.5, 0.9, 0.95, 0.99)
 
@@ -100,15 +101,35 @@ def adjusted_p_values(seen: FloatArray, null: FloatArray) -> FloatArray:
     array([0.05, 0.1 ])
     """
     pooled = np.vstack([seen.max(axis=0), null])
-    pool_size = len(pooled)
-    least = np.ones(pool_size)
-    of_pairs = np.empty(seen.shape)
-    for epsilon, column in enumerate(np.sort(pooled, axis=0).T):
-        as_large = pool_size - np.searchsorted(column, pooled[:, epsilon] - _ROUNDING)
-        least = np.minimum(least, as_large / pool_size)
-        of_pairs[:, epsilon] = pool_size - np.searchsorted(column, seen[:, epsilon] - _ROUNDING)
-    as_small = np.searchsorted(np.sort(least), of_pairs / pool_size + _ROUNDING, side="right")
-    return np.asarray(as_small / pool_size, dtype=np.float64)
+    as_small = np.searchsorted(_least_ranks(pooled), _ranks(seen, pooled), side="right")
+    return np.asarray(as_small / len(pooled), dtype=np.float64)
+
+
+def _ranks(values: FloatArray, pooled: FloatArray) -> NDArray[np.int64]:
+    """How many of the pooled resamples are as large as each value, column by column."""
+    columns = zip(np.sort(pooled, axis=0).T, values.T, strict=True)
+    return len(pooled) - np.stack([np.searchsorted(a, b - _ROUNDING) for a, b in columns], axis=1)
+
+
+def _least_ranks(pooled: FloatArray) -> NDArray[np.int64]:
+    """The least rank of each of the pooled resamples over the epsilons, ascending."""
+    return np.sort(_ranks(pooled, pooled).min(axis=1))
+
+
+def critical_first(seen: FloatArray, null: FloatArray, level: float) -> float:
+    """What a pair must exceed at the first epsilon for an adjusted p-value of at most 1 - `level`.
+
+    Examples
+    --------
+    >>> null = np.arange(1.0, 20.0)[:, None]
+    >>> critical_first(np.zeros((1, 1)), null, 0.95), critical_first(np.zeros((1, 1)), null, 0.96)
+    (19.0, inf)
+    """
+    pooled = np.vstack([seen.max(axis=0), null])
+    least = _least_ranks(pooled)
+    allowed = int((1.0 - level) * len(pooled) + 1e-9)
+    rank = int(least[allowed]) - 1 if allowed < len(pooled) else len(null)
+    return float(np.sort(null[:, 0])[-rank]) if rank > 0 else float(np.inf)
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,20 +140,30 @@ class ParityTest:
     ----------
     results : list of TestResult
         At each epsilon, of the worst pair.
-    p_values, studentised : ndarray of shape (pairs, epsilons)
-        The adjusted p-value and the studentised MCDP of each pair.
-    resampled : Resampled
-        What was measured of each resample.
+    p_values : ndarray of shape (pairs, epsilons)
+        The adjusted p-value of each pair.
+    resampled : tuple of Resampled
+        What was measured of each resample, one way or two.
     """
 
     results: list[TestResult]
     p_values: FloatArray
-    studentised: FloatArray
-    resampled: Resampled
+    resampled: tuple[Resampled, ...]
 
     def detectable(self, level: float) -> FloatArray:
-        """For each pair, the smallest MCDP at the first epsilon that would be significant at its sizes."""
-        return np.asarray(critical_value(self.resampled.scaled[:, 0], level) / self.resampled.scale)
+        """For each pair, what MCDP at the first epsilon must exceed to be significant at its sizes."""
+        found = [critical_first(each.studentised, each.scaled, level) / each.scale for each in self.resampled]
+        return np.asarray(np.max(found, axis=0), dtype=np.float64)
+
+    def confirmed_by(self, resampled: Resampled) -> ParityTest:
+        """The larger of this test's p-values and those of other resamples."""
+        others = adjusted_p_values(resampled.studentised, resampled.scaled)
+        p_values = np.maximum(self.p_values, others)
+        results = [
+            replace(result, p_value=p_value)
+            for result, p_value in zip(self.results, p_values.min(axis=0).tolist(), strict=True)
+        ]
+        return ParityTest(results, p_values, (*self.resampled, resampled))
 
 
 @documented
@@ -209,8 +240,7 @@ def parity_resamples(
 
 def parity_test(mcdp: FloatArray, resampled: Resampled) -> ParityTest:
     """The test of all pairs, given MCDP of each (rows) at each epsilon (columns)."""
-    studentised = resampled.seen * resampled.scale[:, None]
-    p_values = adjusted_p_values(studentised, resampled.scaled)
+    p_values = adjusted_p_values(resampled.studentised, resampled.scaled)
     columns = zip(mcdp.max(axis=0).tolist(), p_values.min(axis=0).tolist(), resampled.worst.T, strict=True)
     results = [summarise_null(statistic, p_value, null) for statistic, p_value, null in columns]
-    return ParityTest(results, p_values, studentised, resampled)
+    return ParityTest(results, p_values, (resampled,))

@@ -9,16 +9,17 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._validation import FloatArray, Group, fractions_of
+from localparity._validation import FloatArray, Group
 from localparity.metrics._clusters import ClusteredRows
 from localparity.metrics._counts import ScoreCounts, Stratum
+from localparity.metrics._gap_curve import units_of
 from localparity.metrics._groups import EVERYONE, pairs_of
 
 IntArray = NDArray[np.int64]
 
 MOST_KNOTS = 2**15
 LEAST_KNOTS = 2**8
-_PAIRS_BY_KNOTS = 2**25
+_PAIRS_BY_KNOTS = 2**24
 """Resamples are seen at as many thresholds as this many differences of two distributions allow for."""
 
 _MOST_ROWS_DEALT = 10**9
@@ -76,7 +77,11 @@ class Pool:
 
     @classmethod
     def of_stratum(
-        cls, stratum: Stratum, score_range: tuple[float, float], clusters: ClusteredRows | None = None
+        cls,
+        stratum: Stratum,
+        score_range: tuple[float, float],
+        resolution: float,
+        clusters: ClusteredRows | None = None,
     ) -> Pool:
         """Lay the groups of a stratum on their common scores."""
         knots = np.unique(np.concatenate([atoms.scores for atoms in stratum.values()]))
@@ -91,7 +96,8 @@ class Pool:
                 weights[group, places], squares[group, places] = atoms.weights, atoms.squares
         if clusters is not None:
             clusters = replace(clusters, scores=np.searchsorted(knots, clusters.scores))
-        return cls(fractions_of(knots, score_range), weights, squares, rows, clusters)
+        unit_knots = units_of(knots, score_range, resolution)
+        return cls(unit_knots, weights, squares, rows, clusters)
 
     @property
     def exchangeable(self) -> bool:
@@ -253,13 +259,17 @@ class Pool:
     def _deviations(self) -> FloatArray:
         return np.asarray(np.sqrt(self.squares), dtype=np.float64)
 
-    def pairs(self, compare: str) -> PairRows:
-        """The pairs that are compared."""
+    def pairs(self, compare: str, *, deviated: bool = False) -> PairRows:
+        """The pairs that are compared, studentised as what is dealt or as what is `deviated`."""
         groups = range(self.sizes.size)
         row_of: dict[Group, int] = {EVERYONE: len(groups), **{group: group for group in groups}}
         pairs = [(row_of[a], row_of[b]) for a, b in pairs_of(groups, compare)]
         first, second = np.array(pairs, dtype=np.int64).T
-        each = 1.0 / self.sizes if self.exchangeable else self.inflation**2 / self.effective_sizes
+        each = 1.0 / self.sizes
+        if deviated:
+            # The rows' contributions, inflated, and those of the rows supposed at the ends.
+            supposed = 2.0 * _PSEUDO_ROWS * (self._pseudo_weights / (_PSEUDO_ROWS * self.totals)) ** 2
+            each = self.inflation**2 / self.effective_sizes + supposed
         if compare == "to_overall":
             # F_g - F_all is (1 - p_g) F_g less p_h F_h of every other group.
             shares = self.totals / self.totals.sum()
@@ -274,10 +284,9 @@ def pools_of(counts: ScoreCounts, criterion: str, compare: str) -> list[Pool]:
     strata = counts.strata(criterion)
     pairs = len(pairs_of(range(len(counts.groups)), compare)) * len(strata)
     knots = int(np.clip(_PAIRS_BY_KNOTS // pairs, LEAST_KNOTS, MOST_KNOTS))
-    clusters = counts.clusters
-    return [
-        Pool.of_stratum(
-            stratum, counts.score_range, None if clusters is None else clusters.among(list(stratum), label)
-        ).coarsened(knots)
-        for label, stratum in strata.items()
-    ]
+    pools = []
+    for label, stratum in strata.items():
+        clusters = None if counts.clusters is None else counts.clusters.among(list(stratum), label)
+        pool = Pool.of_stratum(stratum, counts.score_range, counts.resolution, clusters)
+        pools.append(pool.coarsened(knots))
+    return pools

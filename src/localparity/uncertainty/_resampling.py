@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from os import cpu_count
 from typing import Any, NamedTuple
 
@@ -46,6 +46,15 @@ class Resampled:
     supremum: FloatArray
     worst: FloatArray
     scaled: FloatArray
+
+    @property
+    def studentised(self) -> FloatArray:
+        """The scaled MCDP of each pair at each epsilon."""
+        return self.seen * self.scale[:, None]
+
+    def at_most(self, seen: FloatArray) -> Resampled:
+        """The same, where the people may measure as little as `seen`."""
+        return replace(self, seen=np.minimum(self.seen, seen))
 
 
 def critical_value(found: FloatArray, confidence: float) -> float:
@@ -91,7 +100,7 @@ def resample(
     from localparity.uncertainty._kernels import mcdp_of_pairs, worst_of_pairs
 
     reach = carried_half_widths(epsilons, resolution)
-    pairs = [pool.pairs(compare) for pool in pools]
+    pairs = [pool.pairs(compare, deviated=draw is Pool.deviated) for pool in pools]
 
     def one(stream: np.random.Generator) -> FloatArray:
         found = [
