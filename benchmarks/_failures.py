@@ -76,6 +76,18 @@ def finds(design: Design, **options: Any) -> Callable[[Rng], bool]:
     return lambda rng: audit_of(design(rng), rng, **options).verdict.status == "found"
 
 
+def finds_alike(size: int, low: float, high: float) -> Callable[[Rng], bool]:
+    """Whether two groups that are alike are told apart because a third lies between two scores."""
+
+    def fails(rng: Rng) -> bool:
+        scores = np.concatenate([rng.random(400), rng.uniform(low, high, size)])
+        audit = audit_of(Drawn(scores, np.repeat([0, 1, 2], [200, 200, size])), rng)
+        (alike,) = [pair for pair in audit.pairs if set(pair.groups) == {0, 1}]
+        return any(alike.significant_at(place, by_test=True) for place in range(4))
+
+    return fails
+
+
 def splits(rng: Rng) -> bool:
     """Whether the worst split of an age that says nothing is significant."""
     age, scores = rng.integers(18, 70, 120), rng.random(120)

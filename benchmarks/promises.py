@@ -200,6 +200,8 @@ PROMISES += [
     ),
     Promise(TEST, "5 rows a person, 100 and 100 people", 0.05, failures.rejects(designs.clustered(100, 5))),
     Promise(TEST, "5 rows a person, 20 and 20 people", 0.05, failures.rejects(designs.clustered(20, 5))),
+    Promise(TEST, "two alike beside 5,000 at one score", 0.05, failures.finds_alike(5000, 0.5, 0.5)),
+    Promise(TEST, "two alike beside 2,000 close together", 0.05, failures.finds_alike(2000, 0.45, 0.55)),
     Promise(TEST, "worst split of an age, 120", 0.05, failures.splits),
     Promise(
         TEST,
