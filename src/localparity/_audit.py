@@ -174,6 +174,11 @@ class Audit:
         """The pair whose disparity at the smallest epsilon stands out most from chance."""
         return max(self.pairs, key=lambda pair: pair.strength)
 
+    def worst_pair(self, finding: Finding) -> PairSummary:
+        """The pair that a finding is about, with its own interval and p-value."""
+        who = (finding.window.groups, finding.window.label)
+        return next(pair for pair in self.pairs if (pair.groups, pair.label) == who)
+
     @cached_property
     def verdict(self) -> Verdict:
         """Whether there is a disparity, how large, where, and how sure that is, in words."""

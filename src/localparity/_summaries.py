@@ -94,8 +94,9 @@ class PairSummary:
 
     @property
     def too_small(self) -> bool:
-        """Whether only a gap of more than half the people could be told from chance."""
-        return self.detectable is None or self.detectable > TOO_COARSE
+        """Whether nothing was told from chance, and only a gap of more than half the people could be."""
+        coarse = self.detectable is None or self.detectable > TOO_COARSE
+        return coarse and not any(self.significant_at(place, by_test=True) for place in range(len(self.mcdp)))
 
     def significant_at(self, place: int, *, by_test: bool) -> bool:
         """Whether the disparity at one of the epsilons can be told from chance, by its test or interval."""

@@ -83,6 +83,11 @@ def _kept_apart(name: str) -> str:
     return f"\u2068{name}\u2069" if right_to_left else name
 
 
+def pair_name(pair: PairSummary) -> str:
+    """A pair in a table's cell, marked where it is too small to judge."""
+    return pair_text(pair.groups) + (" (too small to judge)" if pair.too_small else "")
+
+
 def p_value_text(p_value: float | None) -> str:
     """A p-value, or a dash where no test was made."""
     return "-" if p_value is None else f"{p_value:.4f}"
@@ -202,10 +207,7 @@ def _notes(audit: Audit, found: Sequence[PairSummary], place: int) -> tuple[str,
         why = "rests on too few people to judge" if largest.too_small else "is not significant"
         at = f"{percent(largest.mcdp[place])} between {pair_text(largest.groups)}"
         notes.append(f"The largest estimate, {at}, {why}.")
-    significant = {(pair.label, group) for pair in found for group in pair.groups}
-    small = [
-        group for group in audit.groups if group.too_small and (group.label, group.group) not in significant
-    ]
+    small = [group for group in audit.groups if group.too_small]
     if small and len(small) < len(audit.groups):
         notes.append(
             f"Too small to judge, since only a gap above {100 * TOO_COARSE:g} points could be told from "

@@ -107,6 +107,7 @@ def model_data(name: str, audit: Audit, plan: Plan) -> dict[str, Any]:
         "threshold": audit.threshold,
         "criterion": audit.criterion,
         "higher_is": audit.higher_is,
+        "start": _start(audit, pairs),
         "overall": audit.compare == "to_overall",
         "criteria": [name for name in CRITERIA if set(labels_of(name)) <= set(labels)],
         "labels": {name: labels_of(name) for name in CRITERIA},
@@ -157,6 +158,13 @@ def _view_data(curve: GapCurve, stratum: Stratum, radius: float, plan: Plan) -> 
         "a": pack(stratum[curve.groups[0]].shares_at_or_below(points)),
         "b": pack(stratum[curve.groups[1]].shares_at_or_below(points)),
     }
+
+
+def _start(audit: Audit, pairs: Sequence[Pair]) -> int:
+    """The pair that the page opens on: the worst (-1), or the clearest where the worst is too small."""
+    worst = audit.worst_pair(audit.findings[0])
+    clearest = audit.most_significant.groups
+    return pairs.index(clearest) if worst.too_small and clearest in pairs else -1
 
 
 def _radii_shown(audit: Audit, labels: Sequence[int | None]) -> dict[tuple[int | None, Pair], float]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from localparity._wording import interval_text, p_value_text, pair_text, percent
+from localparity._wording import interval_text, p_value_text, pair_name, percent
 from localparity.metrics._groups import group_text
 from localparity.metrics._window import number_text
 
@@ -57,19 +57,18 @@ def models_table(audits: Mapping[str, Audit]) -> PageTable:
 def findings_table(audits: Mapping[str, Audit]) -> PageTable:
     """MCDP of the worst pair at each epsilon, with interval and test."""
     level = next(iter(audits.values())).findings[0].interval.level
-    rows = [
-        (
-            *_model_cell(audits, name),
-            pair_text(finding.window.groups),
-            f"{finding.epsilon:g}",
-            percent(finding.mcdp),
-            interval_text(finding.interval),
-            p_value_text(None if finding.test is None else finding.test.p_value),
-            "-" if finding.test is None else percent(finding.test.null_mean),
-        )
-        for name, audit in audits.items()
-        for finding in audit.findings
-    ]
+    rows = []
+    for name, audit in audits.items():
+        for place, finding in enumerate(audit.findings):
+            pair = audit.worst_pair(finding)
+            found = (
+                f"{finding.epsilon:g}",
+                percent(finding.mcdp),
+                interval_text(pair.intervals[place]),
+                p_value_text(None if pair.p_values is None else pair.p_values[place]),
+                "-" if finding.test is None else percent(finding.test.null_mean),
+            )
+            rows.append((*_model_cell(audits, name), pair_name(pair), *found))
     numbers = ("epsilon", "MCDP", f"{100 * level:g}% interval", "p-value", "expected under parity")
     names = (*_model_column(audits), "worst pair")
     return PageTable("findings", "MCDP of the worst pair", names, numbers, tuple(rows))
@@ -81,8 +80,7 @@ def pairs_table(audits: Mapping[str, Audit], most: int) -> PageTable:
     rows = []
     for name, audit in audits.items():
         for pair in audit.pairs[:most]:
-            who = pair_text(pair.groups) + (" (too small to judge)" if pair.too_small else "")
-            cells = (*_model_cell(audits, name), who, *((str(pair.label),) if labelled else ()))
+            cells = (*_model_cell(audits, name), pair_name(pair), *((str(pair.label),) if labelled else ()))
             for place, finding in enumerate(audit.findings):
                 p_value = None if pair.p_values is None else pair.p_values[place]
                 found = (

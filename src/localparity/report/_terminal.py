@@ -11,13 +11,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from localparity._wording import interval_text, p_value_text, percent
+from localparity._wording import interval_text, p_value_text, pair_name, percent
 from localparity.metrics._groups import group_text
 from localparity.metrics._window import number_text
 
 if TYPE_CHECKING:
     from localparity._audit import Audit
-    from localparity._summaries import PairSummary
 
 MOST_PAIRS = 10
 
@@ -44,7 +43,7 @@ def terminal_parts(audit: Audit, *, title: str = "Audit") -> Iterator[Renderable
     yield _averages_table(audit)
     if len(audit.pairs) > MOST_PAIRS:
         more = len(audit.pairs) - MOST_PAIRS
-        yield Text(f"... and {more} pairs more; the JSON has them all.", style="dim")
+        yield Text(f"... and {more} pairs more; --json has them all.", style="dim")
     if audit.left_out:
         names = ", ".join(f"{group_text(left.group)} ({left.rows:,})" for left in audit.left_out)
         yield Text(f"Left out as too small: {names}.")
@@ -69,7 +68,7 @@ def _groups_table(audit: Audit) -> Table:
         table.add_column("effective rows", justify="right")
     table.add_column("mean score", justify="right")
     for group in audit.groups:
-        cells = [escape(group_text(group.group))]
+        cells = [escape(group_text(group.group) + (" (too small to judge)" if group.too_small else ""))]
         cells += [str(group.label)] if labelled else []
         cells += [f"{group.rows:,}"]
         cells += [f"{group.effective_rows:,.1f}"] if weighted else []
@@ -79,17 +78,19 @@ def _groups_table(audit: Audit) -> Table:
 
 def _findings_table(audit: Audit) -> Table:
     level = audit.findings[0].interval.level
-    table = Table(title="MCDP of the worst pair", title_justify="left")
+    small = any(audit.worst_pair(finding).too_small for finding in audit.findings)
+    title = "MCDP of the worst pair" + (", which is too small to judge" if small else "")
+    table = Table(title=title, title_justify="left")
     for name in ("epsilon", "MCDP", f"{100 * level:g}% interval", "p-value", "expected under parity"):
         table.add_column(name, justify="right")
-    for finding in audit.findings:
-        test = finding.test
+    for place, finding in enumerate(audit.findings):
+        pair = audit.worst_pair(finding)
         table.add_row(
             f"{finding.epsilon:g}",
             percent(finding.mcdp),
-            interval_text(finding.interval),
-            p_value_text(None if test is None else test.p_value),
-            "-" if test is None else percent(test.null_mean),
+            interval_text(pair.intervals[place]),
+            p_value_text(None if pair.p_values is None else pair.p_values[place]),
+            "-" if finding.test is None else percent(finding.test.null_mean),
         )
     return table
 
@@ -109,7 +110,7 @@ def _pairs_table(audit: Audit) -> Table:
     for name in (*(["label"] if labelled else []), "epsilon", "MCDP", "interval", "p-value"):
         table.add_column(name, justify="right", no_wrap=True)
     for pair in audit.pairs[:MOST_PAIRS]:
-        cells = [_pair_name(pair)]
+        cells = [escape(pair_name(pair))]
         cells += [str(pair.label)] if labelled else []
         for place, finding in enumerate(audit.findings):
             p_value = None if pair.p_values is None else pair.p_values[place]
@@ -129,10 +130,5 @@ def _averages_table(audit: Audit) -> Table:
         table.add_column(name, justify="right")
     for pair in audit.pairs[:MOST_PAIRS]:
         label = [str(pair.label)] if labelled else []
-        table.add_row(_pair_name(pair), *label, percent(pair.abcc), percent(pair.delta_dp))
+        table.add_row(escape(pair_name(pair)), *label, percent(pair.abcc), percent(pair.delta_dp))
     return table
-
-
-def _pair_name(pair: PairSummary) -> str:
-    name = " and ".join(group_text(group) for group in pair.groups)
-    return escape(name + (" (too small to judge)" if pair.too_small else ""))

@@ -275,7 +275,7 @@ function chooseModel() {
   const at = chosen.threshold ?? (chosen.range[0] + chosen.range[1]) / 2;
   fill("criterion", chosen.criteria.map((name) => [name, data.criteria[name]]), chosen.criterion);
   const pairs = chosen.pairs.map((names, i) => [String(i), names.map(isolated).join(" and ")]);
-  fill("pair", pairs.length > 1 ? [["-1", "The worst pair"], ...pairs] : pairs, pairs.length > 1 ? "-1" : "0");
+  fill("pair", pairs.length > 1 ? [["-1", "The worst pair"], ...pairs] : pairs, pairs.length > 1 ? String(chosen.start) : "0");
   element("threshold").max = chosen.thresholds.length - 1;
   element("threshold").value = nearest(chosen.thresholds, at);
 }
