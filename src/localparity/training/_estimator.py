@@ -36,8 +36,8 @@ class LocalParityClassifier(PenalisedClassifier):
         In place of a strength: the most accurate model is sought whose MCDP(epsilon) on a validation part
         is within this bound. Where none is found, a `BoundNotMetWarning` says so.
     max_mcdp_confidence : float, optional
-        The upper end of the interval of this level must then be within the bound, in place of the estimate. It
-        is not adjusted for the search, which keeps the best of several strengths.
+        The upper end of the interval of this level must then be within the bound, in place of the estimate.
+        It is not adjusted for the search, which keeps the best of several strengths.
     epsilon : float
         The half-width of the windows, of `max_mcdp` and of DiffMCDP's penalty, which above 0 needs
         ``search="exact"``.
