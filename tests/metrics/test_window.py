@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import localparity as lp
@@ -95,6 +95,7 @@ def test_numbers_are_written_as_people_write_them(number: float, text: str) -> N
 
 
 @given(st.lists(st.floats(-1e9, 1e9), min_size=2, max_size=2, unique=True).map(sorted))
+@example([0.0, 5e-324])
 def test_the_ends_told_lie_inside_the_run(ends: list[float]) -> None:
     low, high = ends
     told = [float(text.replace(",", "")) for text in round_inward(low, high)]

@@ -156,6 +156,8 @@ def round_inward(low: float, high: float) -> tuple[str, str]:
     """
     for digits in range(4, 17):
         step = 10.0 ** (math.floor(math.log10(max(abs(low), abs(high)))) + 1 - digits)
+        if step == 0.0:  # smaller than any float
+            break
         inner_low, inner_high = math.ceil(low / step - 1e-9) * step, math.floor(high / step + 1e-9) * step
         if inner_low < inner_high:
             return number_text(inner_low, digits), number_text(inner_high, digits)
