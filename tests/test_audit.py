@@ -167,6 +167,7 @@ def test_tiny_cells_do_not_silence_the_audit_of_large_ones(compas: lp.Audit) -> 
 
 
 def test_every_pair_and_epsilon_has_its_interval_and_p_value_in_every_form(compas: lp.Audit) -> None:
+    pytest.importorskip("pandas")
     plain = json.loads(compas.to_json())
     assert len(compas.pairs) == len(plain["pairs"]) == 66
     for pair, written in zip(compas.pairs, plain["pairs"], strict=True):

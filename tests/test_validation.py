@@ -290,7 +290,6 @@ def _wide_measures() -> dict[str, Any]:
         "audit": lambda: lp.audit(None, scores, epsilons=[0.0, 0.6], **people),
         "scorer": lambda: lp.mcdp_scorer(epsilon=0.6),
         "bound": lambda: lp.abcc_bound(0.1, 0.6, 1.0),
-        "stream": lambda: lp.scale.LocalDisparity(epsilon=0.6),
         "census": lambda: lp.datasets.census_mcdp(0.6),
         "objective": lambda: lp.boosting.MCDPObjective([0, 1, 0, 1], epsilon=0.6, **people),
         "repair": lambda: lp.postprocessing.ScoreRepair(max_mcdp=0.1, epsilon=0.6).fit(scores, **people),
@@ -305,6 +304,8 @@ def test_no_door_takes_a_wide_epsilon(measure: Any) -> None:
 
 def test_no_loss_or_network_takes_a_wide_epsilon() -> None:
     pytest.importorskip("torch")
+    with pytest.raises(ValueError, match=r"epsilon must .* got 0\.6"):
+        lp.scale.LocalDisparity(epsilon=0.6)
     with pytest.raises(ValueError, match=r"epsilon must .* got 0\.5"):
         lp.training.MCDPLoss(epsilon=0.5)
     with pytest.raises(ValueError, match=r"epsilon must .* got 0\.5"):
