@@ -15,7 +15,14 @@ from scipy.stats import ks_2samp
 import localparity as lp
 import oracles
 from localparity.uncertainty import _pool
-from localparity.uncertainty._permutation import adjusted_p_values, p_value_of, summarise_null
+from localparity.uncertainty._permutation import (
+    adjusted_p_values,
+    p_value_of,
+    parity_resamples,
+    parity_test,
+    summarise_null,
+)
+from localparity.uncertainty._resampling import Draws, resample_counts
 
 
 @pytest.mark.compiled
@@ -96,6 +103,24 @@ def test_p_values_are_adjusted_over_pairs_and_epsilons(
     # One epsilon alone has the p-value of the largest of all pairs.
     if epsilons == pairs == 1:
         assert found[0, 0] == p_value_of(seen[0][0] / 10, np.array(null)[:, 0] / 10)
+
+
+def test_a_test_that_others_confirm_has_the_larger_of_both_p_values() -> None:
+    rng = np.random.default_rng(0)
+    rows = lp.Predictions.from_arrays(None, rng.random(300), sensitive_features=np.arange(300) % 3)
+    counts = lp.ScoreCounts.from_predictions(rows)
+    epsilons = np.array([0.0, 0.05])
+    names = ("demographic_parity", "between_groups")
+    mcdp = np.array([curve.mcdp_at(epsilons) for curve in counts.gap_curves()])
+    dealt = parity_resamples(counts, epsilons, *names, Draws(99, 0))
+    deviated = resample_counts(counts, _pool.Pool.deviated, Draws(99, 0), *names, epsilons)
+    first, second = parity_test(mcdp, dealt), parity_test(mcdp, deviated)
+    both = first.confirmed_by(deviated)
+    np.testing.assert_array_equal(both.p_values, np.maximum(first.p_values, second.p_values))
+    assert [each.p_value for each in both.results] == both.p_values.min(axis=0).tolist()
+    assert [each.null_mean for each in both.results] == [each.null_mean for each in first.results]
+    larger = np.maximum(first.detectable(0.9), second.detectable(0.9))
+    np.testing.assert_array_equal(both.detectable(0.9), larger)
 
 
 def test_a_tiny_group_does_not_hide_what_large_groups_show() -> None:
