@@ -100,9 +100,9 @@ class PairSummary:
 
     def significant_at(self, place: int, *, by_test: bool) -> bool:
         """Whether the disparity at one of the epsilons can be told from chance, by its test or interval."""
-        tested = by_test and self.p_values is not None
+        p_values = self.p_values if by_test else None
         error = 1.0 - self.intervals[place].level + ROUNDING
-        rejected = tested and self.p_values[place] <= error  # type: ignore[index]
+        rejected = p_values is not None and p_values[place] <= error
         return rejected or self.intervals[place].low > 0.0
 
     @property
