@@ -27,9 +27,9 @@ unit: $(VENV)/.development
 # Compiled kernels are invisible to coverage, so their tests run once more with the compiler off.
 coverage: unit
 	COVERAGE_FILE=.coverage.core NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=few $(BIN)/pytest -q -n auto -m "not slow and not compiled" \
-		tests/metrics tests/uncertainty tests/test_validation.py tests/test_frames_and_tensors.py --cov --cov-report=
+		tests/counts tests/metrics tests/uncertainty tests/_validation --cov --cov-report=
 	COVERAGE_FILE=.coverage.core $(BIN)/coverage report --show-missing --skip-covered --fail-under=100 \
-		--include="src/localparity/metrics/*,src/localparity/uncertainty/*,src/localparity/_validation/*"
+		--include="src/localparity/counts/*,src/localparity/metrics/*,src/localparity/uncertainty/*,src/localparity/_validation/*"
 	$(BIN)/coverage combine --quiet --append .coverage.core
 	$(BIN)/coverage report --skip-covered --omit="*/_kernels.py,*/_split_kernels.py" --fail-under=$(COVERAGE_FLOOR)
 

@@ -14,7 +14,7 @@ import numpy as np
 import localparity as lp
 from benchmarks._measure import Measurement, at_least, at_most, peak_bytes, seconds, write_csv
 from benchmarks._people import draw_people, prepare_profile
-from localparity.experiments._paper_algorithms import algorithm_1, algorithm_1_lean, algorithm_2
+from localparity.paper._paper_algorithms import algorithm_1, algorithm_1_lean, algorithm_2
 from localparity.uncertainty._pool import Pool, pools_of
 from localparity.uncertainty._resampling import Draws, resample
 

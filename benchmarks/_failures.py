@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 import localparity as lp
 from benchmarks import _designs as designs
 from benchmarks._designs import Design, Drawn, Rng
-from localparity.postprocessing import ScoreRepair
-from localparity.scale._monitor import PeriodQuestion, share_of_look
+from localparity.models import ScoreRepair
+from localparity.monitoring._monitor import PeriodQuestion, share_of_look
 
 
 def misses(design: Design, truth: float, **options: Any) -> Callable[[Rng], bool]:
@@ -159,7 +159,7 @@ def monitor_alarms(rng: Rng) -> bool:
     asked = PeriodQuestion(0.0, "demographic_parity", "between_groups", 0.95)
     groups = np.repeat(["a", "b"], 200)
     for day in range(1, 366):
-        sketch = lp.scale.ScoreSketch()
+        sketch = lp.monitoring.ScoreSketch()
         sketch.update(None, rng.random(400), sensitive_features=groups)
         if asked.interval(sketch, 1.0 - 0.05 * share_of_look(day, 1)).low > 0.0:
             return True
@@ -173,7 +173,7 @@ def sketch_bounds_miss(rng: Rng) -> bool:
     groups = np.concatenate([np.repeat([0, 1], many), np.repeat([0, 1], few)])
     parts = []
     for part in (slice(None, 2 * many), slice(2 * many, None)):
-        parts.append(lp.scale.ScoreSketch(k=512))
+        parts.append(lp.monitoring.ScoreSketch(k=512))
         parts[-1].update(None, scores[part], sensitive_features=groups[part])
     low, high = parts[0].merge(parts[1]).counts(0.99).mcdp_bounds()
     return not low <= lp.mcdp(None, scores, sensitive_features=groups) <= high

@@ -20,7 +20,7 @@ from typing import TypeVar
 import numpy as np
 import psutil
 
-from localparity._files import write_whole
+from localparity._io._files import write_whole
 
 T = TypeVar("T")
 

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import localparity as lp
 from benchmarks._people import draw_people
-from localparity.experiments._paper_algorithms import algorithm_1, algorithm_1_lean, algorithm_2
+from localparity.paper._paper_algorithms import algorithm_1, algorithm_1_lean, algorithm_2
 
 EPSILON = 0.05
 K = 32
@@ -105,7 +105,7 @@ def counts(people: People) -> Call:
 
 
 def duckdb(people: People) -> Call:
-    return lambda: lp.scale.from_duckdb(people.parquet, score="p", group="g", epsilons=[EPSILON]).mcdp(
+    return lambda: lp.engines.from_duckdb(people.parquet, score="p", group="g", epsilons=[EPSILON]).mcdp(
         EPSILON
     )
 
@@ -129,14 +129,14 @@ def local_spark() -> Any:
 
 def spark(people: People) -> Call:
     frame = local_spark().read.parquet(str(people.parquet))
-    return lambda: lp.scale.from_spark(frame, score="p", group="g", epsilons=[EPSILON]).mcdp(EPSILON)
+    return lambda: lp.engines.from_spark(frame, score="p", group="g", epsilons=[EPSILON]).mcdp(EPSILON)
 
 
 def torch(people: People) -> Call:
     import torch
 
     scores, groups = torch.from_numpy(people.scores), torch.from_numpy(people.groups)
-    return lambda: lp.scale.from_torch(scores, groups, epsilons=[EPSILON]).mcdp(EPSILON)
+    return lambda: lp.engines.from_torch(scores, groups, epsilons=[EPSILON]).mcdp(EPSILON)
 
 
 def ks_2samp(people: People) -> Call:

@@ -110,8 +110,8 @@ def plain_scores(booster: str, seed: int, train: Part, parts: list[Part]) -> Ite
 
 def penalised_scores(booster: str, seed: int, train: Part, parts: list[Part]) -> Iterator[tuple[str, list]]:
     kinds = {
-        "lightgbm": lp.boosting.LocalParityLGBMClassifier,
-        "xgboost": lp.boosting.LocalParityXGBClassifier,
+        "lightgbm": lp.models.LocalParityLGBMClassifier,
+        "xgboost": lp.models.LocalParityXGBClassifier,
     }
     for strength, temperature in SETTINGS:
         model = kinds[booster](
@@ -190,7 +190,7 @@ def main() -> None:
 
 
 def split(bunch: Any, seed: int) -> list[Part]:
-    rows = lp.datasets.paper_split(bunch.target, seed)
+    rows = lp.paper.paper_split(bunch.target, seed)
     return [
         Part(bunch.data.iloc[part].reset_index(drop=True), bunch.target[part], bunch.sensitive_features[part])
         for part in (rows.train, rows.validation, rows.test)

@@ -49,12 +49,12 @@ def group_by(path: Path) -> dict[str, object]:
 
 def audit(path: Path) -> dict[str, object]:
     start = time.perf_counter()
-    counts = lp.scale.from_duckdb(
+    counts = lp.engines.from_duckdb(
         path, score="score", group="sex", epsilons=EPSILONS, memory_limit=MEMORY_LIMIT
     )
-    found = lp.Audit.from_counts(counts, epsilons=EPSILONS, n_resamples=0)
+    found = lp.audit(counts, epsilons=EPSILONS, n_resamples=0)
     seconds = time.perf_counter() - start
-    bounds = [counts.mcdp_bounds(epsilon) for epsilon in EPSILONS]
+    bounds = [lp.mcdp_bounds(counts, epsilon=epsilon) for epsilon in EPSILONS]
     return {
         "seconds": seconds,
         "peak_resident_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,

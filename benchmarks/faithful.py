@@ -12,8 +12,8 @@ from collections import defaultdict
 from pathlib import Path
 from statistics import mean
 
-from localparity.experiments import Run, Store, run_missing
-from localparity.experiments._progress import progress_bar
+from localparity.paper import Run, Store, run_missing
+from localparity.paper._progress import progress_bar
 
 RESULTS = Path(__file__).parent.parent / "results"
 RUNS, TABLE = RESULTS / "faithful.csv", RESULTS / "faithful.md"

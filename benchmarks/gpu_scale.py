@@ -22,8 +22,8 @@ import numpy as np
 import torch
 
 import localparity as lp
-from localparity.scale._grid import MAX_SCORES, Tally, count_scores
-from localparity.scale._torch import LEVEL, TorchScores, check_scores
+from localparity.engines._refine import MAX_SCORES, Tally, count_scores
+from localparity.engines._torch import LEVEL, TorchScores, check_scores
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1)
 
@@ -57,7 +57,7 @@ def best_of(repeats: int, device: str, work: Callable[[], Any]) -> tuple[float, 
 
 
 def audit(scores: torch.Tensor, groups: torch.Tensor) -> list[tuple[float, float, float]]:
-    return evaluate(lp.scale.from_torch(scores, groups, epsilons=EPSILONS))
+    return evaluate(lp.engines.from_torch(scores, groups, epsilons=EPSILONS))
 
 
 def evaluate(counts: lp.ScoreCounts) -> list[tuple[float, float, float]]:

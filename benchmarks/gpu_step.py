@@ -12,10 +12,12 @@ from pathlib import Path
 
 import torch
 
-from localparity.training import METHODS, MCDPLoss, MethodOptions, Plan, Rows, Trainer, _trainer
-from localparity.training._methods import make_method
-from localparity.training._networks import multilayer
-from localparity.training._replay import RecordedStep
+from localparity.losses import MCDPLoss
+from localparity.models import METHODS, MethodOptions, Plan, Rows, Trainer
+from localparity.models.networks import _trainer
+from localparity.models.networks._methods import make_method
+from localparity.models.networks._networks import multilayer
+from localparity.models.networks._replay import RecordedStep
 
 RESULT = Path(__file__).parent.parent / "results" / "gpu_step.json"
 ROUNDS = 200

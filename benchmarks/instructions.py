@@ -55,15 +55,15 @@ def calls(rows: int) -> dict[str, Call]:
     labels = np.random.default_rng(1).integers(0, 2, rows)
     predictions = lp.Predictions.from_arrays(labels, scores, sensitive_features=groups)
     counts = lp.ScoreCounts.from_predictions(predictions)
-    coarse = lp.scale.bounded(counts, max_scores=1, level=20)
-    objective = lp.boosting.MCDPObjective(labels, sensitive_features=groups)
+    coarse = lp.counts.bounded(counts, max_scores=1, level=20)
+    objective = lp.models.MCDPObjective(labels, sensitive_features=groups)
     margins = np.log(scores / (1.0 - scores))
-    repair = lp.postprocessing.ScoreRepair(max_mcdp=0.02)
+    repair = lp.models.ScoreRepair(max_mcdp=0.02)
     ages = np.random.default_rng(2).integers(18, 90, rows)
     return {
         "the profile of arrays": lambda: lp.mcdp_profile(None, scores, sensitive_features=groups).values,
-        "the profile of counts": lambda: counts.profile().values,
-        "the worst windows": lambda: counts.gap_curve(0, 1).worst_windows(_EPSILONS),
+        "the profile of counts": lambda: lp.mcdp_profile(counts).values,
+        "the worst windows": lambda: lp.gap_curve(counts, groups=(0, 1)).worst_windows(_EPSILONS),
         "bounds on a grid": lambda: coarse.mcdp_bounds(0.01),
         "the worst split": lambda: lp.worst_split(None, scores, sensitive_features=ages, n_resamples=0),
         "a boosting objective": lambda: objective(margins),

@@ -15,8 +15,8 @@ from sklearn.metrics import average_precision_score
 
 import localparity as lp
 from benchmarks._measure import Measurement, at_least, at_most, seconds, write_csv
-from localparity.metrics._splits import OrderedPeople
-from localparity.postprocessing import ScoreRepair
+from localparity.models import ScoreRepair
+from localparity.uncertainty._splits import OrderedPeople
 
 ROWS = 10**6
 

@@ -16,8 +16,8 @@ import numpy as np
 import localparity as lp
 from benchmarks._measure import write_json
 from benchmarks._series import local_spark
-from localparity.scale._columns import ScoreColumns
-from localparity.scale._spark import SparkScores
+from localparity.engines._columns import ScoreColumns
+from localparity.engines._spark import SparkScores
 
 
 def main() -> None:
@@ -32,7 +32,7 @@ def main() -> None:
         "CAST((id * 7919) % 100003 AS DOUBLE) / 100003 AS p", "id % 5 < 2 AS g"
     )
     start = time.perf_counter()
-    counts = lp.scale.from_spark(frame, score="p", group="g")
+    counts = lp.engines.from_spark(frame, score="p", group="g")
     seconds = time.perf_counter() - start
     rows = np.arange(options.rows)
     scores = ((rows * 7919) % 100003) / 100003

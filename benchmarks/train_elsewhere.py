@@ -14,10 +14,10 @@ import time
 import zipfile
 from pathlib import Path
 
-from localparity.experiments._data import DATA_SETS, load_people
-from localparity.experiments._result import save_result
-from localparity.experiments._run import Run, grid
-from localparity.experiments._runner import make_stacks
+from localparity.paper._data import DATA_SETS, load_people
+from localparity.paper._result import save_result
+from localparity.paper._run import Run, grid
+from localparity.paper._runner import make_stacks
 
 # The slowest first, so that they do not end alone.
 SLOW = ("dralign", "fairmixup")
@@ -64,7 +64,7 @@ def tasks_of(name: str, known: set[str]) -> list[list[Run]]:
 
 
 def train(task: tuple[list[Run], str]) -> list[str]:
-    from localparity.experiments._train import train_runs
+    from localparity.paper._train import train_runs
 
     runs, folder = task
     started = time.perf_counter()
@@ -78,7 +78,7 @@ def train(task: tuple[list[Run], str]) -> list[str]:
 
 
 def bring_home(archive: Path, store: Path) -> None:
-    from localparity.experiments._store import Store
+    from localparity.paper._store import Store
 
     there = Store(store)
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(archive) as zipped:

@@ -31,14 +31,14 @@ import torch
 from sklearn.metrics import average_precision_score
 
 import localparity as lp
-from localparity.experiments._data import DATA_SETS
-from localparity.experiments._train import prepare
-from localparity.training import MethodOptions, Plan, Trainer
-from localparity.training._methods import make_method
-from localparity.training._networks import Network, multilayer
-from localparity.training._resnet import resnet18
-from localparity.training._stack import fit_stack
-from localparity.training._trainer import predict_scores
+from localparity.models import MethodOptions, Plan, Trainer
+from localparity.models.networks._methods import make_method
+from localparity.models.networks._networks import Network, multilayer
+from localparity.models.networks._trainer import predict_scores
+from localparity.paper._data import DATA_SETS
+from localparity.paper._resnet import resnet18
+from localparity.paper._stack import fit_stack
+from localparity.paper._train import prepare
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 COLUMNS = [

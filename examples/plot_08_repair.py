@@ -16,7 +16,7 @@ census = lp.datasets.make_census(20_000, random_state=0)
 scores, sex = census.score, census.sensitive_features
 fitted = np.arange(scores.size) < 10_000
 
-repair = lp.postprocessing.ScoreRepair(max_mcdp=0.10)
+repair = lp.models.ScoreRepair(max_mcdp=0.10)
 repair.fit(scores[fitted], sensitive_features=sex[fitted])
 repaired = repair.transform(scores[~fitted], sensitive_features=sex[~fitted])
 

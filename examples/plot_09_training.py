@@ -15,7 +15,7 @@ others = lp.datasets.make_census(4000, random_state=1)
 
 scores = {}
 for strength in (0.0, 0.1, 0.3):
-    model = lp.training.LocalParityClassifier("diffmcdp", strength, steps=100, random_state=0)
+    model = lp.models.LocalParityClassifier("diffmcdp", strength, steps=100, random_state=0)
     model.fit(people.data, people.target, sensitive_features=people.sensitive_features)
     scores[f"strength {strength:g}"] = model.predict_proba(others.data)[:, 1]
 

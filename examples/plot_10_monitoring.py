@@ -16,7 +16,7 @@ import numpy as np
 import localparity as lp
 
 rng = np.random.default_rng(0)
-monitor = lp.scale.Monitor(tempfile.mkdtemp(), every="day")
+monitor = lp.monitoring.Monitor(tempfile.mkdtemp(), every="day")
 for day in range(1, 11):
     sex = rng.choice(["Female", "Male"], 20_000)
     drift = 0.25 * max(0, day - 4)

@@ -16,7 +16,7 @@ features, new = (part.data.astype({"occupation": "category"}) for part in (peopl
 
 scores = {}
 for strength in (0.0, 0.2, 0.5):
-    model = lp.boosting.LocalParityXGBClassifier(
+    model = lp.models.LocalParityXGBClassifier(
         strength, n_estimators=60, learning_rate=0.1, booster_params={"max_depth": 3}, random_state=0
     )
     model.fit(features, people.target, sensitive_features=people.sensitive_features)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from localparity.datasets import make_census
-from localparity.experiments import _data, _grids
+from localparity.paper import _data, _grids
 
 SHORT = {"search": "frozen", "steps": 20, "hidden": (16, 8), "batch_size": 128, "learning_rate": 0.02}
 NAMES = ("adult", "bank")
@@ -20,7 +20,7 @@ def load_census() -> _data.People:
 @contextmanager
 def installed() -> Iterator[None]:
     """The small data set in the place of the real ones."""
-    from localparity.experiments._train import prepare
+    from localparity.paper._train import prepare
 
     settings = _grids._SETTINGS["paper"]
     kept = [(_data.DATA_SETS[name], settings[name]) for name in NAMES]

@@ -63,10 +63,10 @@ def test_what_came_went_or_is_called_otherwise_is_a_change() -> None:
 
 def test_a_name_is_told_of_in_backticks_with_or_without_its_modules() -> None:
     names, known = (
-        ["lp.scale.Sketch", "lp.scale.Sketch.merge"],
-        ["lp.scale.Sketch()", "lp.scale.Sketch.merge(self)"],
+        ["lp.engines.Sketch", "lp.engines.Sketch.merge"],
+        ["lp.engines.Sketch()", "lp.engines.Sketch.merge(self)"],
     )
     assert untold("a Sketch that merges, `merge`, `a Sketch`, `Sketches`", names, known) == names
-    assert untold("`Sketch(k=3)`", names, known) == ["lp.scale.Sketch.merge"]
+    assert untold("`Sketch(k=3)`", names, known) == ["lp.engines.Sketch.merge"]
     assert untold("`scale.Sketch.merge`", names, known) == []
-    assert untold("`lp.scale.Sketch`, `Sketch.merge(self)`", names, known) == []
+    assert untold("`lp.engines.Sketch`, `Sketch.merge(self)`", names, known) == []

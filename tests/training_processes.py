@@ -7,10 +7,10 @@ from pathlib import Path
 
 import torch
 
-from localparity.training import METHODS, MethodOptions, Plan, Rows, Trainer
-from localparity.training._distributed import average_gradients
-from localparity.training._methods import make_method
-from localparity.training._networks import Network, multilayer
+from localparity.models import METHODS, MethodOptions, Plan, Rows, Trainer
+from localparity.models.networks._distributed import average_gradients
+from localparity.models.networks._methods import make_method
+from localparity.models.networks._networks import Network, multilayer
 
 
 def rows() -> Rows:

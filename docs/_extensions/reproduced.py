@@ -12,7 +12,7 @@ from result_files import RESULTS, read_rows
 from results import source_line, table, two_lines
 from sphinx.application import Sphinx
 
-from localparity.experiments._data import DATA_SETS
+from localparity.paper._data import DATA_SETS
 
 _METRICS = ("AP", "delta-DP", "ABCC", "MCDP(0)")
 _LEAST_TOLERANCE = 1.0

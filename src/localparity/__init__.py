@@ -1,14 +1,16 @@
 """Where two groups of people are treated most differently by a model's scores, and how sure that is."""
 
-from importlib import import_module
-from typing import Any
+from importlib.metadata import version
+from typing import TYPE_CHECKING
 
-from localparity import datasets, report, scale
-from localparity._audit import Audit, audit
+from localparity import datasets, engines, monitoring, report
+from localparity._lazy import lazy_names
+from localparity.audit import Audit, audit
+from localparity.counts import Comparison, ScoreCounts
 from localparity.metrics import (
     GapCurve,
+    Interval,
     McdpProfile,
-    ScoreCounts,
     Window,
     abcc,
     abcc_bound,
@@ -16,6 +18,7 @@ from localparity.metrics import (
     gap_curve,
     mcdp,
     mcdp_approximate,
+    mcdp_bounds,
     mcdp_profile,
     mcdp_scorer,
     p_rule,
@@ -23,7 +26,6 @@ from localparity.metrics import (
 )
 from localparity.predictions import Predictions
 from localparity.uncertainty import (
-    Interval,
     NoiseFloor,
     TestResult,
     WorstSplit,
@@ -33,10 +35,14 @@ from localparity.uncertainty import (
     worst_split,
 )
 
-__version__ = "0.2.0"
+if TYPE_CHECKING:
+    from localparity import losses, models, paper
+
+__version__ = version("localparity")
 
 __all__ = [
     "Audit",
+    "Comparison",
     "GapCurve",
     "Interval",
     "McdpProfile",
@@ -51,26 +57,25 @@ __all__ = [
     "audit",
     "datasets",
     "delta_dp",
+    "engines",
     "gap_curve",
+    "losses",
     "mcdp",
     "mcdp_approximate",
+    "mcdp_bounds",
     "mcdp_interval",
     "mcdp_profile",
     "mcdp_scorer",
+    "models",
+    "monitoring",
     "noise_floor",
     "p_rule",
+    "paper",
     "permutation_test",
     "report",
-    "scale",
     "spdd",
     "worst_split",
 ]
 
-_LAZY = ("boosting", "comparison", "experiments", "postprocessing", "training")
-
-
-def __getattr__(name: str) -> Any:
-    """The parts that import torch, numba or scikit-learn, on first use."""
-    if name in _LAZY:
-        return import_module(f"localparity.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+# What imports torch, numba or scikit-learn.
+__getattr__, __dir__ = lazy_names(__name__, {"losses": [], "models": [], "paper": []})

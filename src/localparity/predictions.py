@@ -9,12 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._docs import documented
-from localparity._tables import Source, Table, as_group_columns
+from localparity._io._tables import Source, Table, as_group_columns
+from localparity._types import ArrayLike, FloatArray, Group, Groups, ScoreRange
 from localparity._validation import (
     Column,
-    FloatArray,
-    Group,
     as_count,
     as_groups,
     as_labels,
@@ -76,21 +74,20 @@ class Predictions:
     groups: tuple[Group, ...]
     labels: NDArray[np.uint8] | None
     weights: FloatArray | None
-    score_range: tuple[float, float]
+    score_range: ScoreRange
     resolution: float
     clusters: NDArray[np.uint32] | None = None
 
     @classmethod
-    @documented
     def from_arrays(
         cls,
-        y_true: Any,
-        y_score: Any,
+        y_true: ArrayLike | None,
+        y_score: ArrayLike,
         *,
-        sensitive_features: Any,
-        sample_weight: Any = None,
-        cluster: Any = None,
-        score_range: tuple[float, float] = (0.0, 1.0),
+        sensitive_features: Groups,
+        sample_weight: ArrayLike | None = None,
+        cluster: ArrayLike | None = None,
+        score_range: ScoreRange = (0.0, 1.0),
         min_groups: int = 2,
     ) -> Predictions:
         """Check and freeze arrays, lists, data frames' columns or tensors on the CPU.
@@ -99,6 +96,18 @@ class Predictions:
         ----------
         y_true : array-like or None
             Labels 0 and 1, where a criterion needs them.
+        y_score : array-like
+            Scores inside `score_range`.
+        sensitive_features : array-like, data frame or mapping of columns
+            The group of each row. Of several columns, the groups are the combinations that occur.
+        sample_weight : array-like, optional
+            Weights that are not negative.
+        cluster : array-like, optional
+            The person or household that each row belongs to; rows are assumed independent without it.
+        score_range : tuple of float
+            The lowest and the highest score there can be.
+        min_groups : int
+            The fewest groups there may be: 2, or 1 for a part of a larger whole.
 
         Returns
         -------
@@ -106,20 +115,19 @@ class Predictions:
             Arrays that cannot be written to.
         """
         # What checking has not converted is still the caller's, who may change it: keep a copy.
-        found = cls.checked(
+        found = check_predictions(
             y_true,
             y_score,
             sensitive_features,
-            sample_weight,
-            score_range,
-            min_groups=min_groups,
+            sample_weight=sample_weight,
             cluster=cluster,
+            score_range=score_range,
+            min_groups=min_groups,
         )
         weights = None if found.weights is None else _frozen(found.weights.copy())
         return replace(found, scores=_frozen(found.scores.copy()), weights=weights)
 
     @classmethod
-    @documented
     def read(
         cls,
         source: Source,
@@ -129,7 +137,7 @@ class Predictions:
         label: str | None = None,
         weight: str | None = None,
         cluster: str | None = None,
-        score_range: tuple[float, float] = (0.0, 1.0),
+        score_range: ScoreRange = (0.0, 1.0),
         min_groups: int = 2,
     ) -> Predictions:
         r"""Read the columns of a CSV, TSV, Parquet or JSON lines file, of a glob, or of several files.
@@ -138,8 +146,20 @@ class Predictions:
         ----------
         source : path or sequence of paths
             Files of one kind; a glob such as ``"scores/*.parquet"`` stands for the files that match it.
+        score : str
+            The column of the scores.
+        group : str or sequence of str
+            The column of the groups; of several, the groups are the combinations that occur.
+        label : str, optional
+            The column of the labels, 0 and 1.
+        weight : str, optional
+            The column of the weights.
         cluster : str, optional
             The column of the clusters: rows with the same value are not independent.
+        score_range : tuple of float
+            The lowest and the highest score there can be.
+        min_groups : int
+            The fewest groups there may be: 2, or 1 for a part of a larger whole.
 
         Returns
         -------
@@ -159,59 +179,16 @@ class Predictions:
         values = list(dict.fromkeys([*group_columns, *([cluster] if cluster else [])]))
         columns = table.read(numbers=[name for name in (score, label, weight) if name], values=values)
         groups = {name: columns[name] for name in group_columns}
-        return cls.checked(
+        named = (Column(f"column {name!r}") for name in (label, score, group_columns[0], weight, cluster))
+        return check_predictions(
             columns[label] if label else None,
             columns[score],
             groups if len(groups) > 1 else groups[group_columns[0]],
-            columns[weight] if weight else None,
-            score_range,
-            Names(
-                *(Column(f"column {name!r}") for name in (label, score, group_columns[0], weight, cluster))
-            ),
-            min_groups,
-            columns[cluster] if cluster else None,
-        )
-
-    @classmethod
-    def checked(
-        cls,
-        y_true: Any,
-        y_score: Any,
-        sensitive_features: Any,
-        sample_weight: Any,
-        score_range: Any,
-        names: Names = ARGUMENTS,
-        min_groups: int = 2,
-        cluster: Any = None,
-    ) -> Predictions:
-        """What `from_arrays` returns, over arrays that may still be the caller's: for use at once."""
-        score_range = as_score_range(score_range)
-        given = (y_true, y_score, sensitive_features, sample_weight, cluster)
-        check_indexes(dict(zip(names, given, strict=True)))
-        scores, resolution = as_scores(y_score, score_range, names.y_score)
-        codes, groups = as_groups(
-            sensitive_features,
-            scores.size,
-            names.sensitive_features,
-            at_least=as_count(min_groups, "min_groups"),
-        )
-        labels = None if y_true is None else as_labels(y_true, scores.size, names.y_true)
-        weights = None
-        if sample_weight is not None:
-            weights = as_weights(sample_weight, scores.size, names.sample_weight)
-            _check_group_weights(codes, groups, weights, names.sample_weight)
-        clusters = None
-        if cluster is not None:
-            clusters = as_groups(cluster, scores.size, names.cluster, at_least=1, at_most=scores.size).codes
-        return cls(
-            _frozen(scores),
-            _frozen(codes),
-            groups,
-            None if labels is None else _frozen(labels),
-            None if weights is None else _frozen(weights),
-            score_range,
-            resolution,
-            None if clusters is None else _frozen(clusters),
+            sample_weight=columns[weight] if weight else None,
+            cluster=columns[cluster] if cluster else None,
+            score_range=score_range,
+            min_groups=min_groups,
+            names=Names(*named),
         )
 
     def __len__(self) -> int:
@@ -219,6 +196,48 @@ class Predictions:
 
     def __repr__(self) -> str:
         return f"Predictions({len(self)} rows, {len(self.groups)} groups)"
+
+
+def check_predictions(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    sensitive_features: Groups,
+    *,
+    sample_weight: ArrayLike | None = None,
+    cluster: ArrayLike | None = None,
+    score_range: ScoreRange = (0.0, 1.0),
+    min_groups: int = 2,
+    names: Names = ARGUMENTS,
+) -> Predictions:
+    """Checked predictions over arrays that may still be the caller's: for use at once."""
+    score_range = as_score_range(score_range)
+    given = (y_true, y_score, sensitive_features, sample_weight, cluster)
+    check_indexes(dict(zip(names, given, strict=True)))
+    scores, resolution = as_scores(y_score, score_range, names.y_score)
+    codes, groups = as_groups(
+        sensitive_features,
+        scores.size,
+        names.sensitive_features,
+        at_least=as_count(min_groups, "min_groups"),
+    )
+    labels = None if y_true is None else as_labels(y_true, scores.size, names.y_true)
+    weights = None
+    if sample_weight is not None:
+        weights = as_weights(sample_weight, scores.size, names.sample_weight)
+        _check_group_weights(codes, groups, weights, names.sample_weight)
+    clusters = None
+    if cluster is not None:
+        clusters = as_groups(cluster, scores.size, names.cluster, at_least=1, at_most=scores.size).codes
+    return Predictions(
+        _frozen(scores),
+        _frozen(codes),
+        groups,
+        None if labels is None else _frozen(labels),
+        None if weights is None else _frozen(weights),
+        score_range,
+        resolution,
+        None if clusters is None else _frozen(clusters),
+    )
 
 
 def _frozen(array: NDArray[Any]) -> NDArray[Any]:
@@ -233,4 +252,4 @@ def _check_group_weights(
 ) -> None:
     for group, total in zip(groups, np.bincount(codes, weights), strict=True):
         if total == 0.0:
-            raise ValueError(f"{name} is 0 in all rows of group {group!r}")
+            raise ValueError(f"{name} must be > 0 in some row of group {group!r}, got 0 in all of them")

@@ -43,7 +43,7 @@ def path(census: Any, groups: NDArray[Any], tmp_path_factory: pytest.TempPathFac
     for name, score in both_scores(census).items():
         predictions = lp.Predictions.from_arrays(census.target, score, sensitive_features=groups)
         counts = lp.ScoreCounts.from_predictions(predictions)
-        found[name] = lp.Audit.from_counts(counts, n_resamples=50, random_state=0)
+        found[name] = lp.audit(counts, n_resamples=50, random_state=0)
     path = tmp_path_factory.mktemp("page") / "report.html"
     lp.report.write_page(path, found)
     return path

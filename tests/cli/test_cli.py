@@ -38,7 +38,7 @@ def test_json_has_the_numbers_of_the_library(scores: Path) -> None:
     assert found.returncode == 0
     plain = json.loads(found.stdout)
     predictions = lp.Predictions.read(scores, score="p", group="sex", label="y")
-    audit = lp.Audit.from_counts(
+    audit = lp.audit(
         lp.ScoreCounts.from_predictions(predictions),
         epsilons=[0, 0.03],
         criterion="equalized_odds",
@@ -59,12 +59,12 @@ def test_intersections_weights_and_left_out_groups(scores: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "code", "verdict"),
     [
-        (["--fail-above", 0.9], 0, "pass: MCDP(0) is "),
-        (["--fail-above", 0.0], 1, "fail: MCDP(0) is "),
-        (["--fail-above", 0.3, "--decide-by", "upper"], 1, "fail: the upper end of MCDP(0) is "),
-        (["--fail-above", 0.25, "--decide-by", "lower"], 0, "pass: the lower end of MCDP(0) is "),
-        (["--fail-above", 0.9, "--epsilon", 0.3, "--json"], 0, "pass: MCDP(0.3) is "),
-        (["--fail-above", 0.3, "--epsilon", 0.499], 2, "MCDP(0.499) is 0 whatever the groups"),
+        (["--max-mcdp", 0.9], 0, "pass: MCDP(0) is "),
+        (["--max-mcdp", 0.0], 1, "fail: MCDP(0) is "),
+        (["--max-mcdp", 0.3, "--decide-by", "upper"], 1, "fail: the upper end of MCDP(0) is "),
+        (["--max-mcdp", 0.25, "--decide-by", "lower"], 0, "pass: the lower end of MCDP(0) is "),
+        (["--max-mcdp", 0.9, "--epsilon", 0.3, "--json"], 0, "pass: MCDP(0.3) is "),
+        (["--max-mcdp", 0.3, "--epsilon", 0.499], 2, "MCDP(0.499) is 0 whatever the groups"),
     ],
 )
 def test_a_bound_decides_the_exit_code(scores: Path, options: list[object], code: int, verdict: str) -> None:
@@ -93,8 +93,8 @@ def test_a_bound_decides_the_exit_code(scores: Path, options: list[object], code
         ),
         (["--score", "p", "--group", "sex", "--criterion", "fair"], "'fair' is not one of"),
         (
-            ["--score", "p", "--group", "sex", "--fail-above", "7"],
-            "--fail-above: must be in [0, 1], got 7",
+            ["--score", "p", "--group", "sex", "--max-mcdp", "7"],
+            "--max-mcdp: must be in [0, 1], got 7",
         ),
         (["--score", "occupation", "--group", "sex"], "column 'occupation' of"),
         (["--score", "p", "--group", "sex", "--speed", "7"], "No such option: --speed"),
@@ -175,7 +175,7 @@ def test_a_reader_who_leaves_changes_neither_the_page_nor_the_exit_code(
         "sex",
         "--resamples",
         "0",
-        "--fail-above",
+        "--max-mcdp",
         bound,
         "--report",
         str(page),

@@ -71,7 +71,7 @@ def test_one_model_above_the_bound_fails_all(
         for predictions in (lp.Predictions.read(file, score="p", group="sex") for file in files)
     )
     assert first == second  # squaring moves every score and no order
-    above = ["--epsilon", "0.05", "--fail-above", "0.3"]
+    above = ["--epsilon", "0.05", "--max-mcdp", "0.3"]
     code = run_here(monkeypatch, "audit", *files, *OPTIONS, *above)
     lines = capsys.readouterr().err.splitlines()
     assert [line.split(":")[0] for line in lines].count("fail") >= code

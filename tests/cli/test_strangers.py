@@ -69,7 +69,7 @@ def typed(
             ["audit", "scores.csv", *AUDIT, "--report", "folder.csv"],
             "--report: folder.csv is a folder where a",
         ),
-        (["audit", "scores.csv", *AUDIT, "--fail-above", "5"], "--fail-above: must be in [0, 1], got 5"),
+        (["audit", "scores.csv", *AUDIT, "--max-mcdp", "5"], "--max-mcdp: must be in [0, 1], got 5"),
         (["audti", "scores.csv"], "No such command 'audti'"),
         (["audit", "scores.csv", *AUDIT, "--score", "q"], "--score was given 2 times; it takes one value"),
         (["audit", "scores.csv", *AUDIT, "--json", "--json"], "--json was given 2 times"),

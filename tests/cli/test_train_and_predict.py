@@ -37,7 +37,7 @@ def test_scores_are_those_of_the_library_and_can_be_audited(folder: Path) -> Non
     assert (found.returncode, found.stderr) == (0, "")
     assert "900 scores are in" in found.stdout
     scores = pd.read_parquet(out)
-    model = lp.training.LocalParityClassifier.load(folder / "model")
+    model = lp.models.LocalParityClassifier.load(folder / "model")
     np.testing.assert_allclose(scores["score"], model.predict_proba(CENSUS.data)[:, 1], atol=1e-6)
     assert scores["sex"].tolist() == FRAME["sex"].tolist()
     audit = run("audit", out, "--score", "score", "--group", "sex", "--resamples", 10)

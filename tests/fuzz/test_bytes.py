@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 import localparity as lp
 from fuzzing import damaged, damaged_json, fuzz, read_or_refuse
-from localparity.scale import Monitor, ScoreSketch
-from localparity.scale._container import pack, unpack
+from localparity.monitoring import Monitor, ScoreSketch
+from localparity.monitoring._container import pack, unpack
 
 pytest.importorskip("datasketches")
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 from fuzzing import damaged, damaged_json, fuzz, read_or_refuse
-from localparity.experiments import DamagedRunWarning, OutdatedRunWarning, Run, Store
-from localparity.experiments._result import Result, Scored, load_result, save_result
+from localparity.paper import DamagedRunWarning, OutdatedRunWarning, Run, Store
+from localparity.paper._result import Result, Scored, load_result, save_result
 
 pytest.importorskip("torch")
 

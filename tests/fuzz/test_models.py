@@ -11,10 +11,9 @@ import pytest
 from hypothesis import strategies as st
 
 from fuzzing import damaged, damaged_json, fuzz, read_or_refuse
-from localparity.boosting import LocalParityLGBMClassifier, LocalParityXGBClassifier
 from localparity.datasets import make_census
-from localparity.training import LocalParityClassifier
-from localparity.training._checkpoint import load_tensors, save_tensors
+from localparity.models import LocalParityClassifier, LocalParityLGBMClassifier, LocalParityXGBClassifier
+from localparity.models.networks._checkpoint import load_tensors, save_tensors
 
 CENSUS = make_census(300, random_state=0)
 NUMBERS = CENSUS.data.select_dtypes("number")

@@ -32,7 +32,7 @@ def check_file(path: Path, content: bytes) -> None:
     """The rows in memory and the counts through the engine are refused both, or agree."""
     path.write_bytes(content)
     read = read_or_refuse(lambda: lp.Predictions.read(path, **COLUMNS), str(path), "column ")
-    counted = read_or_refuse(lambda: lp.scale.from_duckdb(path, **COLUMNS), str(path), "column ")
+    counted = read_or_refuse(lambda: lp.engines.from_duckdb(path, **COLUMNS), str(path), "column ")
     assert (read is None) == (counted is None)
     if read is not None and counted is not None:
         expected = lp.ScoreCounts.from_predictions(read).atoms

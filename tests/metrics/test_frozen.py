@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity.metrics._atoms import Atoms
-from localparity.metrics._cells import CellGaps, Cells, find_envelope
-from localparity.metrics._splits import OrderedPeople
+from localparity.counts._atoms import Atoms
+from localparity.counts._cells import CellGaps, Cells, find_envelope
+from localparity.uncertainty._splits import OrderedPeople
 
 
 def curve() -> lp.GapCurve:

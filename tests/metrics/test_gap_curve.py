@@ -30,7 +30,7 @@ def test_is_the_difference_of_the_distributions_everywhere(data: st.DataObject) 
 
 
 def test_the_short_way_and_the_way_through_counts_are_one_curve() -> None:
-    from localparity.metrics._comparison import gap_curves
+    from localparity.metrics._gap_curves import gap_curves
 
     rng = np.random.default_rng(0)
     scores, groups = rng.random(1000).round(2), rng.integers(0, 2, 1000)
@@ -54,7 +54,7 @@ def test_the_short_way_and_the_way_through_counts_are_one_curve() -> None:
 def test_knots_keep_the_scores_own_units() -> None:
     curve = lp.gap_curve(None, [300, 575, 850], sensitive_features=["a", "b", "a"], score_range=(300, 850))
     assert curve.knots.tolist() == [300, 575, 850]
-    assert curve.unit_knots.tolist() == [0.0, 0.5, 1.0]
+    assert curve._unit_knots.tolist() == [0.0, 0.5, 1.0]
     window = curve.worst_window(0.1)
     assert (window.low, window.high, window.higher) == (300.0, 850.0, None)
 
@@ -113,7 +113,7 @@ def test_knots_that_stand_for_an_end_of_the_range_are_moved_there() -> None:
     low, high = 0.1 - eps, 1.1 + eps
     options = {"score_range": (0.1, 1.1), "resolution": 4 * eps}
     curve = lp.GapCurve(np.array([low, 0.6, high]), np.array([0.5, 0.25, 0.0]), ("a", "b"), (1, 1), **options)
-    assert curve.unit_knots.tolist() == [0.0, pytest.approx(0.5), 1.0]
+    assert curve._unit_knots.tolist() == [0.0, pytest.approx(0.5), 1.0]
     # What lies beside an end is told by the size of that end, not of the other one.
     near, gap = 0.1 * (1 + 2 * eps), np.array([0.5, 0.0])
     beside = lp.GapCurve(np.array([near, 1.0]), gap, ("a", "b"), (1, 1), **options)

@@ -37,7 +37,7 @@ OPERATORS = (
 )
 """The operators of cosmic-ray in use: a comparison's boundary and its opposite, of arithmetic the inverse."""
 
-_IDLE = ("compiled", "documented", "overload")
+_IDLE = ("compiled", "overload")
 
 
 @dataclass(frozen=True)

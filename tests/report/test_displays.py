@@ -189,7 +189,7 @@ def test_curves_and_profiles_plot_themselves(census: Any) -> None:
     from_curve = curve.plot(epsilon=0.1)
     assert from_curve.ax_.get_ylabel() == "gap, Female less Male"
     profile = lp.mcdp_profile(None, census.score, sensitive_features=census.sensitive_features)
-    steps = profile.plot(level=0.9).ax_.lines[0].get_xydata()
+    steps = profile.plot(confidence=0.9).ax_.lines[0].get_xydata()
     np.testing.assert_array_equal(steps[:, 1], profile(steps[:, 0]))
 
 

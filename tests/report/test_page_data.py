@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from numpy.typing import NDArray
 
 import localparity as lp
-from localparity.report._page_data import MOST_VIEWS, model_data, pack, plan_page
+from localparity.report.page._data import MOST_VIEWS, model_data, pack, plan_page
 from strategies import People, people
 
 
@@ -60,7 +60,7 @@ def labelled(n_groups: int, *, criterion: Any, rows: int = 4000) -> lp.Audit:
         rng.integers(0, 2, rows), rng.random(rows), sensitive_features=rng.integers(0, n_groups, rows)
     )
     counts = lp.ScoreCounts.from_predictions(predictions)
-    return lp.Audit.from_counts(counts, criterion=criterion, n_resamples=0, threshold=0.123)
+    return lp.audit(counts, criterion=criterion, n_resamples=0, threshold=0.123)
 
 
 def test_with_labels_every_criterion_can_be_chosen() -> None:
@@ -75,7 +75,7 @@ def test_a_group_without_one_label_leaves_that_criterion_out() -> None:
     predictions = lp.Predictions.from_arrays(
         [0, 1, 0, 0], [0.1, 0.2, 0.3, 0.4], sensitive_features=["a", "a", "b", "b"]
     )
-    audit = lp.Audit.from_counts(lp.ScoreCounts.from_predictions(predictions), n_resamples=0)
+    audit = lp.audit(lp.ScoreCounts.from_predictions(predictions), n_resamples=0)
     data = model_data("model", audit, plan_page({"model": audit}))
     assert data["criteria"] == ["demographic_parity", "predictive_equality"]
 

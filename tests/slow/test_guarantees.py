@@ -43,7 +43,7 @@ def coverage(epsilon: float, sizes: tuple[int, int], n_draws: int, **options: An
 @pytest.mark.parametrize("sizes", [(50, 50), (60, 2000)])
 @pytest.mark.parametrize("level", [0.5, 0.9])
 def test_dkw_covers_at_its_level_or_above(epsilon: float, sizes: tuple[int, int], level: float) -> None:
-    assert coverage(epsilon, sizes, 1000, level=level) >= level
+    assert coverage(epsilon, sizes, 1000, confidence=confidence) >= level
 
 
 @pytest.mark.parametrize("compare", ["between_groups", "to_overall"])
@@ -66,7 +66,7 @@ def test_dkw_covers_for_many_groups_and_labels_too(compare: str, criterion: str)
     for _ in range(400):
         scores = rng.random(240) ** np.array([1.0, 1 / 2, 1 / 1.5])[groups]
         found = lp.mcdp_interval(
-            labels, scores, sensitive_features=groups, criterion=criterion, compare=compare, level=0.6
+            labels, scores, sensitive_features=groups, criterion=criterion, compare=compare, confidence=0.6
         )
         held += found.low <= true_mcdp <= found.high
     assert held >= 0.6 * 400

@@ -23,7 +23,7 @@ def test_ten_million_rows_and_780_pairs(tmp_path: Path) -> None:
     codes = rng.integers(0, 40, 10**7)
     scores = (1.0 / (1.0 + np.exp(1.0 - 0.02 * codes - rng.normal(size=codes.size)))).round(5)
     predictions = lp.Predictions.from_arrays(None, scores, sensitive_features=codes)
-    audit = lp.Audit.from_counts(lp.ScoreCounts.from_predictions(predictions), n_resamples=0)
+    audit = lp.audit(lp.ScoreCounts.from_predictions(predictions), n_resamples=0)
     path = tmp_path / "large.html"
     audit.to_html(path)
     assert path.stat().st_size < 3e6

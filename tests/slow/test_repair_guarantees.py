@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity.postprocessing import ScoreRepair
-from localparity.postprocessing._score_map import ScoreMap
+from localparity.models import ScoreRepair
+from localparity.models.repair._score_map import ScoreMap
 
 pytestmark = pytest.mark.slow
 

@@ -61,7 +61,7 @@ def test_the_bootstraps_radius_is_what_resamples_stay_within(compare: str) -> No
     radii = bootstrap_radii(found, 0.9)
     assert np.count_nonzero(found.supremum > (radii * found.scale).max() + 1e-12) <= 0.1 * 201
     curves = counts.gap_curves(*options.values())
-    same = band_radii(counts, curves, level=0.9, method="bootstrap", draws=Draws(200, 1), **options)
+    same = band_radii(counts, curves, confidence=0.9, method="bootstrap", draws=Draws(200, 1), **options)
     np.testing.assert_array_equal(radii, same)
     assert radii.size == len(curves)
     # Shorter than the band that holds at any size.
@@ -78,7 +78,9 @@ def test_smaller_groups_have_wider_bands_and_do_not_widen_the_others() -> None:
         counts = lp.ScoreCounts.from_predictions(rows)
         curves = counts.gap_curves()
         options: dict[str, Any] = {"criterion": "demographic_parity", "compare": "between_groups"}
-        found = band_radii(counts, curves, level=0.95, method="bootstrap", draws=Draws(999, 0), **options)
+        found = band_radii(
+            counts, curves, confidence=0.95, method="bootstrap", draws=Draws(999, 0), **options
+        )
         return {curve.groups: radius for curve, radius in zip(curves, found, strict=True)}
 
     alone, beside = radii("a", "b"), radii("a", "b", "tiny")
@@ -104,6 +106,8 @@ def test_a_band_takes_as_many_resamples_as_its_level_needs() -> None:
     counts = counts_of(2)
     options: dict[str, Any] = {"criterion": "demographic_parity", "compare": "between_groups"}
     with pytest.raises(ValueError, match=r"n_resamples must be >= 99 .* 0.99, got 98"):
-        band_radii(counts, counts.gap_curves(), level=0.99, method="bootstrap", draws=Draws(98), **options)
+        band_radii(
+            counts, counts.gap_curves(), confidence=0.99, method="bootstrap", draws=Draws(98), **options
+        )
     with pytest.raises(ValueError, match="level is 95 where a number between 0 and 1"):
-        band_radii(counts, counts.gap_curves(), level=95, method="dkw", draws=Draws(0), **options)
+        band_radii(counts, counts.gap_curves(), confidence=95, method="dkw", draws=Draws(0), **options)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import localparity as lp
 import oracles
-from localparity.metrics._splits import OrderedPeople
+from localparity.uncertainty._splits import OrderedPeople
 
 
 @given(st.integers(2, 24), st.integers(1, 12), st.integers(1, 12), st.integers(0, 2**32), st.integers(1, 3))

@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-FloatArray = NDArray[np.float64]
+from localparity._types import ArrayLike, FloatArray, ScoreRange
+from localparity._validation._ranges import held_ends, score_resolution
 
 LEAST_WEIGHT = 2.0**-48
 MOST_WEIGHT = 2.0**32
 """Weights are added up in whole units, to which smaller ones and larger ones do not fit."""
-
-_LARGEST = float(np.finfo(np.float64).max)
-_EPSILON = float(np.finfo(np.float64).eps)
 
 
 class Scores(NamedTuple):
@@ -48,13 +45,13 @@ def place(name: str, row: int) -> str:
     return "some row" if name.first_row is None else f"data row {row + name.first_row}"
 
 
-def as_vector(values: Any, name: str, *, dtype: Any = None) -> NDArray[Any]:
+def as_vector(values: ArrayLike, name: str, *, dtype: Any = None) -> NDArray[Any]:
     """One value a row as a one-dimensional array, from lists, data frames' columns and tensors on the CPU."""
     if hasattr(values, "detach"):
         values = values.detach()
     if np.ma.is_masked(values):
         row = int(np.argmax(np.ma.getmaskarray(values)))
-        raise ValueError(f"{name} has no value at {place(name, row)}, where its mask is set")
+        raise ValueError(f"{name} is masked at {place(name, row)}")
     try:
         array = np.asarray(values, dtype=dtype)
     except (TypeError, ValueError, RuntimeError) as error:
@@ -62,13 +59,13 @@ def as_vector(values: Any, name: str, *, dtype: Any = None) -> NDArray[Any]:
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise ValueError(f"{name} has shape {array.shape} where one value a row is expected")
+        raise ValueError(f"{name} must have shape (n_samples,), got {array.shape}")
     if array.size == 0:
         raise ValueError(f"{name} is empty")
     return array
 
 
-def as_numbers(values: Any, name: str) -> FloatArray:
+def as_numbers(values: ArrayLike, name: str) -> FloatArray:
     """One finite number a row, as float64."""
     return _finite(as_vector(values, name), name).astype(np.float64, copy=False)
 
@@ -76,17 +73,17 @@ def as_numbers(values: Any, name: str) -> FloatArray:
 def _finite(array: NDArray[Any], name: str) -> NDArray[Any]:
     """Finite numbers: float32 as it is, everything else as float64."""
     if array.dtype.kind == "c":
-        raise ValueError(f"{name} has complex numbers where real ones are expected")
+        raise ValueError(f"{name} must be real numbers, got {array.dtype}")
     try:
         numbers = array if array.dtype == np.float32 else array.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{name} has values that are not numbers: {error}") from error
+        raise ValueError(f"{name} must be numbers: {error}") from error
     if array.dtype.kind in "iuO":
         _check_held(array, numbers, name)
     finite = np.isfinite(numbers)
     if not finite.all():
         row = int(np.argmin(finite))
-        raise ValueError(f"{name} has {numbers[row]} at {place(name, row)} where finite numbers are expected")
+        raise ValueError(f"{name} must be finite, got {numbers[row]} at {place(name, row)}")
     return numbers
 
 
@@ -96,28 +93,17 @@ def _check_held(array: NDArray[Any], numbers: FloatArray, name: str) -> None:
         whole = array[row]
         if isinstance(whole, int | np.integer) and int(whole) != int(numbers[row]):
             raise ValueError(
-                f"{name} must be whole numbers that float64 holds exactly, got {whole} at "
-                f"{place(name, row)}; subtract one number from all of them, or divide them by one"
+                f"{name} must be integers that float64 represents exactly, got {whole} at "
+                f"{place(name, row)}; subtract the same number from all of them"
             )
 
 
-def as_score_range(score_range: Any) -> tuple[float, float]:
-    """The two ends of the score range, in order and finite."""
-    try:
-        low, high = (float(end) for end in score_range)
-    except (TypeError, ValueError):
-        raise ValueError(
-            f"score_range is {score_range!r} where two numbers (low, high) are expected"
-        ) from None
-    if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise ValueError(f"score_range is ({low}, {high}) where two finite numbers, low < high, are expected")
-    return low, high
-
-
-def as_scores(y_score: Any, score_range: tuple[float, float], name: str = "y_score") -> Scores:
+def as_scores(y_score: ArrayLike, score_range: ScoreRange, name: str = "y_score") -> Scores:
     """Finite scores inside the range, and the resolution that their dtype gives them."""
     if getattr(y_score, "ndim", 1) == 2 and y_score.shape[1] == 2:
-        raise ValueError(f"{name} has two columns where one is expected; pass that of the positive class")
+        raise ValueError(
+            f"{name} must have shape (n_samples,), got two columns; pass that of the positive class"
+        )
     array = as_vector(y_score, name)
     values = _finite(array, name)
     low, high = score_range
@@ -125,150 +111,15 @@ def as_scores(y_score: Any, score_range: tuple[float, float], name: str = "y_sco
     if values.min() < lowest or values.max() > highest:
         row = int(np.argmax((values < lowest) | (values > highest)))
         raise ValueError(
-            f"{name} has {values[row]} at {place(name, row)}, outside score_range ({low}, {high}), which "
-            "says what scores there can be"
+            f"{name} must be inside score_range ({low}, {high}), got {values[row]} at {place(name, row)}"
         )
     return Scores(values, score_resolution(array.dtype, score_range))
-
-
-def score_resolution(dtype: np.dtype[Any], score_range: tuple[float, float]) -> float:
-    """Four machine epsilons of the scores' dtype, as a fraction of the score range, at its larger end.
-
-    A score carries an error of its own size times the machine epsilon, so on a range that lies far from
-    zero the fraction grows accordingly; on [0, 1] it is four machine epsilons.
-    """
-    low, high = score_range
-    single = dtype.kind == "f" and dtype.itemsize < 8
-    machine_epsilon = float(np.finfo(dtype if single else np.float64).eps)
-    return 4.0 * machine_epsilon * max(abs(low), abs(high)) / range_length(score_range)
-
-
-def range_length(score_range: tuple[float, float]) -> float:
-    """The length of the score range; of one longer than the largest float, that float.
-
-    Examples
-    --------
-    >>> range_length((300.0, 850.0)), range_length((-1e308, 1e308))
-    (550.0, 1.7976931348623157e+308)
-    """
-    low, high = score_range
-    return min(high - low, _LARGEST)
-
-
-def fractions_of(scores: FloatArray, score_range: tuple[float, float]) -> FloatArray:
-    """Scores as fractions of the score range, which may be as long as floats go.
-
-    Examples
-    --------
-    >>> fractions_of(np.array([300.0, 575.0]), (300.0, 850.0)), fractions_of(np.zeros(1), (-1e308, 1e308))
-    (array([0. , 0.5]), array([0.5]))
-    """
-    scale = range_scale(score_range)
-    low, high = (scale * end for end in score_range)
-    return np.asarray((scale * scores - low) / (high - low))
-
-
-def range_scale(score_range: tuple[float, float]) -> float:
-    """What to multiply scores by before they are subtracted: 1, or 1/2 in a range too long for a float."""
-    low, high = score_range
-    return 1.0 if math.isfinite(high - low) else 0.5
-
-
-def held_ends(score_range: tuple[float, float], dtype: np.dtype[Any]) -> tuple[float, float]:
-    """The ends of the score range as a dtype holds them; scores of that dtype go from the one to the other.
-
-    Examples
-    --------
-    >>> held_ends((0.1, 0.5), np.dtype(np.float32))
-    (0.10000000149011612, 0.5)
-    """
-    most = float(np.finfo(dtype).max)
-    low, high = (float(dtype.type(min(max(end, -most), most))) for end in score_range)
-    return low, high
-
-
-def at_ends(scores: NDArray[Any], score_range: tuple[float, float]) -> NDArray[Any]:
-    """Scores as they are, and those beyond an end of the range, which their dtype cannot hold, at that end.
-
-    Examples
-    --------
-    >>> at_ends(np.array([0.25, 1.1], dtype=np.float32), (0.0, 1.1)) <= 1.1
-    array([ True,  True])
-    """
-    if held_ends(score_range, scores.dtype) == score_range:
-        return scores
-    return np.clip(scores.astype(np.float64), *score_range)
-
-
-def rounding(resolution: float, score_range: tuple[float, float]) -> float:
-    """How far, in the scores' own units, a score may lie beyond an end of the range."""
-    return 0.5 * resolution * range_length(score_range)
-
-
-def reach_of(thresholds: Any, resolution: float, score_range: tuple[float, float]) -> Any:
-    """The highest scores that count as at or below thresholds: those within four machine epsilons of one.
-
-    The epsilons are those of the scores' dtype, and as large as the threshold: 0.1 of single precision
-    counts as 0.1, and no score above 0 counts as 0.
-
-    Examples
-    --------
-    >>> single = score_resolution(np.dtype(np.float32), (0.0, 1.0))
-    >>> tenth = float(np.float32(0.1))
-    >>> tenth <= 0.1, tenth <= reach_of(0.1, single, (0.0, 1.0))
-    (False, True)
-    >>> reach_of(0.0, single, (0.0, 1.0))
-    0.0
-    """
-    low, high = score_range
-    relative = resolution * (range_length(score_range) / max(abs(low), abs(high)))
-    return thresholds + relative * abs(thresholds)
-
-
-def rounding_of(fractions: FloatArray, resolution: float, score_range: tuple[float, float]) -> FloatArray:
-    """By how much fractions of the score range may be off: in proportion to the scores that they stand for.
-
-    Half the resolution at the larger end of the range, and an epsilon for taking the fraction.
-
-    Examples
-    --------
-    >>> rounding_of(np.array([0.0, 0.5, 1.0]), 0.25, (0.0, 100.0))
-    array([0.    , 0.0625, 0.125 ])
-    """
-    factor, origin = rounding_terms(resolution, score_range)
-    return np.asarray(factor * np.abs(fractions + origin) + _EPSILON * fractions)
-
-
-def rounding_terms(resolution: float, score_range: tuple[float, float]) -> tuple[float, float]:
-    """The share of its size that a score may be off by, and the bottom as a multiple of the length."""
-    low, high = score_range
-    length = range_length(score_range)
-    return 0.5 * resolution / (max(abs(low), abs(high)) / length), low / length
-
-
-def even_thresholds(score_range: tuple[float, float], parts: int) -> FloatArray:
-    """The thresholds that cut the score range into equal parts, both ends included.
-
-    Each is the sum of the ends' multiples over the number of parts, which is the float of its decimals where
-    a step added up would miss it.
-
-    Examples
-    --------
-    >>> even_thresholds((-1.0, 1.0), 20)[9:12]
-    array([-0.1,  0. ,  0.1])
-    """
-    low, high = score_range
-    shrink = 2.0**-64 if max(abs(low), abs(high)) > 2.0**950 else 1.0
-    step = np.arange(parts + 1)
-    found = (low * shrink * (parts - step) + high * shrink * step) / parts / shrink
-    found[0], found[-1] = low, high
-    return np.asarray(np.clip(found, low, high))
 
 
 def check_rows(name: str, rows: int, expected: int, of: str = "y_score") -> None:
     """Every argument has as many rows as the scores."""
     if rows != expected:
-        raise ValueError(f"{name} has {rows} rows where {of} has {expected}")
+        raise ValueError(f"{name} has {rows} rows, {of} has {expected}")
 
 
 def check_indexes(arguments: Mapping[str, Any]) -> None:
@@ -299,19 +150,18 @@ def _indexes(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
             yield name, values.index
 
 
-def as_labels(y_true: Any, rows: int, name: str = "y_true") -> NDArray[np.uint8]:
+def as_labels(y_true: ArrayLike, rows: int, name: str = "y_true") -> NDArray[np.uint8]:
     """Labels that are 0 or 1, one a row."""
     array = as_vector(y_true, name)
     check_rows(name, array.size, rows)
     try:
         numbers = array.astype(np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} has {_first_word(array)!r} where labels 0 and 1 are expected") from None
+        raise ValueError(f"{name} must be 0 or 1, got {_first_word(array)!r}") from None
     wrong = ~((numbers == 0.0) | (numbers == 1.0))
     if wrong.any():
         row = int(np.argmax(wrong))
-        where = place(name, row)
-        raise ValueError(f"{name} has {numbers[row]:g} at {where} where labels 0 and 1 are expected")
+        raise ValueError(f"{name} must be 0 or 1, got {numbers[row]:g} at {place(name, row)}")
     return numbers.astype(np.uint8)
 
 
@@ -328,18 +178,18 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def as_weights(sample_weight: Any, rows: int, name: str = "sample_weight") -> FloatArray:
+def as_weights(sample_weight: ArrayLike, rows: int, name: str = "sample_weight") -> FloatArray:
     """Finite weights that are not negative, one a row."""
     weights = as_numbers(sample_weight, name)
     check_rows(name, weights.size, rows)
     if weights.min() < 0.0:
         row = int(np.argmin(weights >= 0.0))
-        raise ValueError(f"{name} has {weights[row]:g} at {place(name, row)} where weights >= 0 are expected")
+        raise ValueError(f"{name} must be >= 0, got {weights[row]:g} at {place(name, row)}")
     countable = (weights == 0.0) | ((weights >= LEAST_WEIGHT) & (weights <= MOST_WEIGHT))
     if not countable.all():
         row = int(np.argmin(countable))
         raise ValueError(
-            f"{name} has {weights[row]:g} at {place(name, row)} where 0 or a weight from {LEAST_WEIGHT:.2g} "
-            f"to {MOST_WEIGHT:.2g} is expected; multiply all weights with one number"
+            f"{name} must be 0 or between {LEAST_WEIGHT:.2g} and {MOST_WEIGHT:.2g}, got {weights[row]:g} at "
+            f"{place(name, row)}; multiply all weights by the same number"
         )
     return weights

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._types import Group, Groups
 from localparity._validation._arrays import Column, as_vector, check_rows, place
-
-Group = Hashable
 
 
 class Grouping(NamedTuple):
@@ -25,7 +24,7 @@ MOST_GROUPS = 10_000
 
 
 def as_groups(
-    sensitive_features: Any,
+    sensitive_features: Groups,
     rows: int,
     name: str = "sensitive_features",
     *,
@@ -47,7 +46,7 @@ def as_groups(
     grouping = groupings[0] if len(groupings) == 1 else _intersect(groupings)
     check_group_count(len(grouping.names), name, at_most)
     if len(grouping.names) < at_least:
-        raise ValueError(f"{name} has one group only, {grouping.names[0]!r}, where two or more are expected")
+        raise ValueError(f"{name} must have at least two groups, got {grouping.names[0]!r} only")
     return grouping
 
 
@@ -60,7 +59,7 @@ def check_group_count(groups: int, name: str, at_most: int = MOST_GROUPS) -> Non
 def _columns(sensitive_features: Any, name: str) -> dict[str, Any]:
     """The columns by the name that messages call them."""
     if sensitive_features is None:
-        raise ValueError(f"{name} is None where the group of each row is expected")
+        raise ValueError(f"{name} must be the group of each row, got None")
     if isinstance(sensitive_features, Mapping):
         columns = dict(sensitive_features)
     elif hasattr(sensitive_features, "columns"):
@@ -119,9 +118,7 @@ def _factorize_objects(values: NDArray[Any], name: str) -> Grouping:
         try:
             codes[row] = code_of.setdefault(value, len(code_of))
         except TypeError:
-            raise ValueError(
-                f"{name} has {value!r} at {place(name, row)} where values that can be compared are expected"
-            ) from None
+            raise ValueError(f"{name} must be hashable, got {value!r} at {place(name, row)}") from None
     names = sort_groups(code_of)
     rank = np.empty(len(names), dtype=np.uint32)
     rank[[code_of[group] for group in names]] = np.arange(len(names), dtype=np.uint32)

@@ -6,11 +6,13 @@ import difflib
 import math
 import operator
 from collections.abc import Iterable
-from typing import Any, Literal
+from typing import Any, TypeVar, get_args
 
 import numpy as np
 
-from localparity._validation._arrays import FloatArray
+from localparity._types import FloatArray, HigherIs, ScoreRange, Seed
+
+Choice = TypeVar("Choice", bound=str)
 
 
 def as_number(value: Any, name: str) -> float:
@@ -18,9 +20,9 @@ def as_number(value: Any, name: str) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} is {value!r} where a number is expected") from None
+        raise ValueError(f"{name} must be a number, got {value!r}") from None
     if math.isnan(number):
-        raise ValueError(f"{name} is nan where a number is expected")
+        raise ValueError(f"{name} must be a number, got nan")
     return number
 
 
@@ -28,7 +30,7 @@ def as_fraction(value: Any, name: str) -> float:
     """A number in [0, 1], the ends included."""
     number = as_number(value, name)
     if not 0.0 <= number <= 1.0:
-        raise ValueError(f"{name} is {number:g} where a fraction in [0, 1] is expected")
+        raise ValueError(f"{name} must be between 0 and 1, got {number:g}")
     return number
 
 
@@ -36,7 +38,7 @@ def as_strength(strength: Any) -> float:
     """The weight of a penalty: a finite number that is not negative."""
     number = as_number(strength, "strength")
     if not 0.0 <= number < math.inf:
-        raise ValueError(f"strength is {number:g} where a finite number >= 0 is expected")
+        raise ValueError(f"strength must be >= 0 and finite, got {number:g}")
     return number
 
 
@@ -44,8 +46,8 @@ def as_temperature(temperature: Any, *, at_most: float = math.inf) -> float:
     """The steepness of a sigmoid that stands for a step: a number above 0."""
     number = as_number(temperature, "temperature")
     if not (0.0 < number <= at_most and number < math.inf):
-        limit = "" if at_most == math.inf else f" and at most {at_most:g}"
-        raise ValueError(f"temperature is {number:g} where a number above 0{limit} is expected")
+        limit = "finite" if at_most == math.inf else f"<= {at_most:g}"
+        raise ValueError(f"temperature must be > 0 and {limit}, got {number:g}")
     return number
 
 
@@ -53,7 +55,7 @@ def as_sharpness(sharpness: Any) -> float:
     """The power of a soft search: a number from 1 on."""
     number = as_number(sharpness, "sharpness")
     if not number >= 1.0:
-        raise ValueError(f"sharpness is {number:g} where a number >= 1 is expected")
+        raise ValueError(f"sharpness must be >= 1, got {number:g}")
     return number
 
 
@@ -61,26 +63,26 @@ def as_search(search: Any, choices: Iterable[str], epsilon: float) -> str:
     """How a penalty finds its threshold; windows are found by the exact search only."""
     found = as_choice(search, "search", choices)
     if epsilon > 0.0 and found != "exact":
-        raise ValueError(f"epsilon is {epsilon:g} where search={found!r} needs 0; use search='exact'")
+        raise ValueError(f"search={found!r} needs epsilon=0, got {epsilon:g}; use search='exact'")
     return found
 
 
-def as_threshold(threshold: Any, score_range: tuple[float, float]) -> float:
+def as_threshold(threshold: Any, score_range: ScoreRange) -> float:
     """A threshold inside the score range, in the scores' own units."""
     number = as_number(threshold, "threshold")
     low, high = score_range
     if not low <= number <= high:
-        raise ValueError(f"threshold is {number:g}, outside score_range ({low}, {high})")
+        raise ValueError(f"threshold must be inside score_range ({low}, {high}), got {number:g}")
     return number
 
 
-def as_rng(random_state: Any) -> np.random.Generator:
+def as_rng(random_state: Seed) -> np.random.Generator:
     """A random stream from a seed, a generator or nothing."""
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:
         raise ValueError(
-            f"random_state is {random_state!r} where a whole number >= 0, a Generator or None is expected"
+            f"random_state must be an integer >= 0, a Generator or None, got {random_state!r}"
         ) from error
 
 
@@ -112,33 +114,34 @@ def as_count(value: Any, name: str, *, at_least: int = 1) -> int:
     try:
         count = operator.index(value)
     except TypeError:
-        raise ValueError(f"{name} is {value!r} where a whole number is expected") from None
+        raise ValueError(f"{name} must be an integer, got {value!r}") from None
     if count < at_least:
-        raise ValueError(f"{name} is {count} where a whole number >= {at_least} is expected")
+        raise ValueError(f"{name} must be >= {at_least}, got {count}")
     return count
 
 
-def as_level(level: Any, name: str = "level") -> float:
+def as_probability(value: Any, name: str = "confidence") -> float:
     """A probability strictly between 0 and 1."""
-    number = as_number(level, name)
+    number = as_number(value, name)
     if not 0.0 < number < 1.0:
-        raise ValueError(f"{name} is {number:g} where a number between 0 and 1 is expected")
+        raise ValueError(f"{name} must be > 0 and < 1, got {number:g}")
     return number
 
 
-def as_choice(value: Any, name: str, choices: Iterable[str]) -> str:
+def as_choice(value: Any, name: str, choices: Iterable[Choice]) -> Choice:
     """One of a few words."""
     known = tuple(choices)
     if value not in known:
-        raise ValueError(f"{name} is {value!r} where one of {', '.join(map(repr, known))} is expected")
-    return str(value)
+        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
+    chosen: Choice = value
+    return chosen
 
 
-def as_higher_is(higher_is: Any) -> Literal["better", "worse"] | None:
+def as_higher_is(higher_is: Any) -> HigherIs | None:
     """What a higher score means for the person scored; None where that is not said."""
-    if higher_is not in (None, "better", "worse"):
+    if higher_is is not None and higher_is not in get_args(HigherIs):
         raise ValueError(f"higher_is must be None, 'better' or 'worse', got {higher_is!r}")
-    found: Literal["better", "worse"] | None = higher_is
+    found: HigherIs | None = higher_is
     return found
 
 

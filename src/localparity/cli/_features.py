@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._optional import require
-from localparity._tables import Table
+from localparity._io._tables import Table
+from localparity._validation import require
 
 _MANY = 50
 

@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
+from localparity._types import Compare, Criterion
 from localparity._validation import as_epsilon
-from localparity.metrics._criteria import Criterion, labels_of
-from localparity.metrics._groups import Compare
+from localparity.counts._comparison import labels_of
 
 PeopleArgument = Annotated[str, typer.Argument(metavar="FILE", help="CSV, TSV, Parquet or JSON lines.")]
 GroupOption = Annotated[
@@ -32,7 +32,7 @@ EpsilonOption = Annotated[
     typer.Option(help="The half-width of windows, as a fraction of the score range.", callback=check_epsilon),
 ]
 ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite what already exists.")]
-LevelOption = Annotated[float, typer.Option(help="The probability with which the intervals hold.")]
+ConfidenceOption = Annotated[float, typer.Option(help="The probability with which the intervals hold.")]
 LabelOption = Annotated[str | None, typer.Option(help="The column of the labels, 0 and 1.")]
 CriterionOption = Annotated[Criterion, typer.Option(help="Which people are compared.")]
 CompareOption = Annotated[Compare, typer.Option(help="Every pair of groups, or each group with everyone.")]
@@ -47,12 +47,12 @@ def check_labels(criterion: Criterion, label: str | None) -> bool:
 
 
 def check_bound(bound: float | None, decide_by: str) -> None:
-    """Whether --fail-above is a fraction, and is there for --decide-by, before anything is read."""
+    """Whether --max-mcdp is a fraction, and is there for --decide-by, before anything is read."""
     if bound is None and decide_by != "estimate":
         raise typer.BadParameter(
-            "says what --fail-above compares, which is not given", param_hint="--decide-by"
+            "says what --max-mcdp compares, which is not given", param_hint="--decide-by"
         )
-    check_fraction(bound, "--fail-above")
+    check_fraction(bound, "--max-mcdp")
 
 
 def check_fraction(number: float | None, option: str) -> None:

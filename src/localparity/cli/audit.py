@@ -11,16 +11,17 @@ import typer
 from rich.console import Console
 from rich.progress import Progress
 
-from localparity._audit import Audit, DecideBy, SmallGroups
-from localparity._tables import Table
+import localparity as lp
+from localparity._io._tables import Table
+from localparity._types import HigherIs, IntervalMethod
 from localparity._validation import unknown_name
-from localparity._wording import percent
+from localparity.audit._audit import Audit, DecideBy, SmallGroups
 from localparity.cli._options import (
     CompareOption,
+    ConfidenceOption,
     CriterionOption,
     GroupOption,
     LabelOption,
-    LevelOption,
     WeightOption,
     check_bound,
     check_file,
@@ -29,14 +30,13 @@ from localparity.cli._options import (
     parse_range,
 )
 from localparity.cli._warnings import warnings_in_lines
-from localparity.metrics import ScoreCounts
-from localparity.metrics._window import HigherIs
+from localparity.counts import ScoreCounts
+from localparity.engines import from_duckdb, from_spark
+from localparity.engines._spark import read_spark
+from localparity.metrics._window import percent
 from localparity.predictions import Predictions
 from localparity.report import write_page
 from localparity.report._terminal import terminal_parts
-from localparity.scale import from_duckdb, from_spark
-from localparity.scale._spark import read_spark
-from localparity.uncertainty._bands import IntervalMethod
 
 Engine = Literal["duckdb", "spark"]
 
@@ -62,11 +62,11 @@ ThresholdOption = Annotated[
 SmallGroupsOption = Annotated[
     SmallGroups, typer.Option(help="Whether a group that is too small is an error or left out.")
 ]
-FailAboveOption = Annotated[
+MaxMcdpOption = Annotated[
     float | None, typer.Option(help="Exit with 1 when MCDP at the smallest epsilon is above this.")
 ]
 DecideByOption = Annotated[
-    DecideBy, typer.Option(help="What --fail-above compares: the estimate or an end of its interval.")
+    DecideBy, typer.Option(help="What --max-mcdp compares: the estimate or an end of its interval.")
 ]
 ClusterOption = Annotated[
     str | None, typer.Option(help="The column of the person or household, where one has several rows.")
@@ -99,13 +99,13 @@ def audit(
     cluster: ClusterOption = None,
     higher_is: HigherIsOption = None,
     method: MethodOption = None,
-    level: LevelOption = 0.95,
+    confidence: ConfidenceOption = 0.95,
     resamples: Annotated[int, typer.Option(help="Resamples of the test; 0 leaves it out.")] = 1000,
     engine: Annotated[Engine, typer.Option(help="What reads the file.")] = "duckdb",
     seed: Annotated[int, typer.Option(help="The same seed gives the same audit.")] = 0,
     jobs: Annotated[int, typer.Option(help="Resamples at a time, -1 for one a core.")] = -1,
     json: Annotated[bool, typer.Option("--json", help="Print the audit as JSON.")] = False,
-    fail_above: FailAboveOption = None,
+    max_mcdp: MaxMcdpOption = None,
     decide_by: DecideByOption = "estimate",
     report: ReportOption = None,
     force: Annotated[bool, typer.Option("--force", help="Replace a page that is there already.")] = False,
@@ -114,7 +114,7 @@ def audit(
 
     Exit codes: 0 when it passes, 1 when MCDP is above the bound, 2 for wrong usage or input.
     """
-    check_bound(fail_above, decide_by)
+    check_bound(max_mcdp, decide_by)
     check_file(report, "--report", read=files, replace=force)
     compared = {"epsilons": parse_epsilons(epsilon), "criterion": criterion, "compare": compare}
     columns = {"score": score, "group": group, "label": label, "weight": weight, "cluster": cluster}
@@ -132,7 +132,7 @@ def audit(
             threshold=threshold,
             min_group_size=min_group_size,
             small_groups=small_groups,
-            level=level,
+            confidence=confidence,
             method=method,
             n_resamples=resamples,
             random_state=seed,
@@ -140,7 +140,7 @@ def audit(
             higher_is=higher_is,
         )
     _show(found, json)
-    passed = fail_above is None or _tell_verdicts(found, fail_above, decide_by)
+    passed = max_mcdp is None or _tell_verdicts(found, max_mcdp, decide_by)
     if report is not None:
         _write_report(report, found, {**columns, "group": ", ".join(group)}, force)
     if not passed:
@@ -194,7 +194,7 @@ def _with_progress(counts: ScoreCounts, **options: Any) -> Audit:
     ):
         twice = options["method"] == "bootstrap" and counts.exchangeable
         task = progress.add_task("Resampling", total=options["n_resamples"] * (2 if twice else 1))
-        return Audit.from_counts(counts, **options, on_resample=lambda: progress.advance(task))
+        return lp.audit(counts, **options, on_resample=lambda: progress.advance(task))
 
 
 def _as_json(found: dict[str, Audit]) -> str:

@@ -12,26 +12,27 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 import localparity as lp
-from localparity._files import write_whole
-from localparity._optional import require
-from localparity._wording import CRITERION_WORDS, percent
+from localparity._io._files import write_whole
+from localparity._validation import require
+from localparity.audit._wording import CRITERION_WORDS
 from localparity.cli._features import read_people
 from localparity.cli._options import (
+    ConfidenceOption,
     CriterionOption,
     DropOption,
     EpsilonOption,
     ForceOption,
     GroupOption,
-    LevelOption,
     PeopleArgument,
     TargetOption,
     TextOption,
     WeightOption,
     check_file,
 )
+from localparity.metrics._window import percent
 
 if TYPE_CHECKING:
-    from localparity.comparison import Comparison
+    from localparity.models import ModelComparison
 
 _FIGURES = (".png", ".svg", ".pdf")
 
@@ -48,7 +49,7 @@ def compare(
     drop: DropOption = None,
     text: TextOption = None,
     steps: Annotated[int, typer.Option(help="How many steps a network is trained for.")] = 200,
-    level: LevelOption = 0.95,
+    confidence: ConfidenceOption = 0.95,
     resamples: Annotated[int, typer.Option(help="Samples of the bootstrap of each interval.")] = 1000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same comparison.")] = 0,
     figure: Annotated[Path | None, typer.Option(help="Write the figure here: .png, .svg or .pdf.")] = None,
@@ -68,7 +69,7 @@ def compare(
     people = read_people(file, target, group, weight=weight, drop=drop, text=text)
     console = Console(stderr=True)
     with console.status("Reading", spinner="dots") as status:
-        found = lp.comparison.compare(
+        found = lp.models.compare(
             people.features,
             people.classes,
             sensitive_features=people.groups,
@@ -78,7 +79,7 @@ def compare(
             criterion=criterion,
             booster=booster,
             steps=steps,
-            level=level,
+            confidence=confidence,
             n_resamples=resamples,
             random_state=seed,
             on_method=lambda name: status.update(f"Training {name}"),
@@ -89,7 +90,7 @@ def compare(
         typer.echo(f"figure: {figure}", err=True)
 
 
-def _show(console: Console, found: Comparison, file: str) -> None:
+def _show(console: Console, found: ModelComparison, file: str) -> None:
     train, validation, test = found.rows
     console.print(
         f"{file}: {train:,} rows to train on, {validation:,} to choose on, {test:,} to report on; compared "
@@ -100,8 +101,8 @@ def _show(console: Console, found: Comparison, file: str) -> None:
     shown: Any = RichTable(title="Chosen for the bound, measured on the test part", title_justify="left")
     shown.add_column("method", overflow="fold")
     shown.add_column("setting", overflow="fold")
-    level = f"{100 * found.outcomes[0].interval.level:g}% interval"
-    for name in ("AP", f"MCDP({found.epsilon:g})", level, "frontier"):
+    confidence = f"{100 * found.outcomes[0].interval.confidence:g}% interval"
+    for name in ("AP", f"MCDP({found.epsilon:g})", confidence, "frontier"):
         shown.add_column(name, justify="right")
     for outcome in sorted(found.outcomes, key=lambda outcome: outcome.interval.estimate):
         interval = outcome.interval
@@ -124,7 +125,7 @@ def _show(console: Console, found: Comparison, file: str) -> None:
     console.print(found.recommendation, style="bold", highlight=False, markup=False)
 
 
-def _draw(found: Comparison, path: Path) -> None:
+def _draw(found: ModelComparison, path: Path) -> None:
     require("matplotlib", extra="report").use("Agg")
     pyplot = require("matplotlib.pyplot", extra="report")
     figure, ax = pyplot.subplots(figsize=(7.2, 5.4), layout="constrained")

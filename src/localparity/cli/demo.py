@@ -10,10 +10,10 @@ from rich.console import Console
 from rich.text import Text
 
 import localparity as lp
-from localparity._optional import require
-from localparity._validation import FloatArray
-from localparity._wording import percent
+from localparity._types import FloatArray
+from localparity._validation import require
 from localparity.cli._options import ForceOption, check_file
+from localparity.metrics._window import percent
 from localparity.report._terminal import terminal_parts
 
 _PAGE = Path("localparity-demo.html")
@@ -63,7 +63,7 @@ def _train(census: Any, seed: int, console: Console) -> dict[str, lp.Audit]:
     people = lp.datasets.make_census(census.target.size, random_state=seed + 1)
     audits = {}
     for name, strength in (("ERM", 0.0), ("DiffMCDP", 0.3)):
-        model = lp.training.LocalParityClassifier(
+        model = lp.models.LocalParityClassifier(
             name.lower(), strength, preset="paper", device="cpu", random_state=seed
         )
         model.fit(people.data, people.target, sensitive_features=people.sensitive_features)

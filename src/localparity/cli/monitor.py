@@ -14,8 +14,8 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from localparity._files import damage_of, parse_json, write_whole
-from localparity._wording import interval_text, percent
+from localparity._io._files import damage_of, parse_json, write_whole
+from localparity.audit._wording import interval_text
 from localparity.cli._options import (
     CompareOption,
     CriterionOption,
@@ -26,8 +26,9 @@ from localparity.cli._options import (
     check_labels,
     parse_range,
 )
+from localparity.metrics._window import percent
+from localparity.monitoring._monitor import Every, Monitor, PeriodResult
 from localparity.predictions import Predictions
-from localparity.scale._monitor import Every, Monitor, PeriodResult
 
 
 def monitor(

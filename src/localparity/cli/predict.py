@@ -9,7 +9,7 @@ from typing import Annotated, Any
 import typer
 
 import localparity as lp
-from localparity._tables import Table, quote_text
+from localparity._io._tables import Table, quote_text
 from localparity.cli._features import read_features
 from localparity.cli._options import ForceOption, PeopleArgument, check_file
 
@@ -33,7 +33,7 @@ def predict(
             f"{str(out)!r} where a .csv or .parquet file is expected", param_hint="--out"
         )
     check_file(out, "--out", read=[file], replace=force)
-    classifier = lp.training.LocalParityClassifier.load(model)
+    classifier = lp.models.LocalParityClassifier.load(model)
     encoder = classifier.encoder_
     texts = [
         name for name, known in zip(encoder.names_, encoder.categories_, strict=True) if known is not None

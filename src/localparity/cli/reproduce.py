@@ -11,11 +11,11 @@ import typer
 from localparity.cli._commands import Commands
 from localparity.cli._options import check_folder, parse_numbers
 from localparity.cli._warnings import warnings_in_lines
-from localparity.experiments._grids import DATA_SET_NAMES, PRESET_NAMES
-from localparity.experiments._methods import TITLES
-from localparity.experiments._run import SEARCHES, Run, grid
-from localparity.experiments._runner import BACKENDS, make_stacks, run_missing
-from localparity.experiments._store import Store
+from localparity.paper._grids import DATA_SET_NAMES, PRESET_NAMES
+from localparity.paper._methods import TITLES
+from localparity.paper._run import SEARCHES, Run, grid
+from localparity.paper._runner import BACKENDS, make_stacks, run_missing
+from localparity.paper._store import Store
 
 app = Commands(
     no_args_is_help=True,
@@ -92,7 +92,7 @@ def _list(missing: list[Run], wanted: int, stacked: bool) -> None:
 
 
 def _run(store: Store, missing: list[Run], there: int, quiet: bool, **how: Any) -> None:
-    from localparity.experiments._progress import progress_bar
+    from localparity.paper._progress import progress_bar
 
     with progress_bar(len(missing), shown=not quiet) as progress:
         run_missing(store, missing, progress=progress, **how)
@@ -102,7 +102,7 @@ def _run(store: Store, missing: list[Run], there: int, quiet: bool, **how: Any) 
 def _on_gpu(device: str) -> bool:
     if device != "auto":
         return device.startswith("cuda")
-    from localparity._optional import require
+    from localparity._validation import require
 
     return bool(require("torch", extra="train").cuda.is_available())
 
@@ -113,7 +113,7 @@ def tables(
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("localparity-tables"),
 ) -> None:
     """Write the paper's tables beside its own values, as Markdown, LaTeX and CSV."""
-    from localparity.experiments._tables import write_tables
+    from localparity.paper._tables import write_tables
 
     check_folder(store, "--store")
     check_folder(out, "--out")
@@ -128,7 +128,7 @@ def figures(
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("localparity-figures"),
 ) -> None:
     """Draw the paper's figures, as PNG, SVG and PDF."""
-    from localparity.experiments.figures import write_figures
+    from localparity.paper.figures import write_figures
 
     check_folder(store, "--store")
     check_folder(out, "--out")

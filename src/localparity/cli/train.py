@@ -11,7 +11,6 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 import localparity as lp
-from localparity._wording import percent
 from localparity.cli._features import People, read_people
 from localparity.cli._options import (
     CriterionOption,
@@ -25,9 +24,10 @@ from localparity.cli._options import (
     WeightOption,
     check_folder,
 )
+from localparity.metrics._window import percent
 
 if TYPE_CHECKING:
-    from localparity.training import LocalParityClassifier
+    from localparity.models import LocalParityClassifier
 
 
 def train(
@@ -43,7 +43,7 @@ def train(
         float | None, typer.Option(help="Find the most accurate model within this bound instead.")
     ] = None,
     max_mcdp_confidence: Annotated[
-        float | None, typer.Option(help="Bound the upper end of the interval of this level.")
+        float | None, typer.Option(help="Bound the upper end of the interval of this confidence.")
     ] = None,
     epsilon: EpsilonOption = 0.0,
     criterion: CriterionOption = "demographic_parity",
@@ -69,7 +69,7 @@ def train(
     check_folder(out, "--out", replace=force)
     people = read_people(file, target, group, weight=weight, drop=drop, text=text, keep_group=keep_group)
     shown = Console(stderr=True).is_terminal and not quiet
-    model = lp.training.LocalParityClassifier(
+    model = lp.models.LocalParityClassifier(
         method,
         strength,
         max_mcdp=max_mcdp,
@@ -96,7 +96,7 @@ def _fit(model: LocalParityClassifier, people: People) -> list[str]:
     """Train; what is warned of a bound that was not met."""
     features, classes, groups, weights = people
     with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", lp.training.BoundNotMetWarning)
+        warnings.simplefilter("always", lp.models.BoundNotMetWarning)
         model.fit(features, classes, sensitive_features=groups, sample_weight=weights)
     return [str(warning.message) for warning in caught]
 

@@ -12,7 +12,7 @@ from http.client import HTTPException
 from pathlib import Path
 from typing import Any
 
-from localparity._files import write_whole
+from localparity._io._files import write_whole
 
 _TIMEOUT = 60.0
 

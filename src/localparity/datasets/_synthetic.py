@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from localparity._docs import documented
-from localparity._optional import require
-from localparity._validation import FloatArray, as_choice, as_count, as_epsilon, as_rng
+from localparity._types import FloatArray
+from localparity._validation import as_choice, as_count, as_epsilon, as_rng, require
 from localparity.metrics import GapCurve
 
 _SHARE_OF_MEN = 0.55
@@ -122,11 +121,15 @@ def census_cdf(group: str, threshold: ArrayLike) -> FloatArray:
     return np.asarray(sum(shares), dtype=np.float64)
 
 
-@documented
 def census_mcdp(epsilon: float = 0.0) -> float:
     """The true MCDP(epsilon) of the census's scores, to about five decimals.
 
     The gap of the two true distributions is laid on a fine grid, and its profile taken there.
+
+    Parameters
+    ----------
+    epsilon : float
+        The half-width of the windows, as a fraction of the score range.
 
     Returns
     -------

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._docs import documented
-from localparity._optional import require
+from localparity._validation import require
 from localparity.datasets._fetch import RemoteFile, read_bytes
 
 _UCI = "https://archive.ics.uci.edu/ml/machine-learning-databases"
@@ -63,7 +62,6 @@ _BANK_NUMBERS = {
 }
 
 
-@documented
 def fetch_adult(
     *, cache: bool = True, data_home: Any = None, as_frame: bool = True, return_X_y: bool = False
 ) -> Any:
@@ -72,6 +70,18 @@ def fetch_adult(
     Both original parts together, without the 3,620 rows that have a missing value and without `fnlwgt`:
     45,222 rows. It is read from the folder that LOCALPARITY_DATA names, else from the cache, else downloaded
     from the UCI Machine Learning Repository (CC BY 4.0), and its sha256 is checked each time.
+
+    Parameters
+    ----------
+    cache : bool
+        Whether a download is kept for the next time.
+    data_home : path, optional
+        The cache folder, in place of the user's own.
+    as_frame : bool
+        Whether `data` is a pandas data frame (text columns are categorical) or a plain dictionary of
+        columns.
+    return_X_y : bool
+        Whether to return only `data` and `target`.
 
     Returns
     -------
@@ -98,7 +108,6 @@ def fetch_adult(
     return _bunch(columns, _ADULT_NUMBERS, target, sex, as_frame, return_X_y)
 
 
-@documented
 def fetch_bank(
     *, cache: bool = True, data_home: Any = None, as_frame: bool = True, return_X_y: bool = False
 ) -> Any:
@@ -107,6 +116,18 @@ def fetch_bank(
     The 41,188 rows of `bank-additional-full.csv`. The groups are the clients of 25 and over and those under
     25, 1,068 of them. It is read from the folder that LOCALPARITY_DATA names, else from the cache, else
     downloaded from the UCI Machine Learning Repository (CC BY 4.0), and its sha256 is checked each time.
+
+    Parameters
+    ----------
+    cache : bool
+        Whether a download is kept for the next time.
+    data_home : path, optional
+        The cache folder, in place of the user's own.
+    as_frame : bool
+        Whether `data` is a pandas data frame (text columns are categorical) or a plain dictionary of
+        columns.
+    return_X_y : bool
+        Whether to return only `data` and `target`.
 
     Returns
     -------

@@ -1,11 +1,11 @@
 """Metrics of the disparity between groups, all of them on `ScoreCounts` and `GapCurve`."""
 
+from localparity.metrics._approximate import mcdp_approximate
 from localparity.metrics._area import abcc, abcc_bound
-from localparity.metrics._comparison import gap_curve
-from localparity.metrics._counts import ScoreCounts
 from localparity.metrics._gap_curve import GapCurve
-from localparity.metrics._mcdp import mcdp, mcdp_profile
-from localparity.metrics._mcdp_grid import mcdp_approximate
+from localparity.metrics._gap_curves import gap_curve
+from localparity.metrics._interval import Interval
+from localparity.metrics._mcdp import mcdp, mcdp_bounds, mcdp_profile
 from localparity.metrics._profile import McdpProfile
 from localparity.metrics._rates import delta_dp, p_rule, spdd
 from localparity.metrics._scorer import mcdp_scorer
@@ -13,8 +13,8 @@ from localparity.metrics._window import Window
 
 __all__ = [
     "GapCurve",
+    "Interval",
     "McdpProfile",
-    "ScoreCounts",
     "Window",
     "abcc",
     "abcc_bound",
@@ -22,6 +22,7 @@ __all__ = [
     "gap_curve",
     "mcdp",
     "mcdp_approximate",
+    "mcdp_bounds",
     "mcdp_profile",
     "mcdp_scorer",
     "p_rule",

@@ -2,25 +2,22 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from localparity._docs import documented
+from localparity._types import ArrayLike, Compare, Criterion, Groups, ScoreRange
 from localparity._validation import as_epsilon, as_fraction, as_number
-from localparity.metrics._comparison import gap_curves
-from localparity.metrics._criteria import Criterion
-from localparity.metrics._groups import Compare
+from localparity.counts._comparison import Comparison
+from localparity.counts._inputs import Data
+from localparity.metrics._gap_curves import input_curves
 
 
-@documented
 def abcc(
-    y_true: Any,
-    y_score: Any,
+    y_true: ArrayLike | Data | None,
+    y_score: ArrayLike | None = None,
     *,
-    sensitive_features: Any,
+    sensitive_features: Groups | None = None,
     criterion: Criterion = "demographic_parity",
     compare: Compare = "between_groups",
-    sample_weight: Any = None,
-    score_range: tuple[float, float] = (0.0, 1.0),
+    sample_weight: ArrayLike | None = None,
+    score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
 ) -> float:
     r"""The area between the two cumulative distributions, as a fraction of the score range.
@@ -29,6 +26,27 @@ def abcc(
 
     It is the exact integral of the step functions, which is the Wasserstein-1 distance of the scores. Of
     several pairs it is the worst.
+
+    Parameters
+    ----------
+    y_true : array-like, Predictions, ScoreCounts or None
+        Labels 0 and 1; None where the criterion does not need them. Predictions or ScoreCounts stand for all
+        of the arrays.
+    y_score : array-like
+        Scores inside `score_range`.
+    sensitive_features : array-like, data frame or mapping of columns
+        The group of each row. Of several columns, the groups are the combinations that occur.
+    criterion : str
+        Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1),
+        "predictive_equality" (label 0) or "equalized_odds" (the worse of the two labels).
+    compare : str
+        "between_groups" takes the worst pair, "to_overall" compares each group with everyone.
+    sample_weight : array-like, optional
+        Weights that are not negative.
+    score_range : tuple of float
+        The lowest and the highest score there can be.
+    min_group_size : int
+        A group with fewer rows among the people compared is an error.
 
     Returns
     -------
@@ -41,8 +59,14 @@ def abcc(
     >>> round(lp.abcc(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"]), 12)
     0.5
     """
-    curves = gap_curves(
-        y_true, y_score, sensitive_features, criterion, compare, sample_weight, score_range, min_group_size
+    comparison = Comparison(criterion, compare, min_group_size)
+    curves = input_curves(
+        comparison,
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        score_range=score_range,
     )
     return max(curve.abcc() for curve in curves)
 

@@ -4,28 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from localparity._validation import (
-    FloatArray,
-    Group,
-    as_epsilon,
-    as_numbers,
-    fractions_of,
-    reach_of,
-    rounding,
-)
-from localparity.metrics._cells import CellGaps, Envelope, find_envelope
-from localparity.metrics._profile import McdpProfile, runs_of
+from localparity._types import FloatArray, Group, ScoreRange
+from localparity._validation import as_epsilon, as_numbers, fractions_of, reach_of, rounding
+from localparity.metrics._envelope import CellGaps, Envelope, find_envelope
+from localparity.metrics._interval import Interval
+from localparity.metrics._profile import McdpProfile, Runs, runs_of
 from localparity.metrics._window import Window
 
 if TYPE_CHECKING:
     from localparity.report import GapCurveDisplay
 
 
-def units_of(scores: FloatArray, score_range: tuple[float, float], resolution: float) -> FloatArray:
+def units_of(scores: FloatArray, score_range: ScoreRange, resolution: float) -> FloatArray:
     """Scores, ascending, as fractions of the score range.
 
     A score of few bits that stands for an end of the range may lie beside it, and is at that end.
@@ -41,13 +35,6 @@ def units_of(scores: FloatArray, score_range: tuple[float, float], resolution: f
     bottom = reach_of(score_range[0], resolution, score_range)
     units[: np.searchsorted(scores, bottom, side="right")] = 0.0
     return np.minimum(units, 1.0)
-
-
-class Bounds(NamedTuple):
-    """Two numbers that a metric lies between; the same number twice where it is known exactly."""
-
-    low: float
-    high: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -95,7 +82,7 @@ class GapCurve:
     groups: tuple[Group, Group]
     sizes: tuple[float, float]
     label: int | None = None
-    score_range: tuple[float, float] = (0.0, 1.0)
+    score_range: ScoreRange = (0.0, 1.0)
     resolution: float = 4.0 * float(np.finfo(np.float64).eps)
     rank_error: float = 0.0
     cells: CellGaps | None = None
@@ -109,9 +96,13 @@ class GapCurve:
             raise ValueError(f"knots and gap do not make a curve on score_range ({low}, {high})")
 
     @cached_property
-    def unit_knots(self) -> FloatArray:
+    def _unit_knots(self) -> FloatArray:
         """The knots as fractions of the score range."""
         return units_of(self.knots, self.score_range, self.resolution)
+
+    @cached_property
+    def _runs(self) -> Runs:
+        return runs_of(self._unit_knots, self.gap)
 
     @cached_property
     def whole(self) -> bool:
@@ -138,7 +129,7 @@ class GapCurve:
 
     def mcdp_at(self, epsilons: FloatArray) -> FloatArray:
         """MCDP at several epsilons, for less than a profile costs."""
-        return runs_of(self).mcdp_at(epsilons, self.resolution, self.score_range)
+        return self._runs.mcdp_at(epsilons, self.resolution, self.score_range)
 
     def profile(self) -> McdpProfile:
         """MCDP at every epsilon."""
@@ -154,7 +145,7 @@ class GapCurve:
         from localparity.metrics import _kernels
 
         values, place = np.unique(self.mcdp_at(epsilons), return_inverse=True)
-        starts, ends = _kernels.longest_runs(self.unit_knots, self.gap, values)
+        starts, ends = _kernels.longest_runs(self._unit_knots, self.gap, values)
         turns = np.concatenate([[0], np.cumsum((self.gap[1:] > 0.0) != (self.gap[:-1] > 0.0))])
         windows = [
             self._window(float(value), int(start), int(end), bool(turns[end - 1] > turns[start]))
@@ -174,22 +165,22 @@ class GapCurve:
         low, high = float(self.knots[start]), float(self.knots[end])
         return Window(low, high, value, higher, lower, self.groups, self.label, self.whole)
 
-    def plot(self, ax: Any = None, *, level: float = 0.95, epsilon: float = 0.0) -> GapCurveDisplay:
+    def plot(self, ax: Any = None, *, confidence: float = 0.95, epsilon: float = 0.0) -> GapCurveDisplay:
         """Draw the curve with its band and its worst window; see `localparity.report.GapCurveDisplay`."""
         from localparity.report import GapCurveDisplay
 
-        return GapCurveDisplay(self, level=level, epsilon=epsilon).plot(ax)
+        return GapCurveDisplay(self, confidence=confidence, epsilon=epsilon).plot(ax)
 
     def abcc(self) -> float:
         """The area between the two cumulative distributions, exactly, as a fraction of the score range."""
-        return float(np.sum(np.abs(self.gap[:-1]) * np.diff(self.unit_knots)))
+        return float(np.sum(np.abs(self.gap[:-1]) * np.diff(self._unit_knots)))
 
     def mean_difference(self) -> float:
         """The mean score of group b less that of group a, as a fraction of the score range."""
-        return float(np.sum(self.gap[:-1] * np.diff(self.unit_knots)))
+        return float(np.sum(self.gap[:-1] * np.diff(self._unit_knots)))
 
     @cached_property
-    def envelope(self) -> Envelope:
+    def _envelope(self) -> Envelope:
         """The bounds of the absolute gap, step by step, of a curve with cells."""
         if self.cells is None:
             raise ValueError("a curve without cells has no envelope: its gap is known everywhere")
@@ -202,7 +193,7 @@ class GapCurve:
         is for the second. Of an exact curve, both are the curve itself.
         """
         if self.cells is not None:
-            knots, lower, upper = self.envelope.knots, self.envelope.lower, self.envelope.upper
+            knots, lower, upper = self._envelope.knots, self._envelope.lower, self._envelope.upper
         elif self.rank_error > 0.0:
             # The lowest and the highest score of a sketch are exact: outside of them there is no gap.
             reach = 2.0 * self.rank_error * (np.arange(self.knots.size) < self.knots.size - 1)
@@ -212,21 +203,36 @@ class GapCurve:
             return self, self
         return self._known(knots, lower), self._known(knots, upper)
 
-    def mcdp_bounds(self, epsilon: float = 0.0) -> Bounds:
-        """What MCDP(epsilon) lies between."""
-        return Bounds(*(curve.mcdp(epsilon) for curve in self.bounds()))
+    def mcdp_bounds(self, epsilon: float = 0.0) -> Interval:
+        """MCDP(epsilon) and what it lies between."""
+        low, high = (curve.mcdp(epsilon) for curve in self.bounds())
+        return Interval(low, self.mcdp(epsilon), high)
 
-    def abcc_bounds(self) -> Bounds:
-        """What ABCC lies between."""
-        return Bounds(*(curve.abcc() for curve in self.bounds()))
+    def abcc_bounds(self) -> Interval:
+        """ABCC and what it lies between."""
+        low, high = (curve.abcc() for curve in self.bounds())
+        return Interval(low, self.abcc(), high)
 
-    def mean_difference_bounds(self) -> Bounds:
-        """What the mean score of group b less that of group a lies between."""
+    def mean_difference_bounds(self) -> Interval:
+        """The mean score of group b less that of group a, and what it lies between."""
+        value = self.mean_difference()
         if self.cells is None:
-            value, spread = self.mean_difference(), float(self.unit_knots[-1] - self.unit_knots[0])
-            return Bounds(value - 2.0 * self.rank_error * spread, value + 2.0 * self.rank_error * spread)
-        ends = (self._known(self.envelope.knots, gap) for gap in (self.envelope.least, self.envelope.most))
-        return Bounds(*(end.mean_difference() for end in ends))
+            reach = 2.0 * self.rank_error * self.spread
+            return Interval(value - reach, value, value + reach)
+        ends = (self._known(self._envelope.knots, gap) for gap in (self._envelope.least, self._envelope.most))
+        low, high = (end.mean_difference() for end in ends)
+        return Interval(low, value, high)
+
+    @property
+    def widest_window(self) -> float:
+        """The half-width of the widest window that the pair's scores could carry, whoever has which."""
+        lowest = self._unit_knots[0]
+        return float(self._unit_knots[-1]) if lowest <= 0.0 else 0.5 * self.spread
+
+    @property
+    def spread(self) -> float:
+        """The distance from the lowest score of the pair to the highest, as a fraction of the score range."""
+        return float(self._unit_knots[-1] - self._unit_knots[0])
 
     def _known(self, knots: FloatArray, gap: FloatArray) -> GapCurve:
         """A curve of the same pair that is exact."""

@@ -1,35 +1,18 @@
-"""The loops over rows and knots, compiled by numba on first use and cached on disk.
+"""Loops over rows and knots, compiled by numba on first use and cached on disk.
 
-Nothing else in the package imports numba, and this module is imported inside the functions that call it, so
-that ``import localparity`` stays light.
+Only modules named `_kernels` import numba, and they are imported inside the functions that call them, so that
+``import localparity`` stays light.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
-from localparity._validation import FloatArray
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def compiled(function: F, *, fastmath: Any = False) -> F:
-    """Compile without the interpreter's lock, and keep the result on disk where there is a place for it."""
-    try:
-        return cast(F, njit(cache=True, nogil=True, fastmath=fastmath)(function))
-    except RuntimeError:  # neither the package's folder nor a cache folder of the user's can be written to
-        return cast(F, njit(nogil=True, fastmath=fastmath)(function))
-
-
-def compiled_fast(function: F) -> F:
-    """The same, free to reorder a maximum of numbers none of which is NaN."""
-    return compiled(function, fastmath={"nnan", "nsz"})
-
+from localparity._types import FloatArray
+from localparity.counts._kernels import compiled
 
 # A run's half-width falls into one of eight classes an octave, read off the top bits of its float:
 # 2**-60 and shorter is class 0, and a half-width of 1 is class 480.
@@ -60,31 +43,6 @@ def gap_of_keys(keys: NDArray[Any], first: int, second: int) -> tuple[NDArray[An
         gap[found] = ((row + 1 - in_second) * second - in_second * first) / size
         found += 1
     return knots[:found], gap[:found]
-
-
-@compiled
-def merge_scores(
-    first: FloatArray, second: FloatArray
-) -> tuple[FloatArray, NDArray[np.int64], NDArray[np.int64]]:
-    """The union of two sorted arrays of distinct scores, and how many of each are at or below each knot."""
-    knots = np.empty(first.size + second.size, np.float64)
-    in_first = np.empty(knots.size, np.int64)
-    in_second = np.empty(knots.size, np.int64)
-    i = 0
-    j = 0
-    found = 0
-    while i < first.size or j < second.size:
-        from_first = j == second.size or (i < first.size and first[i] <= second[j])
-        score = first[i] if from_first else second[j]
-        if i < first.size and first[i] == score:
-            i += 1
-        if j < second.size and second[j] == score:
-            j += 1
-        knots[found] = score
-        in_first[found] = i
-        in_second[found] = j
-        found += 1
-    return knots[:found], in_first[:found], in_second[:found]
 
 
 @compiled
@@ -166,22 +124,6 @@ def longest_runs(
             depth += 1
             value_of[depth] = value
     return starts, ends
-
-
-@compiled
-def find_cells(
-    lows: FloatArray, highs: FloatArray, scores: FloatArray
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """For ascending scores the first cell that does not end below each, and whether the score lies in it."""
-    at = np.empty(scores.size, np.int64)
-    inside = np.empty(scores.size, np.bool_)
-    cell = 0
-    for place in range(scores.size):
-        while cell < highs.size - 1 and highs[cell] < scores[place]:
-            cell += 1
-        at[place] = cell
-        inside[place] = lows[cell] < scores[place] <= highs[cell]
-    return at, inside
 
 
 @compiled

@@ -2,29 +2,27 @@
 
 from __future__ import annotations
 
-from typing import Any
-
-from localparity._docs import documented
+from localparity._types import ArrayLike, Compare, Criterion, Groups, ScoreRange
 from localparity._validation import as_epsilon
-from localparity.metrics._comparison import gap_curves
-from localparity.metrics._criteria import Criterion
-from localparity.metrics._groups import Compare
+from localparity.counts._comparison import Comparison
+from localparity.counts._inputs import Data
+from localparity.metrics._gap_curves import input_curves
+from localparity.metrics._interval import Interval
 from localparity.metrics._profile import McdpProfile
 
 PAPER_EPSILONS = (0.0, 0.01, 0.05, 0.1)
 
 
-@documented
 def mcdp(
-    y_true: Any,
-    y_score: Any,
+    y_true: ArrayLike | Data | None,
+    y_score: ArrayLike | None = None,
     *,
-    sensitive_features: Any,
+    sensitive_features: Groups | None = None,
     epsilon: float = 0.0,
     criterion: Criterion = "demographic_parity",
     compare: Compare = "between_groups",
-    sample_weight: Any = None,
-    score_range: tuple[float, float] = (0.0, 1.0),
+    sample_weight: ArrayLike | None = None,
+    score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
 ) -> float:
     r"""The maximal local disparity: the largest, over windows, of the smallest absolute gap in the window.
@@ -34,6 +32,29 @@ def mcdp(
 
     where F_g(y) is the share of group g with a score at or below y. MCDP(0) is the two-sample
     Kolmogorov-Smirnov statistic.
+
+    Parameters
+    ----------
+    y_true : array-like, Predictions, ScoreCounts or None
+        Labels 0 and 1; None where the criterion does not need them. Predictions or ScoreCounts stand for all
+        of the arrays.
+    y_score : array-like
+        Scores inside `score_range`.
+    sensitive_features : array-like, data frame or mapping of columns
+        The group of each row. Of several columns, the groups are the combinations that occur.
+    epsilon : float
+        The half-width of the windows, as a fraction of the score range.
+    criterion : str
+        Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1),
+        "predictive_equality" (label 0) or "equalized_odds" (the worse of the two labels).
+    compare : str
+        "between_groups" takes the worst pair, "to_overall" compares each group with everyone.
+    sample_weight : array-like, optional
+        Weights that are not negative.
+    score_range : tuple of float
+        The lowest and the highest score there can be.
+    min_group_size : int
+        A group with fewer rows among the people compared is an error.
 
     Returns
     -------
@@ -50,25 +71,51 @@ def mcdp(
     0.3333333333333333
     """
     epsilon = as_epsilon(epsilon)
-    curves = gap_curves(
-        y_true, y_score, sensitive_features, criterion, compare, sample_weight, score_range, min_group_size
+    comparison = Comparison(criterion, compare, min_group_size)
+    curves = input_curves(
+        comparison,
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        score_range=score_range,
     )
     return max(curve.mcdp(epsilon) for curve in curves)
 
 
-@documented
 def mcdp_profile(
-    y_true: Any,
-    y_score: Any,
+    y_true: ArrayLike | Data | None,
+    y_score: ArrayLike | None = None,
     *,
-    sensitive_features: Any,
+    sensitive_features: Groups | None = None,
     criterion: Criterion = "demographic_parity",
     compare: Compare = "between_groups",
-    sample_weight: Any = None,
-    score_range: tuple[float, float] = (0.0, 1.0),
+    sample_weight: ArrayLike | None = None,
+    score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
 ) -> McdpProfile:
     """MCDP at every epsilon at once, after one sort and one pass.
+
+    Parameters
+    ----------
+    y_true : array-like, Predictions, ScoreCounts or None
+        Labels 0 and 1; None where the criterion does not need them. Predictions or ScoreCounts stand for all
+        of the arrays.
+    y_score : array-like
+        Scores inside `score_range`.
+    sensitive_features : array-like, data frame or mapping of columns
+        The group of each row. Of several columns, the groups are the combinations that occur.
+    criterion : str
+        Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1),
+        "predictive_equality" (label 0) or "equalized_odds" (the worse of the two labels).
+    compare : str
+        "between_groups" takes the worst pair, "to_overall" compares each group with everyone.
+    sample_weight : array-like, optional
+        Weights that are not negative.
+    score_range : tuple of float
+        The lowest and the highest score there can be.
+    min_group_size : int
+        A group with fewer rows among the people compared is an error.
 
     Returns
     -------
@@ -82,15 +129,78 @@ def mcdp_profile(
     >>> profile([0.0, 0.05, 0.2, 0.4])
     array([1. , 1. , 0.5, 0. ])
     """
+    comparison = Comparison(criterion, compare, min_group_size)
     return McdpProfile(
-        gap_curves(
+        input_curves(
+            comparison,
             y_true,
             y_score,
-            sensitive_features,
-            criterion,
-            compare,
-            sample_weight,
-            score_range,
-            min_group_size,
+            sensitive_features=sensitive_features,
+            sample_weight=sample_weight,
+            score_range=score_range,
         )
     )
+
+
+def mcdp_bounds(
+    y_true: ArrayLike | Data | None,
+    y_score: ArrayLike | None = None,
+    *,
+    sensitive_features: Groups | None = None,
+    epsilon: float = 0.0,
+    criterion: Criterion = "demographic_parity",
+    compare: Compare = "between_groups",
+    sample_weight: ArrayLike | None = None,
+    score_range: ScoreRange = (0.0, 1.0),
+    min_group_size: int = 1,
+) -> Interval:
+    """MCDP(epsilon) and what it lies between when the counts are not exact.
+
+    Counts on a grid or from a sketch leave the gap open by up to their `rank_error`. The bounds hold the
+    MCDP(epsilon) of the rows that were counted; they say nothing of sampling, as `mcdp_interval` does.
+
+    Parameters
+    ----------
+    y_true : array-like, Predictions, ScoreCounts or None
+        ScoreCounts, as a rule; of anything else MCDP(epsilon) is exact and the bounds are equal.
+    y_score : array-like
+        Scores inside `score_range`.
+    sensitive_features : array-like, data frame or mapping of columns
+        The group of each row. Of several columns, the groups are the combinations that occur.
+    epsilon : float
+        The half-width of the windows, as a fraction of the score range.
+    criterion : str
+        Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1),
+        "predictive_equality" (label 0) or "equalized_odds" (the worse of the two labels).
+    compare : str
+        "between_groups" takes the worst pair, "to_overall" compares each group with everyone.
+    sample_weight : array-like, optional
+        Weights that are not negative.
+    score_range : tuple of float
+        The lowest and the highest score there can be.
+    min_group_size : int
+        A group with fewer rows among the people compared is an error.
+
+    Returns
+    -------
+    Interval
+        Its confidence is 1: the bounds always hold.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> predictions = lp.Predictions.from_arrays(None, [0.2, 0.6], sensitive_features=["a", "b"])
+    >>> lp.mcdp_bounds(lp.ScoreCounts.from_predictions(predictions), epsilon=0.1)
+    Interval(low=1.0, estimate=1.0, high=1.0, confidence=1.0)
+    """
+    epsilon = as_epsilon(epsilon)
+    comparison = Comparison(criterion, compare, min_group_size)
+    curves = input_curves(
+        comparison,
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        score_range=score_range,
+    )
+    return Interval.of_worst(curve.mcdp_bounds(epsilon) for curve in curves)

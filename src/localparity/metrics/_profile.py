@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._validation import FloatArray, as_epsilon, as_epsilons, rounding_of, score_resolution
+from localparity._types import FloatArray
+from localparity._validation import as_epsilon, as_epsilons, rounding_of, score_resolution
 from localparity.metrics._window import Window
 
 if TYPE_CHECKING:
@@ -84,17 +85,12 @@ def _most_rounding(resolution: float) -> float:
     return resolution + 4.0 * _EPSILON
 
 
-def runs_of(curve: GapCurve) -> Runs:
+def runs_of(unit_knots: FloatArray, gap: FloatArray) -> Runs:
     """The runs of a gap curve, few of the dominated ones among them."""
     # Imported here: numba is not loaded with the package.
     from localparity.metrics import _kernels
 
-    return Runs(*_kernels.profile_runs(curve.unit_knots, curve.gap))
-
-
-def mcdp_of_runs(half_widths: FloatArray, values: FloatArray, reach: FloatArray) -> FloatArray:
-    """The highest run among those that exceed each half-width of `reach`."""
-    return np.array([values[half_widths > least].max(initial=0.0) for least in reach])
+    return Runs(*_kernels.profile_runs(unit_knots, gap))
 
 
 def leading_runs(half_widths: FloatArray, values: FloatArray) -> NDArray[np.int64]:
@@ -144,7 +140,7 @@ class McdpProfile:
         self.curves = tuple(curves)
         self._resolution = max(curve.resolution for curve in curves)
         self._score_range = curves[0].score_range
-        runs = [runs_of(curve) for curve in curves]
+        runs = [curve._runs for curve in curves]
         self._runs = runs[0] if len(runs) == 1 else Runs(*map(np.concatenate, zip(*runs, strict=True)))
 
     @cached_property
@@ -219,11 +215,11 @@ class McdpProfile:
         worst = max(self.curves, key=lambda curve: curve.mcdp(epsilon))
         return worst.worst_window(epsilon)
 
-    def plot(self, ax: Any = None, *, level: float = 0.95) -> McdpProfileDisplay:
+    def plot(self, ax: Any = None, *, confidence: float = 0.95) -> McdpProfileDisplay:
         """Draw the profile with its band; see `localparity.report.McdpProfileDisplay`."""
         from localparity.report import McdpProfileDisplay
 
-        return McdpProfileDisplay(self, level=level).plot(ax)
+        return McdpProfileDisplay(self, confidence=confidence).plot(ax)
 
     def __repr__(self) -> str:
         return f"McdpProfile({self.values.size - 1} steps, MCDP(0) = {self.values[0]:.4f})"

@@ -2,29 +2,26 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from localparity._docs import documented
+from localparity._types import ArrayLike, Compare, Criterion, Groups, ScoreRange
 from localparity._validation import as_count, as_threshold, even_thresholds, reach_of
-from localparity.metrics._comparison import check_predictions, gap_curves
-from localparity.metrics._counts import ScoreCounts
-from localparity.metrics._criteria import Criterion
-from localparity.metrics._groups import Compare
+from localparity.counts._comparison import Comparison
+from localparity.counts._inputs import Data, as_counts, as_data
+from localparity.counts._score_counts import strata_of, with_everyone
+from localparity.metrics._gap_curves import input_curves
 
 
-@documented
 def delta_dp(
-    y_true: Any,
-    y_score: Any,
+    y_true: ArrayLike | Data | None,
+    y_score: ArrayLike | None = None,
     *,
-    sensitive_features: Any,
+    sensitive_features: Groups | None = None,
     threshold: float | None = None,
     criterion: Criterion = "demographic_parity",
     compare: Compare = "between_groups",
-    sample_weight: Any = None,
-    score_range: tuple[float, float] = (0.0, 1.0),
+    sample_weight: ArrayLike | None = None,
+    score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
 ) -> float:
     """The difference of selection rates at a threshold, or of mean scores.
@@ -34,8 +31,26 @@ def delta_dp(
 
     Parameters
     ----------
+    y_true : array-like, Predictions, ScoreCounts or None
+        Labels 0 and 1; None where the criterion does not need them. Predictions or ScoreCounts stand for all
+        of the arrays.
+    y_score : array-like
+        Scores inside `score_range`.
+    sensitive_features : array-like, data frame or mapping of columns
+        The group of each row. Of several columns, the groups are the combinations that occur.
     threshold : float, optional
         The threshold, in the scores' own units; None compares means.
+    criterion : str
+        Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1),
+        "predictive_equality" (label 0) or "equalized_odds" (the worse of the two labels).
+    compare : str
+        "between_groups" takes the worst pair, "to_overall" compares each group with everyone.
+    sample_weight : array-like, optional
+        Weights that are not negative.
+    score_range : tuple of float
+        The lowest and the highest score there can be.
+    min_group_size : int
+        A group with fewer rows among the people compared is an error.
 
     Returns
     -------
@@ -51,8 +66,14 @@ def delta_dp(
     >>> round(lp.delta_dp(None, scores, sensitive_features=sex), 12)
     0.266666666667
     """
-    curves = gap_curves(
-        y_true, y_score, sensitive_features, criterion, compare, sample_weight, score_range, min_group_size
+    comparison = Comparison(criterion, compare, min_group_size)
+    curves = input_curves(
+        comparison,
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        score_range=score_range,
     )
     if threshold is None:
         return max(abs(curve.mean_difference()) for curve in curves)
@@ -60,17 +81,16 @@ def delta_dp(
     return max(float(abs(curve(threshold))) for curve in curves)
 
 
-@documented
 def spdd(
-    y_true: Any,
-    y_score: Any,
+    y_true: ArrayLike | Data | None,
+    y_score: ArrayLike | None = None,
     *,
-    sensitive_features: Any,
+    sensitive_features: Groups | None = None,
     n_thresholds: int = 100,
     criterion: Criterion = "demographic_parity",
     compare: Compare = "between_groups",
-    sample_weight: Any = None,
-    score_range: tuple[float, float] = (0.0, 1.0),
+    sample_weight: ArrayLike | None = None,
+    score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
 ) -> float:
     """The mean difference of selection rates over equally spaced thresholds.
@@ -80,8 +100,26 @@ def spdd(
 
     Parameters
     ----------
+    y_true : array-like, Predictions, ScoreCounts or None
+        Labels 0 and 1; None where the criterion does not need them. Predictions or ScoreCounts stand for all
+        of the arrays.
+    y_score : array-like
+        Scores inside `score_range`.
+    sensitive_features : array-like, data frame or mapping of columns
+        The group of each row. Of several columns, the groups are the combinations that occur.
     n_thresholds : int
         How many thresholds there are, two or more.
+    criterion : str
+        Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1),
+        "predictive_equality" (label 0) or "equalized_odds" (the worse of the two labels).
+    compare : str
+        "between_groups" takes the worst pair, "to_overall" compares each group with everyone.
+    sample_weight : array-like, optional
+        Weights that are not negative.
+    score_range : tuple of float
+        The lowest and the highest score there can be.
+    min_group_size : int
+        A group with fewer rows among the people compared is an error.
 
     Returns
     -------
@@ -95,23 +133,29 @@ def spdd(
     0.4
     """
     n_thresholds = as_count(n_thresholds, "n_thresholds", at_least=2)
-    curves = gap_curves(
-        y_true, y_score, sensitive_features, criterion, compare, sample_weight, score_range, min_group_size
+    comparison = Comparison(criterion, compare, min_group_size)
+    curves = input_curves(
+        comparison,
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        score_range=score_range,
     )
     thresholds = even_thresholds(curves[0].score_range, n_thresholds - 1)
     return max(float(np.abs(curve(thresholds)).mean()) for curve in curves)
 
 
-@documented
 def p_rule(
-    y_true: Any,
-    y_score: Any,
+    y_true: ArrayLike | Data | None,
+    y_score: ArrayLike | None = None,
     *,
-    sensitive_features: Any,
+    sensitive_features: Groups | None = None,
     threshold: float | None = None,
     criterion: Criterion = "demographic_parity",
-    sample_weight: Any = None,
-    score_range: tuple[float, float] = (0.0, 1.0),
+    compare: Compare = "between_groups",
+    sample_weight: ArrayLike | None = None,
+    score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
 ) -> float:
     """The lowest selection rate over the highest, at one threshold: 1 is parity.
@@ -121,9 +165,27 @@ def p_rule(
 
     Parameters
     ----------
+    y_true : array-like, Predictions, ScoreCounts or None
+        Labels 0 and 1; None where the criterion does not need them. Predictions or ScoreCounts stand for all
+        of the arrays.
+    y_score : array-like
+        Scores inside `score_range`.
+    sensitive_features : array-like, data frame or mapping of columns
+        The group of each row. Of several columns, the groups are the combinations that occur.
     threshold : float, optional
         The threshold, in the scores' own units; a score above it is selected. The middle of the range
         without it.
+    criterion : str
+        Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1),
+        "predictive_equality" (label 0) or "equalized_odds" (the worse of the two labels).
+    compare : str
+        "between_groups" takes the worst pair, "to_overall" compares each group with everyone.
+    sample_weight : array-like, optional
+        Weights that are not negative.
+    score_range : tuple of float
+        The lowest and the highest score there can be.
+    min_group_size : int
+        A group with fewer rows among the people compared is an error.
 
     Returns
     -------
@@ -137,17 +199,20 @@ def p_rule(
     >>> lp.p_rule(None, scores, sensitive_features=sex)
     0.5
     """
-    predictions = check_predictions(
-        y_true, y_score, sensitive_features, criterion, sample_weight, score_range
+    comparison = Comparison(criterion, compare, min_group_size)
+    data = as_data(
+        comparison, y_true, y_score, sensitive_features, sample_weight=sample_weight, score_range=score_range
     )
-    middle = sum(0.5 * end for end in predictions.score_range)
-    threshold = as_threshold(middle if threshold is None else threshold, predictions.score_range)
-    reach = reach_of(threshold, predictions.resolution, predictions.score_range)
-    strata = ScoreCounts.from_predictions(predictions).strata(criterion, min_group_size=min_group_size)
+    middle = sum(0.5 * end for end in data.score_range)
+    threshold = as_threshold(middle if threshold is None else threshold, data.score_range)
+    reach = reach_of(threshold, data.resolution, data.score_range)
     ratios = []
-    for stratum in strata.values():
-        rates = [atoms.share_above(reach) for atoms in stratum.values()]
-        if max(rates) == 0.0:
-            raise ValueError(f"threshold is {threshold:g} and no score is above it, so no ratio is defined")
-        ratios.append(min(rates) / max(rates))
+    for stratum in strata_of(as_counts(data), comparison).values():
+        sides = with_everyone(stratum) if compare == "to_overall" else stratum
+        rates = {group: atoms.share_above(reach) for group, atoms in sides.items()}
+        if not any(rates.values()):
+            raise ValueError(f"no score is above threshold {threshold:g}, so no ratio is defined")
+        for pair in comparison.pairs(list(stratum)):
+            low, high = sorted(rates[group] for group in pair)
+            ratios.append(low / high if high else 1.0)
     return min(ratios)

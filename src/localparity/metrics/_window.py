@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Literal
 
-from localparity._validation import Group, as_higher_is
-from localparity.metrics._groups import EVERYONE, group_text
+from localparity._types import Group
+from localparity._validation import as_higher_is
+from localparity.counts._comparison import EVERYONE, group_text
 
 HigherIs = Literal["better", "worse"]
 
@@ -162,6 +163,17 @@ def round_inward(low: float, high: float) -> tuple[str, str]:
         if inner_low < inner_high:
             return number_text(inner_low, digits), number_text(inner_high, digits)
     return number_text(low), number_text(high)
+
+
+def percent(fraction: float) -> str:
+    """A fraction as people read it.
+
+    Examples
+    --------
+    >>> percent(0.29984)
+    '29.98%'
+    """
+    return f"{100.0 * fraction:.2f}%"
 
 
 def number_text(number: float, digits: int | None = None) -> str:

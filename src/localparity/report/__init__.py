@@ -1,12 +1,12 @@
 """Figures on matplotlib axes, and a page that people can read; needs the extra `report`."""
 
-from localparity.report._gap_curve_display import GapCurveDisplay
-from localparity.report._group_cdf_display import GroupCdfDisplay
-from localparity.report._mcdp_profile_display import McdpProfileDisplay
-from localparity.report._over_time_display import McdpOverTimeDisplay
-from localparity.report._page import write_page
-from localparity.report._selection_rate_display import SelectionRateDisplay
-from localparity.report._trade_off_display import TradeOffDisplay
+from localparity.report.displays._gap_curve import GapCurveDisplay
+from localparity.report.displays._group_cdf import GroupCdfDisplay
+from localparity.report.displays._over_time import McdpOverTimeDisplay
+from localparity.report.displays._profile import McdpProfileDisplay
+from localparity.report.displays._selection_rate import SelectionRateDisplay
+from localparity.report.displays._trade_off import TradeOffDisplay
+from localparity.report.page._page import write_page
 
 __all__ = [
     "GapCurveDisplay",

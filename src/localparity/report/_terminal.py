@@ -11,12 +11,12 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from localparity._wording import interval_text, p_value_text, pair_name, percent
-from localparity.metrics._groups import group_text
-from localparity.metrics._window import number_text
+from localparity.audit._wording import interval_text, p_value_text, pair_name
+from localparity.counts._comparison import group_text
+from localparity.metrics._window import number_text, percent
 
 if TYPE_CHECKING:
-    from localparity._audit import Audit
+    from localparity.audit._audit import Audit
 
 MOST_PAIRS = 10
 
@@ -32,7 +32,8 @@ def terminal_parts(audit: Audit, *, title: str = "Audit") -> Iterator[Renderable
     >>> next(terminal_parts(found)).plain
     'Audit: demographic parity, between groups'
     """
-    headline = f"{escape(title)}: {audit.criterion.replace('_', ' ')}, {audit.compare.replace('_', ' ')}"
+    compared = f"{audit.comparison.criterion}, {audit.comparison.compare}".replace("_", " ")
+    headline = f"{escape(title)}: {compared}"
     yield Text.from_markup(f"[bold]{headline}[/bold]")
     yield _verdict(audit)
     yield _groups_table(audit)
@@ -77,11 +78,11 @@ def _groups_table(audit: Audit) -> Table:
 
 
 def _findings_table(audit: Audit) -> Table:
-    level = audit.findings[0].interval.level
+    confidence = audit.confidence
     small = any(audit.worst_pair(finding).too_small for finding in audit.findings)
     title = "MCDP of the worst pair" + (", which is too small to judge" if small else "")
     table = Table(title=title, title_justify="left")
-    for name in ("epsilon", "MCDP", f"{100 * level:g}% interval", "p-value", "expected under parity"):
+    for name in ("epsilon", "MCDP", f"{100 * confidence:g}% interval", "p-value", "expected under parity"):
         table.add_column(name, justify="right")
     for place, finding in enumerate(audit.findings):
         pair = audit.worst_pair(finding)

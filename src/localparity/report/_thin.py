@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._validation import FloatArray
+from localparity._types import FloatArray
 
 MOST_POINTS = 2000
 

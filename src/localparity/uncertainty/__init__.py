@@ -1,6 +1,7 @@
 """How sure a measured disparity is: intervals, a test, and what parity itself would measure."""
 
-from localparity.uncertainty._interval import Interval, mcdp_interval
+from localparity.metrics._interval import Interval
+from localparity.uncertainty._intervals import mcdp_interval
 from localparity.uncertainty._noise_floor import NoiseFloor, noise_floor
 from localparity.uncertainty._permutation import TestResult, permutation_test
 from localparity.uncertainty._worst_split import WorstSplit, worst_split

@@ -9,13 +9,15 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Literal, get_args
+from typing import get_args
 
 import numpy as np
 
-from localparity._validation import FloatArray, as_choice, as_count, as_level
+from localparity._types import FloatArray, IntervalMethod
+from localparity._validation import as_choice, as_count, as_probability
+from localparity.counts._comparison import Comparison
+from localparity.counts._score_counts import ScoreCounts
 from localparity.metrics import GapCurve
-from localparity.metrics._counts import ScoreCounts
 from localparity.uncertainty._pool import Pool
 from localparity.uncertainty._resampling import (
     Draws,
@@ -25,25 +27,23 @@ from localparity.uncertainty._resampling import (
     resample_counts,
 )
 
-IntervalMethod = Literal["dkw", "bootstrap"]
-
 INTERVAL_METHODS: tuple[str, ...] = get_args(IntervalMethod)
 
 
-def dkw_radius(size: float, level: float, family: int = 1) -> float:
+def dkw_radius(size: float, confidence: float, family: int = 1) -> float:
     r"""How far an empirical distribution may be from the true one, anywhere.
 
-    .. math:: \sqrt{\ln(2 k / (1 - \text{level})) / (2 n)}
+    .. math:: \sqrt{\ln(2 k / (1 - \text{confidence})) / (2 n)}
 
     the inequality of Dvoretzky, Kiefer and Wolfowitz with Massart's constant, for k distributions that are to
-    hold together with probability `level`. It asks for n independent rows of one weight and nothing else.
+    hold together with probability `confidence`. It needs n independent rows of one weight, nothing else.
 
     Examples
     --------
     >>> round(dkw_radius(1000, 0.95), 4)
     0.0429
     """
-    return math.sqrt(math.log(2.0 * family / (1.0 - level)) / (2.0 * size))
+    return math.sqrt(math.log(2.0 * family / (1.0 - confidence)) / (2.0 * size))
 
 
 def distributions_of(curves: Sequence[GapCurve]) -> int:
@@ -51,25 +51,23 @@ def distributions_of(curves: Sequence[GapCurve]) -> int:
     return len({(curve.label, group) for curve in curves for group in curve.groups})
 
 
-def dkw_radii(curves: Sequence[GapCurve], level: float) -> FloatArray:
+def dkw_radii(curves: Sequence[GapCurve], confidence: float) -> FloatArray:
     """The radius of each curve's band; all hold together, the error shared by all distributions involved."""
     family = distributions_of(curves)
-    return np.array([sum(dkw_radius(size, level, family) for size in curve.sizes) for curve in curves])
+    return np.array([sum(dkw_radius(size, confidence, family) for size in curve.sizes) for curve in curves])
 
 
-def bootstrap_radii(deviated: Resampled, level: float) -> FloatArray:
+def bootstrap_radii(deviated: Resampled, confidence: float) -> FloatArray:
     """The radius of each curve's band, from resamples of `Pool.deviated`; all hold together."""
-    check_resamples(deviated.supremum.size, level)
-    return np.asarray(critical_value(deviated.supremum, level) / deviated.scale)
+    check_resamples(deviated.supremum.size, confidence)
+    return np.asarray(critical_value(deviated.supremum, confidence) / deviated.scale)
 
 
-def check_resamples(n_resamples: int, level: float) -> None:
-    """Whether a band of a level can be had from so many resamples."""
-    least = least_resamples(level)
+def check_resamples(n_resamples: int, confidence: float) -> None:
+    """Raise a ValueError where there are too few resamples for a band of a confidence."""
+    least = least_resamples(confidence)
     if n_resamples < least:
-        raise ValueError(
-            f"n_resamples must be >= {least} for an interval of level {level:g}, got {n_resamples}"
-        )
+        raise ValueError(f"n_resamples must be >= {least} with confidence={confidence:g}, got {n_resamples}")
 
 
 def as_interval_method(method: str | None, counts: ScoreCounts) -> str:
@@ -85,18 +83,17 @@ def as_interval_method(method: str | None, counts: ScoreCounts) -> str:
 
 def band_radii(
     counts: ScoreCounts,
+    comparison: Comparison,
     curves: Sequence[GapCurve],
     *,
-    criterion: str,
-    compare: str,
-    level: float,
+    confidence: float,
     method: str,
     draws: Draws,
 ) -> FloatArray:
     """The radius of the band of each of the counts' curves, all of which hold together."""
-    level = as_level(level)
+    confidence = as_probability(confidence)
     if method == "dkw":
-        return dkw_radii(curves, level)
-    check_resamples(as_count(draws.n_resamples, "n_resamples", at_least=0), level)
-    found = resample_counts(counts, Pool.deviated, draws, criterion, compare, np.zeros(1))
-    return bootstrap_radii(found, level)
+        return dkw_radii(curves, confidence)
+    check_resamples(as_count(draws.n_resamples, "n_resamples", at_least=0), confidence)
+    found = resample_counts(counts, comparison, Pool.deviated, draws, np.zeros(1))
+    return bootstrap_radii(found, confidence)

@@ -5,8 +5,9 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._validation import FloatArray
-from localparity.metrics._kernels import compiled, compiled_fast, profile_runs
+from localparity._types import FloatArray
+from localparity.counts._kernels import compiled, compiled_fast
+from localparity.metrics._kernels import profile_runs
 
 
 @compiled_fast

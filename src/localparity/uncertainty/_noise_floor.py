@@ -1,4 +1,4 @@
-"""What parity itself would measure at given group sizes."""
+"""What MCDP is expected under parity, at given group sizes."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._docs import documented
-from localparity._validation import FloatArray, as_count, as_epsilon, as_numbers
-from localparity.metrics._groups import Compare
+from localparity._types import ArrayLike, Compare, FloatArray, Seed
+from localparity._validation import as_count, as_epsilon, as_numbers
+from localparity.counts._comparison import Comparison
 from localparity.uncertainty._permutation import null_quantiles
 from localparity.uncertainty._pool import Pool
 from localparity.uncertainty._resampling import Draws, resample
@@ -21,14 +21,14 @@ _KNOTS = 10_000
 
 @dataclass(frozen=True)
 class NoiseFloor:
-    """What parity measures; as a float, its mean.
+    """MCDP that is expected under parity; as a float, its mean.
 
     Attributes
     ----------
     mean : float
-        What parity measures on average.
+        The mean of MCDP under parity.
     quantiles : dict
-        Quantiles of what parity measures, by their probability.
+        Quantiles of MCDP under parity, by their probability.
 
     Examples
     --------
@@ -45,18 +45,17 @@ class NoiseFloor:
         return self.mean
 
 
-@documented
 def noise_floor(
     group_sizes: Sequence[int],
     epsilon: float = 0.0,
     *,
-    scores: Any = None,
+    scores: ArrayLike | None = None,
     compare: Compare = "between_groups",
     n_resamples: int = 1000,
-    random_state: Any = None,
+    random_state: Seed = None,
     n_jobs: int | None = None,
 ) -> NoiseFloor:
-    """What MCDP(epsilon) measures between groups of these sizes when they do not differ at all.
+    """What MCDP(epsilon) is expected between groups of these sizes that do not differ.
 
     At epsilon 0 and with no two scores equal it depends on the sizes alone. Each group is drawn from one and
     the same distribution, laid on 10,000 scores.
@@ -65,19 +64,27 @@ def noise_floor(
     ----------
     group_sizes : sequence of int
         The number of people in each group, two groups or more.
+    epsilon : float
+        The half-width of the windows, as a fraction of the score range.
     scores : array-like, optional
         Scores in [0, 1] from which the pool is made; spread evenly over the range without them.
+    compare : str
+        "between_groups" takes the worst pair, "to_overall" compares each group with everyone.
     n_resamples : int
         How many times the groups are drawn.
+    random_state : int, Generator or None
+        The same seed gives the same result.
+    n_jobs : int, optional
+        How many resamples run at a time, -1 for as many as there are cores.
 
     Returns
     -------
     NoiseFloor
-        The mean and quantiles of what parity measures.
+        The mean and quantiles of MCDP under parity.
 
     Examples
     --------
-    With the group sizes of a well-known test set, parity alone would measure about five percent:
+    With the group sizes of a well-known test set, about five percent is expected under parity:
 
     >>> import localparity as lp
     >>> round(float(lp.noise_floor([321, 12036], random_state=0)), 2)
@@ -87,20 +94,22 @@ def noise_floor(
     listed = group_sizes if isinstance(group_sizes, Iterable) else [group_sizes]
     sizes = np.array([as_count(size, "group_sizes") for size in listed])
     if sizes.size < 2:
-        raise ValueError(f"group_sizes has {sizes.size} groups where two or more are expected")
+        raise ValueError(f"group_sizes must have at least two sizes, got {sizes.size}")
     places = (np.arange(_KNOTS) + 0.5) / _KNOTS
     if scores is not None:
         places = np.quantile(_unit_scores(scores), places, method="inverted_cdf")
     knots, rows = np.unique(places, return_counts=True)
     shares = rows / rows.sum()
 
-    def draw_from_one(pool: Pool, compare: str, rng: np.random.Generator) -> FloatArray:
-        return pool.distributions(np.stack([_drawn(shares, int(size), rng) for size in sizes]), compare)
+    def draw_from_one(pool: Pool, comparison: Comparison, rng: np.random.Generator) -> FloatArray:
+        return pool.distributions(np.stack([_drawn(shares, int(size), rng) for size in sizes]), comparison)
 
     # The pool says how many groups there are and how they are paired; nobody is dealt out of it.
     pool = Pool.of_rows(knots, np.tile(rows, (sizes.size, 1)))
     draws = Draws(n_resamples, random_state, n_jobs)
-    null = resample([pool], draw_from_one, draws, compare=compare, epsilons=epsilons).worst[:, 0]
+    null = resample(
+        [pool], draw_from_one, draws, comparison=Comparison(compare=compare), epsilons=epsilons
+    ).worst[:, 0]
     return NoiseFloor(float(null.mean()), null_quantiles(null))
 
 
@@ -115,5 +124,5 @@ def _drawn(shares: FloatArray, size: int, rng: np.random.Generator) -> NDArray[n
 def _unit_scores(scores: Any) -> Any:
     unit = as_numbers(scores, "scores")
     if unit.min() < 0.0 or unit.max() > 1.0:
-        raise ValueError(f"scores go from {unit.min():g} to {unit.max():g} where [0, 1] is expected")
+        raise ValueError(f"scores must be between 0 and 1, got {unit.min():g} to {unit.max():g}")
     return unit

@@ -9,17 +9,24 @@ groups of thousands show. A p-value says how often parity would give some pair, 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._docs import documented
-from localparity._validation import FloatArray, as_epsilon
-from localparity.metrics._comparison import check_predictions
-from localparity.metrics._counts import ScoreCounts
-from localparity.metrics._criteria import Criterion
-from localparity.metrics._groups import Compare
+from localparity._types import (
+    ArrayLike,
+    Compare,
+    Criterion,
+    FloatArray,
+    Groups,
+    ScoreRange,
+    Seed,
+)
+from localparity._validation import as_epsilon
+from localparity.counts._comparison import Comparison
+from localparity.counts._inputs import Data, as_counts, as_data
+from localparity.counts._score_counts import ScoreCounts
+from localparity.metrics._gap_curves import gap_curves
 from localparity.uncertainty._pool import Pool
 from localparity.uncertainty._resampling import Draws, Resampled, resample_counts
 
@@ -62,17 +69,17 @@ class TestResult:
 
 
 def summarise_null(statistic: float, p_value: float, null: FloatArray) -> TestResult:
-    """A test's result, with what parity measures in each resample."""
+    """A test's result, with MCDP of each resample under parity."""
     return TestResult(statistic, p_value, float(null.mean()), null_quantiles(null))
 
 
 def null_quantiles(null: FloatArray) -> dict[float, float]:
-    """The quantiles of what parity measures that results report."""
+    """The quantiles of MCDP under parity that results report."""
     return dict(zip(NULL_QUANTILES, np.quantile(null, NULL_QUANTILES).tolist(), strict=True))
 
 
 def p_value_of(seen: float, null: FloatArray) -> float:
-    """How often parity measures as much or more, counting the data itself as one resample."""
+    """How often MCDP under parity is as large, counting the data itself as one resample."""
     return float(1 + np.count_nonzero(null >= seen - _ROUNDING)) / (1 + null.size)
 
 
@@ -116,8 +123,8 @@ def _least_ranks(pooled: FloatArray) -> NDArray[np.int64]:
     return np.sort(_ranks(pooled, pooled).min(axis=1))
 
 
-def critical_first(seen: FloatArray, null: FloatArray, level: float) -> float:
-    """What a pair must exceed at the first epsilon for an adjusted p-value of at most 1 - `level`.
+def critical_first(seen: FloatArray, null: FloatArray, confidence: float) -> float:
+    """What a pair must exceed at the first epsilon for an adjusted p-value of at most 1 - `confidence`.
 
     Examples
     --------
@@ -127,7 +134,7 @@ def critical_first(seen: FloatArray, null: FloatArray, level: float) -> float:
     """
     pooled = np.vstack([seen.max(axis=0), null])
     least = _least_ranks(pooled)
-    allowed = int((1.0 - level) * len(pooled) + 1e-9)
+    allowed = int((1.0 - confidence) * len(pooled) + 1e-9)
     rank = int(least[allowed]) - 1 if allowed < len(pooled) else len(null)
     return float(np.sort(null[:, 0])[-rank]) if rank > 0 else float(np.inf)
 
@@ -150,9 +157,11 @@ class ParityTest:
     p_values: FloatArray
     resampled: tuple[Resampled, ...]
 
-    def detectable(self, level: float) -> FloatArray:
+    def detectable(self, confidence: float) -> FloatArray:
         """For each pair, what MCDP at the first epsilon must exceed to be significant at its sizes."""
-        found = [critical_first(each.studentised, each.scaled, level) / each.scale for each in self.resampled]
+        found = [
+            critical_first(each.studentised, each.scaled, confidence) / each.scale for each in self.resampled
+        ]
         return np.asarray(np.max(found, axis=0), dtype=np.float64)
 
     def confirmed_by(self, resampled: Resampled) -> ParityTest:
@@ -166,24 +175,23 @@ class ParityTest:
         return ParityTest(results, p_values, (*self.resampled, resampled))
 
 
-@documented
 def permutation_test(
-    y_true: Any,
-    y_score: Any,
+    y_true: ArrayLike | Data | None,
+    y_score: ArrayLike | None = None,
     *,
-    sensitive_features: Any,
+    sensitive_features: Groups | None = None,
     epsilon: float = 0.0,
     n_resamples: int = 1000,
-    random_state: Any = None,
+    random_state: Seed = None,
     criterion: Criterion = "demographic_parity",
     compare: Compare = "between_groups",
-    sample_weight: Any = None,
-    cluster: Any = None,
-    score_range: tuple[float, float] = (0.0, 1.0),
+    sample_weight: ArrayLike | None = None,
+    cluster: ArrayLike | None = None,
+    score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
     n_jobs: int | None = None,
 ) -> TestResult:
-    """Test whether parity itself could measure an MCDP(epsilon) as large.
+    """Test whether groups that do not differ could give as large an MCDP(epsilon).
 
     The groups are dealt to the people at random, among those with the same label where the criterion looks at
     labels, and MCDP is measured each time. Under parity the p-value is valid at any sample size. Pairs are
@@ -200,8 +208,34 @@ def permutation_test(
 
     Parameters
     ----------
+    y_true : array-like, Predictions, ScoreCounts or None
+        Labels 0 and 1; None where the criterion does not need them. Predictions or ScoreCounts stand for all
+        of the arrays.
+    y_score : array-like
+        Scores inside `score_range`.
+    sensitive_features : array-like, data frame or mapping of columns
+        The group of each row. Of several columns, the groups are the combinations that occur.
+    epsilon : float
+        The half-width of the windows, as a fraction of the score range.
     n_resamples : int
         How many resamples are drawn.
+    random_state : int, Generator or None
+        The same seed gives the same result.
+    criterion : str
+        Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1),
+        "predictive_equality" (label 0) or "equalized_odds" (the worse of the two labels).
+    compare : str
+        "between_groups" takes the worst pair, "to_overall" compares each group with everyone.
+    sample_weight : array-like, optional
+        Weights that are not negative.
+    cluster : array-like, optional
+        The person or household that each row belongs to; rows are assumed independent without it.
+    score_range : tuple of float
+        The lowest and the highest score there can be.
+    min_group_size : int
+        A group with fewer rows among the people compared is an error.
+    n_jobs : int, optional
+        How many resamples run at a time, -1 for as many as there are cores.
 
     Returns
     -------
@@ -220,22 +254,31 @@ def permutation_test(
     True
     """
     epsilons = np.array([as_epsilon(epsilon)])
-    counts = ScoreCounts.from_predictions(
-        check_predictions(y_true, y_score, sensitive_features, criterion, sample_weight, score_range, cluster)
+    comparison = Comparison(criterion, compare, min_group_size)
+    counts = as_counts(
+        as_data(
+            comparison,
+            y_true,
+            y_score,
+            sensitive_features,
+            sample_weight=sample_weight,
+            cluster=cluster,
+            score_range=score_range,
+        )
     )
-    curves = counts.gap_curves(criterion, compare, min_group_size=min_group_size)
+    curves = gap_curves(counts, comparison)
     mcdp = np.array([curve.mcdp_at(epsilons) for curve in curves])
     draws = Draws(n_resamples, random_state, n_jobs)
-    resampled = parity_resamples(counts, epsilons, criterion, compare, draws)
+    resampled = parity_resamples(counts, comparison, epsilons, draws)
     return parity_test(mcdp, resampled).results[0]
 
 
 def parity_resamples(
-    counts: ScoreCounts, epsilons: FloatArray, criterion: str, compare: str, draws: Draws
+    counts: ScoreCounts, comparison: Comparison, epsilons: FloatArray, draws: Draws
 ) -> Resampled:
-    """What parity measures: of groups dealt at random or, with weights or clusters, of random deviations."""
+    """MCDP under parity: groups are dealt at random or, with weights or clusters, deviate at random."""
     draw = Pool.dealt if counts.exchangeable else Pool.deviated
-    return resample_counts(counts, draw, draws, criterion, compare, epsilons)
+    return resample_counts(counts, comparison, draw, draws, epsilons)
 
 
 def parity_test(mcdp: FloatArray, resampled: Resampled) -> ParityTest:

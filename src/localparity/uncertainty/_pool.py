@@ -9,11 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._validation import FloatArray, Group
-from localparity.metrics._clusters import ClusteredRows
-from localparity.metrics._counts import ScoreCounts, Stratum
+from localparity._types import FloatArray, Group
+from localparity.counts._clusters import ClusteredRows
+from localparity.counts._comparison import EVERYONE, Comparison
+from localparity.counts._score_counts import ScoreCounts, Stratum, strata_of
 from localparity.metrics._gap_curve import units_of
-from localparity.metrics._groups import EVERYONE, pairs_of
 
 IntArray = NDArray[np.int64]
 
@@ -145,9 +145,9 @@ class Pool:
             clusters = replace(clusters, scores=np.searchsorted(ends, clusters.scores))
         return Pool(self.unit_knots[ends], weights, squares, rows, clusters)
 
-    def distributions(self, weights: NDArray[Any], compare: str) -> FloatArray:
+    def distributions(self, weights: NDArray[Any], comparison: Comparison) -> FloatArray:
         """The groups' cumulative distributions under some weights, and everyone's last where it is wanted."""
-        if compare == "to_overall":
+        if comparison.compare == "to_overall":
             weights = np.vstack([weights, weights.sum(axis=0)])
         below = np.cumsum(weights, axis=1, dtype=np.float64)
         below /= below[:, -1:].copy()
@@ -164,9 +164,9 @@ class Pool:
         """Of each row, in the order of its group, the place of the group's first knot among all cells."""
         return np.repeat(np.arange(self.sizes.size) * self.unit_knots.size, self.sizes)
 
-    def dealt(self, compare: str, rng: np.random.Generator) -> FloatArray:
+    def dealt(self, comparison: Comparison, rng: np.random.Generator) -> FloatArray:
         """The distributions of the groups after their people were dealt out anew, each keeping its size."""
-        return self.distributions(self.deal(rng), compare)
+        return self.distributions(self.deal(rng), comparison)
 
     def deal(self, rng: np.random.Generator) -> IntArray:
         """How many rows of each group lie at each knot after a random deal."""
@@ -218,7 +218,7 @@ class Pool:
         heaviest = np.divide(self.squares, self.weights, out=np.zeros(self.rows.shape), where=self.rows > 0)
         return np.asarray(_PSEUDO_ROWS * heaviest.max(axis=1))
 
-    def deviated(self, compare: str, rng: np.random.Generator) -> FloatArray:
+    def deviated(self, comparison: Comparison, rng: np.random.Generator) -> FloatArray:
         r"""How far each distribution may be from the true one: a draw of the multiplier bootstrap.
 
         A group's distribution is :math:`F = \sum w_i 1(s_i \le y) / \sum w_i`, to which row i contributes
@@ -231,7 +231,7 @@ class Pool:
         moved = np.cumsum(self._multiplied(rng), axis=1) + ends[0][:, None]
         in_all = moved[:, -1] + ends[1]
         totals, shares = self.totals, self._padded_shares
-        if compare == "to_overall":
+        if comparison.compare == "to_overall":
             moved = np.vstack([moved, moved.sum(axis=0)])
             in_all, totals = np.append(in_all, in_all.sum()), np.append(totals, totals.sum())
         else:
@@ -259,18 +259,18 @@ class Pool:
     def _deviations(self) -> FloatArray:
         return np.asarray(np.sqrt(self.squares), dtype=np.float64)
 
-    def pairs(self, compare: str, *, deviated: bool = False) -> PairRows:
+    def pairs(self, comparison: Comparison, *, deviated: bool = False) -> PairRows:
         """The pairs that are compared, studentised as what is dealt or as what is `deviated`."""
         groups = range(self.sizes.size)
         row_of: dict[Group, int] = {EVERYONE: len(groups), **{group: group for group in groups}}
-        pairs = [(row_of[a], row_of[b]) for a, b in pairs_of(groups, compare)]
+        pairs = [(row_of[a], row_of[b]) for a, b in comparison.pairs(groups)]
         first, second = np.array(pairs, dtype=np.int64).T
         each = 1.0 / self.sizes
         if deviated:
             # The rows' contributions, inflated, and those of the rows supposed at the ends.
             supposed = 2.0 * _PSEUDO_ROWS * (self._pseudo_weights / (_PSEUDO_ROWS * self.totals)) ** 2
             each = self.inflation**2 / self.effective_sizes + supposed
-        if compare == "to_overall":
+        if comparison.compare == "to_overall":
             # F_g - F_all is (1 - p_g) F_g less p_h F_h of every other group.
             shares = self.totals / self.totals.sum()
             variances = (1.0 - 2.0 * shares) * each + (shares**2 * each).sum()
@@ -279,10 +279,10 @@ class Pool:
         return PairRows(first, second, 1.0 / np.sqrt(variances))
 
 
-def pools_of(counts: ScoreCounts, criterion: str, compare: str) -> list[Pool]:
+def pools_of(counts: ScoreCounts, comparison: Comparison) -> list[Pool]:
     """A pool for each label that a criterion compares, coarse enough to be drawn from often."""
-    strata = counts.strata(criterion)
-    pairs = len(pairs_of(range(len(counts.groups)), compare)) * len(strata)
+    strata = strata_of(counts, comparison)
+    pairs = len(comparison.pairs(range(len(counts.groups)))) * len(strata)
     knots = int(np.clip(_PAIRS_BY_KNOTS // pairs, LEAST_KNOTS, MOST_KNOTS))
     pools = []
     for label, stratum in strata.items():

@@ -10,8 +10,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from localparity._validation import FloatArray, as_count, as_rng
-from localparity.metrics._counts import ScoreCounts
+from localparity._types import FloatArray
+from localparity._validation import as_count, as_rng
+from localparity.counts._comparison import Comparison
+from localparity.counts._score_counts import ScoreCounts
 from localparity.metrics._profile import carried_half_widths
 from localparity.uncertainty._pool import Pool, pools_of
 
@@ -82,7 +84,7 @@ def least_resamples(confidence: float) -> int:
     return int(np.ceil(1.0 / (1.0 - confidence) - 1e-9)) - 1
 
 
-Draw = Callable[[Pool, str, np.random.Generator], FloatArray]
+Draw = Callable[[Pool, Comparison, np.random.Generator], FloatArray]
 """Draws rows whose differences are the gaps of a resample: `Pool.dealt` or `Pool.deviated`."""
 
 
@@ -91,7 +93,7 @@ def resample(
     draw: Draw,
     draws: Draws,
     *,
-    compare: str,
+    comparison: Comparison,
     epsilons: FloatArray,
     resolution: float = 0.0,
 ) -> Resampled:
@@ -100,18 +102,18 @@ def resample(
     from localparity.uncertainty._kernels import mcdp_of_pairs, worst_of_pairs
 
     reach = carried_half_widths(epsilons, resolution)
-    pairs = [pool.pairs(compare, deviated=draw is Pool.deviated) for pool in pools]
+    pairs = [pool.pairs(comparison, deviated=draw is Pool.deviated) for pool in pools]
 
     def one(stream: np.random.Generator) -> FloatArray:
         found = [
-            worst_of_pairs(pool.unit_knots, draw(pool, compare, stream), *each, reach)
+            worst_of_pairs(pool.unit_knots, draw(pool, comparison, stream), *each, reach)
             for pool, each in zip(pools, pairs, strict=True)
         ]
         measured = [np.concatenate([[supremum], *at]) for supremum, *at in found]
         return np.asarray(np.max(measured, axis=0), dtype=np.float64)
 
     seen = [
-        mcdp_of_pairs(pool.unit_knots, pool.distributions(pool.weights, compare), *each[:2], reach)
+        mcdp_of_pairs(pool.unit_knots, pool.distributions(pool.weights, comparison), *each[:2], reach)
         for pool, each in zip(pools, pairs, strict=True)
     ]
     found = repeat(one, draws, 1 + 2 * reach.size)
@@ -125,11 +127,13 @@ def resample(
 
 
 def resample_counts(
-    counts: ScoreCounts, draw: Draw, draws: Draws, criterion: str, compare: str, epsilons: FloatArray
+    counts: ScoreCounts, comparison: Comparison, draw: Draw, draws: Draws, epsilons: FloatArray
 ) -> Resampled:
     """Measure counts and many resamples of them; pairs come in the order of the counts' curves."""
-    pools = pools_of(counts, criterion, compare)
-    return resample(pools, draw, draws, compare=compare, epsilons=epsilons, resolution=counts.resolution)
+    pools = pools_of(counts, comparison)
+    return resample(
+        pools, draw, draws, comparison=comparison, epsilons=epsilons, resolution=counts.resolution
+    )
 
 
 def repeat(

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from localparity._types import Criterion, FloatArray
 from localparity._validation import (
-    FloatArray,
     as_count,
     as_labels,
     as_number,
@@ -19,13 +19,13 @@ from localparity._validation import (
     check_indexes,
     check_rows,
 )
-from localparity.metrics._comparison import gap_curve
-from localparity.metrics._criteria import Criterion, labels_of
+from localparity.counts._comparison import labels_of
 from localparity.metrics._gap_curve import GapCurve
-from localparity.metrics._splits import OrderedPeople
+from localparity.metrics._gap_curves import gap_curve
 from localparity.metrics._window import Window
 from localparity.uncertainty._permutation import TestResult, p_value_of, summarise_null
 from localparity.uncertainty._resampling import Draws, repeat
+from localparity.uncertainty._splits import OrderedPeople
 
 
 @dataclass(frozen=True)

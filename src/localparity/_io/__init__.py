@@ -1,0 +1,1 @@
+"""Files: whole-or-nothing writes, and columns out of tables."""

@@ -1,0 +1,41 @@
+"""The aliases that signatures use."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+ArrayLike: TypeAlias = Any
+"""A list, an array, a column of a data frame, or a tensor on the CPU."""
+
+Groups: TypeAlias = Any
+"""The group of each row: array-like, or a data frame or mapping of several columns."""
+
+Rows: TypeAlias = Any
+"""Features, one row each: array-like or data frame."""
+
+Group: TypeAlias = Hashable
+"""A value of the sensitive feature; a tuple for an intersection of several."""
+
+Label: TypeAlias = Literal[0, 1] | None
+"""The label of the people compared; None stands for everyone."""
+
+FloatArray: TypeAlias = NDArray[np.float64]
+IntArray: TypeAlias = NDArray[np.int64]
+BoolArray: TypeAlias = NDArray[np.bool_]
+
+Seed: TypeAlias = int | np.random.Generator | None
+"""The same int gives the same result; None draws a new one each time."""
+
+ScoreRange: TypeAlias = tuple[float, float]
+"""The lowest and the highest score there can be."""
+
+Criterion: TypeAlias = Literal[
+    "demographic_parity", "equal_opportunity", "predictive_equality", "equalized_odds"
+]
+Compare: TypeAlias = Literal["between_groups", "to_overall"]
+IntervalMethod: TypeAlias = Literal["dkw", "bootstrap"]
+HigherIs: TypeAlias = Literal["better", "worse"]

@@ -1,0 +1,471 @@
+"""Everything that is known of one set of predictions: how large the disparity is, where, and how sure."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
+from os import PathLike, fspath
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from localparity._types import (
+    ArrayLike,
+    Compare,
+    Criterion,
+    Groups,
+    HigherIs,
+    IntervalMethod,
+    ScoreRange,
+    Seed,
+)
+from localparity._validation import (
+    as_choice,
+    as_count,
+    as_epsilons,
+    as_fraction,
+    as_higher_is,
+    as_probability,
+    as_threshold,
+    require,
+)
+from localparity.audit._evidence import Evidence
+from localparity.audit._findings import (
+    Finding,
+    GroupSummary,
+    LeftOut,
+    PairSummary,
+    check_group_count,
+    summarise_groups,
+    warn_of_narrow_scores,
+    without_small_groups,
+)
+from localparity.audit._wording import Verdict, assumptions_of, interval_text, p_value_text, verdict_of
+from localparity.counts import Comparison, ScoreCounts
+from localparity.counts._inputs import Data, as_counts, as_data
+from localparity.engines import from_duckdb, from_spark
+from localparity.engines._spark import read_spark
+from localparity.metrics._mcdp import PAPER_EPSILONS
+from localparity.metrics._window import percent
+from localparity.predictions import Predictions
+from localparity.uncertainty._bands import as_interval_method
+from localparity.uncertainty._resampling import Draws, least_resamples
+
+Engine = Literal["duckdb", "spark"]
+SmallGroups = Literal["raise", "drop"]
+DecideBy = Literal["estimate", "upper", "lower"]
+
+
+@dataclass(frozen=True, repr=False)
+class Audit:
+    """The audit of one set of predictions. Make one with `localparity.audit` or `Audit.read`.
+
+    Attributes
+    ----------
+    comparison : Comparison
+        Which people, and which groups, were compared.
+    score_range : tuple of float
+        The range of the scores.
+    method : str
+        How the intervals were made: "dkw" or "bootstrap".
+    n_resamples : int
+        How many resamples the test drew; 0 where none was made.
+    threshold : float or None
+        The threshold of delta-DP; None compares mean scores.
+    higher_is : str or None
+        Whether a higher score is the "better" or the "worse" outcome; None says neither.
+    groups : tuple of GroupSummary
+        The groups.
+    findings : tuple of Finding
+        MCDP of the worst pair at each epsilon, from the smallest epsilon to the largest.
+    pairs : tuple of PairSummary
+        All pairs, each with its intervals and p-values: the worst first, those too small to judge last.
+    left_out : tuple of LeftOut
+        The groups that were too small and left out.
+    counts : ScoreCounts
+        The counts of the groups that were compared, for figures; no part of what is written out.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> census = lp.datasets.make_census(5000, random_state=0)
+    >>> audit = lp.audit(None, census.score, sensitive_features=census.sensitive_features, random_state=0)
+    >>> audit.passes(0.10), audit.passes(0.50)
+    (False, True)
+    >>> print(audit.findings[0].window.sentence)
+    With a threshold from 0.2512 up to, but not including, 0.2513, people in Female are at least 30.0 points
+    more likely to be at or below it than people in Male.
+    """
+
+    comparison: Comparison
+    score_range: ScoreRange
+    method: str
+    n_resamples: int
+    threshold: float | None
+    higher_is: HigherIs | None
+    groups: tuple[GroupSummary, ...]
+    findings: tuple[Finding, ...]
+    pairs: tuple[PairSummary, ...]
+    left_out: tuple[LeftOut, ...]
+    counts: ScoreCounts = field(repr=False, compare=False)
+
+    @classmethod
+    def read(
+        cls,
+        source: Any,
+        *,
+        score: str,
+        group: str | Sequence[str],
+        label: str | None = None,
+        weight: str | None = None,
+        cluster: str | None = None,
+        engine: Engine = "duckdb",
+        score_range: ScoreRange = (0.0, 1.0),
+        epsilons: Sequence[float] = PAPER_EPSILONS,
+        criterion: Criterion = "demographic_parity",
+        compare: Compare = "between_groups",
+        **options: Any,
+    ) -> Audit:
+        r"""Audit the scores in files, in a query or in a table of an engine, as the command does.
+
+        Parameters
+        ----------
+        source : path, sequence of paths, query, relation or Spark data frame
+            CSV, TSV, Parquet or JSON lines; a glob stands for the files that match it.
+        score : str
+            The column of the scores.
+        group : str or sequence of str
+            The column of the groups; of several, the groups are the combinations that occur.
+        label, weight, cluster : str, optional
+            The columns of the labels 0 and 1, of the weights, and of the person or household.
+        engine : str
+            What counts the scores: "duckdb" or "spark". Clusters need "duckdb".
+        score_range : tuple of float
+            The lowest and the highest score there can be.
+        epsilons : sequence of float
+            The half-widths of windows at which MCDP is reported.
+        criterion, compare : str
+            Who is compared, as in `localparity.audit`.
+        **options
+            Further arguments of `localparity.audit`, such as ``confidence`` or ``n_resamples``.
+
+        Returns
+        -------
+        Audit
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import localparity as lp
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "scores.csv"
+        >>> _ = path.write_text("p,sex\n0.1,f\n0.4,f\n0.6,m\n0.9,m\n")
+        >>> lp.Audit.read(path, score="p", group="sex", random_state=0).findings[0].mcdp
+        1.0
+        """
+        as_choice(engine, "engine", get_args(Engine))
+        columns: dict[str, Any] = {"score": score, "group": group, "label": label, "weight": weight}
+        asked: dict[str, Any] = {"epsilons": epsilons, "criterion": criterion, "compare": compare}
+        data: Predictions | ScoreCounts
+        if cluster is not None:
+            if engine != "duckdb":
+                raise ValueError(f"cluster needs engine='duckdb', got {engine!r}")
+            data = Predictions.read(source, **columns, cluster=cluster, score_range=score_range)
+        elif engine == "spark":
+            frame = read_spark(fspath(source)) if isinstance(source, str | PathLike) else source
+            data = from_spark(frame, **columns, **asked, score_range=score_range)
+        else:
+            data = from_duckdb(source, **columns, **asked, score_range=score_range)
+        return audit(data, **asked, **options)
+
+    @property
+    def confidence(self) -> float:
+        """The probability with which the intervals hold."""
+        return self.findings[0].interval.confidence
+
+    @property
+    def tested(self) -> bool:
+        """Whether the test drew enough resamples to reject parity at the audit's confidence."""
+        return self.n_resamples >= least_resamples(self.confidence)
+
+    @property
+    def most_significant(self) -> PairSummary:
+        """The pair whose disparity at the smallest epsilon stands out most from chance."""
+        return max(self.pairs, key=lambda pair: pair.strength)
+
+    def worst_pair(self, finding: Finding) -> PairSummary:
+        """The pair that a finding is about, with its own interval and p-value."""
+        who = (finding.window.groups, finding.window.label)
+        return next(pair for pair in self.pairs if (pair.groups, pair.label) == who)
+
+    @cached_property
+    def verdict(self) -> Verdict:
+        """Whether there is a disparity, how large, where, and how sure that is, in words."""
+        return verdict_of(self)
+
+    @property
+    def assumptions(self) -> tuple[str, ...]:
+        """What the intervals and p-values take for granted, and over what they hold, in sentences."""
+        return assumptions_of(self)
+
+    def passes(
+        self, max_mcdp: float, *, epsilon: float | None = None, decide_by: DecideBy = "estimate"
+    ) -> bool:
+        """Whether MCDP is at most `max_mcdp`.
+
+        Parameters
+        ----------
+        max_mcdp : float
+            The most that MCDP may be, a fraction in [0, 1].
+        epsilon : float, optional
+            One of the audit's epsilons; the smallest, which is the strictest, without it.
+        decide_by : str
+            What is compared with the bound: "estimate"; "upper", the upper end of the interval, so that a
+            model above the bound passes with a probability of at most 1 - confidence; or "lower", so that a
+            model within it fails with at most that probability.
+
+        Returns
+        -------
+        bool
+            True where it is within the bound.
+        """
+        max_mcdp = as_fraction(max_mcdp, "max_mcdp")
+        finding = self.findings[0] if epsilon is None else self.finding(epsilon)
+        if finding.vacuous:
+            raise ValueError(
+                f"MCDP({finding.epsilon:g}) is 0 whatever the groups: the scores span no window so "
+                f"wide in score_range {self.score_range}; give a smaller epsilon or the right score_range"
+            )
+        ends = {
+            "estimate": finding.mcdp,
+            "upper": finding.interval.high,
+            "lower": finding.interval.low,
+        }
+        return ends[as_choice(decide_by, "decide_by", get_args(DecideBy))] <= max_mcdp
+
+    def finding(self, epsilon: float) -> Finding:
+        """The finding at one of the audit's epsilons."""
+        for finding in self.findings:
+            if finding.epsilon == epsilon:
+                return finding
+        known = ", ".join(f"{finding.epsilon:g}" for finding in self.findings)
+        raise ValueError(f"epsilon must be one of the audit's ({known}), got {epsilon!r}")
+
+    def to_dict(self) -> dict[str, Any]:
+        """The whole audit as plain dictionaries and lists."""
+        found: dict[str, Any] = asdict(replace(self, counts=ScoreCounts({}), pairs=()))
+        del found["counts"]
+        found = {**found.pop("comparison"), **found}
+        for finding, plain in zip(self.findings, found["findings"], strict=True):
+            plain["window"]["sentence"] = finding.window.sentence_for(self.higher_is)
+        # A page of pairs is written field by field: there may be half a million.
+        found["pairs"] = [
+            {
+                **vars(pair),
+                "intervals": [{"low": each.low, "high": each.high} for each in pair.intervals],
+                "window": vars(pair.window),
+                "too_small": pair.too_small,
+            }
+            for pair in self.pairs
+        ]
+        found |= {"verdict": asdict(self.verdict), "assumptions": list(self.assumptions)}
+        return found
+
+    def to_json(self) -> str:
+        """The whole audit as JSON; groups that JSON has no form for become text."""
+        return json.dumps(self.to_dict(), indent=2, default=str, ensure_ascii=False)
+
+    def to_frame(self) -> Any:
+        """All pairs at all epsilons as a pandas data frame, a row for each."""
+        rows = [
+            {
+                "group_a": pair.groups[0],
+                "group_b": pair.groups[1],
+                "label": pair.label,
+                "epsilon": finding.epsilon,
+                "mcdp": pair.mcdp[i],
+                "low": pair.intervals[i].low,
+                "high": pair.intervals[i].high,
+                "p_value": None if pair.p_values is None else pair.p_values[i],
+                "too_small": pair.too_small,
+                "abcc": pair.abcc,
+                "delta_dp": pair.delta_dp,
+            }
+            for pair in self.pairs
+            for i, finding in enumerate(self.findings)
+        ]
+        return require("pandas", extra="data").DataFrame(rows)
+
+    def to_html(
+        self, path: str | PathLike[str], *, title: str = "Local disparity audit", force: bool = False
+    ) -> None:
+        """Write the audit as one page that opens anywhere, offline; `localparity.report.write_page`.
+
+        Parameters
+        ----------
+        path : path
+            Where to write it.
+        title : str
+            The page's heading.
+        force : bool
+            Whether a file that is there already is replaced.
+
+        Examples
+        --------
+        >>> import pathlib, tempfile
+        >>> import localparity as lp
+        >>> found = lp.audit(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"])
+        >>> path = pathlib.Path(tempfile.mkdtemp()) / "report.html"
+        >>> found.to_html(path)
+        >>> path.stat().st_size < 3_000_000
+        True
+        """
+        from localparity.report import write_page
+
+        write_page(path, {"scores": self}, title=title, force=force)
+
+    def __repr__(self) -> str:
+        """The verdict, and MCDP of the worst pair at each epsilon."""
+        rows = [
+            f"{finding.epsilon:>9g}  {percent(finding.mcdp):>7}  {interval_text(finding.interval):>17}  "
+            + p_value_text(None if finding.test is None else finding.test.p_value)
+            for finding in self.findings
+        ]
+        head = f"{'epsilon':>9}  {'MCDP':>7}  {f'{100 * self.confidence:g}% interval':>17}  p-value"
+        return "\n".join([self.verdict.headline, head, *rows])
+
+    def _repr_html_(self) -> str | None:
+        """The verdict and the findings for a notebook; nothing without the extra `report`."""
+        from localparity.report.page._page import notebook_summary
+
+        return notebook_summary(self)
+
+    def __rich_console__(self, *_: Any) -> Iterator[Any]:
+        """The audit as `rich.print` shows it."""
+        from localparity.report._terminal import terminal_parts
+
+        yield from terminal_parts(self)
+
+
+def audit(
+    y_true: ArrayLike | Data | None,
+    y_score: ArrayLike | None = None,
+    *,
+    sensitive_features: Groups | None = None,
+    epsilons: Sequence[float] = PAPER_EPSILONS,
+    criterion: Criterion = "demographic_parity",
+    compare: Compare = "between_groups",
+    threshold: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    cluster: ArrayLike | None = None,
+    score_range: ScoreRange = (0.0, 1.0),
+    min_group_size: int = 1,
+    small_groups: SmallGroups = "raise",
+    confidence: float = 0.95,
+    method: IntervalMethod | None = None,
+    n_resamples: int = 1000,
+    random_state: Seed = None,
+    n_jobs: int | None = None,
+    higher_is: HigherIs | None = None,
+    on_resample: Callable[[], object] | None = None,
+) -> Audit:
+    """How large the disparity is, where it sits, for whom, and how sure that is.
+
+    Parameters
+    ----------
+    y_true : array-like, Predictions, ScoreCounts or None
+        Labels 0 and 1; None where the criterion does not need them. Predictions or ScoreCounts stand for all
+        of the arrays.
+    y_score : array-like
+        Scores inside `score_range`.
+    sensitive_features : array-like, data frame or mapping of columns
+        The group of each row. Of several columns, the groups are the combinations that occur.
+    epsilons : sequence of float
+        The half-widths of windows at which MCDP is reported.
+    criterion : str
+        Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1),
+        "predictive_equality" (label 0) or "equalized_odds" (the worse of the two labels).
+    compare : str
+        "between_groups" takes the worst pair, "to_overall" compares each group with everyone.
+    threshold : float, optional
+        The threshold of delta-DP, in the scores' own units; None compares mean scores.
+    sample_weight : array-like, optional
+        Weights that are not negative.
+    cluster : array-like, optional
+        The person or household that each row belongs to; rows are assumed independent without it.
+    score_range : tuple of float
+        The lowest and the highest score there can be.
+    min_group_size : int
+        A group with fewer rows among the people compared is too small.
+    small_groups : str
+        Whether a group that is too small is an error ("raise") or left out and named ("drop").
+    confidence : float
+        The probability with which the intervals of all pairs, labels and epsilons hold together.
+    method : str, optional
+        How intervals are made, "dkw" or "bootstrap", as in `mcdp_interval`; where the test does not reject
+        parity for a pair, its interval goes down to 0.
+    n_resamples : int
+        How many resamples the test draws, and the bootstrap; 0 leaves the test out.
+    random_state : int, Generator or None
+        The same seed gives the same result.
+    n_jobs : int, optional
+        How many resamples run at a time, -1 for as many as there are cores.
+    higher_is : str, optional
+        Whether a higher score is the "better" or the "worse" outcome for a person, for the sentences.
+    on_resample : callable, optional
+        Called without arguments after each resample, to show progress.
+
+    Returns
+    -------
+    Audit
+        Findings at each epsilon, all pairs, all groups.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> scores, sex = [0.1, 0.3, 0.5, 0.4, 0.6, 0.9], ["f", "f", "f", "m", "m", "m"]
+    >>> found = lp.audit(None, scores, sensitive_features=sex, epsilons=[0, 0.1], random_state=0)
+    >>> [finding.mcdp for finding in found.findings]
+    [0.6666666666666666, 0.3333333333333333]
+    """
+    at = np.unique(as_epsilons(epsilons, "epsilons"))
+    if not at.size:
+        raise ValueError("epsilons must have at least one number, got none")
+    as_choice(small_groups, "small_groups", get_args(SmallGroups))
+    comparison = Comparison(criterion, compare, min_group_size)
+    data = as_data(
+        comparison,
+        y_true,
+        y_score,
+        sensitive_features,
+        sample_weight=sample_weight,
+        cluster=cluster,
+        score_range=score_range,
+    )
+    counts = as_counts(data)
+    left_out: tuple[LeftOut, ...] = ()
+    if small_groups == "drop":
+        counts, left_out = without_small_groups(counts, comparison)
+    check_group_count(counts, comparison)
+    warn_of_narrow_scores(counts, stacklevel=2)
+    draws = Draws(as_count(n_resamples, "n_resamples", at_least=0), random_state, n_jobs, on_resample)
+    found_method = as_interval_method(method, counts)
+    evidence = Evidence.gather(
+        counts, comparison, at, confidence=as_probability(confidence), method=found_method, draws=draws
+    )
+    threshold = None if threshold is None else as_threshold(threshold, counts.score_range)
+    pairs = evidence.pairs(threshold)
+    return Audit(
+        comparison=comparison,
+        score_range=counts.score_range,
+        method=found_method,
+        n_resamples=draws.n_resamples,
+        threshold=threshold,
+        higher_is=as_higher_is(higher_is),
+        groups=summarise_groups(counts, comparison, pairs),
+        findings=evidence.findings(),
+        pairs=pairs,
+        left_out=left_out,
+        counts=counts,
+    )

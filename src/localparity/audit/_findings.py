@@ -1,0 +1,200 @@
+"""What an audit says of each group, of each pair and at each epsilon."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from localparity._types import Group
+from localparity.counts import Comparison, ScoreCounts
+from localparity.counts._score_counts import strata_of
+from localparity.metrics import Interval, Window
+from localparity.uncertainty import TestResult
+
+MOST_GROUPS = 1000
+"""More groups than this are not compared with each other, pair by pair."""
+
+ROUNDING = 1e-9
+"""1 - 0.9 is a little less than 0.1, and a p-value of 0.1 is small enough at a confidence of 0.9."""
+
+TOO_COARSE = 0.5
+"""A pair is too small to judge where only an MCDP above this could be told from chance."""
+
+
+@dataclass(frozen=True)
+class GroupSummary:
+    """A group among the people compared.
+
+    Attributes
+    ----------
+    group, label : hashable, int or None
+        The group, and the label of the people compared.
+    rows : int
+        How many rows it has.
+    effective_rows : float
+        How many independent rows of one weight would be as precise.
+    mean_score : float
+        The (weighted) mean of its scores.
+    too_small : bool
+        Whether no comparison of the group could tell a gap of half its people from chance.
+    """
+
+    group: Group
+    label: int | None
+    rows: int
+    effective_rows: float
+    mean_score: float
+    too_small: bool
+
+
+@dataclass(frozen=True)
+class LeftOut:
+    """A group that was left out, and how many of the people compared it has, at the least under any label."""
+
+    group: Group
+    rows: int
+
+
+@dataclass(frozen=True)
+class PairSummary:
+    """One pair of groups.
+
+    Attributes
+    ----------
+    groups, label : tuple, int or None
+        The pair, and the label of the people compared.
+    mcdp : tuple of float
+        MCDP at each epsilon.
+    intervals : tuple of Interval
+        Its interval at each epsilon; those of all pairs, labels and epsilons hold together.
+    p_values : tuple of float or None
+        The p-value at each epsilon, adjusted over all pairs, labels and epsilons; None without a test.
+    detectable : float or None
+        The smallest MCDP at the first epsilon that could be told from chance at these sizes; None where not
+        even a gap of 1 could.
+    radius : float
+        How far the true gap may be from the measured one at any threshold, all pairs and labels together.
+    abcc, delta_dp : float
+        The area between the two distributions, and the difference of mean scores or of selection rates.
+    window : Window
+        Where the gap is largest, at the smallest epsilon.
+    """
+
+    groups: tuple[Group, Group]
+    label: int | None
+    mcdp: tuple[float, ...]
+    intervals: tuple[Interval, ...]
+    p_values: tuple[float, ...] | None
+    detectable: float | None
+    radius: float
+    abcc: float
+    delta_dp: float
+    window: Window
+
+    @property
+    def too_small(self) -> bool:
+        """Whether nothing was told from chance, and only a gap of more than half the people could be."""
+        coarse = self.detectable is None or self.detectable > TOO_COARSE
+        return coarse and not any(self.significant_at(place, by_test=True) for place in range(len(self.mcdp)))
+
+    def significant_at(self, place: int, *, by_test: bool) -> bool:
+        """Whether the disparity at one of the epsilons can be told from chance, by its test or interval."""
+        p_values = self.p_values if by_test else None
+        error = 1.0 - self.intervals[place].confidence + ROUNDING
+        rejected = p_values is not None and p_values[place] <= error
+        return rejected or self.intervals[place].low > 0.0
+
+    @property
+    def strength(self) -> float:
+        """How large MCDP at the smallest epsilon is beside what chance does at these sizes."""
+        return self.mcdp[0] / self.radius
+
+
+@dataclass(frozen=True)
+class Finding:
+    """MCDP at one epsilon, of the worst pair.
+
+    Attributes
+    ----------
+    epsilon, mcdp : float
+        The half-width of the windows, and MCDP.
+    interval : Interval
+        Its interval.
+    test : TestResult or None
+        The test against parity of all pairs; None where none was made.
+    window : Window
+        Where the gap is largest, and between whom.
+    vacuous : bool
+        Whether MCDP is 0 whatever the groups, since the scores do not span a window of this width.
+    """
+
+    epsilon: float
+    mcdp: float
+    interval: Interval
+    test: TestResult | None
+    window: Window
+    vacuous: bool
+
+
+def summarise_groups(
+    counts: ScoreCounts, comparison: Comparison, pairs: Sequence[PairSummary]
+) -> tuple[GroupSummary, ...]:
+    """Every group under every label whose people are compared."""
+    judged = {(pair.label, group) for pair in pairs if not pair.too_small for group in pair.groups}
+    found = []
+    for label, stratum in strata_of(counts, comparison).items():
+        effective = [atoms.effective_size for atoms in stratum.values()]
+        if counts.clusters is not None:
+            rows = counts.clusters.among(list(stratum), label)
+            totals = [float(atoms.weights.sum()) for atoms in stratum.values()]
+            effective = (np.square(totals) / rows.squares).tolist()
+        found += [
+            GroupSummary(
+                group,
+                label,
+                atoms.size,
+                size,
+                float(np.average(atoms.scores, weights=atoms.weights)),
+                (label, group) not in judged,
+            )
+            for (group, atoms), size in zip(stratum.items(), effective, strict=True)
+        ]
+    return tuple(found)
+
+
+def check_group_count(counts: ScoreCounts, comparison: Comparison) -> None:
+    """Whether there are few enough groups to compare each with each."""
+    if comparison.compare == "between_groups" and len(counts.groups) > MOST_GROUPS:
+        raise ValueError(
+            f"there are {len(counts.groups):,} groups, of which at most {MOST_GROUPS:,} are compared pair by "
+            "pair; use compare='to_overall', or min_group_size and small_groups='drop'"
+        )
+
+
+def warn_of_narrow_scores(counts: ScoreCounts, *, stacklevel: int) -> None:
+    """Warn where epsilon, a fraction of the range, is wide beside the scores."""
+    ends = [end for atoms in counts.atoms.values() if atoms.size for end in atoms.scores[[0, -1]].tolist()]
+    low, high = counts.score_range
+    if ends and max(ends) - min(ends) < 0.1 * high - 0.1 * low:
+        warnings.warn(
+            f"the scores lie between {min(ends):g} and {max(ends):g}, less than a tenth of score_range "
+            f"({low:g}, {high:g}), of which epsilon is a fraction; is score_range right?",
+            stacklevel=stacklevel + 1,
+        )
+
+
+def without_small_groups(
+    counts: ScoreCounts, comparison: Comparison
+) -> tuple[ScoreCounts, tuple[LeftOut, ...]]:
+    """Leave out every group that has too few of the people compared under any label."""
+    small = counts.small_groups(comparison)
+    groups = len(counts.groups)
+    if groups - len(small) < 2:
+        raise ValueError(
+            f"min_group_size={comparison.min_group_size} leaves {groups - len(small)} of {groups} groups; "
+            "at least two are needed"
+        )
+    return counts.without(small), tuple(LeftOut(group, rows) for group, rows in small.items())

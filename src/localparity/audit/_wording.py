@@ -1,0 +1,268 @@
+"""What an audit found, in plain words."""
+
+from __future__ import annotations
+
+import unicodedata
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from localparity._types import Group, HigherIs
+from localparity.audit._findings import TOO_COARSE, GroupSummary, PairSummary
+from localparity.counts._comparison import group_text
+from localparity.counts._score_counts import strata_of
+from localparity.metrics import Interval
+from localparity.metrics._gap_curves import gap_curves
+from localparity.metrics._window import percent
+from localparity.uncertainty._resampling import least_resamples
+
+if TYPE_CHECKING:
+    from localparity.audit._audit import Audit
+
+_MOST_NAMES = 12
+_FEW_ROWS = 30.0
+
+CRITERION_WORDS = {
+    "demographic_parity": "everyone (demographic parity)",
+    "equal_opportunity": "label 1 (equal opportunity)",
+    "predictive_equality": "label 0 (predictive equality)",
+    "equalized_odds": "label 0 or 1, the worse (equalized odds)",
+}
+
+COMPARE_WORDS = {
+    "between_groups": "every pair of groups",
+    "to_overall": "each group with everyone",
+}
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """Whether there is a disparity, how large and where, and how sure that is.
+
+    Attributes
+    ----------
+    status : str
+        "found" where a disparity can be told from chance, "not found" where a test that could have found one
+        did not, "undecided" where there was no such test or there are too few people.
+    headline, where, how_sure : str
+        A sentence or two each.
+    notes : tuple of str
+        What else must be said beside it: the largest estimate where it is another, groups too small to judge.
+    """
+
+    status: Literal["found", "not found", "undecided"]
+    headline: str
+    where: str
+    how_sure: str
+    notes: tuple[str, ...]
+
+
+def pair_text(groups: Sequence[Group]) -> str:
+    """Two groups in a table's cell; a name that runs from right to left keeps to itself.
+
+    Examples
+    --------
+    >>> pair_text(("Female", "Male"))
+    'Female and Male'
+    """
+    return " and ".join(_kept_apart(group_text(group)) for group in groups)
+
+
+def _kept_apart(name: str) -> str:
+    right_to_left = any(unicodedata.bidirectional(character) in {"R", "AL", "AN"} for character in name)
+    return f"\u2068{name}\u2069" if right_to_left else name
+
+
+def pair_name(pair: PairSummary) -> str:
+    """A pair in a table's cell, marked where it is too small to judge."""
+    return pair_text(pair.groups) + (" (too small to judge)" if pair.too_small else "")
+
+
+def p_value_text(p_value: float | None) -> str:
+    """A p-value, or a dash where no test was made."""
+    return "-" if p_value is None else f"{p_value:.4f}"
+
+
+def interval_text(interval: Interval) -> str:
+    """An interval.
+
+    Examples
+    --------
+    >>> from localparity import Interval
+    >>> interval_text(Interval(0.1, 0.2, 0.3, 0.95))
+    '10.00% to 30.00%'
+    """
+    return f"{percent(interval.low)} to {percent(interval.high)}"
+
+
+def verdict_of(audit: Audit) -> Verdict:
+    """The verdict on an audit.
+
+    A disparity is found where some pair's adjusted p-value at some epsilon is small enough or its interval
+    keeps clear of 0. Of the pairs for which that is so, the one that stands out most from chance is named.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> census = lp.datasets.make_census(5000, random_state=0)
+    >>> audit = lp.audit(None, census.score, sensitive_features=census.sensitive_features, random_state=0)
+    >>> print(verdict_of(audit).headline)
+    There is a disparity: MCDP(0) is 30.02% between Female and Male.
+    """
+    for place, finding in enumerate(audit.findings):
+        found = [pair for pair in audit.pairs if pair.significant_at(place, by_test=audit.tested)]
+        if found:
+            clearest = max(found, key=lambda pair: pair.mcdp[place] / pair.radius)
+            return Verdict(
+                "found",
+                f"There is a disparity: {_pair_at(audit, clearest, place)}.",
+                _where(audit, clearest, finding.epsilon),
+                _how_sure(audit, clearest, place),
+                (*_other_pairs(audit, found, clearest, place), *_notes(audit, found, place)),
+            )
+    judged = [pair for pair in audit.pairs if not pair.too_small]
+    worst = max(judged or audit.pairs, key=lambda pair: pair.mcdp[0])
+    largest = f"the largest is {_pair_at(audit, worst, 0)}"
+    vacuous = audit.findings[0].vacuous
+    if vacuous:
+        epsilon = audit.findings[0].epsilon
+        headline = f"Nothing was tested: the scores span no window of epsilon {epsilon:g} in the score range."
+    elif not audit.tested:
+        headline = f"Whether there is a disparity was not tested; {largest}."
+    elif not judged:
+        headline = f"There are too few people to tell a disparity from chance; {largest}."
+    else:
+        headline = f"No disparity can be told from chance at these sizes; {largest}."
+    return Verdict(
+        "not found" if judged and audit.tested and not vacuous else "undecided",
+        headline,
+        _where(audit, worst, audit.findings[0].epsilon),
+        _how_sure(audit, worst, 0),
+        _notes(audit, [], 0),
+    )
+
+
+def _pair_at(audit: Audit, pair: PairSummary, place: int) -> str:
+    among = "" if pair.label is None else f" among people with label {pair.label}"
+    mcdp = f"MCDP({audit.findings[place].epsilon:g}) is {percent(pair.mcdp[place])}"
+    return f"{mcdp} between {pair_text(pair.groups)}{among}"
+
+
+def _where(audit: Audit, pair: PairSummary, epsilon: float) -> str:
+    if epsilon == audit.findings[0].epsilon:
+        return pair.window.sentence_for(audit.higher_is)
+    curve = next(
+        curve
+        for curve in gap_curves(audit.counts, audit.comparison)
+        if (curve.groups, curve.label) == (pair.groups, pair.label)
+    )
+    return curve.worst_window(epsilon).sentence_for(audit.higher_is)
+
+
+def _how_sure(audit: Audit, pair: PairSummary, place: int) -> str:
+    sentence = f"Its {100 * audit.confidence:g}% interval goes from {interval_text(pair.intervals[place])}"
+    if pair.p_values is None:
+        return sentence + "; no test against parity was made."
+    adjusted = "adjusted " if len(audit.pairs) * len(audit.findings) > 1 else ""
+    sentence += f"; the {adjusted}p-value against parity is {p_value_text(pair.p_values[place])}. "
+    if not audit.tested:
+        needed = least_resamples(audit.confidence)
+        sentence += f"With {audit.n_resamples} resamples it cannot be small enough: {needed} are needed. "
+    if place or audit.findings[0].vacuous:
+        return sentence.rstrip()
+    if pair.detectable is None:
+        return sentence + "At these group sizes not even a gap of 100% could be told from chance."
+    return (
+        sentence + f"At these group sizes an MCDP above {percent(pair.detectable)} can be told from chance."
+    )
+
+
+def _other_pairs(
+    audit: Audit, found: Sequence[PairSummary], named: PairSummary, place: int
+) -> tuple[str, ...]:
+    """How many pairs differ, and which of them most."""
+    if len(audit.pairs) == 1:
+        return ()
+    largest = max(found, key=lambda pair: pair.mcdp[place])
+    sentence = f"A disparity can be told from chance for {len(found):,} of {len(audit.pairs):,} pairs"
+    if largest is named:
+        return (f"{sentence}, of which this is the largest.",)
+    at = f"{percent(largest.mcdp[place])} between {pair_text(largest.groups)}"
+    return (f"{sentence}, most clearly for this one; the largest of them is {at}.",)
+
+
+def _notes(audit: Audit, found: Sequence[PairSummary], place: int) -> tuple[str, ...]:
+    """The largest estimate where it cannot be told from chance, and the groups too small to judge."""
+    notes = []
+    largest = max(audit.pairs, key=lambda pair: pair.mcdp[place])
+    if found and largest not in found:
+        why = "rests on too few people to judge" if largest.too_small else "is not significant"
+        at = f"{percent(largest.mcdp[place])} between {pair_text(largest.groups)}"
+        notes.append(f"The largest estimate, {at}, {why}.")
+    small = [group for group in audit.groups if group.too_small]
+    if small and len(small) < len(audit.groups):
+        notes.append(
+            f"Too small to judge, since only a gap above {100 * TOO_COARSE:g} points could be told from "
+            f"chance: {_listed(small)}."
+        )
+    return tuple(notes)
+
+
+def _listed(groups: Sequence[GroupSummary]) -> str:
+    """Groups with their rows, the first few of many."""
+    names = [f"{group_text(group.group)} ({group.rows:,})" for group in groups[:_MOST_NAMES]]
+    more = len(groups) - len(names)
+    return ", ".join(names) + (f" and {more:,} more" if more else "")
+
+
+def assumptions_of(audit: Audit) -> tuple[str, ...]:
+    """What an audit's intervals and p-values take for granted, and over what they hold.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> audit = lp.audit(None, [0.1, 0.9], sensitive_features=["a", "b"], epsilons=[0], n_resamples=0)
+    >>> assumptions_of(audit)[0]
+    'Rows are assumed to be independent: one row for each person.'
+    """
+    rows = "Rows are assumed to be independent: one row for each person."
+    if audit.counts.clusters is not None:
+        rows = "Rows of one cluster may depend on each other; clusters are assumed to be independent."
+    scores = "The scores are assumed not to come from a model that was trained on these rows."
+    found = [rows, scores]
+    if not audit.counts.exchangeable:
+        found.append(
+            "Intervals and p-values come from the multiplier bootstrap, which holds in large samples; people "
+            "whom no row stands for, such as those of whom a design takes hardly any, are unknown to it."
+        )
+        few = [_group_name(group, label) for group, label in _of_few_rows(audit)]
+        if few:
+            found.append(
+                f"Few rows carry most of the weight of {', '.join(few)}: there the confidence is approximate."
+            )
+    what = "Intervals hold together" if not audit.n_resamples else "Intervals and p-values are adjusted"
+    many = [(len(audit.pairs), "pairs"), (len(audit.findings), "epsilons")]
+    over = [f"{number:,} {things}" for number, things in many if number > 1] or ["this pair and epsilon"]
+    found.append(
+        f"{what} for {' and '.join(over)} of this model, not for several models, criteria or "
+        "looks at the same people."
+    )
+    return tuple(found)
+
+
+def _of_few_rows(audit: Audit) -> list[tuple[Group, int | None]]:
+    """The groups whose sampling error rests on few heavy rows or clusters."""
+    found = []
+    for label, stratum in strata_of(audit.counts, audit.comparison).items():
+        degrees = [atoms.degrees for atoms in stratum.values()]
+        if audit.counts.clusters is not None:
+            degrees = audit.counts.clusters.among(list(stratum), label).degrees.tolist()
+        found += [(group, label) for group, few in zip(stratum, degrees, strict=True) if few < _FEW_ROWS]
+    return found
+
+
+def _group_name(group: Group, label: int | None) -> str:
+    return group_text(group) + ("" if label is None else f" with label {label}")
+
+
+__all__ = ["HigherIs", "Verdict", "assumptions_of", "verdict_of"]

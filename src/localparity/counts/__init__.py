@@ -1,0 +1,7 @@
+"""For each group and label the distinct scores and the weight at each: all that the metrics need."""
+
+from localparity.counts._bounded import bounded, merge_bounded
+from localparity.counts._comparison import Comparison
+from localparity.counts._score_counts import ScoreCounts
+
+__all__ = ["Comparison", "ScoreCounts", "bounded", "merge_bounded"]

@@ -1,0 +1,164 @@
+"""The scores of some people: the distinct ones, and how much weight and how many rows lie at each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localparity._types import FloatArray
+from localparity.counts._cells import Cells, is_among
+from localparity.counts._weights import (
+    UNIT_BITS,
+    Units,
+    carry,
+    to_floats,
+    to_whole,
+    units_of_rows,
+    units_of_weights,
+)
+
+
+@dataclass(frozen=True, eq=False)
+class Atoms:
+    """The distinct scores of some people, ascending, and how much weight and how many rows lie at each.
+
+    Attributes
+    ----------
+    scores : ndarray
+        The distinct scores, in their own units.
+    weights : ndarray
+        The weight at each score; without weights, the rows.
+    rows : ndarray
+        How many rows lie at each score.
+    units : ndarray or None
+        The weights and the squared weights in whole units, whose sums are the same in any order; None without
+        weights.
+    """
+
+    scores: FloatArray
+    weights: NDArray[Any]
+    rows: NDArray[np.int64]
+    units: Units | None = None
+
+    @classmethod
+    def of_rows(cls, scores: NDArray[Any], weights: FloatArray | None = None) -> Atoms:
+        """Count the rows of some people; a row of weight 0 is nobody."""
+        if weights is not None:
+            scores, weights = scores[weights > 0.0], weights[weights > 0.0]
+            return cls.gather(scores, np.ones(scores.size, dtype=np.int64), units_of_weights(weights))
+        ordered = np.sort(scores)
+        starts = _run_starts(ordered)
+        distinct = ordered[starts].astype(np.float64, copy=False)
+        return cls.of_counts(distinct, np.diff(np.append(starts, ordered.size)))
+
+    @classmethod
+    def of_counts(cls, scores: FloatArray, rows: NDArray[np.int64], units: Units | None = None) -> Atoms:
+        """Of distinct scores, ascending, the rows at each and, where there are weights, their units."""
+        if units is None:
+            return cls(scores, rows, rows)
+        return cls(scores, to_floats(carry(units)[0]), rows, units)
+
+    @classmethod
+    def join(cls, parts: Iterable[Atoms]) -> Atoms:
+        """The people of all parts together."""
+        found = list(parts)
+        if len(found) == 1:
+            return found[0]
+        if not found:
+            return cls.of_rows(np.empty(0))
+        scores = np.concatenate([part.scores for part in found])
+        rows = np.concatenate([part.rows for part in found])
+        if all(part.units is None for part in found):
+            return cls.gather(scores, rows)
+        weighted = [part.with_units() for part in found]
+        units = np.concatenate([part.units for part in weighted if part.units is not None], axis=-1)
+        return cls.gather(scores, rows, units)
+
+    def with_units(self) -> Atoms:
+        """The same people with their weights in whole units, also where every row weighs 1."""
+        if self.units is not None:
+            return self
+        return replace(self, units=units_of_rows(self.rows))
+
+    def snap(self, cells: Cells) -> Atoms:
+        """The same people, with those inside a cell counted at its high end."""
+        return self.gather(cells.snap(self.scores), self.rows, self.units)
+
+    def replaced(self, scores: FloatArray, finer: Atoms) -> Atoms:
+        """The same people, with those at some scores, ascending, placed at finer ones."""
+        kept = ~is_among(self.scores, scores)
+        units = None
+        if self.units is not None and finer.units is not None:
+            units = np.concatenate([self.units[..., kept], finer.units], axis=-1)
+        scores = np.concatenate([self.scores[kept], finer.scores])
+        return self.gather(scores, np.concatenate([self.rows[kept], finer.rows]), units)
+
+    @classmethod
+    def gather(cls, scores: NDArray[Any], rows: NDArray[np.int64], units: Units | None = None) -> Atoms:
+        """Of scores in any order, which may repeat, what `of_counts` takes."""
+        order = np.argsort(scores, kind="stable")
+        ordered = scores[order]
+        starts = _run_starts(ordered)
+        distinct = ordered[starts].astype(np.float64, copy=False)
+        rows_at = np.add.reduceat(rows[order], starts)
+        if units is None:
+            return cls.of_counts(distinct, rows_at)
+        return cls.of_counts(distinct, rows_at, np.add.reduceat(units[..., order], starts, axis=-1))
+
+    def most_inside(self, cells: Cells) -> float:
+        """The largest share of the weight that lies inside one cell."""
+        if not self.size:
+            return 0.0
+        _, inside = cells.find(self.scores)
+        return float((self.weights * inside).max() / self.weights.sum())
+
+    def below(self) -> NDArray[Any]:
+        """The weight before the first score and up to each; of weights, in extended precision."""
+        if self.units is None:
+            return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(self.weights, dtype=np.int64)])
+        running = carry(np.cumsum(self.units[0], axis=1))
+        return np.concatenate([np.zeros(1, dtype=np.longdouble), to_floats(running, np.longdouble)])
+
+    @property
+    def size(self) -> int:
+        """How many rows there are."""
+        return int(self.rows.sum())
+
+    @property
+    def squares(self) -> NDArray[Any]:
+        """The sum of the squared weights of the rows at each score; without weights, the rows."""
+        return self.rows if self.units is None else to_floats(self.units[1])
+
+    @property
+    def effective_size(self) -> float:
+        """How many equally weighted rows would be as precise: the squared sum over the sum of squares."""
+        if self.units is None:
+            return float(self.size)
+        squares = to_whole(self.units[1]) / 2**UNIT_BITS
+        return float(self.weights.sum() ** 2 / squares)
+
+    @property
+    def degrees(self) -> float:
+        """How many rows carry the sum of the squared weights: its degrees of freedom by Satterthwaite."""
+        return float(self.squares.sum() ** 2 / np.sum(self.squares**2 / self.rows))
+
+    def share_above(self, threshold: float) -> float:
+        """The weighted share of scores above a threshold."""
+        at_or_below = int(np.searchsorted(self.scores, threshold, side="right"))
+        return float(self.weights[at_or_below:].sum() / self.weights.sum())
+
+    def shares_at_or_below(self, thresholds: FloatArray) -> FloatArray:
+        """The cumulative distribution: the weighted share of scores at or below each threshold."""
+        below = self.below()
+        shares = below[np.searchsorted(self.scores, thresholds, side="right")] / below[-1]
+        return np.asarray(shares, dtype=np.float64)
+
+
+def _run_starts(ordered: NDArray[Any]) -> NDArray[np.int64]:
+    """Where each distinct value of a sorted array begins."""
+    changes = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    return np.concatenate([np.zeros(min(1, ordered.size), dtype=np.int64), changes])

@@ -1,0 +1,104 @@
+"""Cells of scores: parts of the score range of which only the total inside is known."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localparity._types import FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Cells:
+    """Disjoint intervals ``(low, high]`` of scores, ascending; what lies inside one is counted at its high.
+
+    Attributes
+    ----------
+    lows, highs : ndarray
+        The ends, in the scores' own units.
+
+    Examples
+    --------
+    >>> cells = Cells(np.array([0.0, 0.5]), np.array([0.25, 1.0]))
+    >>> cells.snap(np.array([0.0, 0.1, 0.4, 0.6]))
+    array([0.  , 0.25, 0.4 , 1.  ])
+    """
+
+    lows: FloatArray
+    highs: FloatArray
+
+    def find(self, scores: FloatArray) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """For ascending scores the first cell that does not end below each, and whether it lies in it."""
+        # Imported here: numba is not loaded with the package.
+        from localparity.counts import _kernels
+
+        if not self.highs.size:
+            return np.zeros(scores.size, dtype=np.int64), np.zeros(scores.size, dtype=bool)
+        return _kernels.find_cells(self.lows, self.highs, scores)
+
+    def snap(self, scores: FloatArray) -> FloatArray:
+        """Ascending scores, with every one inside a cell moved to its high end."""
+        at, inside = self.find(scores)
+        snapped = scores.copy()
+        snapped[inside] = self.highs[at[inside]]
+        return snapped
+
+    def lows_of(self, knots: FloatArray) -> FloatArray:
+        """For each knot that a cell ends at the cell's low end, and for any other the knot itself."""
+        at, inside = self.find(knots)
+        lows = knots.copy()
+        lows[inside] = self.lows[at[inside]]
+        return lows
+
+    def replaced(self, highs: FloatArray, finer: Cells | None) -> Cells | None:
+        """The cells without those that end at some highs, and with finer ones; None where none is left.
+
+        Examples
+        --------
+        >>> halves = Cells(np.array([0.0, 0.5]), np.array([0.5, 1.0]))
+        >>> halves.replaced(np.array([0.5]), Cells(np.array([0.25]), np.array([0.5]))).lows
+        array([0.25, 0.5 ])
+        """
+        kept = ~is_among(self.highs, highs)
+        parts = [(self.lows[kept], self.highs[kept])]
+        if finer is not None:
+            parts.append((finer.lows, finer.highs))
+        lows, found = (np.concatenate(ends) for ends in zip(*parts, strict=True))
+        order = np.argsort(found, kind="stable")
+        return Cells(lows[order], found[order]) if found.size else None
+
+    def union(self, other: Cells | None) -> Cells:
+        """The cells of both; where a cell lies inside another one, the larger of the two.
+
+        Examples
+        --------
+        >>> halves = Cells(np.array([0.0, 0.5]), np.array([0.5, 1.0]))
+        >>> halves.union(Cells(np.array([0.25]), np.array([0.5]))).highs
+        array([0.5, 1. ])
+        """
+        if other is None:
+            return self
+        lows, highs = (np.concatenate(ends) for ends in ((self.lows, other.lows), (self.highs, other.highs)))
+        order = np.lexsort((-highs, lows))
+        lows, highs = lows[order], highs[order]
+        reached = np.maximum.accumulate(highs)
+        apart = np.ones(highs.size, dtype=bool)
+        np.greater(highs[1:], reached[:-1], out=apart[1:])
+        return Cells(lows[apart], highs[apart])
+
+
+def is_among(ordered: FloatArray, few: FloatArray) -> NDArray[np.bool_]:
+    """For each of many numbers, ascending, whether it is one of a few.
+
+    Examples
+    --------
+    >>> is_among(np.array([0.1, 0.2, 0.3]), np.array([0.2, 0.25, 0.4]))
+    array([False,  True, False])
+    """
+    found = np.zeros(ordered.size, dtype=bool)
+    places = np.searchsorted(ordered, few)
+    places = places[places < ordered.size]
+    found[places] = ordered[places] == few[: places.size]
+    return found

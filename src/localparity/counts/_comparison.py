@@ -1,0 +1,110 @@
+"""Who is compared with whom: a criterion, how groups are paired, and the minimum group size."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, get_args
+
+from localparity._types import Compare, Criterion, Group
+from localparity._validation import as_choice, as_count
+
+CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
+
+_LABELS: dict[str, tuple[int | None, ...]] = {
+    "demographic_parity": (None,),
+    "equal_opportunity": (1,),
+    "predictive_equality": (0,),
+    "equalized_odds": (0, 1),
+}
+
+EVERYONE = "everyone"
+"""The name of all groups together in a pair."""
+
+
+def labels_of(criterion: str) -> tuple[int | None, ...]:
+    """The labels whose people are compared, one after the other; None stands for everyone.
+
+    Examples
+    --------
+    >>> labels_of("equalized_odds")
+    (0, 1)
+    """
+    return _LABELS[as_choice(criterion, "criterion", CRITERIA)]
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Who is compared with whom.
+
+    Parameters
+    ----------
+    criterion : str
+        The people compared: "demographic_parity" (everyone), "equal_opportunity" (label 1),
+        "predictive_equality" (label 0) or "equalized_odds" (the worse of the two labels).
+    compare : str
+        "between_groups" compares every pair of groups, "to_overall" each group with everyone.
+    min_group_size : int
+        The fewest rows that a group may have among the people compared.
+
+    Examples
+    --------
+    >>> Comparison("equalized_odds").labels
+    (0, 1)
+    >>> Comparison(compare="to_overall").pairs(["a", "b", "c"])
+    [('a', 'everyone'), ('b', 'everyone'), ('c', 'everyone')]
+    """
+
+    criterion: Criterion = "demographic_parity"
+    compare: Compare = "between_groups"
+    min_group_size: int = 1
+
+    def __post_init__(self) -> None:
+        labels_of(self.criterion)
+        as_choice(self.compare, "compare", get_args(Compare))
+        object.__setattr__(self, "min_group_size", as_count(self.min_group_size, "min_group_size"))
+
+    @property
+    def labels(self) -> tuple[int | None, ...]:
+        """The labels whose people are compared, one after the other; None stands for everyone."""
+        return labels_of(self.criterion)
+
+    @property
+    def needs_labels(self) -> bool:
+        """Whether people are compared by label."""
+        return self.labels != (None,)
+
+    def check_labels(self, y_true: Any) -> None:
+        """Raise a ValueError where the criterion needs labels and there are none."""
+        if self.needs_labels and y_true is None:
+            raise ValueError(f"criterion={self.criterion!r} needs y_true, got None")
+
+    def pairs(self, groups: Sequence[Group]) -> list[tuple[Group, Group]]:
+        """The pairs that are compared."""
+        if self.compare == "between_groups":
+            return list(combinations(groups, 2))
+        return [(group, EVERYONE) for group in groups]
+
+    def check_sizes(self, groups: Sequence[Group], rows: Sequence[int], label: int | None) -> None:
+        """Raise a ValueError where a group has fewer than `min_group_size` of the people compared."""
+        among = "" if label is None else f" with y_true = {label}"
+        for group, size in zip(groups, rows, strict=True):
+            if size == 0:
+                raise ValueError(f"group {group!r} has no rows{among}")
+            if size < self.min_group_size:
+                raise ValueError(
+                    f"group {group!r} has {size} rows{among}, min_group_size is {self.min_group_size}; "
+                    "leave the group out or merge it with another"
+                )
+
+
+def group_text(group: Group) -> str:
+    """A group as people read it, the parts of an intersection joined.
+
+    Examples
+    --------
+    >>> group_text(("Female", "Asian"))
+    'Female × Asian'
+    """
+    return " × ".join(map(str, group)) if isinstance(group, tuple) else str(group)

@@ -1,0 +1,203 @@
+"""For each group and label the distinct scores and the weight at each: all that the metrics need."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+
+import numpy as np
+
+from localparity._types import Group
+from localparity._validation import at_ends, sort_groups
+from localparity.counts._atoms import Atoms
+from localparity.counts._cells import Cells
+from localparity.counts._clusters import ClusteredRows
+from localparity.counts._comparison import EVERYONE, Comparison
+from localparity.predictions import Predictions
+
+Stratum = dict[Group, Atoms]
+"""The people compared with each other: for each group, its scores."""
+
+
+def with_everyone(stratum: Stratum) -> Stratum:
+    """A stratum's groups and, beside them, all of its people together."""
+    if EVERYONE in stratum:
+        raise ValueError(f"{EVERYONE!r} names all groups together; rename the group of that name")
+    return {**stratum, EVERYONE: Atoms.join(stratum.values())}
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreCounts:
+    """For each group, and label where a criterion needs it, the distinct scores and the weight at each.
+
+    All metrics come from such a table, it merges by addition, and every engine can make one.
+
+    Attributes
+    ----------
+    atoms : mapping
+        The scores by (group, label); the label is None where labels were not counted.
+    score_range : tuple of float
+        The range of the scores.
+    resolution : float
+        Fractions of the range that differ by less count as equal; those of smaller scores are the finer.
+    rank_error : float
+        The most that a group's cumulative distribution may be off; 0 when the counts are exact.
+    cells : Cells or None
+        The cells of scores that are only known together; None where every score is known.
+    clusters : ClusteredRows or None
+        The rows with the cluster of each, where rows are not independent.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> predictions = lp.Predictions.from_arrays(
+    ...     None, [0.2, 0.6, 0.4, 0.8], sensitive_features=["a", "a", "b", "b"]
+    ... )
+    >>> counts = lp.ScoreCounts.from_predictions(predictions)
+    >>> counts.groups, lp.mcdp(counts, epsilon=0.05)
+    (('a', 'b'), 0.5)
+    >>> counts.merge(counts).size
+    8
+    """
+
+    atoms: Mapping[tuple[Group, int | None], Atoms]
+    score_range: tuple[float, float] = (0.0, 1.0)
+    resolution: float = 4.0 * float(np.finfo(np.float64).eps)
+    rank_error: float = 0.0
+    cells: Cells | None = None
+    clusters: ClusteredRows | None = None
+    _strata: dict[int | None, Stratum] = field(default_factory=dict, init=False, repr=False)
+
+    @classmethod
+    def from_predictions(cls, predictions: Predictions) -> ScoreCounts:
+        """Count the rows of `predictions`, by label where it has labels."""
+        codes = predictions.codes.astype(np.int64)
+        labels: tuple[int | None, ...] = (None,)
+        if predictions.labels is not None:
+            labels = (0, 1)
+            codes = 2 * codes + predictions.labels
+        keys = [(group, label) for group in predictions.groups for label in labels]
+        order = np.argsort(codes.astype(np.uint16), kind="stable")  # groups are far fewer than 2**15
+        ends = np.cumsum(np.bincount(codes, minlength=len(keys)))
+        scores = at_ends(predictions.scores[order], predictions.score_range)
+        weights = None if predictions.weights is None else predictions.weights[order]
+        atoms = {}
+        for key, start, end in zip(keys, np.append(0, ends[:-1]), ends, strict=True):
+            part = slice(start, end)
+            atoms[key] = Atoms.of_rows(scores[part], None if weights is None else weights[part])
+        clusters = None
+        if predictions.clusters is not None:
+            clusters = ClusteredRows(
+                at_ends(predictions.scores, predictions.score_range),
+                predictions.codes.astype(np.int64),
+                predictions.clusters,
+                predictions.groups,
+                predictions.labels,
+                predictions.weights,
+            )
+        return cls(atoms, predictions.score_range, predictions.resolution, clusters=clusters)
+
+    @cached_property
+    def exchangeable(self) -> bool:
+        """Whether all rows are independent and weigh 1."""
+        return self.clusters is None and all(atoms.units is None for atoms in self.atoms.values())
+
+    @cached_property
+    def groups(self) -> tuple[Group, ...]:
+        """The groups, in order."""
+        return sort_groups({group for group, _ in self.atoms})
+
+    @property
+    def labelled(self) -> bool:
+        """Whether labels were counted."""
+        return all(label is not None for _, label in self.atoms)
+
+    @property
+    def size(self) -> int:
+        """How many rows were counted."""
+        return sum(atoms.size for atoms in self.atoms.values())
+
+    def merge(self, other: ScoreCounts) -> ScoreCounts:
+        """The counts of both tables' rows together."""
+        if self.score_range != other.score_range:
+            raise ValueError(
+                f"score_range is {other.score_range}, that of the first counts {self.score_range}"
+            )
+        if self.labelled != other.labelled:
+            raise ValueError("counts with labels cannot merge with counts without")
+        if self.clusters is not None or other.clusters is not None:
+            raise ValueError("counts with clusters cannot merge: a cluster may have rows in both")
+        if _sketched(self) != _sketched(other) and (self.cells or other.cells):
+            raise ValueError("counts of a sketch cannot merge with counts on a grid")
+        keys = [*self.atoms, *(key for key in other.atoms if key not in self.atoms)]
+        atoms = {
+            key: Atoms.join(counts.atoms[key] for counts in (self, other) if key in counts.atoms)
+            for key in keys
+        }
+        resolution = max(self.resolution, other.resolution)
+        rank_error = max(self.rank_error, other.rank_error)
+        merged = ScoreCounts(atoms, self.score_range, resolution, rank_error)
+        if self.cells is None and other.cells is None:
+            return merged
+        cells = self.cells.union(other.cells) if self.cells else other.cells
+        assert cells is not None
+        return snap(merged, cells)
+
+    def without(self, groups: Iterable[Group]) -> ScoreCounts:
+        """The counts without some groups."""
+        left_out = set(groups)
+        atoms = {key: found for key, found in self.atoms.items() if key[0] not in left_out}
+        clusters = None if self.clusters is None else self.clusters.without(left_out)
+        return replace(self, atoms=atoms, clusters=clusters)
+
+    def small_groups(self, comparison: Comparison) -> dict[Group, int]:
+        """The groups with fewer than `min_group_size` of the people compared, and how many they have.
+
+        Where people are compared by label, the label with the fewest counts.
+        """
+        strata = [self._stratum(label, comparison.criterion) for label in comparison.labels]
+        fewest = {group: min(stratum[group].size for stratum in strata) for group in self.groups}
+        return {group: rows for group, rows in fewest.items() if rows < comparison.min_group_size}
+
+    def _stratum(self, label: int | None, criterion: str) -> Stratum:
+        if label is not None and not self.labelled:
+            raise ValueError(f"criterion={criterion!r} needs labels, the counts have none")
+        if label not in self._strata:
+            self._strata[label] = {group: self._atoms_of(group, label) for group in self.groups}
+        return self._strata[label]
+
+    def _atoms_of(self, group: Group, label: int | None) -> Atoms:
+        kept = [atoms for key, atoms in self.atoms.items() if key[0] == group and label in (None, key[1])]
+        return Atoms.join(kept)
+
+    def __repr__(self) -> str:
+        error = f", rank_error={self.rank_error:g}" if self.rank_error else ""
+        return f"ScoreCounts({self.size} rows, {len(self.groups)} groups{error})"
+
+
+def strata_of(counts: ScoreCounts, comparison: Comparison) -> dict[int | None, Stratum]:
+    """The people that are compared with each other, by label; a group that is too small is an error."""
+    found = {label: counts._stratum(label, comparison.criterion) for label in comparison.labels}
+    for label, stratum in found.items():
+        comparison.check_sizes(list(stratum), [atoms.size for atoms in stratum.values()], label)
+    return found
+
+
+def snap(counts: ScoreCounts, cells: Cells) -> ScoreCounts:
+    """The same people, with those inside a cell counted at its high end."""
+    atoms = {key: found.snap(cells) for key, found in counts.atoms.items()}
+    return on_cells(replace(counts, atoms=atoms), cells)
+
+
+def on_cells(counts: ScoreCounts, cells: Cells | None) -> ScoreCounts:
+    """The same counts, known to stand for cells, with the error that this makes."""
+    if cells is None:
+        return replace(counts, rank_error=0.0, cells=None)
+    worst = max(found.most_inside(cells) for found in counts.atoms.values())
+    return replace(counts, rank_error=worst, cells=cells)
+
+
+def _sketched(counts: ScoreCounts) -> bool:
+    """Whether the distributions may be off anywhere, and not only inside cells."""
+    return counts.rank_error > 0.0 and counts.cells is None

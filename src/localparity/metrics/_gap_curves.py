@@ -1,0 +1,202 @@
+"""From predictions or counts to the gap curves that every metric works on."""
+
+from __future__ import annotations
+
+from typing import Any
+from weakref import WeakKeyDictionary
+
+import numpy as np
+
+from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, ScoreRange
+from localparity._validation import unknown_name
+from localparity.counts._comparison import EVERYONE, Comparison
+from localparity.counts._inputs import Data, as_counts, as_data
+from localparity.counts._score_counts import ScoreCounts, Stratum, strata_of, with_everyone
+from localparity.metrics._envelope import CellGaps
+from localparity.metrics._gap_curve import GapCurve
+from localparity.predictions import Predictions
+
+Pair = tuple[Group, Group]
+
+_MOST_KEPT = 64
+_kept: WeakKeyDictionary[ScoreCounts, dict[tuple[Pair, int | None], GapCurve]] = WeakKeyDictionary()
+"""The first curves of counts, so that an audit and its page, say, share them."""
+
+
+def gap_curves(data: Data, comparison: Comparison) -> list[GapCurve]:
+    """The curves of all pairs that are compared."""
+    if isinstance(data, Predictions):
+        two_plain_groups = len(data.groups) == 2 and data.weights is None and data.clusters is None
+        if two_plain_groups and comparison.compare == "between_groups" and data.score_range == (0.0, 1.0):
+            return [_curve_of_rows(data, label, comparison) for label in comparison.labels]
+    counts = as_counts(data)
+    if len(counts.groups) < 2:
+        named = ", ".join(map(repr, counts.groups)) or "none"
+        raise ValueError(f"at least two groups are needed, got {named}")
+    curves = []
+    for label, stratum in strata_of(counts, comparison).items():
+        sides = with_everyone(stratum) if comparison.compare == "to_overall" else stratum
+        curves += [curve_between(counts, sides, pair, label) for pair in comparison.pairs(list(stratum))]
+    return curves
+
+
+def input_curves(
+    comparison: Comparison,
+    y_true: ArrayLike | Data | None,
+    y_score: ArrayLike | None,
+    sensitive_features: Groups | None,
+    **options: Any,
+) -> list[GapCurve]:
+    """The curves of all pairs of what a metric was given; options as in `as_data`."""
+    return gap_curves(as_data(comparison, y_true, y_score, sensitive_features, **options), comparison)
+
+
+def _curve_of_rows(predictions: Predictions, label: int | None, comparison: Comparison) -> GapCurve:
+    """Two groups without weights on [0, 1], at the speed of one sort.
+
+    Scores up to 1 leave the two top bits of a float free, so the score's bits, moved up by one, and the group
+    in the lowest bit make one whole number that sorts by score.
+    """
+    # Imported here: numba is not loaded with the package.
+    from localparity.metrics import _kernels
+
+    scores, codes = predictions.scores, predictions.codes
+    if label is not None:
+        among = predictions.labels == label
+        scores, codes = scores[among], codes[among]
+    second = int(np.count_nonzero(codes))
+    first = codes.size - second
+    comparison.check_sizes(predictions.groups, (first, second), label)
+    whole = np.uint32 if scores.dtype == np.float32 else np.uint64
+    keys = (scores + scores.dtype.type(0)).view(whole)  # a copy, in which -0.0 has become 0.0
+    keys <<= whole(1)
+    keys |= codes
+    keys.sort()
+    bits, gap = _kernels.gap_of_keys(keys, first, second)
+    knots = bits.view(scores.dtype).astype(np.float64, copy=False)
+    a, b = predictions.groups
+    return GapCurve(knots, gap, (a, b), (first, second), label, resolution=predictions.resolution)
+
+
+def curve_between(counts: ScoreCounts, sides: Stratum, pair: Pair, label: int | None) -> GapCurve:
+    """The curve of a pair of the groups of a stratum."""
+    kept = _kept.setdefault(counts, {})
+    if (pair, label) not in kept:
+        curve = _merge_sides(counts, sides, pair, label)
+        if len(kept) >= _MOST_KEPT:
+            return curve
+        kept[pair, label] = curve
+    return kept[pair, label]
+
+
+def _merge_sides(counts: ScoreCounts, sides: Stratum, pair: Pair, label: int | None) -> GapCurve:
+    # Imported here: numba is not loaded with the package.
+    from localparity.counts import _kernels
+
+    first, second = (sides[group] for group in pair)
+    knots, in_first, in_second = _kernels.merge_scores(first.scores, second.scores)
+    below_first, below_second = first.below(), second.below()
+    total_first, total_second = below_first[-1], below_second[-1]
+    whole = below_first.dtype.kind == below_second.dtype.kind == "i"
+    whole = whole and float(total_first) * float(total_second) < 2.0**62
+
+    def gap(at_first: IntArray, at_second: IntArray) -> FloatArray:
+        if whole:
+            # Whole numbers over one denominator: equal gaps are equal floats.
+            numerator = below_first[at_first] * total_second - below_second[at_second] * total_first
+            return np.asarray(numerator / (float(total_first) * float(total_second)))
+        shares = below_first[at_first] / total_first - below_second[at_second] / total_second
+        return np.asarray(shares, dtype=np.float64)
+
+    known_below = None
+    if counts.cells is not None:
+        before_first, before_second = (np.append(0, places[:-1]) for places in (in_first, in_second))
+        least, most = gap(before_first, in_second), gap(in_first, before_second)
+        known_below = CellGaps(counts.cells.lows_of(knots), least, most)
+    return GapCurve(
+        knots,
+        gap(in_first, in_second),
+        pair,
+        (first.effective_size, second.effective_size),
+        label,
+        counts.score_range,
+        counts.resolution,
+        counts.rank_error,
+        known_below,
+        counts.exchangeable,
+    )
+
+
+def gap_curve(
+    y_true: ArrayLike | Data | None,
+    y_score: ArrayLike | None = None,
+    *,
+    sensitive_features: Groups | None = None,
+    groups: tuple[Group, Group] | None = None,
+    criterion: Criterion = "demographic_parity",
+    sample_weight: ArrayLike | None = None,
+    score_range: ScoreRange = (0.0, 1.0),
+    min_group_size: int = 1,
+) -> GapCurve:
+    """The signed gap F_a - F_b between two groups' cumulative distributions.
+
+    Parameters
+    ----------
+    y_true : array-like, Predictions, ScoreCounts or None
+        Labels 0 and 1; None where the criterion does not need them. Predictions or ScoreCounts stand for all
+        of the arrays.
+    y_score : array-like
+        Scores inside `score_range`.
+    sensitive_features : array-like, data frame or mapping of columns
+        The group of each row. Of several columns, the groups are the combinations that occur.
+    groups : tuple, optional
+        The pair (a, b), of which b may be ``"everyone"``. With two groups it may be left out.
+    criterion : str
+        Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1) or
+        "predictive_equality" (label 0).
+    sample_weight : array-like, optional
+        Weights that are not negative.
+    score_range : tuple of float
+        The lowest and the highest score there can be.
+    min_group_size : int
+        A group with fewer rows among the people compared is an error.
+
+    Returns
+    -------
+    GapCurve
+        Its knots are in the scores' own units.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> sex = ["f", "f", "m", "m"]
+    >>> lp.gap_curve(None, [0.2, 0.4, 0.4, 0.8], sensitive_features=sex, groups=("f", "m")).gap
+    array([0.5, 0.5, 0. ])
+    """
+    comparison = Comparison(criterion, min_group_size=min_group_size)
+    data = as_data(
+        comparison, y_true, y_score, sensitive_features, sample_weight=sample_weight, score_range=score_range
+    )
+    counts = as_counts(data)
+    if groups is None and len(counts.groups) > 2:
+        raise ValueError(f"groups must be a pair of the {len(counts.groups)} groups, got None")
+    return curve_of_pair(counts, counts.groups if groups is None else groups, comparison)
+
+
+def curve_of_pair(counts: ScoreCounts, pair: tuple[Group, ...], comparison: Comparison) -> GapCurve:
+    """The curve of one pair of groups, under the one label that a criterion compares."""
+    if not isinstance(pair, tuple) or len(pair) != 2:
+        raise ValueError(f"groups must be a pair (a, b), got {pair!r}")
+    strata = strata_of(counts, comparison)
+    if len(strata) > 1:
+        raise ValueError(
+            f"criterion={comparison.criterion!r} compares two labels and has no single curve; "
+            "use 'equal_opportunity' or 'predictive_equality'"
+        )
+    ((label, sides),) = strata.items()
+    if EVERYONE in pair:
+        sides = with_everyone(sides)
+    for group in pair:
+        if group not in sides:
+            raise unknown_name("group", group, sides)
+    return curve_between(counts, sides, pair, label)

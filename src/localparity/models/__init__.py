@@ -1,0 +1,73 @@
+"""Models whose local disparity is penalised, repaired or kept within a bound.
+
+Networks need the extra `train`, trees the extra `boost`; each is imported on first use.
+"""
+
+from typing import TYPE_CHECKING
+
+from localparity._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from localparity.models._bound import BoundNotMetWarning, Trial
+    from localparity.models._compare import compare
+    from localparity.models._outcomes import ModelComparison, Outcome
+    from localparity.models.networks import (
+        METHODS,
+        LocalParityClassifier,
+        Method,
+        MethodOptions,
+        Network,
+        Plan,
+        Rows,
+        Trainer,
+        gather_rows,
+    )
+    from localparity.models.repair import ScoreRepair
+    from localparity.models.trees import (
+        LocalParityLGBMClassifier,
+        LocalParityXGBClassifier,
+        MCDPObjective,
+    )
+
+__all__ = [
+    "METHODS",
+    "BoundNotMetWarning",
+    "LocalParityClassifier",
+    "LocalParityLGBMClassifier",
+    "LocalParityXGBClassifier",
+    "MCDPObjective",
+    "Method",
+    "MethodOptions",
+    "ModelComparison",
+    "Network",
+    "Outcome",
+    "Plan",
+    "Rows",
+    "ScoreRepair",
+    "Trainer",
+    "Trial",
+    "compare",
+    "gather_rows",
+]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "_bound": ["BoundNotMetWarning", "Trial"],
+        "_compare": ["compare"],
+        "_outcomes": ["ModelComparison", "Outcome"],
+        "networks": [
+            "METHODS",
+            "LocalParityClassifier",
+            "Method",
+            "MethodOptions",
+            "Network",
+            "Plan",
+            "Rows",
+            "Trainer",
+            "gather_rows",
+        ],
+        "repair": ["ScoreRepair"],
+        "trees": ["LocalParityLGBMClassifier", "LocalParityXGBClassifier", "MCDPObjective"],
+    },
+)

@@ -1,0 +1,191 @@
+"""What a comparison found: outcomes side by side, and a recommendation."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from localparity._types import Criterion
+from localparity.metrics import Interval
+from localparity.metrics._window import percent
+
+if TYPE_CHECKING:
+    from localparity.report.displays._frontier import FrontierDisplay
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """A method at the setting that the validation part chose, and how it did on the test part.
+
+    Attributes
+    ----------
+    method : str
+        The method.
+    repaired : bool
+        Whether its scores are repaired, for which the group is needed at prediction.
+    setting : str
+        The chosen setting, in words.
+    validation_average_precision, validation_mcdp : float
+        What the choice was made by.
+    met : bool
+        Whether the validation MCDP is within the bound.
+    average_precision : float
+        Of the test part.
+    interval : Interval
+        MCDP of the test part.
+    noise_floor : float
+        What is expected under parity on the test part, with these scores.
+    settings : tuple of tuple of float
+        MCDP and average precision of the test part at every setting tried.
+    on_frontier : bool
+        Whether no other outcome is at least as good in test AP and test MCDP, and better in one.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> outcome = lp.models.Outcome(
+    ...     method="ERM",
+    ...     repaired=True,
+    ...     setting="bound 0.05",
+    ...     validation_average_precision=0.74,
+    ...     validation_mcdp=0.049,
+    ...     met=True,
+    ...     average_precision=0.73,
+    ...     interval=lp.Interval(low=0.03, estimate=0.05, high=0.07, confidence=0.95),
+    ...     noise_floor=0.02,
+    ...     settings=((0.05, 0.73), (0.36, 0.77)),
+    ... )
+    >>> outcome.name, outcome.interval.estimate
+    ('ERM, repaired', 0.05)
+    """
+
+    method: str
+    repaired: bool
+    setting: str
+    validation_average_precision: float
+    validation_mcdp: float
+    met: bool
+    average_precision: float
+    interval: Interval
+    noise_floor: float
+    settings: tuple[tuple[float, float], ...]
+    on_frontier: bool = False
+
+    @property
+    def name(self) -> str:
+        """The method, and whether its scores are repaired."""
+        return f"{self.method}, repaired" if self.repaired else self.method
+
+    def dominates(self, other: Outcome) -> bool:
+        """Whether it is no worse in both and better in one, on the test part."""
+        ours = self.average_precision, -self.interval.estimate
+        theirs = other.average_precision, -other.interval.estimate
+        return ours != theirs and all(our >= their for our, their in zip(ours, theirs, strict=True))
+
+
+def mark_frontier(outcomes: list[Outcome]) -> tuple[Outcome, ...]:
+    """The outcomes, those that no other dominates marked."""
+    return tuple(
+        replace(outcome, on_frontier=not any(other.dominates(outcome) for other in outcomes))
+        for outcome in outcomes
+    )
+
+
+@dataclass(frozen=True)
+class ModelComparison:
+    """Methods side by side under one protocol.
+
+    Attributes
+    ----------
+    outcomes : tuple of Outcome
+        One a method, and one for its repaired scores.
+    max_mcdp, epsilon : float
+        The bound, and the half-width of the windows.
+    criterion : str
+        Which people are compared.
+    rows : tuple of int
+        How many rows the training, the validation and the test part have.
+    left_out : dict
+        Methods that could not be had, and why.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> census = lp.datasets.make_census(1000, random_state=0)
+    >>> found = lp.models.compare(
+    ...     census.data, census.target, sensitive_features=census.sensitive_features, steps=20, n_resamples=50
+    ... )
+    >>> found.rows, found.recommended in found.outcomes
+    ((500, 250, 250), True)
+    >>> "on validation data" in found.recommendation
+    True
+    """
+
+    outcomes: tuple[Outcome, ...]
+    max_mcdp: float
+    epsilon: float
+    criterion: Criterion
+    rows: tuple[int, int, int]
+    left_out: dict[str, str]
+
+    @property
+    def recommended(self) -> Outcome:
+        """By the validation part: the most accurate within the bound, else the one with the least MCDP."""
+        return _best(self.outcomes)
+
+    @property
+    def recommended_without_group(self) -> Outcome:
+        """The same among those that do not need the group at prediction."""
+        return _best([outcome for outcome in self.outcomes if not outcome.repaired])
+
+    @property
+    def recommendation(self) -> str:
+        """What to use, in a sentence, and what to know about it in the next."""
+        best, without = self.recommended, self.recommended_without_group
+        bound = f"MCDP({self.epsilon:g}) of {percent(self.max_mcdp)}"
+        if best.met:
+            opening = f"Of the methods within {bound} on validation data, take {_words(best)}."
+        else:
+            opening = f"No method is within {bound} on validation data; the nearest is {_words(best)}."
+        sentences = [opening]
+        if best.repaired:
+            ending = "the nearest" if best.met and not without.met else "the best"
+            sentences.append(
+                f"The repair needs the group at prediction; without it, {ending} is {_words(without)}."
+            )
+        if best.noise_floor > self.max_mcdp:
+            sentences.append(
+                f"With so few rows {percent(best.noise_floor)} is expected under parity, above the bound: "
+                "only more rows can tell."
+            )
+        return " ".join(sentences)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything as plain values."""
+        plain = asdict(self)
+        plain["recommendation"] = self.recommendation
+        plain["recommended"] = self.recommended.name
+        return plain
+
+    def plot(self, ax: Any = None) -> FrontierDisplay:
+        """Draw average precision against MCDP; see `FrontierDisplay`."""
+        from localparity.report.displays._frontier import FrontierDisplay
+
+        return FrontierDisplay(self).plot(ax)
+
+
+def _best(outcomes: Sequence[Outcome]) -> Outcome:
+    met = [outcome for outcome in outcomes if outcome.met]
+    if met:
+        return max(met, key=lambda outcome: outcome.validation_average_precision)
+    return min(outcomes, key=lambda outcome: outcome.validation_mcdp)
+
+
+def _words(outcome: Outcome) -> str:
+    setting = f" ({outcome.setting})" if outcome.setting else ""
+    interval = outcome.interval
+    return (
+        f"{outcome.method}{setting}, with AP {percent(outcome.average_precision)} and MCDP "
+        f"{percent(interval.estimate)} ({percent(interval.low)} to {percent(interval.high)}) on test data"
+    )

@@ -1,0 +1,31 @@
+"""Networks trained with a penalty on the disparity between groups; needs the extra `train`."""
+
+from localparity._validation import require
+
+require("torch", extra="train")
+
+from localparity.models.networks._classifier import LocalParityClassifier  # noqa: E402
+from localparity.models.networks._distributed import gather_rows  # noqa: E402
+from localparity.models.networks._losses import ABCCLoss, DPLoss, MCDPLoss  # noqa: E402
+from localparity.models.networks._method import Method, MethodOptions  # noqa: E402
+from localparity.models.networks._methods import METHODS  # noqa: E402
+from localparity.models.networks._networks import Network  # noqa: E402
+from localparity.models.networks._rows import Rows  # noqa: E402
+from localparity.models.networks._split_loss import SplitMCDPLoss  # noqa: E402
+from localparity.models.networks._trainer import Plan, Trainer  # noqa: E402
+
+__all__ = [
+    "METHODS",
+    "ABCCLoss",
+    "DPLoss",
+    "LocalParityClassifier",
+    "MCDPLoss",
+    "Method",
+    "MethodOptions",
+    "Network",
+    "Plan",
+    "Rows",
+    "SplitMCDPLoss",
+    "Trainer",
+    "gather_rows",
+]

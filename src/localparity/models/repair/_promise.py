@@ -1,0 +1,135 @@
+"""What a repair promises of people that it was not fitted on, and what it says of a bound out of reach."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Any
+
+from localparity._types import Criterion
+from localparity._validation import as_fraction
+from localparity.counts import Comparison, ScoreCounts
+from localparity.counts._score_counts import strata_of
+from localparity.metrics._gap_curves import gap_curves
+from localparity.uncertainty._bands import as_interval_method, band_radii
+from localparity.uncertainty._resampling import Draws
+
+if TYPE_CHECKING:
+    from localparity.models.repair._score_repair import ScoreRepair
+
+_AMONG = {
+    "demographic_parity": "",
+    "equal_opportunity": " of people with label 1",
+    "predictive_equality": " of people with label 0",
+    "equalized_odds": " of people with either label",
+}
+
+
+def margin_of(
+    counts: ScoreCounts, criterion: Criterion, confidence: float, random_state: Any = None
+) -> float:
+    r"""How much larger than among the people fitted on MCDP may be in their population, with a confidence.
+
+    A person's repaired score is an increasing function of the score, so each group's repaired distribution is
+    as near to its population's as the unrepaired one, and the band around the gaps of all pairs (and labels)
+    holds for the repaired gaps too: it is as wide as the widest of them.
+    """
+    comparison = Comparison(criterion)
+    radii = band_radii(
+        counts,
+        comparison,
+        gap_curves(counts, comparison),
+        confidence=confidence,
+        method=as_interval_method(None, counts),
+        draws=Draws(1000, random_state),
+    )
+    return float(radii.max())
+
+
+def size_that_works(sides: int, confidence: float, bound: float) -> int:
+    """How many people of each group, no two of them with one score, let a bound be promised.
+
+    The least n for which the margin of two groups of n people, and one person's share beside it, are within
+    the bound; `sides` distributions share the confidence.
+
+    Examples
+    --------
+    >>> size_that_works(2, 0.95, 0.05)
+    3546
+    """
+    twice_log = 2.0 * math.log(2.0 * sides / (1.0 - confidence))
+    root = 0.5 * (math.sqrt(twice_log + 4.0 * bound) - math.sqrt(twice_log))
+    return math.ceil(1.0 / (root * root))
+
+
+def check_reached(repair: ScoreRepair, counts: ScoreCounts, reached: float) -> None:
+    """Raise where the least that a repair leaves is above what it aims for, and say what would work."""
+    bound = as_fraction(repair.max_mcdp, "max_mcdp")
+    if reached <= bound - repair.margin_:
+        return
+    share, who = _largest_tie(counts, repair.criterion)
+    if bound == 0.0 and repair.confidence is None and not repair.soft_ and reached <= share:
+        return  # the distributions coincide up to ties
+    hint = f"ask for max_mcdp >= {_round_up(reached + repair.margin_):g}"
+    if repair.confidence is not None and repair.margin_ + share > bound:
+        strata = strata_of(counts, Comparison(repair.criterion)).values()
+        sizes = ", ".join(f"{atoms.size:,}" for stratum in strata for atoms in stratum.values())
+        sides = sum(len(stratum) for stratum in strata)
+        why = f"confidence={repair.confidence:g} keeps a margin of {repair.margin_:.4f} for groups of {sizes}"
+        if bound > 0.0:
+            needed = size_that_works(sides, repair.confidence, bound)
+            hint += f", or fit on {needed:,} people of each group with scores of their own"
+    elif repair.soft_:
+        why = f"repair by group_probabilities leaves {reached:.4f} at the least"
+        hint += ", or fit without them and give the groups at prediction"
+    elif len(strata_of(counts, Comparison(repair.criterion))) > 1:
+        why = f"one map a group for both labels leaves {reached:.4f} at the least"
+    else:
+        why = f"people who share a score move together and leave {reached:.4f} at the least: {who}"
+    raise ValueError(f"max_mcdp is {bound:g} where {why}; {hint}")
+
+
+def promise_sentence(repair: ScoreRepair, people: int) -> str:
+    """What holds after a repair, and for whom."""
+    what = f"MCDP({repair.epsilon:g})"
+    among = _AMONG[repair.criterion]
+    most = f"at most {max(repair.max_mcdp, repair.mcdp_):.4g}"
+    if repair.soft_:
+        return (
+            f"{what}{among} is {most} among the {people:,} people fitted on; of others nothing can be "
+            "promised where the groups are unknown, and ranks inside a group may change."
+        )
+    if repair.confidence is None:
+        return (
+            f"{what}{among} is {most} among the {people:,} people fitted on; of others nothing is promised "
+            "without a confidence."
+        )
+    return (
+        f"With probability {repair.confidence:g}, {what}{among} is {most} in the population that the "
+        f"{people:,} people fitted on were drawn from, if they are an independent sample of it and their "
+        "scores were not computed on rows that the model was trained on."
+    )
+
+
+def _round_up(bound: float) -> float:
+    """Four decimals, not below the number, however little it is above four decimals itself.
+
+    Examples
+    --------
+    >>> _round_up(0.12), _round_up(0.12 + 1e-16), _round_up(0.12345)
+    (0.12, 0.1201, 0.1235)
+    """
+    near = round(bound, 4)
+    return near if near >= bound else (math.floor(1e4 * bound) + 1) / 1e4
+
+
+def _largest_tie(counts: ScoreCounts, criterion: Criterion) -> tuple[float, str]:
+    """The largest share of a group at one score, and who they are in words."""
+    ties = []
+    for stratum in strata_of(counts, Comparison(criterion)).values():
+        for group, atoms in stratum.items():
+            most = int(atoms.weights.argmax())
+            share = float(atoms.weights[most] / atoms.weights.sum())
+            ties.append(
+                (share, f"{100 * share:.3g}% of group {group!r} have the score {atoms.scores[most]:g}")
+            )
+    return max(ties)

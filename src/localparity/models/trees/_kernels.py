@@ -1,0 +1,172 @@
+"""The loops over rows and over the grid, compiled by numba on first use and cached on disk."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localparity._types import FloatArray
+from localparity.counts._kernels import compiled
+
+ORDERS = 4
+"""How many moments of the scores inside a bin are kept."""
+
+
+@compiled
+def bin_moments(
+    scores: FloatArray,
+    weights: FloatArray,
+    cells: NDArray[np.int32],
+    n_cells: int,
+    bins: int,
+    temperature: float,
+) -> FloatArray:
+    """For each cell of people and bin of scores, the weighted moments.
+
+    The moment of order m is that of (temperature x (middle of the bin - score))^m / m!, so that a sum of
+    moments times derivatives of the sigmoid is Taylor's series of the smoothed distribution.
+    """
+    moments = np.zeros((n_cells, bins, 4), np.float64)
+    width = temperature / bins
+    for row in range(scores.size):
+        place = scores[row] * bins
+        found = min(max(int(place), 0), bins - 1)
+        offset = (found + 0.5 - place) * width
+        moment = moments[cells[row], found]
+        weight = weights[row]
+        moment[0] += weight
+        weight *= offset
+        moment[1] += weight
+        weight *= offset * 0.5
+        moment[2] += weight
+        moment[3] += weight * offset * (1.0 / 3.0)
+    return moments
+
+
+@compiled
+def derivatives(
+    scores: FloatArray,
+    labels: FloatArray,
+    weights: FloatArray,
+    cells: NDArray[np.int32],
+    pulls: FloatArray,
+    bump: FloatArray,
+    positive: bool,
+    first: FloatArray,
+    second: FloatArray,
+) -> None:
+    """Write the first and second derivative in each row's margin: of the logistic loss and of the penalty.
+
+    The penalty moves with a score p of a cell by -pull x bump(p): `pulls` has a factor a cell, and `bump` the
+    coefficients of a spline. With `positive`, the absolute value of the penalty's second derivative is taken.
+    """
+    pieces = bump.shape[0]
+    for row in range(scores.size):
+        score = scores[row]
+        spread = score * (1.0 - score)
+        slope = score - labels[row]
+        bend = spread
+        pull = pulls[cells[row]]
+        if pull != 0.0:
+            place = score * pieces
+            piece = min(max(int(place), 0), pieces - 1)
+            u = place - piece
+            cubic = bump[piece]
+            height = cubic[0] + u * (cubic[1] + u * (cubic[2] + u * cubic[3]))
+            rise = pieces * (cubic[1] + u * (2.0 * cubic[2] + u * 3.0 * cubic[3]))
+            push = pull * spread
+            slope -= push * height
+            turn = -push * (rise * spread + height * (1.0 - 2.0 * score))
+            bend += abs(turn) if positive else turn
+        first[row] = weights[row] * slope
+        second[row] = weights[row] * bend
+
+
+@compiled
+def _piece(cubics: FloatArray, at: float) -> tuple[FloatArray, float]:
+    """The cubic that a point lies on, and how far along it, from 0 to 1."""
+    place = at * cubics.shape[0]
+    piece = min(int(place), cubics.shape[0] - 1)
+    return cubics[piece], place - piece
+
+
+@compiled
+def spline_value(cubics: FloatArray, at: float) -> float:
+    """A cubic spline on an equally spaced grid of [0, 1], by its coefficients, at one point."""
+    cubic, u = _piece(cubics, at)
+    return float(cubic[0] + u * (cubic[1] + u * (cubic[2] + u * cubic[3])))
+
+
+@compiled
+def spline_slope(cubics: FloatArray, at: float) -> float:
+    """Its derivative there."""
+    cubic, u = _piece(cubics, at)
+    return float(cubics.shape[0] * (cubic[1] + u * (2.0 * cubic[2] + u * 3.0 * cubic[3])))
+
+
+@compiled
+def _crossing(cubics: FloatArray, below: float, above: float, level: float) -> float:
+    """Between a point below the level and one at or above it, the point from which it is at or above."""
+    for _ in range(60):
+        middle = 0.5 * (below + above)
+        if middle in (below, above):
+            break
+        if spline_value(cubics, middle) >= level:
+            above = middle
+        else:
+            below = middle
+    return above
+
+
+@compiled
+def _run_at_level(
+    cubics: FloatArray, nodes: FloatArray, heights: FloatArray, level: float, epsilon: float
+) -> tuple[float, float]:
+    """A run at or above the level that has room for a window, from end to end; (1, 0) where there is none.
+
+    A run that starts or ends the range has room for a window that is cut there. Between two nodes the
+    spline is monotone.
+    """
+    start = 0
+    inside = False
+    last_node = nodes.size - 1
+    for node in range(nodes.size + 1):
+        above = node < nodes.size and heights[node] >= level
+        if above and not inside:
+            start, inside = node, True
+        elif inside and not above:
+            inside = False
+            last = node - 1
+            outer_low, outer_high = nodes[max(start - 1, 0)], nodes[min(node, last_node)]
+            room = epsilon * ((start > 0) + (last < last_node))
+            if outer_high - outer_low < room:
+                continue
+            low, high = nodes[start], nodes[last]
+            if start > 0:
+                low = _crossing(cubics, outer_low, low, level)
+            if last < last_node:
+                high = _crossing(cubics, outer_high, high, level)
+            if high - low >= room:
+                return low, high
+    return 1.0, 0.0
+
+
+@compiled
+def highest_level(
+    cubics: FloatArray, nodes: FloatArray, heights: FloatArray, epsilon: float
+) -> tuple[float, float, float]:
+    """The highest level above 0 at which a window has room, and a run there; level 0 where there is none."""
+    level, low, high = 0.0, 1.0, 0.0
+    too_high = heights.max()
+    if too_high <= 0.0:
+        return level, low, high
+    for _ in range(100):
+        middle = 0.5 * (level + too_high)
+        if middle in (level, too_high):
+            break
+        found_low, found_high = _run_at_level(cubics, nodes, heights, middle, epsilon)
+        if found_low <= found_high:
+            level, low, high = middle, found_low, found_high
+        else:
+            too_high = middle
+    return level, low, high

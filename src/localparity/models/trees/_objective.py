@@ -1,0 +1,227 @@
+"""Logistic loss and the smoothed maximal gap, as boosters take them: a gradient and a Hessian."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from copy import copy
+from itertools import pairwise
+from os import cpu_count
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+
+from localparity._types import Criterion, FloatArray
+from localparity._validation import (
+    Grouping,
+    as_epsilon,
+    as_groups,
+    as_labels,
+    as_numbers,
+    as_search,
+    as_sharpness,
+    as_strength,
+    as_temperature,
+    as_vector,
+    as_weights,
+    check_indexes,
+    check_rows,
+)
+from localparity.models.trees import _kernels
+from localparity.models.trees._people import People
+from localparity.models.trees._search import Place, largest, soft_maximum
+from localparity.models.trees._smoothed import Smoother
+
+SEARCHES = ("exact", "soft")
+LARGEST_TEMPERATURE = 4096.0
+_MOST_PARTS, _LEAST_ROWS = 8, 25_000
+
+Part = TypeVar("Part")
+
+
+class _Worst(NamedTuple):
+    """The scores, and the two cells of people whose disparity is the largest."""
+
+    scores: FloatArray
+    pair: tuple[int, int]
+    place: Place
+
+
+class MCDPObjective:
+    r"""Logistic loss plus strength x the maximal local disparity of smoothed distributions.
+
+    .. math::
+        \sum_i w_i \log(1 + e^{-\tilde y_i z_i}) + \lambda W \max_{y_0} \min_{|y - y_0| \le \epsilon}
+        |\tilde F_a(y) - \tilde F_b(y)|, \qquad
+        \tilde F_g(y) = \frac{1}{W_g} \sum_{i \in g} w_i \sigma(\tau (y - \sigma(z_i)))
+
+    for the worst pair of groups, where :math:`\tilde y_i` is -1 or 1, W the sum of the weights and
+    :math:`\lambda` the strength, which is thus that of `localparity.training`, where the loss is a mean. It
+    is an objective for stock ``xgboost.train(..., obj=objective)`` and for LightGBM's
+    ``lightgbm.train({"objective": objective, ...}, ...)``, on the rows in the order given here.
+
+    Where the maximum lies is found exactly in every round, over all rows, and held constant in the
+    derivatives, which by the envelope theorem gives the gradient of the maximum. The penalty's Hessian is
+    then diagonal but of either sign; boosters get its absolute value added to that of the logistic loss.
+    That bounds the Hessian from above and keeps every step downhill. `exact_hessian` is the Hessian itself.
+    How the thresholds move with one row adds to its second derivative a share of one over the rows, which
+    is left out.
+
+    Parameters
+    ----------
+    y_true : array-like
+        Labels 0 and 1, of the rows that are trained on.
+    sensitive_features : array-like, data frame or mapping of columns
+        The group of each row; of several columns, the combinations that occur.
+    strength : float
+        The weight of the penalty.
+    temperature : float
+        The steepness of the sigmoid that stands for a step, up to 4096.
+    epsilon : float
+        The half-width of the windows; with ``search="exact"`` only.
+    search : str
+        "exact" takes the true maximum; "soft" a p-norm of the gap over all thresholds, with the power
+        `sharpness`, which does not leap from one maximum to the next between rounds.
+    sharpness : float
+        The power of ``search="soft"``.
+    criterion : str
+        Which people are compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
+        "equalized_odds", the worse of the two labels.
+    sample_weight : array-like, optional
+        Weights that are not negative; boosters do not apply theirs to an objective of one's own.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> objective = lp.models.MCDPObjective(
+    ...     [0, 1, 0, 1], sensitive_features=["a", "a", "b", "b"], strength=0.5
+    ... )
+    >>> gradient, hessian = objective([-1.0, 0.5, 1.0, 2.0])
+    >>> gradient.round(2), bool((hessian > 0).all())
+    (array([ 0.27, -1.3 ,  1.44, -0.09]), True)
+    """
+
+    def __init__(
+        self,
+        y_true: Any,
+        *,
+        sensitive_features: Any,
+        strength: float = 0.2,
+        temperature: float = 20.0,
+        epsilon: float = 0.0,
+        search: str = "exact",
+        sharpness: float = 8.0,
+        criterion: Criterion = "demographic_parity",
+        sample_weight: Any = None,
+    ) -> None:
+        self.strength = as_strength(strength)
+        self.temperature = as_temperature(temperature, at_most=LARGEST_TEMPERATURE)
+        self.epsilon = as_epsilon(epsilon)
+        self.search = as_search(search, SEARCHES, self.epsilon)
+        self.sharpness = as_sharpness(sharpness)
+        given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        check_indexes({"y_true": y_true, **given})
+        rows = as_vector(y_true, "y_true").size
+        self._labels = as_labels(y_true, rows).astype(np.float64)
+        self._weights = np.ones(rows) if sample_weight is None else as_weights(sample_weight, rows)
+        known = isinstance(sensitive_features, Grouping)
+        codes, names = sensitive_features if known else as_groups(sensitive_features, rows)
+        self._people = People(codes.astype(np.int64), self._labels, self._weights, names, criterion)
+        self._smoother = Smoother(self.temperature)
+
+    def __call__(self, margins: Any, data: Any = None) -> tuple[FloatArray, FloatArray]:
+        """The gradient and the positive Hessian; `data`, a booster's data set, is not looked at."""
+        return self._derivatives(self._check(margins), positive=True)
+
+    def at(self, strength: float) -> MCDPObjective:
+        """The same objective at another strength."""
+        other = copy(self)
+        other.strength = as_strength(strength)
+        return other
+
+    def value(self, margins: Any) -> float:
+        """The objective at margins."""
+        checked = self._check(margins).astype(np.float64)
+        loss = float(self._weights @ (np.logaddexp(0.0, checked) - self._labels * checked))
+        return loss + self.strength * float(self._weights.sum()) * self._worst(checked).place.value
+
+    def disparity(self, margins: Any) -> float:
+        """The smoothed maximal gap at margins, without the strength."""
+        return self._worst(self._check(margins)).place.value
+
+    def exact_hessian(self, margins: Any) -> FloatArray:
+        """The diagonal of the Hessian at margins, thresholds held constant."""
+        return self._derivatives(self._check(margins), positive=False)[1]
+
+    def _check(self, margins: Any) -> Any:
+        checked = margins if _is_plain(margins) else as_numbers(margins, "margins")
+        check_rows("margins", checked.size, self._labels.size, of="y_true")
+        return checked
+
+    def _worst(self, margins: Any) -> _Worst:
+        people, smoother = self._people, self._smoother
+        scores = np.empty(margins.size)
+
+        def count(rows: slice) -> FloatArray:
+            scores[rows] = scores_of(margins[rows])
+            counted = scores[rows], self._weights[rows], people.cells[rows]
+            return _kernels.bin_moments(*counted, people.totals.size, smoother.bins, self.temperature)
+
+        moments = np.sum(each_part(count, margins.size), axis=0)
+        if not np.isfinite(moments[:, :, 1]).all():
+            raise ValueError(f"margins has nan at row {int(np.argmax(np.isnan(margins)))}")
+        shares = moments[: people.compared] / people.totals[: people.compared, None, None]
+        distributions = smoother.distributions(shares)
+        found = [self._place(distributions.difference(*pair)) for pair in people.pairs]
+        worst = max(range(len(found)), key=lambda place: found[place].value)
+        return _Worst(scores, people.pairs[worst], found[worst])
+
+    def _place(self, gap: Any) -> Place:
+        if self.search == "soft":
+            return soft_maximum(gap, self._smoother.grid, self.sharpness)
+        return largest(gap, self.epsilon)
+
+    def _derivatives(self, margins: Any, *, positive: bool) -> tuple[FloatArray, FloatArray]:
+        people = self._people
+        pulls = np.zeros(people.totals.size)
+        if self.strength == 0.0:
+            scores, bump = scores_of(margins), np.zeros((1, 4))
+        else:
+            scores, (first, second), place = self._worst(margins)
+            bump = self._smoother.bump(place.thresholds, place.shares).cubics()
+            weight = self.strength * float(self._weights.sum())
+            pulls[first], pulls[second] = weight / people.totals[first], -weight / people.totals[second]
+        derivatives = np.empty(scores.size), np.empty(scores.size)
+
+        def fill(rows: slice) -> None:
+            here = scores[rows], self._labels[rows], self._weights[rows], people.cells[rows]
+            _kernels.derivatives(*here, pulls, bump, positive, *(column[rows] for column in derivatives))
+
+        each_part(fill, scores.size)
+        return derivatives
+
+
+def each_part(work: Callable[[slice], Part], rows: int) -> list[Part]:
+    """What a function returns for parts of the rows, some at a time; the parts depend on the rows alone."""
+    parts = max(1, min(_MOST_PARTS, rows // _LEAST_ROWS))
+    ends = [rows * part // parts for part in range(parts + 1)]
+    slices = [slice(*pair) for pair in pairwise(ends)]
+    if parts == 1:
+        return [work(slices[0])]
+    with ThreadPoolExecutor(min(parts, cpu_count() or 1)) as executor:
+        return list(executor.map(work, slices))
+
+
+def scores_of(margins: Any) -> FloatArray:
+    """The logistic function, as fast as numpy has it."""
+    scores: FloatArray = np.negative(margins, dtype=np.float64)
+    with np.errstate(over="ignore"):
+        np.exp(scores, out=scores)
+    scores += 1.0
+    np.reciprocal(scores, out=scores)
+    return scores
+
+
+def _is_plain(margins: Any) -> bool:
+    """Whether margins are as boosters give them, so that they need neither a copy nor a look at each."""
+    return isinstance(margins, np.ndarray) and margins.ndim == 1 and margins.dtype.kind == "f"

@@ -1,0 +1,143 @@
+"""Where a smoothed gap is largest, or stays large over a window, exactly; and its soft maximum.
+
+The gap is a cubic spline. Between its nodes, which are the grid and the extrema inside the grid's pieces, it
+is monotone: its maximum is at a node, and where it is above a level is found by one walk over the nodes.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from localparity._types import FloatArray
+from localparity.models.trees._kernels import highest_level, spline_slope
+from localparity.models.trees._smoothed import Spline
+
+_HAIR = 1e-9
+
+
+class Place(NamedTuple):
+    """A disparity and where it is taken.
+
+    Attributes
+    ----------
+    value : float
+        The disparity.
+    thresholds, shares : ndarray
+        When the gap changes, the disparity changes by the sum of the gap's changes at the thresholds times
+        their shares, which have the gap's sign.
+    """
+
+    value: float
+    thresholds: FloatArray
+    shares: FloatArray
+
+
+def soft_maximum(gap: Spline, grid: FloatArray, sharpness: float) -> Place:
+    r"""The p-norm of a smoothed gap over [0, 1], which goes to its maximum as p grows.
+
+    .. math:: \Bigl(\int_0^1 |g(t)|^p dt\Bigr)^{1/p}
+
+    Parameters
+    ----------
+    gap : Spline
+        The difference of two smoothed distributions.
+    grid : ndarray
+        The thresholds at which its values are.
+    sharpness : float
+        The power p.
+
+    Returns
+    -------
+    Place
+
+    Examples
+    --------
+    >>> grid = np.linspace(0.0, 1.0, 65)
+    >>> round(soft_maximum(Spline(0.0 * grid + 0.3, 0.0 * grid), grid, 8.0).value, 6)
+    0.3
+    """
+    widths = np.full(grid.size, 1.0 / (grid.size - 1))
+    widths[[0, -1]] *= 0.5
+    height = np.abs(gap.values)
+    top = height.max()
+    if top == 0.0:
+        return Place(0.0, grid, np.zeros(grid.size))
+    relative = height / top
+    norm = float(widths @ relative**sharpness) ** (1.0 / sharpness)
+    shares = widths * (relative / norm) ** (sharpness - 1.0) * np.sign(gap.values)
+    return Place(float(top * norm), grid, shares)
+
+
+def largest(gap: Spline, epsilon: float) -> Place:
+    """The max-min point of MCDP(epsilon) of one smoothed gap.
+
+    At epsilon 0 it is one threshold. Over a window, it is the two ends with the shares that keep the window
+    in balance, or the one threshold inside, or at the end of a window that is cut, where the gap is smallest.
+
+    Parameters
+    ----------
+    gap : Spline
+        The difference of two smoothed distributions.
+    epsilon : float
+        The half-width of the windows.
+
+    Returns
+    -------
+    Place
+
+    Examples
+    --------
+    >>> grid = np.linspace(0.0, 1.0, 65)
+    >>> gap = Spline(0.5 - (grid - 0.5) ** 2, 1.0 - 2.0 * grid)
+    >>> found = largest(gap, epsilon=0.1)
+    >>> round(found.value, 6), found.thresholds.round(6), found.shares.round(6)
+    (0.49, array([0.4, 0.6]), array([0.5, 0.5]))
+    """
+    cubics = gap.cubics()
+    nodes, heights = _nodes(cubics, gap.values)
+    if epsilon == 0.0:
+        place = int(np.argmax(np.abs(heights)))
+        return Place(float(abs(heights[place])), nodes[[place]], np.sign(heights[[place]]))
+    sides = [_largest_above(sign * cubics, nodes, sign * heights, epsilon) for sign in (1.0, -1.0)]
+    positive, negative = sides
+    if positive.value >= negative.value:
+        return positive
+    return negative._replace(shares=-negative.shares)
+
+
+def _nodes(cubics: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """The grid and the extrema inside its pieces, in order, with the gap there."""
+    _, left, square, cube = cubics.T
+    within = square * square - 3.0 * cube * left
+    turning = np.flatnonzero((within > 0.0) & (left != 0.0))
+    _, left, square, cube = cubics[turning].T
+    root = np.sqrt(within[turning])
+    # Both roots of left + 2 square u + 3 cube u^2, in the form in which nothing cancels.
+    larger = -(square + np.copysign(root, square))
+    with np.errstate(divide="ignore"):
+        roots = np.concatenate([larger / (3.0 * cube), left / larger])
+    kept = (roots > 0.0) & (roots < 1.0)
+    piece, u = np.tile(turning, 2)[kept], roots[kept]
+    height = np.sum(cubics[piece] * u[:, None] ** np.arange(4), axis=1)
+    nodes = np.concatenate([np.arange(values.size), piece + u]) / (values.size - 1)
+    order = np.argsort(nodes, kind="stable")
+    return nodes[order], np.concatenate([values, height])[order]
+
+
+def _largest_above(cubics: FloatArray, nodes: FloatArray, heights: FloatArray, epsilon: float) -> Place:
+    """The max-min point where the gap is above 0."""
+    level, low, high = highest_level(cubics, nodes, heights, epsilon)
+    if low > high:
+        return Place(0.0, np.zeros(1), np.zeros(1))
+    starts, ends = low == nodes[0], high == nodes[-1]
+    if high - low > epsilon * (2 - starts - ends) + _HAIR:
+        inside = (nodes >= low) & (nodes <= high)
+        lowest = int(np.argmin(heights[inside]))
+        return Place(level, nodes[inside][[lowest]], np.ones(1))
+    if starts or ends:
+        return Place(level, np.array([high if starts else low]), np.ones(1))
+    rise, fall = abs(spline_slope(cubics, low)), abs(spline_slope(cubics, high))
+    share = fall / (rise + fall) if rise + fall > 0.0 else 0.5
+    return Place(level, np.array([low, high]), np.array([share, 1.0 - share]))

@@ -1,0 +1,22 @@
+"""The paper reproduced: its data, grids, a store of runs, tables and figures."""
+
+from localparity.paper._images import load_celeba, load_utkface
+from localparity.paper._preparation import Split, paper_preprocessor, paper_split
+from localparity.paper._run import Run, grid
+from localparity.paper._runner import run_missing
+from localparity.paper._store import DamagedRunWarning, OutdatedRunWarning, Record, Store
+
+__all__ = [
+    "DamagedRunWarning",
+    "OutdatedRunWarning",
+    "Record",
+    "Run",
+    "Split",
+    "Store",
+    "grid",
+    "load_celeba",
+    "load_utkface",
+    "paper_preprocessor",
+    "paper_split",
+    "run_missing",
+]

@@ -1,0 +1,143 @@
+"""The paper's selection rule: which of a method's strengths is reported, seed by seed."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, field
+
+from localparity.paper._methods import TITLES
+from localparity.paper._store import Record, Store
+
+KEPT_SHARE = 0.95
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A mean over seeds in percent, and the sample deviation where there are two seeds or more."""
+
+    mean: float
+    deviation: float | None
+
+
+@dataclass
+class Selection:
+    """A method's runs on a data set, and those of them that the rule chose.
+
+    Parameters
+    ----------
+    dataset, preset, method, variant : str
+        Of which runs.
+    chosen : dict
+        The chosen run of each seed.
+    failed : list of int
+        The seeds at which no strength keeps 95% of ERM's validation AP.
+    """
+
+    dataset: str
+    preset: str
+    method: str
+    variant: str
+    chosen: dict[int, Record] = field(default_factory=dict)
+    failed: list[int] = field(default_factory=list)
+
+    def measured(self, metric: str, part: str = "test") -> Measured | None:
+        """The mean of a metric over the seeds; None where the rule chose nothing."""
+        return mean_over_seeds(record.metrics[f"{part}_{metric}"] for record in self.chosen.values())
+
+    @property
+    def strengths(self) -> list[float]:
+        """The strengths that were chosen, each once."""
+        return sorted({record.run.strength for record in self.chosen.values()})
+
+
+def mean_over_seeds(fractions: Iterable[float]) -> Measured | None:
+    """Mean and deviation in percent.
+
+    Examples
+    --------
+    >>> mean_over_seeds([0.1, 0.2])
+    Measured(mean=15.0..., deviation=7.07...)
+    """
+    values = [100.0 * fraction for fraction in fractions]
+    if not values:
+        return None
+    return Measured(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None)
+
+
+def trained(store: Store) -> list[Record]:
+    """The records of a store, of which there has to be one at least."""
+    records = store.records()
+    if not records:
+        raise ValueError(f"the store {store.folder} has no runs: train some with `localparity reproduce`")
+    return records
+
+
+def select(records: Iterable[Record]) -> list[Selection]:
+    """For every data set, preset and method, the run of each seed that the paper's rule reports.
+
+    Of a method's strengths it is the one with the lowest validation MCDP(0) among those whose validation AP
+    is at least 95% of ERM's at the same seed. Where no strength keeps that much, the seed counts as failed
+    and nothing is reported in its place. Runs at other temperatures than the preset's are left out.
+
+    Parameters
+    ----------
+    records : iterable of Record
+        Stored runs.
+
+    Returns
+    -------
+    list of Selection
+        In the order of the data sets and of the paper's methods.
+    """
+    found: list[Selection] = []
+    for (dataset, preset), runs in by_grid(records):
+        accuracy = {
+            record.run.seed: record.metrics["val_ap"] for record in runs if record.run.method == "erm"
+        }
+        for variant, own in by_variant(runs):
+            selection = Selection(dataset, preset, own[0].run.method, variant)
+            _choose(selection, own, accuracy)
+            found.append(selection)
+    return found
+
+
+def by_grid(records: Iterable[Record]) -> Iterator[tuple[tuple[str, str], list[Record]]]:
+    """The records of each data set and preset, at the preset's temperature."""
+    grids: dict[tuple[str, str], list[Record]] = {}
+    for record in records:
+        if record.run.temperature is None:
+            grids.setdefault((record.run.dataset, record.run.preset), []).append(record)
+    yield from sorted(grids.items())
+
+
+def by_variant(records: Iterable[Record]) -> Iterator[tuple[str, list[Record]]]:
+    """The records of each method and form of it, in the order of the paper's tables."""
+    order = list(TITLES)
+    variants: dict[tuple[int, str], list[Record]] = {}
+    for record in records:
+        place = order.index(record.run.method), record.run.variant
+        variants.setdefault(place, []).append(record)
+    for (_, variant), own in sorted(variants.items()):
+        yield variant, own
+
+
+def _choose(selection: Selection, records: Sequence[Record], accuracy: dict[int, float]) -> None:
+    for seed in sorted({record.run.seed for record in records} & accuracy.keys()):
+        enough = [
+            record
+            for record in records
+            if record.run.seed == seed and record.metrics["val_ap"] >= KEPT_SHARE * accuracy[seed]
+        ]
+        if enough:
+            selection.chosen[seed] = min(enough, key=lambda record: record.metrics["val_mcdp_0"])
+        else:
+            selection.failed.append(seed)
+
+
+def by_data_set(selections: Sequence[Selection]) -> list[list[Selection]]:
+    """The selections of each data set and preset together."""
+    grids: dict[tuple[str, str], list[Selection]] = {}
+    for selection in selections:
+        grids.setdefault((selection.dataset, selection.preset), []).append(selection)
+    return list(grids.values())

@@ -1,0 +1,141 @@
+"""Tables as Markdown, LaTeX and CSV."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from localparity.paper._selection import Measured
+
+Cell = str | Measured | None
+
+_LATEX = {
+    "&": r"\&",
+    "%": r"\%",
+    "_": r"\_",
+    "#": r"\#",
+    "*": "$^*$",
+    "±": r"$\pm$",
+    "~": r"\textasciitilde{}",
+}
+
+
+@dataclass
+class TextTable:
+    """A table of texts and measured values.
+
+    Parameters
+    ----------
+    name : str
+        What its files are called.
+    title : str
+        What stands above it.
+    columns : sequence of str
+        The columns' names.
+    rows : list
+        A text, a measured value, or None where there is nothing.
+    marks : dict
+        Marks after cells, by row and column: "best" or "outside".
+    digits : int
+        How many decimals a measured value has.
+    notes : list of str
+        Sentences below it.
+
+    Examples
+    --------
+    >>> table = TextTable("t", "A table", ["method", "AP"], [["ERM", Measured(77.0, 0.5)]])
+    >>> print(table.to_markdown())
+    ### A table
+    <BLANKLINE>
+    | method | AP |
+    |---|---:|
+    | ERM | 77.00 ± 0.50 |
+    <BLANKLINE>
+    >>> print(table.to_csv())
+    method,AP,AP deviation
+    ERM,77.0,0.5
+    <BLANKLINE>
+    """
+
+    name: str
+    title: str
+    columns: Sequence[str]
+    rows: list[list[Cell]]
+    marks: dict[tuple[int, int], set[str]] = field(default_factory=dict)
+    digits: int = 2
+    notes: list[str] = field(default_factory=list)
+
+    def to_markdown(self) -> str:
+        """As GitHub and most tools read it."""
+        lines = [f"### {self.title}", "", _joined(self.columns)]
+        lines.append("|" + "|".join("---:" if self._is_numbers(i) else "---" for i in self._places()) + "|")
+        for row in range(len(self.rows)):
+            cells = [self._shown(row, column) for column in self._places()]
+            best = [self._has(row, column, "best") for column in self._places()]
+            lines.append(
+                _joined(f"**{cell}**" if bold else cell for cell, bold in zip(cells, best, strict=True))
+            )
+        lines += ["", *(note + "\n" for note in self.notes)]
+        return "\n".join(lines)
+
+    def to_latex(self) -> str:
+        """As a `tabular` with booktabs' rules, ready to be included."""
+        kinds = "".join("r" if self._is_numbers(column) else "l" for column in self._places())
+        lines = [f"% {self.title}", rf"\begin{{tabular}}{{{kinds}}}", r"\toprule"]
+        lines += [" & ".join(map(_escape, self.columns)) + r" \\", r"\midrule"]
+        for row in range(len(self.rows)):
+            cells = []
+            for column in self._places():
+                text = _escape(self._shown(row, column))
+                cells.append(rf"\textbf{{{text}}}" if self._has(row, column, "best") else text)
+            lines.append(" & ".join(cells) + r" \\")
+        lines += [r"\bottomrule", r"\end{tabular}", *(f"% {note}" for note in self.notes)]
+        return "\n".join(lines) + "\n"
+
+    def to_csv(self) -> str:
+        """With all digits; a measured value has a column of its own for its deviation."""
+        stream = io.StringIO()
+        writer = csv.writer(stream, lineterminator="\n")
+        measured = [self._is_numbers(column) for column in self._places()]
+        header: list[str] = []
+        for name, numbers in zip(self.columns, measured, strict=True):
+            header += [name, f"{name} deviation"] if numbers else [name]
+        writer.writerow(header)
+        for row in self.rows:
+            cells: list[object] = []
+            for cell, numbers in zip(row, measured, strict=True):
+                if isinstance(cell, Measured):
+                    cells += [cell.mean, cell.deviation]
+                else:
+                    cells += [cell, None] if numbers else [cell]
+            writer.writerow(cells)
+        return stream.getvalue()
+
+    def _places(self) -> range:
+        return range(len(self.columns))
+
+    def _is_numbers(self, column: int) -> bool:
+        return any(isinstance(row[column], Measured) for row in self.rows)
+
+    def _has(self, row: int, column: int, mark: str) -> bool:
+        return mark in self.marks.get((row, column), set())
+
+    def _shown(self, row: int, column: int) -> str:
+        cell = self.rows[row][column]
+        if cell is None:
+            return "-"
+        if isinstance(cell, str):
+            return cell
+        star = "*" if self._has(row, column, "outside") else ""
+        spread = "" if cell.deviation is None else f" ± {cell.deviation:.{self.digits}f}"
+        return f"{cell.mean:.{self.digits}f}{spread}{star}"
+
+
+def _joined(cells: object) -> str:
+    return "| " + " | ".join(str(cell).replace("|", r"\|") for cell in cells) + " |"  # type: ignore[attr-defined]
+
+
+def _escape(text: str) -> str:
+    return "".join(_LATEX.get(character, character) for character in text)

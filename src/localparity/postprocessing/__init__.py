@@ -1,5 +1,0 @@
-"""Postprocessing: any model's scores, repaired until their local disparity is within a bound."""
-
-from localparity.postprocessing._score_repair import ScoreRepair
-
-__all__ = ["ScoreRepair"]

@@ -1,0 +1,1 @@
+"""Figures on matplotlib axes that people compose."""

@@ -1,0 +1,65 @@
+"""Average precision against MCDP, of every method at every setting."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from localparity.models._outcomes import ModelComparison, Outcome
+from localparity.report.displays._display import COLOURS, MARKERS, QUIET, Display, finish_trade_off
+
+
+class FrontierDisplay(Display):
+    """Average precision against MCDP of the test part: up and to the left is better.
+
+    A method has one colour and marker, hollow where its scores are repaired. Large markers, with their
+    interval, are the settings that the validation part chose; small ones are the others. A grey line joins
+    those that no other dominates.
+
+    Parameters
+    ----------
+    comparison : ModelComparison
+        What `compare` found.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> outcome = lp.models.Outcome(
+    ...     "ERM", False, "", 0.8, 0.2, False, 0.8, lp.Interval(0.1, 0.2, 0.3, 0.95), 0.01, ((0.2, 0.8),)
+    ... )
+    >>> found = lp.models.ModelComparison(
+    ...     (outcome,), 0.05, 0.0, "demographic_parity", (2, 1, 1), {}
+    ... )
+    >>> FrontierDisplay(found).plot().ax_.get_xlabel()
+    'MCDP(0) on test data'
+    """
+
+    def __init__(self, comparison: ModelComparison) -> None:
+        self.comparison = comparison
+
+    def _draw(self, ax: Any) -> None:
+        found = self.comparison
+        methods = list(dict.fromkeys(outcome.method for outcome in found.outcomes))
+        frontier = sorted(
+            (outcome.interval.estimate, outcome.average_precision)
+            for outcome in found.outcomes
+            if outcome.on_frontier
+        )
+        ax.plot(*zip(*frontier, strict=True), color=QUIET, lw=1.2, alpha=0.6, zorder=1)
+        for outcome in found.outcomes:
+            self._draw_outcome(ax, outcome, methods.index(outcome.method))
+        ax.axvline(found.max_mcdp, color=QUIET, lw=1.0, ls="--", zorder=0, label="the bound")
+        floor = found.recommended.noise_floor
+        ax.axvline(floor, color=QUIET, lw=1.0, ls=":", zorder=0, label="expected under parity")
+        names = [outcome.name for outcome in found.outcomes]
+        finish_trade_off(ax, found.epsilon, names, part=" on test data")
+
+    def _draw_outcome(self, ax: Any, outcome: Outcome, place: int) -> None:
+        colour, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
+        look = {"color": colour, "mfc": "white" if outcome.repaired else colour}
+        ax.plot(*zip(*outcome.settings, strict=True), marker, ms=3.0, alpha=0.55, zorder=2, **look)
+        interval = outcome.interval
+        ends = [[interval.estimate - interval.low], [interval.high - interval.estimate]]
+        at = interval.estimate, outcome.average_precision
+        ax.errorbar(
+            *at, xerr=ends, fmt=marker, ms=7.5, capsize=3, lw=1.2, zorder=3, label=outcome.name, **look
+        )

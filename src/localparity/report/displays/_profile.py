@@ -1,0 +1,133 @@
+"""MCDP over epsilon with its band and what is expected under parity."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+
+from localparity._types import Compare, Criterion, FloatArray
+from localparity._validation import as_count, as_probability
+from localparity.counts import Comparison, ScoreCounts
+from localparity.metrics import McdpProfile
+from localparity.metrics._gap_curves import gap_curves
+from localparity.report._thin import MOST_POINTS
+from localparity.report.displays._display import FIRST, QUIET, CountsDisplay, legend_above, show_percent
+from localparity.uncertainty._bands import bootstrap_radii, dkw_radii
+from localparity.uncertainty._intervals import pair_intervals, worst_intervals
+from localparity.uncertainty._permutation import parity_resamples
+from localparity.uncertainty._resampling import Draws
+
+_FLOOR_EPSILONS = np.concatenate([np.arange(10) / 200, np.arange(5, 51) / 100])
+
+
+class McdpProfileDisplay(CountsDisplay):
+    """MCDP at every epsilon, of the worst pair, with an interval around it and the noise floor below it.
+
+    Make one with `from_predictions`, `from_estimator` or `from_counts`. `McdpProfile.plot` is short for one
+    without the noise floor, for which the scores are needed.
+
+    Parameters
+    ----------
+    profile : McdpProfile
+        The profile.
+    confidence : float
+        The probability with which the band holds the whole true profile.
+    noise_floor : tuple of ndarray, optional
+        Epsilons, and what is expected under parity at each.
+    radii : ndarray, optional
+        How far the gap of each of the profile's curves may be off; without it, by Dvoretzky, Kiefer and
+        Wolfowitz, or no band where rows have weights or clusters.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> census = lp.datasets.make_census(2000, random_state=0)
+    >>> display = lp.report.McdpProfileDisplay.from_predictions(
+    ...     None, census.score, sensitive_features=census.sensitive_features, random_state=0
+    ... )
+    >>> display.ax_.get_ylabel()
+    'MCDP'
+    """
+
+    def __init__(
+        self,
+        profile: McdpProfile,
+        *,
+        confidence: float = 0.95,
+        noise_floor: tuple[FloatArray, FloatArray] | None = None,
+        radii: FloatArray | None = None,
+    ) -> None:
+        self.profile = profile
+        self.confidence = as_probability(confidence)
+        self.noise_floor = noise_floor
+        if radii is None and all(curve.exchangeable for curve in profile.curves):
+            radii = dkw_radii(profile.curves, self.confidence)
+        self.radii = radii
+
+    @classmethod
+    def from_counts(
+        cls,
+        counts: ScoreCounts,
+        *,
+        criterion: Criterion = "demographic_parity",
+        ax: Any = None,
+        compare: Compare = "between_groups",
+        confidence: float = 0.95,
+        n_resamples: int = 200,
+        random_state: Any = None,
+    ) -> Self:
+        """Draw counts.
+
+        Parameters
+        ----------
+        counts : ScoreCounts
+            The counts.
+        criterion : str
+            Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1),
+            "predictive_equality" (label 0) or "equalized_odds" (the worse of the two labels).
+        ax : matplotlib.axes.Axes, optional
+            Where to draw.
+        compare : str
+            "between_groups" takes the worst pair, "to_overall" compares each group with everyone.
+        confidence : float
+            The probability with which the band holds the whole true profile.
+        n_resamples : int
+            How many resamples find the noise floor and, with weights or clusters, the band; 0 leaves it out.
+        random_state : int, Generator or None
+            The same seed gives the same noise floor.
+
+        Returns
+        -------
+        McdpProfileDisplay
+            The display, drawn.
+        """
+        comparison, floor, radii = Comparison(criterion, compare), None, None
+        if as_count(n_resamples, "n_resamples", at_least=0):
+            draws = Draws(n_resamples, random_state)
+            found = parity_resamples(counts, comparison, _FLOOR_EPSILONS, draws)
+            floor = (_FLOOR_EPSILONS, found.worst.mean(axis=0))
+            radii = None if counts.exchangeable else bootstrap_radii(found, as_probability(confidence))
+        profile = McdpProfile(gap_curves(counts, comparison))
+        return cls(profile, confidence=confidence, noise_floor=floor, radii=radii).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        end = float(np.clip(1.05 * self.profile.epsilons[-1], 0.1, 1.0))
+        epsilons = np.linspace(0.0, end, MOST_POINTS // 2)
+        if self.radii is not None:
+            found = worst_intervals(
+                pair_intervals(self.profile.curves, epsilons, self.radii, self.confidence)
+            )
+            low, high = [each.low for each in found], [each.high for each in found]
+            band = f"{100 * self.confidence:g}% band"
+            ax.fill_between(epsilons, low, high, color=FIRST, alpha=0.2, lw=0, label=band)
+        ax.step(epsilons, self.profile.mcdp_at(epsilons), where="post", color=FIRST, label="MCDP")
+        if self.noise_floor is not None:
+            ax.plot(*self.noise_floor, color=QUIET, ls=":", label="expected under parity")
+        ax.set_xlim(0.0, end)
+        ax.set_ylim(0.0, None)
+        ax.set_xlabel("epsilon, half of a window's width")
+        ax.set_ylabel("MCDP")
+        show_percent(ax.yaxis)
+        ax.spines[["top", "right"]].set_visible(False)
+        legend_above(ax, ["expected under parity"])

@@ -1,0 +1,1 @@
+"""A page that people can read and file, whole in one HTML file."""

@@ -1,0 +1,196 @@
+"""The page: plain data first, rendered second, written whole or not at all."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from localparity._io._files import write_whole
+from localparity._validation import require
+from localparity.audit._wording import COMPARE_WORDS, CRITERION_WORDS
+from localparity.counts._comparison import group_text
+from localparity.metrics._window import number_text
+from localparity.report.page._charts import chart_specs
+from localparity.report.page._data import Plan, model_data, plan_page
+from localparity.report.page._tables import findings_table, groups_table, models_table, pairs_table
+
+if TYPE_CHECKING:
+    from localparity.audit._audit import Audit
+
+
+def write_page(
+    path: str | PathLike[str],
+    audits: Mapping[str, Audit],
+    *,
+    title: str = "Local disparity audit",
+    notes: Mapping[str, str] | None = None,
+    force: bool = False,
+) -> None:
+    """Write the audits of one model or several as one page that opens anywhere, offline.
+
+    The page says first whether there is a disparity, how large, where and how sure that is; then come charts
+    with sliders for epsilon and for the decision threshold, tables of everything, and the method. It asks
+    nothing of any network. Needs the extra `report`.
+
+    Parameters
+    ----------
+    path : path
+        Where to write it. The file is written whole or not at all.
+    audits : mapping
+        The audit of each model, by the model's name.
+    title : str
+        The page's heading.
+    notes : mapping, optional
+        What else to say about the data, a name and a text each.
+    force : bool
+        Whether a file that is there already is replaced.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import localparity as lp
+    >>> sex = ["f", "f", "m", "m"]
+    >>> first = lp.audit(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=sex, random_state=0)
+    >>> second = lp.audit(None, [0.1, 0.8, 0.2, 0.9], sensitive_features=sex, random_state=0)
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "report.html"
+    >>> lp.report.write_page(path, {"first": first, "second": second})
+    >>> path.read_text(encoding="utf-8").count("There is a disparity")
+    0
+    """
+    place = Path(path)
+    if place.exists() and not force:
+        raise FileExistsError(f"{place} is there already; force replaces it")
+    page = render_page(audits, title=title, notes=notes or {})
+    try:
+        write_whole(place, page.encode())
+    except OSError as error:
+        raise OSError(f"{place} cannot be written: {error.strerror}") from error
+
+
+def render_page(audits: Mapping[str, Audit], *, title: str, notes: Mapping[str, str]) -> str:
+    """The page as text."""
+    if not audits:
+        raise ValueError("audits is empty where one model or more is expected")
+    plan = plan_page(audits)
+    data = {
+        "epsilons": plan.epsilons.tolist(),
+        "criteria": CRITERION_WORDS,
+        "charts": chart_specs(),
+        "models": [model_data(name, audit, plan) for name, audit in audits.items()],
+    }
+    library, script = _library(), _text("page.js")
+    html: str = _template("page.html.j2").render(
+        title=title,
+        style=_text("page.css"),
+        library=library,
+        script=script,
+        hashes=" ".join(_script_hash(code) for code in (library, script)),
+        data=_script_json(data),
+        numbers=_script_json({name: _numbers(audit, plan) for name, audit in audits.items()}),
+        verdicts={name: audit.verdict for name, audit in audits.items()},
+        tables=_tables(audits, plan),
+        notes={**notes, **_method_notes(audits, plan)},
+        version=_version(),
+    )
+    return html
+
+
+def notebook_summary(audit: Audit) -> str | None:
+    """The verdict and the findings as a piece of HTML, or nothing where jinja2 is not installed."""
+    try:
+        template = _template("summary.html.j2")
+    except ImportError:
+        return None
+    html: str = template.render(verdict=audit.verdict, table=findings_table({"scores": audit}))
+    return html
+
+
+def _tables(audits: Mapping[str, Audit], plan: Plan) -> list[Any]:
+    tables = [findings_table(audits), pairs_table(audits, plan.listed), groups_table(audits)]
+    return [models_table(audits), *tables] if len(audits) > 1 else tables
+
+
+def _method_notes(audits: Mapping[str, Audit], plan: Plan) -> dict[str, str]:
+    audit = next(iter(audits.values()))
+    low, high = audit.score_range
+    confidence = f"{100 * audit.confidence:g}%"
+    intervals = {
+        "dkw": f"{confidence}, by the Dvoretzky-Kiefer-Wolfowitz inequality: they hold at any sample size",
+        "bootstrap": f"{confidence}, by the multiplier bootstrap: they hold in large samples",
+    }[audit.method]
+    threshold = "mean scores" if audit.threshold is None else f"shares above {number_text(audit.threshold)}"
+    notes = {
+        "People compared": CRITERION_WORDS[audit.comparison.criterion],
+        "Groups compared": COMPARE_WORDS[audit.comparison.compare],
+        "Score range": f"{number_text(low)} to {number_text(high)}",
+        "Intervals": intervals,
+        "Assumed": " ".join(audit.assumptions),
+        "delta-DP": f"the difference of {threshold}",
+        "Curves": f"drawn at {plan.steps + 1:,} thresholds and up to {plan.points:,} scores between them, "
+        "the extremes among these; the sliders' values are computed from every row",
+    }
+    if max(len(audit.pairs) for audit in audits.values()) > plan.listed:
+        notes["Pairs shown"] = (
+            f"in the table the {plan.listed:,} worst of each model, on the sliders the {plan.pairs:,} worst; "
+            "the audit's JSON has all"
+        )
+    if audit.counts.rank_error > 0.0:
+        notes["Rank error"] = f"each distribution may be off by {100 * audit.counts.rank_error:.3g} points"
+    for name, audit in audits.items():
+        if audit.left_out:
+            groups = ", ".join(f"{group_text(left.group)} ({left.rows:,})" for left in audit.left_out)
+            notes["Left out as too small" + (f", {name}" if len(audits) > 1 else "")] = groups
+    return notes
+
+
+def _numbers(audit: Audit, plan: Plan) -> dict[str, Any]:
+    numbers = audit.to_dict()
+    numbers["pairs"] = numbers["pairs"][: plan.pairs]
+    return numbers
+
+
+def _version() -> str:
+    from importlib.metadata import version
+
+    return version("localparity")
+
+
+def _text(name: str) -> str:
+    return files("localparity.report.page").joinpath(name).read_text(encoding="utf-8")
+
+
+def _template(name: str) -> Any:
+    """A template that escapes every text put into it."""
+    jinja2 = require("jinja2", extra="report")
+    loader = jinja2.PackageLoader("localparity.report.page", "")
+    return jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined).get_template(
+        name
+    )
+
+
+@cache
+def _library() -> str:
+    """Vega, Vega-Lite and vega-embed in one script, which sets `vegaEmbed`."""
+    bundle: str = require("vl_convert", extra="report").javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return bundle
+
+
+def _script_hash(code: str) -> str:
+    """The hash under which a browser lets a script of the page run, and no other."""
+    digest = hashlib.sha256(code.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+
+
+def _script_json(data: Any) -> str:
+    """JSON that can stand inside a script element: no text in it can end the element."""
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, default=str)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text

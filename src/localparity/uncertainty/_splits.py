@@ -1,0 +1,71 @@
+"""People in the order of a number that describes them, such as age, and the worst of its splits."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localparity._types import FloatArray
+
+Whole = NDArray[np.int64]
+
+
+@dataclass(frozen=True, eq=False)
+class OrderedPeople:
+    """People in the order of a sensitive feature, as the search for its worst split takes them.
+
+    Attributes
+    ----------
+    places : ndarray
+        Each person's place among the distinct scores, in the order of the feature.
+    totals : ndarray
+        How many people are at or below each distinct score.
+    values, ends : ndarray
+        The distinct values of the feature, ascending, and how many people are at or below each.
+    least : int
+        How many people there must be on either side.
+
+    Examples
+    --------
+    >>> people = OrderedPeople.of_rows(np.array([0.1, 0.4, 0.3]), np.array([30.0, 20.0, 20.0]), 1)
+    >>> people.places, people.values, people.ends
+    (array([2, 1, 0]), array([20., 30.]), array([2, 3]))
+    >>> people.worst_split()
+    (2, 1.0)
+    """
+
+    places: Whole
+    totals: Whole
+    values: FloatArray
+    ends: Whole
+    least: int
+
+    @classmethod
+    def of_rows(cls, scores: NDArray[np.floating], feature: FloatArray, least: int) -> OrderedPeople:
+        """Sort people by the feature and by the score."""
+        order = np.argsort(feature, kind="stable")
+        _, places, rows = np.unique(scores, return_inverse=True, return_counts=True)
+        values, ends = np.unique(feature[order], return_index=True)
+        ends = np.append(ends[1:], feature.size)
+        return cls(places[order].astype(np.int64), np.cumsum(rows), values, ends, least)
+
+    @cached_property
+    def splits(self) -> FloatArray:
+        """The values of the feature with enough people at or below, and enough above."""
+        enough = (self.ends >= self.least) & (self.places.size - self.ends >= self.least)
+        return np.asarray(self.values[enough])
+
+    def worst_split(self, order: Whole | None = None) -> tuple[int, float]:
+        """How many people are on the low side of the worst split, and MCDP(0) between its sides.
+
+        `order` deals the scores out to the people anew.
+        """
+        # Imported here: numba is not loaded with the package.
+        from localparity.uncertainty import _split_kernels
+
+        places = self.places if order is None else self.places[order]
+        enough_above = self.ends <= self.places.size - self.least
+        return _split_kernels.worst_split(places, self.totals, self.ends[enough_above], self.least)

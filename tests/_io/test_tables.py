@@ -1,0 +1,139 @@
+"""Files of every kind, and what is said of the ones that cannot be read."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+
+import duckdb
+import numpy as np
+import pytest
+
+from localparity._io._tables import Table
+
+ROWS = [("0.25", "f", "1"), ("0.5", "m", "0"), ("1", "f", "1")]
+CSV = "p,sex,y\n" + "".join(",".join(row) + "\n" for row in ROWS)
+
+
+def check(table: Table) -> None:
+    found = table.read(numbers=["p", "y"], values=["sex"])
+    np.testing.assert_array_equal(found["p"], [0.25, 0.5, 1.0])
+    np.testing.assert_array_equal(found["y"], [1.0, 0.0, 1.0])
+    assert found["sex"].tolist() == ["f", "m", "f"]
+
+
+def test_csv_with_any_delimiter_line_end_mark_and_compression(tmp_path: Path) -> None:
+    texts = {
+        "a.csv": CSV,
+        "semicolon.csv": CSV.replace(",", ";"),
+        "bar.txt": CSV.replace(",", "|"),
+        "tab.tsv": CSV.replace(",", "\t"),
+        "windows.csv": CSV.replace("\n", "\r\n"),
+        "mark.csv": "\ufeff" + CSV,
+        "quoted.csv": CSV.replace("f", '"f"').replace("p,", '"p",'),
+        "blank.csv": CSV.replace("0.5", "\n0.5"),
+    }
+    for name, text in texts.items():
+        (tmp_path / name).write_bytes(text.encode())
+        check(Table(tmp_path / name))
+    (tmp_path / "packed.csv.gz").write_bytes(gzip.compress(CSV.encode()))
+    check(Table(tmp_path / "packed.csv.gz"))
+
+
+def test_parquet_and_json(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text(CSV)
+    duckdb.sql(f"COPY (FROM read_csv('{tmp_path}/a.csv')) TO '{tmp_path}/a.parquet'")
+    check(Table(tmp_path / "a.parquet"))
+    people = [{"p": float(p), "sex": sex, "y": y == "1"} for p, sex, y in ROWS]
+    (tmp_path / "a.json").write_text(json.dumps(people))
+    check(Table(tmp_path / "a.json"))
+    (tmp_path / "a.jsonl").write_text("\n".join(map(json.dumps, people)))
+    check(Table(tmp_path / "a.jsonl"))
+
+
+def test_a_glob_and_a_list_are_all_their_files(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("p,sex,y\n0.25,f,1\n")
+    (tmp_path / "2.csv").write_text("p,sex,y\n0.5,m,0\n1,f,1\n")
+    check(Table(str(tmp_path / "*.csv")))
+    check(Table([tmp_path / "1.csv", tmp_path / "2.csv"]))
+
+
+def test_files_with_other_columns_are_not_mixed_up(tmp_path: Path) -> None:
+    (tmp_path / "1.csv").write_text("p,q,sex\n0.1,0.9,f\n")
+    (tmp_path / "2.csv").write_text("q,p,sex\n0.9,0.3,f\n")
+    with pytest.raises(ValueError, match=r"2.csv has other columns, or in another order, than .*1.csv"):
+        Table(str(tmp_path / "*.csv"))
+
+
+def test_a_column_without_a_name_is_called_by_its_place(tmp_path: Path) -> None:
+    # What pandas writes unless it is told not to write its index.
+    (tmp_path / "a.csv").write_text(",p,sex\n0,0.25,f\n1,0.5,m\n")
+    table = Table(tmp_path / "a.csv")
+    assert table.columns == ["column0", "p", "sex"]
+    assert table.read(numbers=["p"], values=["sex"])["p"].tolist() == [0.25, 0.5]
+
+
+def test_words_stay_words_and_truth_counts_as_one(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("p,sex,y\n0.1,f,True\n0.2,t,false\n")
+    found = Table(tmp_path / "a.csv").read(numbers=["y"], values=["sex", "p"])
+    assert found["sex"].tolist() == ["f", "t"]
+    assert found["y"].tolist() == [1.0, 0.0]
+    assert found["p"].tolist() == ["0.1", "0.2"]
+
+
+def test_names_full_of_quotes_and_semicolons_are_only_names(tmp_path: Path) -> None:
+    name = "a\"; drop table x; --'"
+    (tmp_path / "o'dd.csv").write_text('"a""; drop table x; --\'",sex\n0.5,f\n')
+    table = Table(tmp_path / "o'dd.csv")
+    assert table.columns == [name, "sex"]
+    assert table.read(numbers=[name], values=["sex"])[name].tolist() == [0.5]
+
+
+def test_a_missing_value_is_none(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("p,sex\n0.1,f\n0.2,\n")
+    assert Table(tmp_path / "a.csv").read(numbers=[], values=["sex"])["sex"].tolist() == ["f", None]
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("a.csv", "", "a.csv is empty$"),
+        ("a.csv", "p,sex\n", "a.csv has no rows"),
+        ("a.csv", "p,sex\n0.1,f\n0.2\n0.3,m\n", r"a.csv cannot be read: line 3: .*Columns: 2 Found: 1"),
+        ("a.csv", "p,sex\n0.1,f\n0.2,m,x\n", r"a.csv cannot be read: line 3: .*Columns: 2 Found: 3"),
+        ("a.csv", 'p,sex\n0.1,"f\n', "a.csv cannot be read: line 2: .*unterminated quote"),
+        ("a.csv", "p,sex\n" + "0.1,f\n" * 30000 + "oops\n", "a.csv cannot be read: line 30002: "),
+        ("a.csv", "p,sex\n0.1,f\nhigh,m\n", "column 'p' of .*a.csv has 'high' in data row 2 where numbers"),
+        ("a.csv", "p,sex\n0.1,f\n,m\n", "column 'p' of .*a.csv has no value in data row 2 where numbers"),
+        ("a.csv", "p,sex,p\n0.1,f,1\n", "a.csv has more than one column named 'p', apart from case"),
+        ("a.csv", "P,sex\n0.1,f\n", "there is no column in .*a.csv named 'p'; did you mean 'P'?"),
+        ("a.csv", "p,P,sex\n0.1,1,f\n", "a.csv has more than one column named 'p', apart from case"),
+        ("a.csv", "\np,sex\n0.1,f\n", "a.csv starts with a blank line"),
+        ("a.csv", 'p,"sex\n or so"\n0.1,f\n', "a.csv cannot be read: line 1: a quote in the header"),
+        ("a.parquet", "PAR1 or not", "a.parquet cannot be read: "),
+        ("a.jsonl", '{"p": 1, "sex": "f"}\n{"p": \n', "a.jsonl cannot be read: .*line"),
+        ("a.xlsx", "", "a.xlsx ends with none of .csv, .txt, .tsv, .parquet"),
+    ],
+)
+def test_what_cannot_be_read_is_said(tmp_path: Path, name: str, text: str, message: str) -> None:
+    (tmp_path / name).write_text(text)
+    with pytest.raises(ValueError, match=message):
+        Table(tmp_path / name).read(numbers=["p"], values=["sex"])
+
+
+def test_bytes_that_are_no_text_are_said(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_bytes(b"p,sex\n0.1,f\n0.2,\xff\xfe\n")
+    with pytest.raises(ValueError, match=r"a.csv cannot be read: line 3: .*unicode"):
+        Table(tmp_path / "a.csv").read(numbers=["p"], values=["sex"])
+
+
+def test_no_file_and_files_of_two_kinds(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="no file is named"):
+        Table([])
+    with pytest.raises(ValueError, match=r"the files are of several kinds \(csv, parquet\)"):
+        Table(["a.csv", "b.parquet"])
+    with pytest.raises(
+        ValueError, match=r"nowhere.csv and 1 more cannot be read: there is no file nowhere.csv"
+    ):
+        Table(["nowhere.csv", "nowhere too.csv"])

@@ -1,0 +1,365 @@
+"""Every check, and the message it gives; every kind of input that needs numpy alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import localparity as lp
+from localparity import _validation as validation
+
+SCORES = [0.25, 0.5, 0.5, 1.0]
+SEX = ["f", "m", "f", "m"]
+
+
+def measure(y_score: Any = SCORES, sensitive_features: Any = SEX, **options: Any) -> float:
+    return lp.mcdp(options.pop("y_true", None), y_score, sensitive_features=sensitive_features, **options)
+
+
+@pytest.mark.parametrize(
+    "convert",
+    [
+        list,
+        tuple,
+        np.array,
+        lambda values: np.array(values, dtype=np.float32),
+        lambda values: np.array(values)[:, None],
+        lambda values: np.array(values, dtype=object),
+    ],
+)
+def test_scores_of_any_kind(convert: Callable[[list[float]], Any]) -> None:
+    assert measure(convert(SCORES)) == 0.5
+
+
+@pytest.mark.parametrize("dtype", [bool, np.int8, np.uint8, np.int64, np.float16])
+def test_scores_that_are_whole_numbers_or_truth_values(dtype: type) -> None:
+    assert measure(np.array([0, 1, 0, 1], dtype=dtype)) == 1.0
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        [0, 1, 0, 1],
+        [False, True, False, True],
+        np.array([-100, 100, -100, 100], dtype=np.int8),
+        np.array([7, 2**63 + 1, 7, 2**63 + 1], dtype=np.uint64),
+        np.array([5, 10**12, 5, 10**12]),
+        np.array([0.5, 1.5, 0.5, 1.5]),
+        np.array(["f", "m", "f", "m"]),
+        [0, "m", 0, "m"],
+        {"sex": SEX},
+        np.array(SEX)[:, None],
+    ],
+)
+def test_groups_of_any_kind(groups: Any) -> None:
+    assert measure(sensitive_features=groups) == 0.5
+
+
+@pytest.mark.parametrize(
+    "columns",
+    [
+        {"sex": ["f", "f", "m", "m"], "old": [True, False, True, True]},
+        np.array([["f", "1"], ["f", "0"], ["m", "1"], ["m", "1"]]),
+    ],
+)
+def test_several_columns_make_the_combinations_that_occur(columns: Any) -> None:
+    found = validation.as_groups(columns, 4)
+    assert len(found.names) == 3
+    assert found.codes.tolist() == [1, 0, 2, 2]
+    assert all(isinstance(name, tuple) for name in found.names)
+
+
+def test_the_callers_arrays_stay_as_they_are() -> None:
+    scores, groups = np.array([-0.0, 0.5, 0.25, 1.0]), np.array([0, 1, 0, 1])
+    before = scores.copy()
+    lp.mcdp(None, scores, sensitive_features=groups)
+    lp.mcdp_profile(None, scores, sensitive_features=groups)
+    assert scores.tobytes() == before.tobytes()
+    assert scores.flags.writeable
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"y_score": [0.1, float("nan"), 0.3, 0.4]}, "y_score has nan at row 1 where finite numbers"),
+        ({"y_score": [0.1, 0.2, float("inf"), 0.4]}, "y_score has inf at row 2 where finite numbers"),
+        ({"y_score": [0.1, 1.2, 0.3, 0.4]}, r"y_score has 1.2 at row 1, outside score_range \(0.0, 1.0\)"),
+        ({"y_score": [-0.1, 0.2, 0.3, 0.4]}, r"y_score has -0.1 at row 0, outside score_range"),
+        ({"y_score": ["a", "b", "c", "d"]}, "y_score has values that are not numbers"),
+        ({"y_score": [[0.1], [0.1, 0.2]]}, "y_score cannot be read as an array"),
+        (
+            {"y_score": np.zeros((4, 2))},
+            "y_score has two columns where one is expected; pass that of the positive",
+        ),
+        ({"y_score": np.zeros((4, 3))}, r"y_score has shape \(4, 3\) where one value a row is expected"),
+        ({"y_score": np.ones(4) + 1j}, "y_score has complex numbers where real ones are expected"),
+        (
+            {"y_score": np.ma.array(SCORES, mask=[0, 0, 0, 1])},
+            "y_score has no value at row 3, where its mask is",
+        ),
+        (
+            {"y_score": np.zeros((4, 2, 2))},
+            r"y_score has shape \(4, 2, 2\) where one value a row is expected$",
+        ),
+        ({"y_score": []}, "y_score is empty"),
+        ({"sensitive_features": ["f", "m", "f"]}, "sensitive_features has 3 rows where y_score has 4"),
+        ({"sensitive_features": ["f"] * 4}, "sensitive_features has one group only, 'f', where two or more"),
+        ({"sensitive_features": None}, "sensitive_features is None where the group of each row is expected"),
+        ({"sensitive_features": ["f", None, "m", "m"]}, "sensitive_features has no value at row 1"),
+        ({"sensitive_features": [0.5, 1.0, np.nan, 1.0]}, "sensitive_features has no value at row 2"),
+        ({"sensitive_features": [float("nan"), "f", "m", "m"]}, "sensitive_features has no value at row 0"),
+        ({"sensitive_features": np.array(["2020", "NaT", "2021", "2021"], "M8[D]")}, "has no value at row 1"),
+        (
+            {"sensitive_features": np.array([{}, {}, {}, {}])},
+            r"has {} at row 0 where values that can be compared",
+        ),
+        ({"sensitive_features": {}}, "sensitive_features has no columns"),
+        (
+            {"sensitive_features": {"sex": SEX, "age": [1, 2]}},
+            r"sensitive_features\['age'\] has 2 rows where",
+        ),
+        ({"sample_weight": [1, 1, -2, 1]}, "sample_weight has -2 at row 2 where weights >= 0 are expected"),
+        ({"sample_weight": [1, 1, np.nan, 1]}, "sample_weight has nan at row 2 where finite numbers"),
+        ({"sample_weight": [1, 1, 1]}, "sample_weight has 3 rows where y_score has 4"),
+        ({"sample_weight": [0, 1, 0, 1]}, "sample_weight is 0 in all rows of group 'f'"),
+        ({"sample_weight": [0, 0, 0, 0]}, "sample_weight is 0 in all rows of group 'f'"),
+        ({"score_range": (1, 0)}, r"score_range is \(1.0, 0.0\) where two finite numbers, low < high"),
+        ({"score_range": (0, float("inf"))}, r"score_range is \(0.0, inf\) where two finite numbers"),
+        ({"score_range": 1}, r"score_range is 1 where two numbers \(low, high\) are expected"),
+        ({"score_range": "ab"}, r"score_range is 'ab' where two numbers"),
+        ({"criterion": "fair"}, "criterion is 'fair' where one of 'demographic_parity', "),
+        ({"compare": "all"}, "compare is 'all' where one of 'between_groups', 'to_overall' is expected"),
+        (
+            {"criterion": "equal_opportunity"},
+            "y_true is None where criterion='equal_opportunity' needs labels",
+        ),
+        (
+            {"criterion": "equalized_odds", "y_true": [0, 1, 2, 1]},
+            "y_true has 2 at row 2 where labels 0 and 1",
+        ),
+        ({"criterion": "equalized_odds", "y_true": [0, 1, None, 1]}, "y_true has nan at row 2 where labels"),
+        (
+            {"criterion": "equalized_odds", "y_true": ["0", "1", "no", "1"]},
+            "y_true has 'no' where labels",
+        ),
+        ({"criterion": "equalized_odds", "y_true": [0, 1]}, "y_true has 2 rows where y_score has 4"),
+        ({"criterion": "equal_opportunity", "y_true": [0, 1, 0, 1]}, "group 'f' has no rows with y_true = 1"),
+        ({"min_group_size": 3}, "group 'f' has 2 rows where min_group_size is 3; leave the group out"),
+        ({"min_group_size": 0}, "min_group_size is 0 where a whole number >= 1 is expected"),
+        ({"min_group_size": 1.5}, "min_group_size is 1.5 where a whole number is expected"),
+    ],
+)
+def test_wrong_input_is_named(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        measure(**options)
+
+
+def test_groups_without_an_order_are_sorted_by_their_text() -> None:
+    assert validation.sort_groups([2, "a", 1]) == (1, 2, "a")
+
+
+def test_labels_may_be_truth_values_and_floats() -> None:
+    for labels in ([True, False], [1.0, 0.0], np.array([1, 0])):
+        assert validation.as_labels(labels, 2).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [("high", "bound is 'high' where a number is expected"), (float("nan"), "bound is nan where a number")],
+)
+def test_a_number_is_a_number(value: object, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        validation.as_number(value, "bound")
+
+
+@pytest.mark.parametrize("level", [0, 1, 1.5, -0.1])
+def test_a_level_lies_between_0_and_1(level: float) -> None:
+    with pytest.raises(ValueError, match=f"level is {level:g} where a number between 0 and 1 is expected"):
+        validation.as_probability(level)
+
+
+def test_a_name_that_is_not_there_gets_the_nearest_ones() -> None:
+    known = ["score", "Sex", "income"]
+    assert "did you mean 'Sex'?" in str(validation.unknown_name("column", "sexx", known))
+    assert "there is 'score', 'Sex', 'income'" in str(validation.unknown_name("column", "zzz", known))
+
+
+def test_a_column_of_a_file_counts_its_rows_from_one() -> None:
+    name = validation.Column("column 'p'")
+    with pytest.raises(ValueError, match="column 'p' has nan at data row 2 where"):
+        validation.as_numbers([0.1, float("nan")], name)
+    with pytest.raises(ValueError, match="column 'sex' has no value at data row 1"):
+        validation.as_groups({"sex": [None, "f"], "age": [1, 2]}, 2, name)
+
+
+def test_the_resolution_follows_the_dtype_and_the_range() -> None:
+    double, single = np.finfo(np.float64).eps, np.finfo(np.float32).eps
+    for kind in (list, np.array, lambda values: np.array(values, dtype=np.int64)):
+        assert validation.as_scores(kind([0, 1]), (0.0, 1.0)).resolution == 4 * double
+    found = validation.as_scores(np.array([0, 1], np.float32), (0.0, 1.0))
+    assert found.values.dtype == np.float32
+    assert found.resolution == 4 * single
+    assert validation.as_scores([400], (300.0, 850.0)).resolution == 4 * double * 850 / 550
+
+
+def test_what_is_not_equal_stays_apart() -> None:
+    found = validation.as_groups([1, "1", 1, "1"], 4)
+    assert found.codes[0] == found.codes[2] != found.codes[1]
+    days = np.array(["2020-01-01", "2021-01-01"], dtype="M8[ns]")
+    assert [day.year for day in validation.as_groups(days, 2).names] == [2020, 2021]  # type: ignore[attr-defined]
+
+
+@pytest.mark.parametrize("seed", ["x", -1])
+def test_a_seed_is_a_seed(seed: object) -> None:
+    with pytest.raises(
+        ValueError, match=r"random_state is .* where a whole number >= 0, a Generator or None"
+    ):
+        validation.as_rng(seed)
+
+
+def test_an_extended_float_is_held_to_what_is_kept_of_it() -> None:
+    scores = np.array([0.7, 0.8], dtype=np.longdouble)
+    assert lp.mcdp(None, scores, sensitive_features=["a", "b"], epsilon=0.05) == 0.0
+
+
+@pytest.mark.parametrize("strength", [-0.1, np.inf])
+def test_a_strength_is_a_weight(strength: float) -> None:
+    assert validation.as_strength(0) == 0.0
+    message = f"strength is {strength:g} where a finite number >= 0 is expected"
+    with pytest.raises(ValueError, match=message):
+        validation.as_strength(strength)
+
+
+def test_fraction() -> None:
+    assert validation.as_fraction(1, "max_mcdp") == 1.0
+    for value in (-0.1, 1.1):
+        with pytest.raises(
+            ValueError, match=rf"max_mcdp is {value:g} where a fraction in \[0, 1\] is expected"
+        ):
+            validation.as_fraction(value, "max_mcdp")
+
+
+def test_temperature() -> None:
+    assert validation.as_temperature(10) == 10.0
+    assert validation.as_temperature(100, at_most=100.0) == 100.0
+    with pytest.raises(ValueError, match="temperature is 0 where a number above 0 is expected"):
+        validation.as_temperature(0.0)
+    with pytest.raises(
+        ValueError, match="temperature is 101 where a number above 0 and at most 100 is expected"
+    ):
+        validation.as_temperature(101, at_most=100.0)
+    with pytest.raises(ValueError, match="temperature is inf where a number above 0 is expected"):
+        validation.as_temperature(float("inf"))
+
+
+def test_sharpness() -> None:
+    assert validation.as_sharpness(1) == 1.0
+    with pytest.raises(ValueError, match=r"sharpness is 0\.5 where a number >= 1 is expected"):
+        validation.as_sharpness(0.5)
+
+
+def test_search_and_windows() -> None:
+    assert validation.as_search("soft", ("exact", "soft"), 0.0) == "soft"
+    assert validation.as_search("exact", ("exact", "soft"), 0.1) == "exact"
+    with pytest.raises(ValueError, match=r"epsilon is 0\.1 where search='soft' needs 0; use search='exact'"):
+        validation.as_search("soft", ("exact", "soft"), 0.1)
+
+
+@pytest.mark.parametrize("value", [0.5, 0.6, 3, -0.1, float("nan"), float("inf"), [0.1, 0.7]])
+def test_an_epsilon_at_which_every_bound_holds_is_refused(value: Any) -> None:
+    worst = value[-1] if isinstance(value, list) else value
+    with pytest.raises(ValueError, match=rf"epsilons must be >= 0 and < 0\.5, got {float(worst)}"):
+        validation.as_epsilons(value, "epsilons")
+    assert validation.as_epsilon(0.499) == 0.499
+
+
+def _wide_measures() -> dict[str, Any]:
+    scores, people = [0.1, 0.4, 0.6, 0.9], {"sensitive_features": ["a", "a", "b", "b"]}
+    curve = lp.gap_curve(None, scores, **people)
+    return {
+        "mcdp": lambda: lp.mcdp(None, scores, epsilon=0.6, **people),
+        "approximate": lambda: lp.mcdp_approximate(None, scores, epsilon=0.6, **people),
+        "profile": lambda: curve.profile()(0.6),
+        "worst window": lambda: curve.profile().worst_window(0.6),
+        "interval": lambda: lp.mcdp_interval(None, scores, epsilon=0.6, **people),
+        "permutation test": lambda: lp.permutation_test(None, scores, epsilon=0.6, **people),
+        "noise floor": lambda: lp.noise_floor([5, 5], 0.6),
+        "audit": lambda: lp.audit(None, scores, epsilons=[0.0, 0.6], **people),
+        "scorer": lambda: lp.mcdp_scorer(epsilon=0.6),
+        "bound": lambda: lp.abcc_bound(0.1, 0.6, 1.0),
+        "census": lambda: lp.datasets.census_mcdp(0.6),
+        "objective": lambda: lp.models.MCDPObjective([0, 1, 0, 1], epsilon=0.6, **people),
+        "repair": lambda: lp.models.ScoreRepair(max_mcdp=0.1, epsilon=0.6).fit(scores, **people),
+    }
+
+
+@pytest.mark.parametrize("measure", _wide_measures().values(), ids=_wide_measures())
+def test_no_door_takes_a_wide_epsilon(measure: Any) -> None:
+    with pytest.raises(ValueError, match=r"epsilons? must be >= 0 and < 0\.5, got 0\.6"):
+        measure()
+
+
+def test_no_loss_or_network_takes_a_wide_epsilon() -> None:
+    pytest.importorskip("torch")
+    with pytest.raises(ValueError, match=r"epsilon must .* got 0\.6"):
+        lp.monitoring.LocalDisparity(epsilon=0.6)
+    with pytest.raises(ValueError, match=r"epsilon must .* got 0\.5"):
+        lp.losses.MCDPLoss(epsilon=0.5)
+    with pytest.raises(ValueError, match=r"epsilon must .* got 0\.5"):
+        lp.models.LocalParityClassifier("erm", epsilon=0.5).fit([[0], [1]], [0, 1], sensitive_features=[0, 1])
+
+
+def test_no_trees_take_a_wide_epsilon() -> None:
+    pytest.importorskip("lightgbm")
+    trees = lp.models.LocalParityLGBMClassifier(epsilon=0.6)
+    with pytest.raises(ValueError, match=r"epsilon must .* got 0\.6"):
+        trees.fit([[0], [1]], [0, 1], sensitive_features=[0, 1])
+
+
+def test_a_figure_and_a_page_show_where_wide_profiles_end() -> None:
+    curve = lp.gap_curve(None, [0.0, 1.0], sensitive_features=["a", "b"])
+    assert curve.profile().mcdp_at(np.array([0.6, 1.0])).tolist() == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(
+    "values",
+    [
+        np.array([2**53, 2**53 + 1]),
+        np.array([0, 2**53 + 1], np.uint64),
+        [-(2**53) - 1],
+        np.array([0.5, 2**70 + 1], object),
+    ],
+)
+def test_whole_numbers_that_floats_do_not_hold_are_refused(values: object) -> None:
+    with pytest.raises(ValueError, match=r"y_score must be whole numbers .* got -?\d{16,} at row"):
+        validation.as_scores(values, (-1e30, 1e30))
+
+
+def test_whole_numbers_that_floats_hold_are_taken() -> None:
+    held = [2**53, 2**53 + 2, 2**60]
+    for values in (np.array(held), np.array(held, object), held):
+        assert validation.as_numbers(values, "y_score").tolist() == held
+
+
+def test_the_ends_of_a_range_that_a_dtype_cannot_hold_are_its_own() -> None:
+    most = float(np.finfo(np.float32).max)
+    assert validation.held_ends((-1e308, 0.1), np.dtype(np.float32)) == (-most, float(np.float32(0.1)))
+    scores = np.array([0.0, most], np.float32)
+    assert validation.as_scores(scores, (-1e308, 1e308)).values.tolist() == [0.0, most]
+
+
+@pytest.mark.parametrize("kind", [str, object, np.int64])
+def test_a_column_that_names_people_is_no_group(kind: Any) -> None:
+    names = np.arange(120_000)
+    groups = names if kind is np.int64 else np.array([f"p{name}" for name in names], dtype=kind)
+    with pytest.raises(
+        ValueError, match="sensitive_features has more than 10,000 groups; is it an identifier"
+    ):
+        validation.as_groups(groups, names.size)
+    # As clusters they may be as many as there are rows.
+    assert len(validation.as_groups(groups[:20_000], 20_000, at_most=20_000).names) == 20_000
+    few = validation.as_groups(np.where(names % 2, groups[0], groups[1]), names.size)
+    assert len(few.names) == 2

@@ -1,0 +1,251 @@
+"""The audit: every number of it against the function it comes from, and a real table checked by hand."""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import localparity as lp
+
+
+@pytest.fixture(scope="module")
+def census() -> Any:
+    return lp.datasets.make_census(2000, random_state=2, as_frame=False)
+
+
+@pytest.fixture(scope="module")
+def found(census: Any) -> lp.Audit:
+    return lp.audit(
+        None,
+        census.score,
+        sensitive_features=census.sensitive_features,
+        epsilons=[0.1, 0, 0.05],
+        threshold=0.5,
+        n_resamples=50,
+        random_state=0,
+    )
+
+
+def test_every_number_is_that_of_its_function(census: Any, found: lp.Audit) -> None:
+    options = {"sensitive_features": census.sensitive_features}
+    assert [finding.epsilon for finding in found.findings] == [0.0, 0.05, 0.1]
+    for finding in found.findings:
+        epsilon = finding.epsilon
+        assert finding.mcdp == lp.mcdp(None, census.score, epsilon=epsilon, **options)
+        assert finding.interval == lp.mcdp_interval(None, census.score, epsilon=epsilon, **options)
+        expected = lp.permutation_test(
+            None, census.score, epsilon=epsilon, n_resamples=50, random_state=0, **options
+        )
+        assert finding.test == expected  # nothing was as large at any epsilon, so adjusting changes nothing
+        assert finding.window == lp.mcdp_profile(None, census.score, **options).worst_window(epsilon)
+    (pair,) = found.pairs
+    assert pair.abcc == lp.abcc(None, census.score, **options)
+    assert pair.delta_dp == lp.delta_dp(None, census.score, threshold=0.5, **options)
+    means = {group.group: group.mean_score for group in found.groups}
+    assert means["Male"] == pytest.approx(census.score[census.sensitive_features == "Male"].mean())
+
+
+def test_forms(found: lp.Audit) -> None:
+    pd = pytest.importorskip("pandas")
+    plain = found.to_dict()
+    assert plain["findings"][0]["window"]["sentence"] == found.findings[0].window.sentence
+    assert json.loads(found.to_json())["findings"][1]["mcdp"] == found.findings[1].mcdp
+    frame = found.to_frame()
+    assert isinstance(frame, pd.DataFrame)
+    assert frame["mcdp"].tolist() == list(found.pairs[0].mcdp)
+
+
+def test_groups_of_any_kind_become_json() -> None:
+    pd = pytest.importorskip("pandas")
+    groups = [pd.Timestamp("2020-01-01"), pd.Timestamp("2021-01-01")]
+    found = lp.audit(None, [0.1, 0.2], sensitive_features=np.array(groups, dtype=object), n_resamples=0)
+    assert "2021-01-01" in found.to_json()
+    assert found.findings[0].test is None
+
+
+def test_passes(found: lp.Audit) -> None:
+    finding = found.findings[0]
+    assert found.passes(finding.mcdp)
+    assert not found.passes(finding.mcdp - 0.001)
+    assert not found.passes(finding.mcdp, decide_by="upper")
+    assert found.passes(finding.interval.high, decide_by="upper")
+    assert found.passes(finding.interval.low, decide_by="lower")
+    assert found.passes(found.findings[2].mcdp, epsilon=0.1)
+    with pytest.raises(ValueError, match=r"epsilon is 0.2 where one of the audit's \(0, 0.05, 0.1\)"):
+        found.passes(0.1, epsilon=0.2)
+    with pytest.raises(ValueError, match=r"bound is 10 where a fraction in \[0, 1\] is expected"):
+        found.passes(10)
+    with pytest.raises(ValueError, match="decide_by is 'p' where one of"):
+        found.passes(0.1, decide_by="p")  # type: ignore[arg-type]
+
+
+def test_bootstrap_intervals(census: Any) -> None:
+    options: dict[str, Any] = {
+        "sensitive_features": census.sensitive_features,
+        "n_resamples": 40,
+        "random_state": 0,
+    }
+    found = lp.audit(None, census.score, epsilons=[0.05], method="bootstrap", **options)
+    assert found.findings[0].interval == lp.mcdp_interval(
+        None, census.score, epsilon=0.05, method="bootstrap", **options
+    )
+
+
+def test_small_groups_are_an_error_or_left_out() -> None:
+    scores = np.linspace(0, 1, 24)
+    groups = ["a"] * 11 + ["b"] * 11 + ["c"] * 2
+    options: dict[str, Any] = {"sensitive_features": groups, "n_resamples": 0, "min_group_size": 5}
+    with pytest.raises(ValueError, match="group 'c' has 2 rows where min_group_size is 5"):
+        lp.audit(None, scores, **options)
+    found = lp.audit(None, scores, small_groups="drop", **options)
+    assert [(left.group, left.rows) for left in found.left_out] == [("c", 2)]
+    assert len(found.pairs) == 1
+    with pytest.raises(ValueError, match="min_group_size=12 leaves 0 of 3 groups"):
+        lp.audit(None, scores, **{**options, "min_group_size": 12}, small_groups="drop")
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"epsilons": []}, "epsilons is empty"),
+        ({"epsilons": [0.1, -1]}, r"epsilons must be .* got -1"),
+        ({"method": "x"}, "method is 'x' where one of 'dkw', 'bootstrap'"),
+        ({"higher_is": "x"}, "higher_is is 'x' where one of 'better', 'worse'"),
+        ({"small_groups": "x"}, "small_groups is 'x' where one of 'raise', 'drop'"),
+        ({"threshold": "x"}, "threshold is 'x' where a number is expected"),
+        (
+            {"method": "bootstrap", "n_resamples": 0},
+            "n_resamples must be >= 19 .* got 0",
+        ),
+    ],
+)
+def test_wrong_arguments(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        lp.audit(None, [0.1, 0.2], sensitive_features=[0, 1], **{"n_resamples": 5, **options})
+
+
+@pytest.fixture(scope="module")
+def compas(data_folder: Path) -> lp.Audit:
+    rows = lp.Predictions.read(
+        data_folder / "compas" / "compas.csv",
+        score="decile_score",
+        group=["race", "sex"],
+        score_range=(1, 10),
+    )
+    counts = lp.ScoreCounts.from_predictions(rows)
+    return lp.audit(counts, epsilons=[0.0, 0.05], random_state=0, higher_is="worse")
+
+
+def test_tiny_cells_do_not_silence_the_audit_of_large_ones(compas: lp.Audit) -> None:
+    """Cells of two and four people set the maximum and its null distribution: p was 0.37."""
+    assert compas.findings[0].mcdp == 0.75
+    assert compas.findings[0].test is not None
+    assert compas.findings[0].test.p_value <= 0.01
+    men = {("African-American", "Male"), ("Caucasian", "Male")}
+    (large,) = [pair for pair in compas.pairs if set(pair.groups) == men]
+    assert compas.most_significant is large
+    assert large.p_values is not None
+    assert max(large.p_values) <= 0.01
+    assert 0.15 < large.intervals[0].low < large.mcdp[0] < large.intervals[0].high < 0.4
+    small = {group.group: group.rows for group in compas.groups if group.too_small}
+    assert small.items() >= {("Asian", "Female"): 2, ("Native American", "Female"): 4}.items()
+    assert max(small.values()) < 20
+    assert compas.verdict.status == "found"
+    assert "27.26% between African-American × Male and Caucasian × Male" in compas.verdict.headline
+    assert "to score above it, which is the worse outcome" in compas.verdict.where
+    assert any("Asian × Female (2), Native American × Female (4)" in note for note in compas.verdict.notes)
+    assert any("75.00%" in note and "too few people" in note for note in compas.verdict.notes)
+    # Those too small to judge come last, whatever they measure.
+    assert [pair.too_small for pair in compas.pairs] == sorted(pair.too_small for pair in compas.pairs)
+
+
+def test_every_pair_and_epsilon_has_its_interval_and_p_value_in_every_form(compas: lp.Audit) -> None:
+    pytest.importorskip("pandas")
+    plain = json.loads(compas.to_json())
+    assert len(compas.pairs) == len(plain["pairs"]) == 66
+    for pair, written in zip(compas.pairs, plain["pairs"], strict=True):
+        assert written["p_values"] == list(pair.p_values or ())
+        assert [each["high"] for each in written["intervals"]] == [each.high for each in pair.intervals]
+        assert (written["too_small"], written["radius"]) == (pair.too_small, pair.radius)
+    assert plain["verdict"]["status"] == "found"
+    assert any("independent" in sentence for sentence in plain["assumptions"])
+    frame = compas.to_frame()
+    assert len(frame) == 132
+    assert frame["p_value"].between(0.0009, 1.0).all()
+    assert (frame["low"] <= frame["mcdp"]).all()
+    worst = [max(pair.intervals[place].low for pair in compas.pairs) for place in (0, 1)]
+    assert worst == [finding.interval.low for finding in compas.findings]
+
+
+def test_a_pass_that_says_nothing_is_an_error() -> None:
+    rng = np.random.default_rng(0)
+    scores, groups = rng.random(600), np.repeat(["a", "b"], 300)
+    scores[:300] **= 2
+    options: dict[str, Any] = {"sensitive_features": groups, "n_resamples": 0, "epsilons": [0.0, 0.05]}
+    with pytest.warns(UserWarning, match=r"less than a tenth of score_range \(0, 100\)"):
+        found = lp.audit(None, scores, score_range=(0, 100), **options)
+    assert [finding.vacuous for finding in found.findings] == [False, True]
+    with pytest.warns(UserWarning, match="less than a tenth"):
+        nothing = lp.audit(None, scores, score_range=(0, 100), **{**options, "epsilons": [0.05]})
+    assert nothing.verdict.status == "undecided"
+    assert "Nothing was tested" in nothing.verdict.headline
+    assert not found.passes(0.1)
+    with pytest.raises(ValueError, match=r"MCDP\(0.05\) is 0 whatever the groups"):
+        found.passes(0.1, epsilon=0.05)
+    assert not lp.audit(None, scores, **options).findings[1].vacuous
+
+
+def test_too_many_groups_are_named_before_the_work() -> None:
+    scores, many = np.linspace(0, 1, 1200), np.arange(1200)
+    with pytest.raises(ValueError, match="1,200 groups, of which at most 1,000"):
+        lp.audit(None, scores, sensitive_features=many)
+    found = lp.audit(None, scores, sensitive_features=many, compare="to_overall", n_resamples=0)
+    assert len(found.pairs) == 1200
+    assert found.verdict.status == "undecided"
+
+
+@pytest.mark.parametrize(
+    ("criterion", "labels"),
+    [
+        ("demographic_parity", [("0", "1")]),
+        ("equal_opportunity", [("1",)]),
+        ("predictive_equality", [("0",)]),
+        ("equalized_odds", [("0",), ("1",)]),
+    ],
+)
+def test_a_real_table_by_hand(data_folder: Path, criterion: str, labels: list[tuple[str, ...]]) -> None:
+    """The COMPAS deciles: MCDP of every pair from the table's counts, ten scores, with a pencil."""
+    path = data_folder / "compas" / "compas.csv"
+    predictions = lp.Predictions.read(
+        path, score="decile_score", group="race", label="two_year_recid", score_range=(1, 10)
+    )
+    counts = lp.ScoreCounts.from_predictions(predictions)
+    found = lp.audit(counts, criterion=criterion, n_resamples=0)  # type: ignore[arg-type]
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    tables = [
+        Counter((row["race"], int(row["decile_score"])) for row in rows if row["two_year_recid"] in among)
+        for among in labels
+    ]
+    assert len(found.groups) == 6 * len(labels)
+    for pair in found.pairs:
+        table = tables[0] if len(tables) == 1 else tables[pair.label or 0]
+        below = {
+            race: [sum(table[race, s] for s in range(1, decile + 1)) for decile in range(1, 11)]
+            for race in pair.groups
+        }
+        first, second = ([Fraction(n, counted[-1]) for n in counted] for counted in below.values())
+        gaps = [abs(a - b) for a, b in zip(first, second, strict=True)]
+        # A window of half-width 0.05 x 9 fits into one decile, and so does one of 0; one of 0.1 x 9 needs two
+        # deciles in a row, or the lowest alone.
+        expected = {0.0: max(gaps), 0.01: max(gaps), 0.05: max(gaps)}
+        expected[0.1] = max(gaps[0], *(min(gaps[i : i + 2]) for i in range(9)))
+        for finding, value in zip(found.findings, pair.mcdp, strict=True):
+            assert value == float(expected[finding.epsilon])

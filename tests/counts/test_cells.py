@@ -1,0 +1,261 @@
+"""Counts by cells and by sketches: bounds that hold the exact value, sums that do not depend on the order."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import localparity as lp
+import oracles
+from localparity.counts._atoms import Atoms
+from localparity.counts._cells import Cells
+from scale_rows import CRITERIA, assert_same_counts
+from strategies import People, epsilons, people
+
+
+def counts_of(
+    drawn: People, rows: NDArray[np.bool_] | slice = slice(None), *, weighted: bool
+) -> lp.ScoreCounts:
+    atoms = {}
+    for group in np.unique(drawn.groups[rows]):
+        for label in (0, 1):
+            chosen = (drawn.groups[rows] == group) & (drawn.labels[rows] == label)
+            weights = drawn.weights[rows][chosen] if weighted else None
+            atoms[int(group), label] = Atoms.of_rows(drawn.scores[rows][chosen], weights)
+    return lp.ScoreCounts(atoms)
+
+
+@given(st.data())
+def test_bounds_hold_the_definition_in_rational_arithmetic(data: st.DataObject) -> None:
+    drawn = data.draw(people(max_size=12))
+    epsilon, level = data.draw(epsilons(drawn.grid)), data.draw(st.integers(1, 8))
+    exact = counts_of(drawn, weighted=False)
+    coarse = lp.counts.bounded(exact, max_scores=1, confidence=confidence)
+    expected = float(oracles.mcdp(*drawn.samples(), epsilon))
+    low, high = coarse.mcdp_bounds(float(epsilon))
+    assert low <= expected <= high
+    assert low <= coarse.mcdp(float(epsilon)) <= high
+    a, b = drawn.samples()
+    (curve,) = coarse.gap_curves()
+    threshold = data.draw(st.sampled_from(drawn.exact_scores))
+    for (low, high), value in (
+        (curve.abcc_bounds(), oracles.abcc(a, b)),
+        (curve.mean_difference_bounds(), oracles.mean(b) - oracles.mean(a)),
+        ((side(float(threshold)) for side in curve.bounds()), abs(oracles.gap(a, b, threshold))),
+    ):
+        assert low - 1e-12 <= float(value) <= high + 1e-12
+
+
+@given(people(max_size=12), st.integers(1, 5))
+def test_inside_a_cell_either_group_may_come_first(drawn: People, level: int) -> None:
+    (curve,) = lp.counts.bounded(
+        counts_of(drawn, weighted=False), max_scores=1, confidence=confidence
+    ).gap_curves()
+    a, b = drawn.samples()
+    assert curve.cells is not None
+    lows, knots = (
+        [Fraction(end).limit_denominator(10**6) for end in ends] for ends in (curve.cells.lows, curve.knots)
+    )
+    bounds = zip(lows, knots, curve.gap, curve.cells.least, curve.cells.most, strict=True)
+    for low, knot, gap, least, most in bounds:
+        assert gap == float(oracles.gap(a, b, knot))
+        if low < knot:
+            assert least == float(oracles.cdf(a, low) - oracles.cdf(b, knot))
+            assert most == float(oracles.cdf(a, knot) - oracles.cdf(b, low))
+
+
+@given(people(max_size=12))
+def test_exact_counts_merge_into_cells(drawn: People) -> None:
+    exact = counts_of(drawn, weighted=False)
+    gridded = lp.counts.bounded(exact, max_scores=1, level=1)
+    assert gridded.cells is not None
+    for merged in (gridded.merge(exact), exact.merge(gridded)):
+        assert merged.cells is not None
+        assert (merged.size, merged.rank_error) == (2 * exact.size, gridded.rank_error)
+        low, high = merged.mcdp_bounds(0.05)
+        assert low <= exact.mcdp(0.05) <= high
+    assert not gridded.sketched
+    assert lp.ScoreCounts(exact.atoms, rank_error=0.01).sketched
+    assert not exact.sketched
+
+
+@given(st.data(), st.booleans(), st.sampled_from(["between_groups", "to_overall"]))
+def test_bounds_hold_the_exact_value(data: st.DataObject, weighted: bool, compare: str) -> None:
+    drawn = data.draw(people(n_groups=3, max_size=8))
+    epsilon, level = float(data.draw(epsilons(drawn.grid))), data.draw(st.integers(1, 12))
+    exact = counts_of(drawn, weighted=weighted)
+    coarse = lp.counts.bounded(exact, max_scores=1, confidence=confidence)
+    for criterion in CRITERIA:
+        try:
+            value = exact.mcdp(epsilon, criterion, compare)
+        except ValueError:
+            continue
+        low, high = coarse.mcdp_bounds(epsilon, criterion, compare)
+        assert low <= value <= high
+        worst = coarse.rank_error
+        assert high - low <= 4.0 * worst + 1e-12 or epsilon > 0.0
+
+
+@given(st.data(), st.booleans())
+def test_merging_in_any_order_and_partition_gives_the_same_bytes(data: st.DataObject, weighted: bool) -> None:
+    drawn = data.draw(people(n_groups=2, max_size=14))
+    size = drawn.scores.size
+    part = np.array(data.draw(st.lists(st.integers(0, 3), min_size=size, max_size=size)))
+    limit = data.draw(st.integers(1, 30))
+    pieces = [counts_of(drawn, part == i, weighted=weighted) for i in range(4) if (part == i).any()]
+    options = {"max_scores": limit, "level": 4}
+    whole = lp.counts.bounded(counts_of(drawn, weighted=weighted), **options)
+    for order in (pieces, pieces[::-1]):
+        assert_same_counts(lp.counts.merge_bounded(order, **options), whole)
+    if len(pieces) == 4:
+        halves = [lp.counts.merge_bounded(half, **options) for half in (pieces[::2], pieces[1::2])]
+        merged = lp.counts.merge_bounded(halves, **options)
+        assert_same_counts(merged, whole)
+        assert merged.rank_error == whole.rank_error
+
+
+def test_what_cannot_merge_says_so() -> None:
+    atoms = {("a", None): Atoms.of_rows(np.array([0.1])), ("b", None): Atoms.of_rows(np.array([0.9]))}
+    sketched = lp.ScoreCounts(atoms, rank_error=0.01)
+    gridded = lp.counts.bounded(lp.ScoreCounts(atoms), max_scores=1, level=2)
+    with pytest.raises(ValueError, match="counts of a sketch cannot merge with counts on a grid"):
+        sketched.merge(gridded)
+    with pytest.raises(ValueError, match="parts is empty"):
+        lp.counts.merge_bounded([])
+    with pytest.raises(ValueError, match="max_scores is 0 where a whole number >= 1 is expected"):
+        lp.counts.bounded(gridded, max_scores=0)
+
+
+def test_cells_join_the_larger_of_two() -> None:
+    quarters = Cells(np.array([0.0, 0.25, 0.75]), np.array([0.25, 0.5, 1.0]))
+    joined = quarters.union(Cells(np.array([0.0]), np.array([0.5])))
+    assert (joined.lows.tolist(), joined.highs.tolist()) == ([0.0, 0.75], [0.5, 1.0])
+
+
+@st.composite
+def dyadic_cells(draw: st.DrawFn) -> Cells:
+    """Disjoint cells, each a half of a half of ... the range; of two of them one holds the other, or they are apart."""
+    cells, open_cells = [], [(0, 16)]
+    while open_cells:
+        low, high = open_cells.pop()
+        choice = draw(st.sampled_from(["cell", "none", "split", "split"]))
+        if choice == "cell":
+            cells.append((low / 16, high / 16))
+        elif choice == "split" and high - low > 1:
+            middle = (low + high) // 2
+            open_cells += [(low, middle), (middle, high)]
+    lows, highs = np.array(sorted(cells)).reshape(-1, 2).T
+    return Cells(lows, highs)
+
+
+@given(dyadic_cells(), dyadic_cells())
+def test_a_union_has_the_cells_that_lie_in_no_other(one: Cells, two: Cells) -> None:
+    pairs = {(low, high) for each in (one, two) for low, high in zip(each.lows, each.highs, strict=True)}
+    expected = sorted(
+        (low, high)
+        for low, high in pairs
+        if not any(other != (low, high) and other[0] <= low and high <= other[1] for other in pairs)
+    )
+    joined = one.union(two)
+    assert list(zip(joined.lows, joined.highs, strict=True)) == expected
+    assert one.union(None) is one
+
+
+@given(dyadic_cells(), st.lists(st.integers(0, 32).map(lambda number: number / 32), unique=True).map(sorted))
+def test_scores_inside_a_cell_move_to_its_high_end_and_back_to_its_low_end(
+    cells: Cells, scores: list[float]
+) -> None:
+    highs, lows = scores.copy(), scores.copy()
+    for place, score in enumerate(scores):
+        for low, high in zip(cells.lows, cells.highs, strict=True):
+            if low < score <= high:
+                lows[place], highs[place] = low, high
+    assert cells.snap(np.array(scores)).tolist() == highs
+    assert cells.lows_of(np.array(scores)).tolist() == lows
+
+
+@given(dyadic_cells(), st.data())
+def test_cells_are_replaced_at_the_highs_that_are_named(cells: Cells, data: st.DataObject) -> None:
+    chosen = np.array([data.draw(st.booleans()) for _ in cells.highs], dtype=bool)
+    middles = (cells.lows[chosen] + cells.highs[chosen]) / 2
+    # Of each cell that goes the upper half stays, and a name that is no cell's high means nothing.
+    finer = Cells(middles, cells.highs[chosen]) if chosen.any() else None
+    names = np.sort(np.append(cells.highs[chosen], [1 / 64, 2.0]))
+    found = cells.replaced(names, finer)
+    if not cells.highs.size:
+        assert found is None
+        return
+    assert found is not None
+    assert found.highs.tolist() == cells.highs.tolist()
+    assert found.lows.tolist() == np.where(chosen, (cells.lows + cells.highs) / 2, cells.lows).tolist()
+
+
+def test_cells_give_way_to_finer_ones() -> None:
+    quarters = Cells(np.array([0.0, 0.25, 0.75]), np.array([0.25, 0.5, 1.0]))
+    finer = quarters.replaced(np.array([0.5]), Cells(np.array([0.25, 0.375]), np.array([0.3, 0.5])))
+    assert finer is not None
+    assert (finer.lows.tolist(), finer.highs.tolist()) == ([0.0, 0.25, 0.375, 0.75], [0.25, 0.3, 0.5, 1.0])
+    assert quarters.replaced(quarters.highs, None) is None
+
+
+def test_an_exact_curve_is_its_own_bounds() -> None:
+    curve = lp.gap_curve(None, [0.1, 0.2], sensitive_features=["a", "b"])
+    assert curve.bounds() == (curve, curve)
+    assert curve.abcc_bounds() == (curve.abcc(), curve.abcc())
+    assert curve.mean_difference_bounds() == (curve.mean_difference(), curve.mean_difference())
+    with pytest.raises(ValueError, match="a curve without cells has no envelope"):
+        _ = curve.envelope
+
+
+@given(st.data(), st.floats(0.001, 0.2))
+def test_a_sketch_is_bounded_by_its_rank_error(data: st.DataObject, rank_error: float) -> None:
+    drawn = data.draw(people(max_size=12))
+    epsilon = float(data.draw(epsilons(drawn.grid)))
+    exact = counts_of(drawn, weighted=False)
+    sketched = lp.ScoreCounts(exact.atoms, rank_error=rank_error)
+    value = exact.mcdp(epsilon)
+    low, high = sketched.mcdp_bounds(epsilon)
+    assert low <= value <= high
+    assert low == pytest.approx(max(value - 2 * rank_error, 0.0), abs=1e-12)
+    assert high <= min(value + 2 * rank_error, 1.0) + 1e-12
+    (curve,) = sketched.gap_curves()
+    low, high = curve.mean_difference_bounds()
+    assert low <= curve.mean_difference() <= high
+
+
+@given(st.data())
+def test_rows_without_weights_weigh_one(data: st.DataObject) -> None:
+    drawn = data.draw(people(max_size=8))
+    plain, weighted = (counts_of(drawn, weighted=weighted) for weighted in (False, True))
+    ones = lp.ScoreCounts({key: atoms.with_units() for key, atoms in plain.atoms.items()})
+    for one, two in ((plain, weighted), (weighted, plain), (weighted, ones)):
+        assert_same_counts(one.merge(two), ones.merge(weighted))
+
+
+def test_cells_can_be_replaced_by_what_is_in_them() -> None:
+    scores, weights = np.array([0.1, 0.2, 0.6, 0.9]), np.array([1.0, 2.0, 3.0, 4.0])
+    cells = Cells(np.array([0.0]), np.array([0.25]))
+    for given_weights in (None, weights):
+        exact = Atoms.of_rows(scores, given_weights)
+        inside = Atoms.of_rows(scores[:2], None if given_weights is None else weights[:2])
+        snapped = exact.snap(cells)
+        assert snapped.scores.tolist() == [0.25, 0.6, 0.9]
+        back = snapped.replaced(np.array([0.25]), inside)
+        for name in ("scores", "rows", "weights", "squares"):
+            np.testing.assert_array_equal(getattr(back, name), getattr(exact, name))
+    counts = lp.ScoreCounts({("a", None): exact, ("b", None): inside})
+    assert counts.snap(cells).rank_error == 1.0
+    assert counts.snap(cells).on_cells(None).rank_error == 0.0
+
+
+def test_counts_of_one_group_have_nothing_to_compare() -> None:
+    alone = lp.ScoreCounts({("a", None): Atoms.of_rows(np.array([0.1]))})
+    with pytest.raises(ValueError, match=r"the counts have too few groups \('a'\) where two or more"):
+        alone.mcdp()
+    with pytest.raises(ValueError, match=r"the counts have too few groups \(none\)"):
+        lp.ScoreCounts({}).mcdp()

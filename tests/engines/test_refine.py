@@ -1,0 +1,142 @@
+"""Counts of bounded size: certified bounds, exact where they are asked to be, the same in any order."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import localparity as lp
+from localparity.engines._refine import (
+    Parents,
+    Tally,
+    cell_edges,
+    cell_numbers,
+    count_scores,
+    deciding_cells,
+)
+from scale_rows import EPSILONS, Rows, assert_same_counts, make_rows
+
+RANGES = [(0.0, 1.0), (300.0, 850.0), (-1.0, 1.0), (0.1, 0.7), (-1e300, 1e300)]
+
+
+@pytest.mark.parametrize("score_range", RANGES)
+@pytest.mark.parametrize("level", [1, 6, 20, 40])
+def test_edges_and_numbers_agree(score_range: tuple[float, float], level: int) -> None:
+    rng = np.random.default_rng(level)
+    low, high = score_range
+    numbers = np.unique(rng.integers(0, 2**level, 200, endpoint=True))
+    edges = cell_edges(numbers, level, score_range)
+    np.testing.assert_array_equal(cell_numbers(edges, level, score_range), numbers)
+    inside = edges[edges < high]
+    above = np.nextafter(inside, np.inf)
+    assert (cell_numbers(above, level, score_range) == numbers[edges < high] + 1).all()
+    finer = cell_edges(2 * numbers, level + 1, score_range)
+    np.testing.assert_array_equal(finer, edges)
+    assert low <= edges.min()
+    assert edges.max() <= high
+
+
+class RowsInMemory:
+    """A source of counts that looks at every row, and remembers how many it returned."""
+
+    def __init__(self, rows: Rows, score_range: tuple[float, float] = (0.0, 1.0)) -> None:
+        self.rows, self.score_range = rows, score_range
+        self.resolution = 4.0 * float(np.finfo(np.float64).eps)
+        self.calls: list[str] = []
+        self.budget = 300
+
+    def _count(self, at: NDArray[np.float64], parents: Parents | None) -> list[Tally]:
+        kept = np.ones(at.size, dtype=bool)
+        if parents is not None:
+            kept = np.isin(cell_numbers(self.rows.scores, parents.level, self.score_range), parents.numbers)
+        tallies = []
+        for group in np.unique(self.rows.groups):
+            chosen = kept & (self.rows.groups == group)
+            places, inverse, rows = np.unique(at[chosen], return_inverse=True, return_counts=True)
+            ends = [np.full(places.size, end) for end in (np.inf, -np.inf)]
+            np.minimum.at(ends[0], inverse, self.rows.scores[chosen])
+            np.maximum.at(ends[1], inverse, self.rows.scores[chosen])
+            tallies.append(Tally((str(group), None), places, rows, *ends))
+        return tallies
+
+    def on_grid(self, level: int, parents: Parents | None = None) -> list[Tally]:
+        self.calls.append(f"grid {level}")
+        return self._count(cell_numbers(self.rows.scores, level, self.score_range), parents)
+
+    def exactly(self, parents: Parents | None = None) -> list[Tally]:
+        self.calls.append("exactly" if parents is None else "exactly inside")
+        return self._count(self.rows.scores, parents)
+
+    def distinct(self) -> int:
+        self.calls.append("distinct")
+        return np.unique(self.rows.scores).size
+
+
+def count(source: RowsInMemory, **options: object) -> lp.ScoreCounts:
+    given_options = {
+        "max_scores": 300,
+        "level": 6,
+        "epsilons": EPSILONS,
+        "criterion": "demographic_parity",
+        "compare": "between_groups",
+    }
+    return count_scores(source, **given_options | options)  # type: ignore[arg-type]
+
+
+@settings(max_examples=60)
+@given(st.integers(0, 10**6), st.integers(2, 12), st.integers(20, 2000))
+def test_refined_counts_are_exact_where_it_was_asked(seed: int, level: int, max_scores: int) -> None:
+    rows = make_rows(1500, seed)
+    exact = rows.counts(labelled=False, weighted=False)
+    for compare in ("between_groups", "to_overall"):
+        refined = count(RowsInMemory(rows), confidence=confidence, max_scores=max_scores, compare=compare)
+        for epsilon in EPSILONS:
+            value = exact.mcdp(epsilon, compare=compare)
+            assert refined.mcdp_bounds(epsilon, compare=compare) == (value, value)
+            assert refined.mcdp(epsilon, compare=compare) == value
+            ours, theirs = (
+                lp.mcdp_profile(counts, compare=compare).worst_window(epsilon) for counts in (refined, exact)
+            )
+            assert ours == theirs
+        low, high = refined.mcdp_bounds(0.033, compare=compare)
+        assert low <= exact.mcdp(0.033, compare=compare) <= high
+
+
+def test_few_scores_are_counted_as_they_are() -> None:
+    rows = make_rows(2000)
+    source = RowsInMemory(Rows(rows.scores.round(1), rows.groups, rows.labels, rows.weights))
+    assert count(source).cells is None
+    assert source.calls == ["grid 6"]  # one score a cell: one pass is enough
+    source = RowsInMemory(rows)
+    assert count(source, max_scores=5000).cells is None
+    assert source.calls == ["grid 6", "exactly"]
+
+
+def test_clustered_scores_are_estimated_before_they_are_counted() -> None:
+    rows = make_rows(3000)
+    clustered = Rows((rows.scores.round(2) / 1000).round(6), rows.groups, rows.labels, rows.weights)
+    source = RowsInMemory(clustered)
+    found = count(source, max_scores=400)
+    assert source.calls == ["grid 6", "distinct", "exactly"]
+    assert_same_counts(found, clustered.counts(labelled=False, weighted=False))
+    source = RowsInMemory(clustered)
+    found = count(source, max_scores=50)
+    assert source.calls[:3] == ["grid 6", "distinct", "grid 14"]
+    assert found.mcdp(0.0) == clustered.counts(labelled=False, weighted=False).mcdp(0.0)
+
+
+def test_two_equal_groups_end_with_bounds_or_with_zero() -> None:
+    rng = np.random.default_rng(0)
+    half = rng.random(2000)
+    rows = Rows(np.tile(half, 2), np.repeat(["a", "b"], 2000), np.zeros(4000, int), np.ones(4000))
+    found = count(RowsInMemory(rows), max_scores=200, epsilons=[0.0])
+    low, high = found.mcdp_bounds(0.0)
+    assert (low, high) == (0.0, 0.0)
+
+
+def test_an_exact_curve_has_no_cells_to_open() -> None:
+    curve = lp.gap_curve(None, [0.1, 0.2], sensitive_features=["a", "b"])
+    assert deciding_cells(curve, np.array([0.0])).size == 0

@@ -1,0 +1,252 @@
+"""Counts out of a real Spark on this machine, with several partitions."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import localparity as lp
+from localparity.engines._columns import ScoreColumns
+from localparity.engines._duckdb import DuckDBScores
+from localparity.engines._refine import Parents
+from localparity.engines._spark import SparkScores, read_spark
+from scale_rows import (
+    CRITERIA,
+    EPSILONS,
+    FAR_RANGES,
+    FINE_EPSILONS,
+    NARROW_RANGES,
+    Rows,
+    assert_same_counts,
+    far_scores,
+    make_rows,
+    narrow_counts,
+    narrow_scores,
+)
+
+pyspark_sql = pytest.importorskip("pyspark.sql")
+
+NAMES: dict[str, Any] = {"score": "p", "group": "g", "label": "y", "weight": "w"}
+
+
+@pytest.fixture(scope="module")
+def spark() -> Iterator[Any]:
+    session = (
+        pyspark_sql.SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "3")
+        .config("spark.sql.codegen.wholeStage", "false")  # which takes longer to compile than these rows
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
+
+
+@pytest.fixture(scope="module")
+def rows() -> Rows:
+    return make_rows(4000)
+
+
+@pytest.fixture(scope="module")
+def folder(rows: Rows, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("scores") / "lake"
+    folder.mkdir()
+    frame = pd.DataFrame(
+        {
+            "p": rows.scores,
+            "g": rows.groups,
+            "y": rows.labels,
+            "w": rows.weights,
+            "f": rows.scores.astype("f4"),
+        }
+    )
+    for part in range(5):
+        frame.iloc[part::5].to_parquet(folder / f"{part}.parquet")
+    return folder
+
+
+def test_counts_are_those_of_numpy_bit_for_bit(spark: Any, rows: Rows, folder: Path) -> None:
+    frame = spark.read.parquet(str(folder)).repartition(7)
+    assert_same_counts(lp.engines.from_spark(frame, **NAMES), rows.counts())
+    plain = lp.engines.from_spark(frame, score="p", group="g")
+    assert_same_counts(plain, rows.counts(labelled=False, weighted=False))
+    assert_same_counts(plain, lp.engines.from_duckdb(str(folder / "*.parquet"), score="p", group="g"))
+    single = lp.Predictions.from_arrays(None, rows.scores.astype(np.float32), sensitive_features=rows.groups)
+    expected = lp.ScoreCounts.from_predictions(single)
+    assert_same_counts(lp.engines.from_spark(frame, score="f", group="g"), expected)
+
+
+@pytest.mark.parametrize(
+    "criterion",
+    ["equalized_odds", *(pytest.param(each, marks=pytest.mark.slow) for each in CRITERIA[:-1])],
+)
+def test_on_a_grid_it_is_exact_where_it_was_asked(
+    spark: Any, rows: Rows, folder: Path, criterion: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    for source in (DuckDBScores, SparkScores):
+        monkeypatch.setattr(source, "budget", 200)
+    frame = spark.read.parquet(str(folder))
+    options: dict[str, Any] = {"epsilons": EPSILONS, "criterion": criterion, "max_scores": 300, "level": 6}
+    found = lp.engines.from_spark(frame, **NAMES, **options)
+    assert found.cells is not None
+    exact = rows.counts()
+    for epsilon in EPSILONS:
+        value = exact.mcdp(epsilon, criterion)
+        assert found.mcdp_bounds(epsilon, criterion) == (value, value)
+    same = lp.engines.from_duckdb(str(folder / "*.parquet"), **NAMES, **options)
+    assert_same_counts(found, same)
+
+
+@pytest.mark.parametrize("score_range", NARROW_RANGES)
+def test_ends_of_the_range_that_few_bits_cannot_hold(
+    spark: Any, score_range: tuple[float, float], tmp_path: Path
+) -> None:
+    scores, groups = narrow_scores(score_range), np.tile([0, 1], 1000)
+    pd.DataFrame({"p": scores, "g": groups}).to_parquet(tmp_path / "scores.parquet")
+    frame = spark.read.parquet(str(tmp_path))
+    found = lp.engines.from_spark(frame, score="p", group="g", score_range=score_range)
+    assert_same_counts(found, narrow_counts(scores, groups, score_range))
+    outside = frame.limit(1).selectExpr(f"CAST({score_range[1] + 1e-6!r} AS FLOAT) AS p", "g")
+    with pytest.raises(ValueError, match=r"column 'p' has .* outside score_range"):
+        lp.engines.from_spark(frame.union(outside), score="p", group="g", score_range=score_range)
+
+
+def test_few_scores_many_rows_and_intersections(spark: Any, rows: Rows) -> None:
+    scores = (300 + 550 * rows.scores.round(2)).tolist()
+    values = list(zip(scores, rows.groups.tolist(), (rows.labels == 1).tolist(), strict=True))
+    frame = spark.createDataFrame(values, ["a.b", "g`1", "h"])
+    found = lp.engines.from_spark(
+        frame, score="a.b", group=["g`1", "h"], score_range=(300, 850), max_scores=900, level=4
+    )
+    predictions = lp.Predictions.from_arrays(
+        None,
+        300 + 550 * rows.scores.round(2),
+        sensitive_features={"g": rows.groups, "h": rows.labels == 1},
+        score_range=(300, 850),
+    )
+    assert_same_counts(found, lp.ScoreCounts.from_predictions(predictions))
+
+
+def test_no_python_on_the_workers_and_no_stage_of_one_partition(spark: Any, folder: Path) -> None:
+    columns = ScoreColumns.of("p", "g", "y", "w", (0.0, 1.0))
+    source = SparkScores(spark.read.parquet(str(folder)).repartition(7), columns)
+    for parents in (None, Parents(6, np.array([3, 4]))):
+        for place in (source._cell(20), source._rows["s"]):
+            counted = source.counted(place, parents)
+            plan = counted._jdf.queryExecution().toString()
+            assert "Python" not in plan
+            assert "SinglePartition" not in plan
+            assert "Window" not in plan
+            assert "hashpartitioning" in plan
+
+
+@pytest.mark.parametrize(
+    ("values", "options", "message"),
+    [
+        ([(0.1, "f"), (1.5, "m")], {}, r"column 'p' has 1.5 at some row, outside score_range \(0.0, 1.0\)"),
+        ([(0.1, "f"), (float("nan"), "m")], {}, "column 'p' has nan at some row where finite numbers"),
+        ([(0.1, "f"), (None, "m")], {}, "column 'p' has no value, or one that is no number, in some row"),
+        ([("0.1", "f"), ("high", "m")], {}, "column 'p' has no value, or one that is no number, in some row"),
+        ([(0.1, "f"), (0.5, None)], {}, "column 'g' has no value at some row"),
+        ([(0.1, 1.0), (0.5, float("nan"))], {}, "column 'g' has no value at some row"),
+        ([(0.1, "f"), (0.5, "f")], {}, "column 'g' has one group only, 'f', where two or more are expected"),
+        ([(0.1, 2), (0.5, 1)], {"label": "g"}, "column 'g' has 2 at some row where labels 0 and 1"),
+        ([(0.1, -1), (0.5, 1)], {"weight": "g"}, "column 'g' has -1 at some row where weights >= 0"),
+        ([(0.1, 0), (0.5, 1)], {"weight": "g"}, "column 'g' is 0 in all rows of group 0"),
+        ([(0.1, "f"), (0.5, "m")], {"group": "sex"}, "there is no column in the data frame named 'sex'"),
+    ],
+)
+def test_what_does_not_fit_is_named(
+    spark: Any, values: list[Any], options: dict[str, Any], message: str
+) -> None:
+    frame = spark.createDataFrame(values, ["p", "g"])
+    with pytest.raises(ValueError, match=message):
+        lp.engines.from_spark(frame, **{"score": "p", "group": "g", **options})
+
+
+def test_no_rows_and_a_group_that_appears_late(spark: Any, tmp_path: Path) -> None:
+    frame = spark.createDataFrame([(0.1, "a"), (0.2, "b"), (0.3, "c")], ["p", "g"])
+    with pytest.raises(ValueError, match="the data frame has no rows"):
+        lp.engines.from_spark(frame.where("p > 1"), score="p", group="g")
+    early, late = (lp.engines.from_spark(frame.where(f"g != '{g}'"), score="p", group="g") for g in "cb")
+    assert late.merge(early).groups == ("a", "b", "c")
+
+
+def test_files_of_every_kind(spark: Any, rows: Rows, tmp_path: Path) -> None:
+    frame = pd.DataFrame({"p": rows.scores, "g": rows.groups})
+    expected = rows.counts(labelled=False, weighted=False)
+    frame.to_csv(tmp_path / "a.csv", sep=";", index=False)
+    frame.to_parquet(tmp_path / "a.parquet")
+    frame.to_json(tmp_path / "a.jsonl", orient="records", lines=True, double_precision=15)
+    for name in ("a.csv", "a.parquet"):
+        found = lp.engines.from_spark(read_spark(str(tmp_path / name)), score="p", group="g")
+        assert_same_counts(found, expected)
+    assert read_spark(str(tmp_path / "a.jsonl")).count() == rows.scores.size
+
+
+def test_files_that_cannot_be_read_are_named(spark: Any, folder: Path, tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"nowhere.csv cannot be read: .*PATH_NOT_FOUND"):
+        read_spark(str(tmp_path / "nowhere.csv"))
+    (tmp_path / "empty.csv").write_text("")
+    with pytest.raises(ValueError, match=r"empty.csv is empty"):
+        read_spark(str(tmp_path / "empty.csv"))
+    broken = tmp_path / "broken"
+    broken.mkdir()
+    whole = (folder / "0.parquet").read_bytes()
+    (broken / "0.parquet").write_bytes(whole)
+    (broken / "1.parquet").write_bytes(whole[: len(whole) // 2])
+    frame = spark.read.schema(spark.read.parquet(str(folder)).schema).parquet(str(broken))
+    with pytest.raises(ValueError, match=r"the data frame cannot be read: .*1\.parquet"):
+        lp.engines.from_spark(frame, score="p", group="g")
+
+
+def run(*arguments: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "localparity", *map(str, arguments)]
+    environment = {
+        "PATH": "/usr/bin:/bin",
+        "HOME": "/nonexistent",
+        "SPARK_LOCAL_IP": "127.0.0.1",
+        **environment,
+    }
+    return subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
+
+
+@pytest.mark.slow
+def test_the_command_says_the_same_by_spark(folder: Path) -> None:
+    options = ["--score", "p", "--group", "g", "--resamples", 20, "--json"]
+    by_spark = run("audit", folder, *options, "--engine", "spark")
+    assert by_spark.returncode == 0, by_spark.stderr
+    by_duckdb = run("audit", folder / "*.parquet", *options)
+    assert json.loads(by_spark.stdout) == json.loads(by_duckdb.stdout)
+
+
+def test_without_java_the_command_says_so(folder: Path) -> None:
+    options = ["--score", "p", "--group", "g", "--engine", "spark"]
+    found = run("audit", folder, *options, JAVA_HOME="/nonexistent")
+    assert found.returncode == 2
+    assert "error: Spark does not start; is there a Java runtime?" in found.stderr
+
+
+@pytest.mark.parametrize("score_range", FAR_RANGES[:2])
+def test_scores_of_any_size_are_counted_as_in_memory(
+    spark: Any, score_range: tuple[float, float], tmp_path: Path
+) -> None:
+    scores, groups = far_scores(score_range), np.tile([0, 1], 1000)
+    pd.DataFrame({"p": scores, "g": groups}).to_parquet(tmp_path / "scores.parquet")
+    options: dict[str, Any] = {"score": "p", "group": "g", "score_range": score_range}
+    exact = narrow_counts(scores, groups, score_range)
+    options |= {"max_scores": 100, "level": 5, "epsilons": FINE_EPSILONS}
+    found = lp.engines.from_spark(spark.read.parquet(str(tmp_path)), **options)
+    for epsilon in FINE_EPSILONS:
+        assert found.mcdp_bounds(epsilon) == (exact.mcdp(epsilon),) * 2

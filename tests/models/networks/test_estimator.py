@@ -1,0 +1,350 @@
+"""The classifier as scikit-learn users meet it."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+import torch
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+import localparity as lp
+from estimator_checks import Supplied, assert_passes
+from localparity.models import BoundNotMetWarning, LocalParityClassifier
+
+CENSUS = lp.datasets.make_census(1200, random_state=0)
+X, Y, SEX = CENSUS.data, CENSUS.target, CENSUS.sensitive_features
+QUICK: dict[str, Any] = {"steps": 30, "hidden": (16,), "batch_size": 256, "random_state": 0}
+
+
+def quick(**options: Any) -> LocalParityClassifier:
+    return LocalParityClassifier(**{**QUICK, **options})
+
+
+class SuppliedClassifier(Supplied, LocalParityClassifier):
+    pass
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::sklearn.exceptions.SkipTestWarning")
+def test_scikit_learns_own_checks() -> None:
+    # Batches of all rows, so that weights and repeated rows come to the same.
+    options = {
+        "hidden": (32,),
+        "dropout": 0.0,
+        "learning_rate": 0.01,
+        "batch_size": 100_000,
+        "balanced": False,
+    }
+    options |= {"balanced": False, "temperature": 20.0, "precision": "float64", "device": "cpu"}
+    assert_passes(SuppliedClassifier(steps=60, random_state=0, **options))
+
+
+def test_text_columns_and_probabilities() -> None:
+    model = quick().fit(X, Y, sensitive_features=SEX)
+    scores = model.predict_proba(X)
+    np.testing.assert_allclose(scores.sum(axis=1), 1.0)
+    assert model.groups_ == ("Female", "Male")
+    assert set(model.predict(X)) <= {0, 1}
+    assert model.strength_ == 0.2
+    assert len(model.history_) == 30
+
+
+@pytest.mark.parametrize("method", list(lp.models.METHODS))
+def test_the_same_seed_gives_the_same_bits(method: str) -> None:
+    one, other = (quick(method=method).fit(X, Y, sensitive_features=SEX).predict_proba(X) for _ in range(2))
+    np.testing.assert_array_equal(one, other)
+    different = quick(method=method, random_state=1).fit(X, Y, sensitive_features=SEX).predict_proba(X)
+    assert not np.array_equal(one, different)
+
+
+def test_three_groups_from_two_columns() -> None:
+    age = np.where(X["age"] > 40, "old", "young")
+    model = quick(strength=0.5).fit(X, Y, sensitive_features=pd.DataFrame({"sex": SEX, "age": age}))
+    assert len(model.groups_) == 4
+
+
+def test_names_of_classes() -> None:
+    model = quick().fit(X, np.where(Y == 1, "yes", "no"), sensitive_features=SEX)
+    assert model.classes_.tolist() == ["no", "yes"]
+    assert set(model.predict(X)) <= {"no", "yes"}
+
+
+def test_grid_search_with_the_scorer_and_routing() -> None:
+    numbers = X[["age", "education_years", "hours_per_week"]]
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(
+            make_pipeline(StandardScaler(), quick(steps=100, learning_rate=0.01)),
+            {"localparityclassifier__strength": [0.0, 4.0]},
+            scoring=lp.mcdp_scorer(),
+            cv=2,
+        )
+        search.fit(numbers, Y, sensitive_features=SEX)
+    assert search.best_params_ == {"localparityclassifier__strength": 4.0}
+
+
+def test_a_pipeline_without_routing() -> None:
+    numbers = X[["age", "education_years"]]
+    pipeline = make_pipeline(StandardScaler(), quick())
+    pipeline.fit(numbers, Y, localparityclassifier__sensitive_features=SEX)
+    assert pipeline.predict_proba(numbers).shape == (1200, 2)
+
+
+def test_a_clone_is_unfitted_and_equal() -> None:
+    model = quick(strength=0.7, max_mcdp=None)
+    assert clone(model).get_params() == model.get_params()
+
+
+def test_balanced_batches_memory_windows_and_criteria() -> None:
+    for options in (
+        {"balanced": True},
+        {"memory": 512},
+        {"epsilon": 0.05},
+        {"criterion": "equalized_odds"},
+        {"patience": 1},
+    ):
+        model = quick(**options).fit(X, Y, sensitive_features=SEX)
+        assert np.isfinite(model.predict_proba(X)).all()
+
+
+def test_a_bound_is_met_by_the_most_accurate_model() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        model = quick(max_mcdp=0.15, steps=60).fit(X, Y, sensitive_features=SEX)
+    met = [trial for trial in model.trials_ if trial.mcdp <= 0.15]
+    assert model.bound_met_
+    assert model.strength_ == max(met, key=lambda trial: trial.average_precision).strength
+    assert not model.trials_[0].met
+    assert model.history_[-1]["step"] == 60  # as long as any other model
+    unbounded = quick(strength=0.0, steps=60).fit(X, Y, sensitive_features=SEX)
+    fair, free = (
+        lp.mcdp(None, fitted.predict_proba(X)[:, 1], sensitive_features=SEX) for fitted in (model, unbounded)
+    )
+    assert fair < free
+
+
+def test_a_bound_that_cannot_be_met_is_said_plainly() -> None:
+    with pytest.warns(
+        BoundNotMetWarning, match=r"the bound max_mcdp=0.0 was not met: of 9 strengths up to 12.8"
+    ):
+        model = quick(max_mcdp=0.0, steps=2).fit(X, Y, sensitive_features=SEX)
+    assert not model.bound_met_
+    assert model.predict_proba(X).shape == (1200, 2)
+
+
+def test_a_bound_with_confidence_looks_at_the_upper_end() -> None:
+    with pytest.warns(BoundNotMetWarning, match="the least validation upper end of MCDP is"):
+        model = quick(max_mcdp=0.05, max_mcdp_confidence=0.95, steps=2).fit(X, Y, sensitive_features=SEX)
+    assert all(trial.bounded > trial.mcdp for trial in model.trials_)
+
+
+def test_saving_and_loading(tmp_path: Path) -> None:
+    model = quick().fit(X, np.where(Y == 1, "yes", "no"), sensitive_features=SEX)
+    model.save(tmp_path / "model")
+    again = LocalParityClassifier.load(tmp_path / "model")
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+    np.testing.assert_array_equal(again.predict(X), model.predict(X))
+    assert again.get_params() == {**model.get_params()}
+    assert sorted(path.name for path in (tmp_path / "model").iterdir()) == ["model.json", "model.safetensors"]
+    with pytest.raises(ValueError, match="feature names"):
+        again.predict_proba(X.rename(columns={"age": "years"}))
+
+
+def test_numbers_of_numpy_and_groups_survive_saving(tmp_path: Path) -> None:
+    groups = {"sex": SEX, "old": np.where(X["age"] > 40, 1, 0)}
+    model = quick(strength=np.float32(0.25), steps=np.int64(3), random_state=np.int64(0))
+    model.fit(X, Y, sensitive_features=groups).save(tmp_path)
+    again = LocalParityClassifier.load(tmp_path)
+    assert (again.strength, again.steps, again.random_state) == (0.25, 3, 0)
+    assert again.groups_ == model.groups_
+    assert again.groups_[0] == ("Female", 0)
+
+
+def test_a_category_that_cannot_be_saved(tmp_path: Path) -> None:
+    table = X.assign(age=pd.cut(X["age"], 3))
+    model = quick().fit(table, Y, sensitive_features=SEX)
+    with pytest.raises(ValueError, match=r"column 'age' has Interval\(.*, which cannot be written as JSON"):
+        model.save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_fit_without_a_bound_forgets_the_search_for_one() -> None:
+    model = quick(max_mcdp=0.9).fit(X, Y, sensitive_features=SEX)
+    assert model.bound_met_
+    model.set_params(max_mcdp=None, strength=0.1).fit(X, Y, sensitive_features=SEX)
+    assert not hasattr(model, "bound_met_")
+    assert not hasattr(model, "trials_")
+
+
+def rewrite(description: Path, **changes: Any) -> None:
+    described = json.loads(description.read_text()) | changes
+    description.write_text(
+        json.dumps({name: value for name, value in described.items() if value is not None})
+    )
+
+
+def test_folders_that_are_not_a_whole_model(tmp_path: Path) -> None:
+    quick().fit(X, Y, sensitive_features=SEX).save(tmp_path)
+    tensors, description = tmp_path / "model.safetensors", tmp_path / "model.json"
+    whole, described = tensors.read_bytes(), description.read_text()
+    for damage, message in (
+        (lambda: tensors.write_bytes(whole[:-1]), "is damaged: the sha256 of model.safetensors is"),
+        (lambda: tensors.unlink(), "is not a whole model: model.safetensors cannot be read"),
+        (lambda: description.write_text(described[:40]), "is not the description of a model"),
+        (
+            lambda: description.write_text(described.replace('"format": 1', '"format": 9')),
+            "has format 9 where 1 is expected",
+        ),
+        (lambda: description.unlink(), "is not a model: model.json cannot be read"),
+        (lambda: rewrite(description, sha256=None), "model.json is damaged: 'sha256' is missing"),
+        (lambda: rewrite(description, encoder=None), "model.json is damaged: 'encoder' is missing"),
+        (lambda: rewrite(description, classes=[1]), r"model.json is damaged: classes is \[1\] where two are"),
+        (
+            lambda: rewrite(description, hidden=[10**12]),
+            r"model.json is damaged: hidden is \[1000000000000\] where",
+        ),
+        (
+            lambda: rewrite(description, strength="high"),
+            "model.json is damaged: strength is 'high' where a number",
+        ),
+        (
+            lambda: description.write_text("[" * 50_000),
+            "is not the description of a model: JSON that is nested",
+        ),
+    ):
+        tensors.write_bytes(whole)
+        description.write_text(described)
+        damage()
+        with pytest.raises(ValueError, match=message):
+            LocalParityClassifier.load(tmp_path)
+
+
+def test_an_interrupted_fit_goes_on_to_the_same_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    from localparity.models.networks import _trainer
+
+    whole = quick(steps=60).fit(X, Y, sensitive_features=SEX).predict_proba(X)
+    step, count = _trainer.Trainer._step, 0
+
+    def interrupted(self: Any, *arguments: Any) -> Any:
+        nonlocal count
+        count += 1
+        if count == 40:
+            raise KeyboardInterrupt
+        return step(self, *arguments)
+
+    monkeypatch.setattr(_trainer.Trainer, "_step", interrupted)
+    model = quick(steps=60, checkpoint=tmp_path)
+    with pytest.raises(KeyboardInterrupt):
+        model.fit(X, Y, sensitive_features=SEX)
+    assert len(list(tmp_path.iterdir())) == 1
+    np.testing.assert_array_equal(model.fit(X, Y, sensitive_features=SEX).predict_proba(X), whole)
+    assert count == 40 + 60 - 25
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    quick(verbose=True, patience=5).fit(X, Y, sensitive_features=SEX)
+    shown = capsys.readouterr().err
+    assert "diffmcdp" in shown
+    assert "MCDP" in shown
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
+def test_a_gpu_that_is_not_there_is_refused() -> None:
+    with pytest.raises(ValueError, match="device is 'cuda' where this machine, or this torch, has no CUDA"):
+        quick(device="cuda").fit(X, Y, sensitive_features=SEX)
+
+
+def test_a_method_without_a_strength_of_its_own_needs_one(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(lp.models.METHODS, "mine", lp.models.METHODS["diffdp"])
+    with pytest.raises(ValueError, match="strength is None where method 'mine' has none of its own"):
+        quick(method="mine", strength=None).fit(X, Y, sensitive_features=SEX)
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "magic"}, "method is 'magic' where one of"),
+        ({"preset": "best"}, "preset is 'best' where one of 'paper', 'tuned' is expected"),
+        ({"strength": -1.0}, "strength is -1 where a finite number >= 0 is expected"),
+        ({"strength": 0.1, "max_mcdp": 0.1}, "strength and max_mcdp are both given"),
+        ({"max_mcdp": 5}, r"max_mcdp is 5 where a fraction in \[0, 1\] is expected"),
+        ({"steps": 0}, "steps is 0 where a whole number >= 1 is expected"),
+        ({"batch_size": 2.5}, "batch_size is 2.5 where a whole number is expected"),
+        ({"method": "erm", "max_mcdp": 0.1}, "method is 'erm', which has no strength to search"),
+        ({"max_mcdp_confidence": 0.9}, "max_mcdp_confidence is given where max_mcdp is None"),
+        (
+            {"max_mcdp": 0.1, "max_mcdp_confidence": 2},
+            "max_mcdp_confidence is 2 where a number between 0 and 1",
+        ),
+        ({"precision": "float8"}, "precision is 'float8' where one of"),
+        ({"schedule": "warm"}, "schedule is 'warm' where one of 'steps', 'cosine' is expected"),
+        ({"patience": 0}, "patience is 0 where a whole number >= 1 is expected"),
+        ({"clip_norm": -1.0}, "clip_norm is -1 where a number above 0 is expected"),
+        ({"dropout": 1.0}, "dropout is 1 where a number from 0 to below 1 is expected"),
+        ({"learning_rate": 1e30}, "training has diverged: the network has weights that are not finite after"),
+        ({"device": "abacus"}, "device is 'abacus' where 'auto' or a torch device is expected"),
+        ({"validation_fraction": 1.0}, "validation_fraction is 1 where a number between 0 and 1"),
+    ],
+)
+def test_parameters_that_are_refused(options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        quick(**options).fit(X, Y, sensitive_features=SEX)
+
+
+@pytest.mark.parametrize(
+    ("y", "given", "message"),
+    [
+        (Y, {}, "sensitive_features is None where the group of each row is expected"),
+        (Y, {"sensitive_features": SEX[:5]}, "sensitive_features has 5 rows where X has 1200"),
+        (Y[:5], {"sensitive_features": SEX}, "y has 5 rows where X has 1200"),
+        (Y, {"sensitive_features": ["a"] * 1200}, "sensitive_features has one group only"),
+        (Y * 0, {"sensitive_features": SEX}, "y has one class only"),
+        (
+            Y + SEX.astype("U1").view("u4"),
+            {"sensitive_features": SEX},
+            "Only binary classification is supported",
+        ),
+        (
+            Y,
+            {"sensitive_features": SEX, "sample_weight": (SEX == "Male").astype(float)},
+            "the group 'Female' has no training row of weight above 0",
+        ),
+        (None, {"sensitive_features": SEX}, "requires y to be passed"),
+    ],
+)
+def test_rows_that_are_refused(y: Any, given: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        quick().fit(X, y, **given)
+
+
+def test_groups_too_small_for_a_validation_part() -> None:
+    groups = SEX.astype(object)
+    groups[np.flatnonzero(Y == 1)[0]] = "Other"
+    with pytest.raises(ValueError, match="a group has a class with one row only"):
+        quick(max_mcdp=0.1).fit(X, Y, sensitive_features=groups)
+    groups[np.flatnonzero(Y == 1)[1]] = "Other"
+    with pytest.raises(
+        ValueError, match="the group 'Other' has too few rows for a training and a validation"
+    ):
+        quick(max_mcdp=0.1, random_state=1).fit(X, Y, sensitive_features=groups)
+
+
+def test_unknown_categories_and_other_columns_at_prediction() -> None:
+    model = quick().fit(X, Y, sensitive_features=SEX)
+    with pytest.raises(
+        ValueError, match="column 'occupation' has 'astronaut' at row 0, which was not there at fit"
+    ):
+        model.predict_proba(X.assign(occupation="astronaut"))
+    with pytest.raises(ValueError, match="feature names"):
+        model.predict_proba(X[["age", "occupation"]])

@@ -1,0 +1,137 @@
+"""The loop: the same bits from the same seed, and from an interrupted run."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+
+import pytest
+import torch
+
+from localparity.models import METHODS, MethodOptions, Plan, Rows, Trainer
+from localparity.models.networks._checkpoint import load_tensors
+from localparity.models.networks._methods import make_method
+from localparity.models.networks._networks import Network, multilayer
+from localparity.models.networks._trainer import evaluate
+
+
+def rows(count: int, seed: int) -> Rows:
+    generator = torch.Generator().manual_seed(seed)
+    groups = (torch.rand(count, generator=generator) < 0.3).long()
+    features = torch.randn(count, 6, generator=generator) + 0.8 * groups[:, None]
+    labels = (features[:, 0] + 0.3 * torch.randn(count, generator=generator) > 0.3).float()
+    return Rows(features, labels, groups, torch.ones(count))
+
+
+TRAINING, VALIDATION = rows(400, 0), rows(200, 1)
+
+
+def fit(
+    name: str,
+    plan: Plan,
+    *,
+    interrupt: int | None = None,
+    checkpoint: Path | None = None,
+    dropout: float = 0.4,
+) -> Network:
+    torch.manual_seed(3)
+    network = multilayer(6, (16, 8), dropout)
+
+    def stop(record: dict[str, float]) -> None:
+        if record["step"] == interrupt:
+            raise KeyboardInterrupt
+
+    options = MethodOptions(memory=64) if name == "diffmcdp" else MethodOptions()
+    trainer = Trainer(
+        make_method(name, 0.5, 2, options), network, plan, seed=7, checkpoint=checkpoint, progress=stop
+    )
+    trainer.fit(TRAINING, VALIDATION)
+    return trainer.network
+
+
+def same(one: Network, other: Network) -> bool:
+    pairs = zip(one.state_dict().values(), other.state_dict().values(), strict=True)
+    return all(torch.equal(a, b) for a, b in pairs)
+
+
+@pytest.mark.parametrize("name", list(METHODS))
+def test_an_interrupted_run_goes_on_to_the_same_bits(name: str, tmp_path: Path) -> None:
+    plan = Plan(steps=12, batch_size=64, check_every=4, decay_every=5, patience=10)
+    whole = fit(name, plan)
+    assert same(whole, fit(name, plan))
+    path = tmp_path / "run.safetensors"
+    with pytest.raises(KeyboardInterrupt):
+        fit(name, plan, interrupt=10, checkpoint=path)
+    assert load_tensors(path)[1]["step"] == 8
+    assert same(whole, fit(name, plan, checkpoint=path))
+
+
+def test_the_caller_keeps_its_random_numbers() -> None:
+    torch.manual_seed(0)
+    expected = torch.rand(3)
+    torch.manual_seed(0)
+    trainer = Trainer(make_method("erm", 0.0, 2, MethodOptions()), multilayer(6, (4,), 0.5), Plan(steps=2))
+    torch.manual_seed(0)
+    trainer.fit(TRAINING)
+    assert torch.equal(torch.rand(3), expected)
+
+
+def test_a_checkpoint_of_another_run(tmp_path: Path) -> None:
+    path = tmp_path / "run.safetensors"
+    fit("erm", Plan(steps=2, check_every=1), checkpoint=path)
+    with pytest.raises(ValueError, match="is the checkpoint of a run with other data or settings; delete it"):
+        fit("erm", Plan(steps=3, check_every=1), checkpoint=path)
+    with pytest.raises(ValueError, match="is the checkpoint of a run with other data or settings; delete it"):
+        fit("erm", Plan(steps=2, check_every=1), checkpoint=path, dropout=0.3)
+
+
+def test_a_checkpoint_that_is_damaged(tmp_path: Path) -> None:
+    path = tmp_path / "run.safetensors"
+    path.write_bytes(b"nothing of the kind")
+    with pytest.raises(ValueError, match=r"run.safetensors cannot be read as tensors saved by localparity"):
+        fit("erm", Plan(steps=2), checkpoint=path)
+
+
+def test_the_loss_falls_and_the_penalty_evens_the_scores() -> None:
+    plan = Plan(steps=120, batch_size=128, learning_rate=5e-3, check_every=40, decay_every=100)
+    found = {}
+    for name in ("erm", "diffmcdp"):
+        torch.manual_seed(3)
+        trainer = Trainer(make_method(name, 2.0, 2, MethodOptions()), multilayer(6, (16,), 0.0), plan)
+        history = trainer.fit(TRAINING, VALIDATION)
+        assert history[-1]["loss"] < history[0]["loss"]
+        assert [record["step"] for record in history if "mcdp" in record] == [40, 80, 120]
+        found[name] = evaluate(trainer.network, VALIDATION)
+    assert found["diffmcdp"].mcdp < 0.6 * found["erm"].mcdp
+    assert found["erm"].average_precision > 0.9
+
+
+def test_early_stopping_goes_back_to_the_best() -> None:
+    plan = Plan(steps=400, batch_size=64, learning_rate=0.05, check_every=5, patience=3, decay_every=1000)
+    torch.manual_seed(3)
+    trainer = Trainer(make_method("erm", 0.0, 2, MethodOptions()), multilayer(6, (64, 64), 0.0), plan)
+    history = trainer.fit(TRAINING, VALIDATION)
+    assert len(history) < 400
+    kept = evaluate(trainer.network, VALIDATION)
+    checks = [record for record in history if "mcdp" in record]
+    assert kept.average_precision == pytest.approx(checks[-4]["average_precision"])
+
+
+def test_clipping_bounds_the_gradient_and_bfloat16_trains() -> None:
+    for plan in (Plan(steps=3, clip_norm=1e-3), Plan(steps=3, precision="bfloat16")):
+        network = multilayer(6, (16,), 0.0)
+        before = copy.deepcopy(network.state_dict())
+        trainer = Trainer(make_method("diffmcdp", 1.0, 2, MethodOptions()), network, plan)
+        trainer.fit(TRAINING)
+        assert all(torch.isfinite(value).all() for value in network.state_dict().values())
+        assert any(not torch.equal(before[name], value) for name, value in network.state_dict().items())
+    norm = torch.sqrt(sum(p.grad.square().sum() for p in trainer.network.parameters()))
+    assert float(norm) > 1e-3
+
+
+def test_the_gradient_is_clipped() -> None:
+    network = multilayer(6, (16,), 0.0)
+    plan = Plan(steps=1, clip_norm=1e-3)
+    Trainer(make_method("erm", 0.0, 2, MethodOptions()), network, plan).fit(TRAINING)
+    norm = torch.sqrt(sum(parameter.grad.square().sum() for parameter in network.parameters()))
+    assert float(norm) <= 1e-3 * 1.001

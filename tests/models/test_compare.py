@@ -1,0 +1,192 @@
+"""Methods side by side: who chooses, who reports, and what is recommended."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.metrics import average_precision_score
+
+import localparity as lp
+from localparity.models import ModelComparison, Outcome, _compare, compare
+from localparity.models._candidates import Asked, Candidate, repaired
+from localparity.models._outcomes import mark_frontier
+from localparity.models._parts import Parts, make_parts
+
+CENSUS = lp.datasets.make_census(1600, random_state=0)
+QUICK: dict[str, Any] = {"steps": 5, "n_resamples": 30, "max_mcdp": 0.1}
+NAMES = ["ERM", "DiffMCDP", "boosted trees", "penalised boosted trees"]
+
+
+@pytest.fixture(scope="module")
+def found() -> ModelComparison:
+    told: list[str] = []
+    made = compare(
+        CENSUS.data,
+        np.where(CENSUS.target == 1, "yes", "no"),
+        sensitive_features=CENSUS.sensitive_features,
+        on_method=told.append,
+        **QUICK,
+    )
+    assert told == NAMES
+    return made
+
+
+def test_every_method_and_its_repair_is_there(found: ModelComparison) -> None:
+    assert [outcome.name for outcome in found.outcomes] == [
+        text for name in NAMES for text in (name, f"{name}, repaired")
+    ]
+    assert found.rows == (800, 400, 400)
+    assert found.left_out == {}
+    for outcome in found.outcomes:
+        assert (outcome.interval.estimate, outcome.average_precision) in outcome.settings
+        assert outcome.interval.low <= outcome.interval.estimate <= outcome.interval.high
+        assert outcome.met == (outcome.validation_mcdp <= 0.1)
+        assert 0.02 < outcome.noise_floor < 0.15
+
+
+def test_a_repair_lowers_the_disparity(found: ModelComparison) -> None:
+    trees, mended = (one for one in found.outcomes if one.method == "boosted trees")
+    assert mended.interval.estimate < trees.interval.estimate
+    assert mended.setting.startswith("repaired to")
+
+
+def test_the_frontier_is_what_nothing_dominates(found: ModelComparison) -> None:
+    points = [(one.average_precision, one.interval.estimate) for one in found.outcomes]
+    for outcome, (precision, disparity) in zip(found.outcomes, points, strict=True):
+        worse = any(p >= precision and d <= disparity and (p, d) != (precision, disparity) for p, d in points)
+        assert outcome.on_frontier == (not worse)
+
+
+def test_the_recommendation_is_made_on_validation_data(found: ModelComparison) -> None:
+    met = [one for one in found.outcomes if one.met]
+    assert found.recommended == max(met, key=lambda one: one.validation_average_precision)
+    assert found.recommended.method in found.recommendation
+    assert not found.recommended_without_group.repaired
+    plain = found.to_dict()
+    assert plain["recommended"] == found.recommended.name
+    assert len(plain["outcomes"]) == 8
+
+
+def test_the_same_seed_gives_the_same_comparison(found: ModelComparison) -> None:
+    again = compare(CENSUS.data, CENSUS.target, sensitive_features=CENSUS.sensitive_features, **QUICK)
+    assert again == found
+
+
+def outcome(
+    method: str, precision: float, disparity: float, *, is_repaired: bool = False, noise_floor: float = 0.01
+) -> Outcome:
+    interval = lp.Interval(0.5 * disparity, disparity, 1.5 * disparity, 0.95)
+    measured = (precision, disparity, disparity <= 0.05, precision, interval, noise_floor)
+    return Outcome(method, is_repaired, "", *measured, ((disparity, precision),))
+
+
+def comparison(*outcomes: Outcome) -> ModelComparison:
+    marked = mark_frontier(list(outcomes))
+    return ModelComparison(marked, 0.05, 0.0, "demographic_parity", (4, 2, 2), {})
+
+
+def test_what_is_recommended() -> None:
+    free, fair = outcome("ERM", 0.9, 0.3), outcome("DiffMCDP", 0.7, 0.04)
+    mended = outcome("ERM", 0.8, 0.05, is_repaired=True)
+    assert comparison(free, fair).recommendation == (
+        "Of the methods within MCDP(0) of 5.00% on validation data, take DiffMCDP, with AP 70.00% and MCDP 4.00% "
+        "(2.00% to 6.00%) on test data."
+    )
+    assert "take ERM, with AP 80.00%" in comparison(free, fair, mended).recommendation
+    assert (
+        "The repair needs the group at prediction; without it, the best is DiffMCDP"
+        in comparison(free, fair, mended).recommendation
+    )
+    assert "without it, the nearest is ERM, with AP 90.00%" in comparison(free, mended).recommendation
+    assert comparison(free).recommendation.startswith(
+        "No method is within MCDP(0) of 5.00% on validation data; the nearest is ERM"
+    )
+    assert (
+        "With so few rows 9.00% is expected under parity, above the bound: only more rows can tell."
+        in comparison(outcome("DiffMCDP", 0.7, 0.04, noise_floor=0.09)).recommendation
+    )
+
+
+def test_the_choice_does_not_look_at_the_test_part() -> None:
+    first, second = outcome("ERM", 0.9, 0.04), outcome("DiffMCDP", 0.8, 0.04)
+    flipped = replace(second, average_precision=0.99)
+    assert comparison(first, flipped).recommended.method == "ERM"
+
+
+def test_a_figure_of_every_outcome(found: ModelComparison) -> None:
+    pyplot = pytest.importorskip("matplotlib.pyplot")
+    display = found.plot()
+    labels = display.ax_.get_legend_handles_labels()[1]
+    assert {one.name for one in found.outcomes} < set(labels)
+    assert display.ax_.get_ylabel() == "average precision on test data"
+    pyplot.close(display.figure_)
+
+
+def test_a_repair_is_judged_on_the_half_it_was_not_fitted_on() -> None:
+    parts = make_parts(CENSUS.data, CENSUS.target, CENSUS.sensitive_features, None, 0)
+    rng = np.random.default_rng(0)
+    validation, test = (
+        np.clip(0.3 * part.rows.groups + 0.3 * rng.random(len(part.X)), 0.0, 1.0)
+        for part in (parts.validation, parts.test)
+    )
+    asked = Asked(0.1, 0.0, "demographic_parity", 0, "lightgbm", 5)
+    strict = repaired(Candidate("as is", validation, test), parts, asked, 0.0)
+    assert strict.setting == "as is, repaired to 0%"
+    judged = lp.mcdp(None, strict.validation, sensitive_features=parts.validation.rows.groups)
+    assert 0.0 < judged < 0.25  # not exactly 0, as on the people it was fitted on
+    assert average_precision_score(parts.test.rows.labels, strict.test) > 0.0
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"max_mcdp": 1.5}, "max_mcdp is 1.5 where a fraction in \\[0, 1\\] is expected"),
+        ({"booster": "forest"}, "booster is 'forest' where one of 'lightgbm', 'xgboost' is expected"),
+        ({"criterion": "fair"}, "criterion is 'fair' where one of"),
+        ({"epsilon": -1.0}, r"epsilon must be .* got -1"),
+        ({"steps": 0}, "steps is 0 where a whole number >= 1 is expected"),
+        ({"level": 2.0}, "level is 2 where a number between 0 and 1 is expected"),
+        ({"n_resamples": 0}, "n_resamples is 0 where a whole number >= 1 is expected"),
+        ({"random_state": -1}, "random_state is -1 where a whole number >= 0 is expected"),
+        ({"y": CENSUS.target * 0}, "y has one class only"),
+        ({"X": np.ones((1600, 2))}, "X is a ndarray where a pandas data frame is expected"),
+        ({"sensitive_features": ["a"] * 1600}, "sensitive_features has one group only"),
+    ],
+)
+def test_what_is_refused(options: dict[str, Any], message: str) -> None:
+    given = {"X": CENSUS.data, "y": CENSUS.target, "sensitive_features": CENSUS.sensitive_features, **options}
+    with pytest.raises(ValueError, match=message):
+        compare(given.pop("X"), given.pop("y"), **given)
+
+
+def test_other_criteria_windows_and_boosters() -> None:
+    made = compare(
+        CENSUS.data,
+        CENSUS.target,
+        sensitive_features=CENSUS.sensitive_features,
+        sample_weight=np.ones(1600),
+        criterion="equal_opportunity",
+        epsilon=0.02,
+        booster="xgboost",
+        **QUICK,
+    )
+    assert made.criterion == "equal_opportunity"
+    assert len(made.outcomes) + len(made.left_out) == 8
+
+
+@pytest.mark.parametrize(("refused", "left_out"), [({0.0}, 0), ({0.0, 0.5, 1.0}, 4)])
+def test_a_repair_that_reaches_some_bounds_is_not_left_out(
+    refused: set[float], left_out: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def repair(candidate: Candidate, parts: Parts, asked: Asked, share: float) -> Candidate:
+        if share in refused:
+            raise ValueError("max_mcdp is out of reach")
+        return Candidate(f"repaired to {share:g}", candidate.validation, candidate.test)
+
+    monkeypatch.setattr(_compare, "repaired", repair)
+    made = compare(CENSUS.data, CENSUS.target, sensitive_features=CENSUS.sensitive_features, **QUICK)
+    assert len(made.outcomes) == 8 - left_out
+    assert set(made.left_out.values()) == ({"max_mcdp is out of reach"} if left_out else set())

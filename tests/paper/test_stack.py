@@ -1,0 +1,93 @@
+"""Runs that are trained as one stack become what they would have become alone."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+
+from localparity.models.networks._method import MethodOptions
+from localparity.models.networks._methods import METHODS, make_method
+from localparity.models.networks._networks import multilayer
+from localparity.models.networks._rows import Rows
+from localparity.models.networks._trainer import Plan, Trainer
+from localparity.paper._stack import fit_stack
+
+PLAN = Plan(steps=12, batch_size=128, check_every=5)
+VARIANTS = [
+    *(("diffmcdp", MethodOptions(search=search)) for search in ("soft", "frozen", "probe")),
+    ("diffmcdp", MethodOptions(memory=256)),
+    ("diffmcdp", MethodOptions(epsilon=0.05)),
+    ("diffdp", MethodOptions(balanced=True)),
+]
+
+
+def rows(n_features: int, seed: int) -> Rows:
+    generator = torch.Generator().manual_seed(seed)
+    features = torch.randn(500, n_features, generator=generator, dtype=torch.float64)
+    groups = (torch.rand(500, generator=generator) < 0.3).long()
+    labels = (features[:, 0] + groups > torch.randn(500, generator=generator)).to(features)
+    return Rows(features, labels, groups, torch.ones_like(labels))
+
+
+def runs(
+    method: str, options: MethodOptions, data: list[Rows], plan: Plan = PLAN
+) -> tuple[list[Trainer], list[Rows]]:
+    trainers, parts = [], []
+    for seed, part in enumerate(data):
+        for strength in (0.1, 0.5):
+            torch.manual_seed(seed)
+            network = multilayer(part.features.shape[1], (16, 8), 0.5).double()
+            trainers.append(Trainer(make_method(method, strength, 2, options), network, plan, seed=seed))
+            parts.append(part)
+    return trainers, parts
+
+
+@pytest.mark.parametrize(("method", "options"), [*((name, MethodOptions()) for name in METHODS), *VARIANTS])
+def test_a_stack_gives_what_the_runs_give_alone(method: str, options: MethodOptions) -> None:
+    data = [rows(5, 0), rows(4, 1)]
+    alone, parts = runs(method, options, data)
+    stacked, _ = runs(method, options, data)
+    expected = [trainer.fit(part) for trainer, part in zip(alone, parts, strict=True)]
+    found = fit_stack(stacked, parts)
+    for one, other in zip(alone, stacked, strict=True):
+        for (name, weight), (_, same) in zip(
+            one.network.named_parameters(), other.network.named_parameters(), strict=True
+        ):
+            assert weight.shape == same.shape, name
+            torch.testing.assert_close(weight, same, rtol=1e-7, atol=1e-7)
+    for one_history, other_history in zip(expected, found, strict=True):
+        assert [record["step"] for record in one_history] == [record["step"] for record in other_history]
+        torch.testing.assert_close(
+            [record["loss"] for record in one_history], [record["loss"] for record in other_history]
+        )
+
+
+def test_the_runs_of_a_stack_differ() -> None:
+    trainers, parts = runs("diffmcdp", MethodOptions(), [rows(5, 0), rows(5, 1)])
+    fit_stack(trainers, parts)
+    heads = [trainer.network.head.weight.detach() for trainer in trainers]
+    assert all(not torch.equal(one, other) for one in heads for other in heads if one is not other)
+
+
+def test_runs_that_cannot_be_stacked_are_refused(tmp_path: Path) -> None:
+    data = [rows(4, 0)]
+    trainers, parts = runs("diffdp", MethodOptions(), data)
+    with pytest.raises(ValueError, match="rows has 1 entries where trainers has 2"):
+        fit_stack(trainers, parts[:1])
+    others, _ = runs("diffabcc", MethodOptions(), data)
+    with pytest.raises(
+        ValueError, match=r"method.name is 'diffabcc' where the first run of the stack has 'diffdp'"
+    ):
+        fit_stack([trainers[0], others[1]], parts)
+    longer, _ = runs("diffdp", MethodOptions(), data, replace(PLAN, steps=13))
+    with pytest.raises(ValueError, match=r"plan is Plan.steps=13"):
+        fit_stack([trainers[0], longer[1]], parts)
+    trainers[1].checkpoint = tmp_path / "run.safetensors"
+    with pytest.raises(ValueError, match=r"checkpoint is .* where a stack of runs needs None"):
+        fit_stack(trainers, parts)
+    clipped, _ = runs("diffdp", MethodOptions(), data, replace(PLAN, clip_norm=1.0))
+    with pytest.raises(ValueError, match=r"plan.clip_norm is 1.0 where a stack of runs needs None"):
+        fit_stack(clipped, parts)

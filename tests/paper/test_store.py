@@ -1,0 +1,241 @@
+"""The store: whole runs or none, damage set aside, other versions refused."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import experiment_runs
+import localparity as lp
+from localparity.paper import DamagedRunWarning, OutdatedRunWarning, Run, Store, _grids
+from localparity.paper._result import Result, Scored, load_result, save_result
+
+RUN = Run("adult", "diffmcdp", 0.3, 0)
+
+
+def result(seed: int = 0) -> Result:
+    rng = np.random.default_rng(seed)
+    people = Scored(rng.random(200), np.where(rng.random(200) < 0.4, "f", "m"), rng.random(200) < 0.5)
+    metrics = {**people.measure("val"), **people.measure("test")}
+    return Result(metrics, people, 1.5, "cpu", {"localparity": lp.__version__, "torch": "2.13.0"})
+
+
+def files(store: Store) -> list[str]:
+    return sorted(path.name for path in store.runs.iterdir())
+
+
+def test_what_is_added_comes_back(tmp_path: Path) -> None:
+    store, given = Store(tmp_path / "store"), result()
+    assert RUN not in store
+    store.add(RUN, given)
+    assert RUN in store
+    (record,) = store.records()
+    assert (record.run, record.metrics, record.seconds, record.device) == (RUN, given.metrics, 1.5, "cpu")
+    people = store.scores(RUN)
+    assert people.score.dtype == np.float32
+    for name in ("score", "group", "label"):
+        np.testing.assert_array_equal(getattr(people, name), getattr(given.test, name))
+    assert people.measure("test").items() <= record.metrics.items()
+
+
+def test_the_same_scores_are_the_same_bytes(tmp_path: Path) -> None:
+    contents = []
+    for name in ("first", "second"):
+        store = Store(tmp_path / name)
+        store.add(RUN, result())
+        contents.append({path.name: path.read_bytes() for path in store.runs.iterdir()})
+    assert contents[0] == contents[1]
+
+
+def test_a_dry_look_makes_no_folder(tmp_path: Path) -> None:
+    assert Store(tmp_path / "store").missing([RUN]) == [RUN]
+    assert not (tmp_path / "store").exists()
+
+
+def test_sql(tmp_path: Path) -> None:
+    store = Store(tmp_path / "it's a store")
+    with pytest.raises(ValueError, match="has no runs to query"):
+        store.query("select 1")
+    runs = [Run("adult", "diffmcdp", strength, seed) for strength in (0.1, 0.3) for seed in (0, 1)]
+    for run in [*runs, Run("bank", "erm", 0.0, 0)]:
+        store.add(run, result(run.seed))
+    found = store.query(
+        "select method, strength, avg(test_mcdp_0), count(*) from runs where dataset = 'adult' "
+        "group by all order by all"
+    ).fetchall()
+    mean = np.mean([result(seed).metrics["test_mcdp_0"] for seed in (0, 1)])
+    assert found == [("diffmcdp", strength, pytest.approx(mean), 2) for strength in (0.1, 0.3)]
+    counted = store.query(f"select count(*), max(score) from scores where key = '{runs[0].key}'").fetchall()
+    assert counted == [(200, pytest.approx(float(result(0).test.score.max())))]
+
+
+def test_results_made_elsewhere_can_be_added(tmp_path: Path) -> None:
+    other = Run("bank", "erm", 0.0, 1)
+    here, there = Store(tmp_path / "here"), Store(tmp_path / "there")
+    for run in (RUN, other):
+        here.add(run, result(run.seed))
+        save_result(tmp_path / "carried" / f"{run.key}.npz", run, result(run.seed))
+    assert there.add_folder(tmp_path / "carried") == 2
+    assert [path.name for path in here.runs.iterdir()] != []
+    for path in here.runs.iterdir():
+        assert path.read_bytes() == (there.runs / path.name).read_bytes()
+
+
+def test_training_needs_no_duckdb(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    code = f"""
+import sys
+sys.modules["duckdb"] = None
+from pathlib import Path
+import experiment_runs
+from localparity.paper import grid
+from localparity.paper._result import save_result
+from localparity.paper._train import train_runs
+with experiment_runs.installed():
+    runs = grid("adult", methods=["erm"], seeds=1)
+    for run, result in zip(runs, train_runs(runs, "cpu")):
+        save_result(Path({str(tmp_path)!r}) / f"{{run.key}}.npz", run, result)
+"""
+    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(experiment_runs.__file__).parent)
+    (path,) = tmp_path.glob("*.npz")
+    with experiment_runs.installed():
+        run, found = load_result(path)
+    assert (run.dataset, run.method) == ("adult", "erm")
+    assert found.test.score.size == 450
+
+
+def test_an_interrupted_write_leaves_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    import localparity.paper._store as module
+
+    store, write = Store(tmp_path / "store"), module.write_whole
+
+    def interrupt(path: Path, content: bytes) -> None:
+        if path.suffix == ".json" and path.parent.name == "runs":
+            raise KeyboardInterrupt
+        write(path, content)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "write_whole", interrupt)
+        with pytest.raises(KeyboardInterrupt):
+            store.add(RUN, result())
+    assert RUN not in store
+    assert store.records() == []
+    store.add(RUN, result())
+    assert RUN in store
+
+
+def cut(path: Path) -> None:
+    path.write_bytes(path.read_bytes()[:-20])
+
+
+def change(path: Path) -> None:
+    content = bytearray(path.read_bytes())
+    content[100] ^= 1
+    path.write_bytes(content)
+
+
+def lose_a_field(path: Path) -> None:
+    facts = json.loads(path.read_bytes())
+    del facts["seconds"]
+    path.write_text(json.dumps(facts))
+
+
+@pytest.mark.parametrize(
+    ("kind", "harm", "problem"),
+    [
+        ("json", cut, "JSONDecodeError"),
+        ("json", lose_a_field, "seconds is missing"),
+        ("parquet", cut, "its scores are not those that were written"),
+        ("parquet", change, "its scores are not those that were written"),
+        ("parquet", Path.unlink, "FileNotFoundError"),
+    ],
+)
+def test_a_damaged_run_is_named_set_aside_and_counts_as_missing(
+    tmp_path: Path, kind: str, harm: object, problem: str
+) -> None:
+    store = Store(tmp_path / "store")
+    store.add(RUN, result())
+    store.add(Run("adult", "erm", 0.0, 0), result())
+    (path,) = store.runs.glob(f"*diffmcdp*.{kind}")
+    harm(path)  # type: ignore[operator]
+    with pytest.warns(DamagedRunWarning) as warned:
+        assert store.missing([RUN, Run("adult", "erm", 0.0, 0)]) == [RUN]
+    name = path.with_suffix(".json").name
+    assert name in str(warned[0].message)
+    assert problem in str(warned[0].message)
+    assert f"{name}.damaged" in files(store)
+    assert [record.run.method for record in store.records()] == ["erm"]
+    store.add(RUN, result())
+    assert RUN in store
+    assert f"{name}.damaged" in files(store)
+
+
+def test_a_store_of_another_format_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "store.json").write_text('{"format": 7, "localparity": "9.0"}')
+    with pytest.raises(ValueError, match=r"is of format 7 where this version of localparity reads format 1"):
+        Store(tmp_path)
+    (tmp_path / "store.json").write_text("{")
+    with pytest.raises(ValueError, match=r"store\.json cannot be read as the mark of a store"):
+        Store(tmp_path)
+
+
+def test_a_folder_of_other_files_is_no_store(tmp_path: Path) -> None:
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(ValueError, match=r"is not a store: it has files and no store\.json"):
+        Store(tmp_path)
+
+
+def test_runs_of_another_version_are_not_added_to(tmp_path: Path) -> None:
+    store = Store(tmp_path / "store")
+    store.check_version()
+    store.add(RUN, result())
+    store.check_version()
+    mark = store.folder / "store.json"
+    mark.write_text(mark.read_text().replace(lp.__version__, "0.0.9"))
+    with pytest.raises(ValueError, match=rf"0\.0\.9 .* {re.escape(lp.__version__)}"):
+        store.check_version()
+    assert len(Store(store.folder).records()) == 1
+
+
+def test_runs_with_settings_that_changed_since_are_left_out_and_counted(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    store = Store(tmp_path / "store")
+    store.add(RUN, result())
+    monkeypatch.setitem(_grids._SETTINGS["paper"], "adult", {"diffmcdp": {"steps": 151}})
+    with pytest.warns(OutdatedRunWarning, match="1 runs in .* were trained with settings that have changed"):
+        assert store.records() == []
+    assert store.missing([Run("adult", "diffmcdp", 0.3, 0)]) != []
+
+
+def test_a_carried_result_trained_with_other_settings(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    save_result(tmp_path / "a.npz", RUN, result())
+    monkeypatch.setitem(_grids._SETTINGS["paper"], "adult", {"diffmcdp": {"steps": 151}})
+    with pytest.raises(ValueError, match=r"a.npz was trained with settings that have changed since"):
+        Store(tmp_path / "store").add_folder(tmp_path)
+
+
+def test_a_carried_result_that_is_damaged(tmp_path: Path) -> None:
+    run, path = Run("adult", "erm", 0.0, 0), tmp_path / "a.npz"
+    save_result(path, run, result(0))
+    whole = path.read_bytes()
+    for content, message in (
+        (whole[:-30], "a.npz is damaged: File is not a zip file"),
+        (b"", "a.npz is damaged: No data left in file"),
+        (pickle.dumps({"facts": 1}), "a.npz is damaged: .*pickled"),
+    ):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=message):
+            Store(tmp_path / "store").add_folder(tmp_path)
+    np.savez(path, facts=np.array("[1]"), score=[0.1], group=[0], label=[0])
+    with pytest.raises(ValueError, match=r"a.npz is damaged: JSON of a list where an object is expected"):
+        load_result(path)

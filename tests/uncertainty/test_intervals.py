@@ -1,0 +1,178 @@
+"""Intervals: the formula, the seeds, the shapes. Whether they hold is simulated in tests/slow."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+import localparity as lp
+from localparity.uncertainty import _pool
+from localparity.uncertainty._bands import bootstrap_radii
+from localparity.uncertainty._pool import Pool
+from localparity.uncertainty._resampling import Draws, resample_counts
+
+
+@pytest.fixture(scope="module")
+def census() -> Any:
+    return lp.datasets.make_census(600, random_state=5, as_frame=False)
+
+
+def interval_of(census: Any, **options: Any) -> lp.Interval:
+    options = {"sensitive_features": census.sensitive_features, "y_true": None, **options}
+    return lp.mcdp_interval(options.pop("y_true"), census.score, **options)
+
+
+def test_dkw_is_the_sum_of_two_massart_radii(census: Any) -> None:
+    female = int((census.sensitive_features == "Female").sum())
+    # An error of 10% is divided over the two distributions.
+    radius = sum(math.sqrt(math.log(2 / 0.05) / (2 * size)) for size in (female, 600 - female))
+    found = interval_of(census, confidence=0.9)
+    estimate = lp.mcdp(None, census.score, sensitive_features=census.sensitive_features)
+    assert found.estimate == estimate
+    assert found.low == pytest.approx(estimate - radius)
+    assert found.high == pytest.approx(estimate + radius)
+    assert found.level == 0.9
+
+
+def test_dkw_divides_the_error_over_all_distributions(census: Any) -> None:
+    labels = census.target
+    found = interval_of(census, y_true=labels, criterion="equalized_odds", confidence=0.9)
+    worst = {}
+    for label in (0, 1):
+        sizes = [
+            int(((census.sensitive_features == g) & (labels == label)).sum()) for g in ("Female", "Male")
+        ]
+        radius = sum(math.sqrt(math.log(2 / 0.025) / (2 * size)) for size in sizes)
+        criterion = ("predictive_equality", "equal_opportunity")[label]
+        value = lp.mcdp(
+            labels, census.score, sensitive_features=census.sensitive_features, criterion=criterion
+        )
+        worst[label] = (value - radius, value + radius)
+    assert found.low == pytest.approx(max(0.0, *(low for low, _ in worst.values())))
+    assert found.high == pytest.approx(max(high for _, high in worst.values()))
+
+
+def test_intervals_stay_in_the_unit_interval_and_know_little_of_groups_of_one() -> None:
+    for method in ("dkw", "bootstrap"):
+        found = lp.mcdp_interval(
+            None, [0.1, 0.9], sensitive_features=["a", "b"], method=method, random_state=0
+        )
+        assert (found.low, found.estimate, found.high) == (0.0, 1.0, 1.0)
+
+
+def test_uneven_weights_widen_the_interval() -> None:
+    rng = np.random.default_rng(0)
+    scores, groups = rng.random(400), rng.integers(0, 2, 400)
+    options: dict[str, Any] = {"sensitive_features": groups, "method": "bootstrap", "random_state": 0}
+    plain = lp.mcdp_interval(None, scores, **options)
+    same = lp.mcdp_interval(None, scores, sample_weight=np.full(400, 0.3), **options)
+    uneven = lp.mcdp_interval(None, scores, sample_weight=rng.exponential(size=400), **options)
+    assert same.high == pytest.approx(plain.high)
+    assert uneven.high - uneven.estimate > 1.2 * (plain.high - plain.estimate)
+
+
+def test_rows_of_one_person_count_as_little_more_than_one() -> None:
+    rng = np.random.default_rng(0)
+    scores, groups = np.repeat(rng.random(200), 5), np.repeat(np.arange(200) % 2, 5)
+    options: dict[str, Any] = {"sensitive_features": groups, "random_state": 0}
+    rows = lp.mcdp_interval(None, scores, method="bootstrap", **options)
+    people = lp.mcdp_interval(None, scores, cluster=np.repeat(np.arange(200), 5), **options)
+    assert people.estimate == rows.estimate
+    assert people.high - people.estimate == pytest.approx(5**0.5 * (rows.high - rows.estimate), rel=0.1)
+    alone = lp.mcdp_interval(None, scores, cluster=np.arange(1000), **options)
+    assert alone.high == pytest.approx(rows.high, abs=0.01)
+
+
+@pytest.mark.parametrize("compare", ["between_groups", "to_overall"])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_bootstrap_is_seeded_and_does_not_depend_on_the_number_of_jobs(
+    census: Any, compare: str, weighted: bool
+) -> None:
+    options: dict[str, Any] = {"method": "bootstrap", "n_resamples": 60, "epsilon": 0.02, "compare": compare}
+    if weighted:
+        options["sample_weight"] = np.linspace(0.5, 2.0, 600)
+    one = interval_of(census, random_state=1, **options)
+    two = interval_of(census, random_state=1, n_jobs=2, **options)
+    all_cores = interval_of(census, random_state=np.random.default_rng(1), n_jobs=-1, **options)
+    other = interval_of(census, random_state=2, **options)
+    assert one == two == all_cores
+    assert one != other
+    assert 0.0 <= one.low < one.high <= 1.0
+
+
+def test_the_bootstrap_holds_its_own_estimate_near_parity() -> None:
+    rng = np.random.default_rng(1)
+    scores, groups = rng.random(1000), rng.integers(0, 2, 1000)
+    found = lp.mcdp_interval(
+        None, scores, sensitive_features=groups, method="bootstrap", n_resamples=100, random_state=0
+    )
+    assert found.low <= found.estimate <= found.high
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"method": "exact"}, "method is 'exact' where one of 'dkw', 'bootstrap' is expected"),
+        ({"level": 95}, "level is 95 where a number between 0 and 1 is expected"),
+        ({"method": "bootstrap", "n_resamples": 0}, "n_resamples must be >= 19 .* got 0"),
+        ({"method": "bootstrap", "n_jobs": 0}, "n_jobs is 0 where a whole number >= 1 is expected"),
+        ({"method": "bootstrap", "compare": "x"}, "compare is 'x' where one of"),
+        ({"epsilon": -1}, r"epsilon must be .* got -1"),
+        ({"min_group_size": 500}, "where min_group_size is 500"),
+    ],
+)
+def test_wrong_arguments(census: Any, options: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        interval_of(census, **options)
+
+
+def test_the_bootstrap_adds_the_radius_of_its_band(census: Any) -> None:
+    known = lp.Predictions.from_arrays(None, census.score, sensitive_features=census.sensitive_features)
+    counts = lp.ScoreCounts.from_predictions(known)
+    criterion, compare = "demographic_parity", "between_groups"
+    resampled = resample_counts(counts, Pool.deviated, Draws(99, 4), criterion, compare, np.zeros(1))
+    (radius,) = bootstrap_radii(resampled, 0.9)
+    for epsilon in (0.0, 0.05):
+        found = interval_of(
+            census, method="bootstrap", confidence=0.9, n_resamples=99, random_state=4, epsilon=epsilon
+        )
+        assert (found.low, found.high) == pytest.approx((found.estimate - radius, found.estimate + radius))
+
+
+@pytest.mark.compiled
+def test_the_bootstrap_at_fewer_thresholds_is_nearly_that_of_all(
+    census: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    fine = interval_of(census, method="bootstrap", n_resamples=300, random_state=0)
+    monkeypatch.setattr(_pool, "MOST_KNOTS", 300)
+    coarse = interval_of(census, method="bootstrap", n_resamples=300, random_state=0)
+    assert coarse.estimate == fine.estimate
+    assert coarse.low == pytest.approx(fine.low, abs=0.02)
+    assert coarse.high == pytest.approx(fine.high, abs=0.02)
+
+
+def test_a_bootstrap_counts_in_what_the_counts_leave_open() -> None:
+    census = lp.datasets.make_census(3000, random_state=6, as_frame=False)
+    known = lp.Predictions.from_arrays(None, census.score, sensitive_features=census.sensitive_features)
+    exact = lp.ScoreCounts.from_predictions(known)
+    coarse = lp.counts.bounded(exact, max_scores=10, level=3)
+    options = {"method": "bootstrap", "n_resamples": 50, "random_state": 0, "epsilons": [0.0, 0.05]}
+    for finding in lp.audit(coarse, **options).findings:
+        low, high = coarse.mcdp_bounds(finding.epsilon)
+        assert finding.interval.low <= low < high <= finding.interval.high
+
+
+def test_what_counts_leave_open_does_not_leave_the_range() -> None:
+    rng = np.random.default_rng(0)
+    scores = np.concatenate([rng.uniform(0.05, 0.3, 300), rng.uniform(0.26, 0.45, 300)])
+    rows = lp.Predictions.from_arrays(None, scores, sensitive_features=np.repeat(["a", "b"], 300))
+    exact = lp.ScoreCounts.from_predictions(rows)
+    options = {"method": "bootstrap", "n_resamples": 50, "random_state": 0, "epsilons": [0.0]}
+    (found,) = lp.audit(lp.counts.bounded(exact, max_scores=10, level=2), **options).findings
+    assert 0.5 < found.mcdp < 0.9
+    assert (found.interval.low, found.interval.high) == (0.0, 1.0)
+    (known,) = lp.audit(exact, **options).findings
+    assert known.mcdp - 0.1 < known.interval.low < known.mcdp < known.interval.high < known.mcdp + 0.1
