@@ -55,7 +55,7 @@ class McdpOverTimeDisplay(PredictionsDisplay):
         self.times = list(times)
         self.intervals = list(intervals)
         self.epsilon = epsilon
-        self.max_mcdp = bound
+        self.max_mcdp = max_mcdp
 
     @classmethod
     def from_audits(
