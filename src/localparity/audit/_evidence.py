@@ -6,9 +6,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from localparity._types import FloatArray
+from localparity._types import BoolArray, FloatArray
 from localparity.audit._findings import ROUNDING, Finding, PairSummary
 from localparity.counts import Comparison, ScoreCounts
 from localparity.metrics import GapCurve, Interval
@@ -127,7 +126,7 @@ class Evidence:
         return self.test.detectable(confidence)
 
 
-def _hold_parity(intervals: list[list[Interval]], accepted: NDArray[np.bool_]) -> list[list[Interval]]:
+def _hold_parity(intervals: list[list[Interval]], accepted: BoolArray) -> list[list[Interval]]:
     """The intervals, down to 0 where the test does not reject parity: the two never contradict each other."""
     return [
         [replace(at, low=0.0) if holds else at for at, holds in zip(each, row, strict=True)]

@@ -33,6 +33,8 @@ def as_data(
             cluster=cluster,
             score_range=score_range,
         )
+    if isinstance(y_true, Predictions):
+        comparison.check_labels(y_true.labels)
     arrays = {
         "y_score": y_score,
         "sensitive_features": sensitive_features,

@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from localparity._types import Group
+from localparity._types import Group, ScoreRange
 from localparity._validation import at_ends, sort_groups
 from localparity.counts._atoms import Atoms
 from localparity.counts._cells import Cells
@@ -62,7 +62,7 @@ class ScoreCounts:
     """
 
     atoms: Mapping[tuple[Group, int | None], Atoms]
-    score_range: tuple[float, float] = (0.0, 1.0)
+    score_range: ScoreRange = (0.0, 1.0)
     resolution: float = 4.0 * float(np.finfo(np.float64).eps)
     rank_error: float = 0.0
     cells: Cells | None = None
