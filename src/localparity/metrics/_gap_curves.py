@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -25,19 +26,24 @@ _kept: WeakKeyDictionary[ScoreCounts, dict[tuple[Pair, int | None], GapCurve]] =
 
 def gap_curves(data: Data, comparison: Comparison) -> list[GapCurve]:
     """The curves of all pairs that are compared."""
+    return list(each_gap_curve(data, comparison))
+
+
+def each_gap_curve(data: Data, comparison: Comparison) -> Iterator[GapCurve]:
+    """The curves of all pairs that are compared, one at a time where there are too many to keep."""
     if isinstance(data, Predictions):
         two_plain_groups = len(data.groups) == 2 and data.weights is None and data.clusters is None
         if two_plain_groups and comparison.compare == "between_groups" and data.score_range == (0.0, 1.0):
-            return [_curve_of_rows(data, label, comparison) for label in comparison.labels]
+            yield from [_curve_of_rows(data, label, comparison) for label in comparison.labels]
+            return
     counts = as_counts(data)
     if len(counts.groups) < 2:
         named = ", ".join(map(repr, counts.groups)) or "none"
         raise ValueError(f"at least two groups are needed, got {named}")
-    curves = []
     for label, stratum in strata_of(counts, comparison).items():
         sides = with_everyone(stratum) if comparison.compare == "to_overall" else stratum
-        curves += [curve_between(counts, sides, pair, label) for pair in comparison.pairs(list(stratum))]
-    return curves
+        for pair in comparison.pairs(list(stratum)):
+            yield curve_between(counts, sides, pair, label)
 
 
 def input_curves(

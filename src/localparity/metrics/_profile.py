@@ -173,13 +173,35 @@ class McdpProfile:
     def __call__(self, epsilon: Sequence[float] | FloatArray) -> FloatArray: ...
 
     def __call__(self, epsilon: Any) -> float | FloatArray:
-        """MCDP(epsilon): a float for a number, an array for an array."""
+        """Return MCDP(epsilon).
+
+        Parameters
+        ----------
+        epsilon : float or array-like
+            The half-width of the windows, as a fraction of the score range.
+
+        Returns
+        -------
+        float or ndarray
+            A float for a number, an array for an array.
+        """
         epsilons = as_epsilons(epsilon)
         found = self.mcdp_at(epsilons)
         return found if epsilons.ndim else float(found)
 
     def mcdp_at(self, epsilons: FloatArray) -> FloatArray:
-        """MCDP at half-widths of any size, unchecked: a figure shows where the profile ends."""
+        """Return MCDP at several epsilons.
+
+        Parameters
+        ----------
+        epsilons : ndarray
+            Half-widths of any size, not checked.
+
+        Returns
+        -------
+        ndarray
+            MCDP at each epsilon.
+        """
         if epsilons.size <= _A_FEW:
             # A few are found among the runs sooner than the runs are sorted into steps.
             found = self._runs.mcdp_at(epsilons.ravel(), self._resolution, self._score_range)
@@ -188,7 +210,7 @@ class McdpProfile:
         return values[np.where(epsilons > 0.0, np.searchsorted(carried, epsilons, side="right"), 0)]
 
     def worst_window(self, epsilon: float = 0.0) -> Window:
-        """The run that carries the worst window of half-width `epsilon`, of the worst curve.
+        """Return the run that carries the worst window of half-width `epsilon`, of the worst curve.
 
         Parameters
         ----------
@@ -213,7 +235,19 @@ class McdpProfile:
         return worst.worst_window(epsilon)
 
     def plot(self, ax: Any = None, *, confidence: float = 0.95) -> McdpProfileDisplay:
-        """Draw the profile with its band; see `localparity.report.McdpProfileDisplay`."""
+        """Draw the profile with its confidence band.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; a new figure by default.
+        confidence : float
+            The probability that the band holds the whole true profile.
+
+        Returns
+        -------
+        McdpProfileDisplay
+        """
         from localparity.report import McdpProfileDisplay
 
         return McdpProfileDisplay(self, confidence=confidence).plot(ax)
