@@ -101,7 +101,19 @@ class PairSummary:
         return coarse and not any(self.significant_at(place, by_test=True) for place in range(len(self.mcdp)))
 
     def significant_at(self, place: int, *, by_test: bool) -> bool:
-        """Whether the disparity at one of the epsilons can be told from chance, by its test or interval."""
+        """Return whether the disparity at one of the epsilons can be told from chance.
+
+        Parameters
+        ----------
+        place : int
+            The place of the epsilon among the audit's.
+        by_test : bool
+            Whether the p-value counts as well as the interval.
+
+        Returns
+        -------
+        bool
+        """
         p_values = self.p_values if by_test else None
         error = 1.0 - self.intervals[place].confidence + ROUNDING
         rejected = p_values is not None and p_values[place] <= error

@@ -13,7 +13,7 @@ from localparity._validation import at_ends, sort_groups
 from localparity.counts._atoms import Atoms
 from localparity.counts._cells import Cells
 from localparity.counts._clusters import ClusteredRows
-from localparity.counts._comparison import EVERYONE, Comparison
+from localparity.counts._comparison import EVERYONE, Comparison, check_sizes
 from localparity.predictions import Predictions
 
 Stratum = dict[Group, Atoms]
@@ -218,7 +218,7 @@ def strata_of(counts: ScoreCounts, comparison: Comparison) -> dict[int | None, S
     """The people that are compared with each other, by label; a group that is too small is an error."""
     found = {label: counts._stratum(label, comparison.criterion) for label in comparison.labels}
     for label, stratum in found.items():
-        comparison.check_sizes(list(stratum), [atoms.size for atoms in stratum.values()], label)
+        check_sizes(comparison, list(stratum), [atoms.size for atoms in stratum.values()], label)
     return found
 
 

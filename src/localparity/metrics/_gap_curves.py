@@ -10,7 +10,7 @@ import numpy as np
 
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, ScoreRange
 from localparity._validation import unknown_name
-from localparity.counts._comparison import EVERYONE, Comparison
+from localparity.counts._comparison import EVERYONE, Comparison, check_sizes
 from localparity.counts._inputs import Data, as_counts, as_data
 from localparity.counts._score_counts import ScoreCounts, Stratum, strata_of, with_everyone
 from localparity.metrics._envelope import CellGaps
@@ -72,7 +72,7 @@ def _curve_of_rows(predictions: Predictions, label: int | None, comparison: Comp
         scores, codes = scores[among], codes[among]
     second = int(np.count_nonzero(codes))
     first = codes.size - second
-    comparison.check_sizes(predictions.groups, (first, second), label)
+    check_sizes(comparison, predictions.groups, (first, second), label)
     whole = np.uint32 if scores.dtype == np.float32 else np.uint64
     keys = (scores + scores.dtype.type(0)).view(whole)  # a copy, in which -0.0 has become 0.0
     keys <<= whole(1)

@@ -21,7 +21,7 @@ from localparity.counts._comparison import Comparison
 from localparity.counts._inputs import Data, as_counts, as_data
 from localparity.metrics._gap_curve import GapCurve
 from localparity.metrics._gap_curves import gap_curves
-from localparity.metrics._interval import Interval
+from localparity.metrics._interval import Interval, worst_interval
 from localparity.uncertainty._bands import as_interval_method, band_radii
 from localparity.uncertainty._resampling import Draws
 
@@ -153,4 +153,4 @@ def intervals_around(
 
 def worst_intervals(pairs: Sequence[Sequence[Interval]]) -> list[Interval]:
     """At each epsilon the interval of the worst pair's MCDP, which no pair's lies above or below."""
-    return [Interval.of_worst(at) for at in zip(*pairs, strict=True)]
+    return [worst_interval(at) for at in zip(*pairs, strict=True)]
