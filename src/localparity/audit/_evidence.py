@@ -20,7 +20,7 @@ from localparity.uncertainty._pool import Pool
 from localparity.uncertainty._resampling import Draws, least_resamples, resample_counts
 
 
-@dataclass(frozen=True, eq=False)
+@dataclass(frozen=True, eq=False, kw_only=True)
 class PairMeasures:
     """What is measured of one pair; there may be too many pairs to keep their curves."""
 
@@ -40,16 +40,16 @@ class PairMeasures:
         """Measure a curve at each epsilon: MCDP, the bounds that always hold it, and its worst window."""
         least, most = (bound.mcdp_at(epsilons) for bound in curve.bounds())
         return cls(
-            curve.groups,
-            curve.label,
-            curve.sizes,
-            least,
-            curve.mcdp_at(epsilons),
-            most,
-            curve.worst_windows(epsilons),
-            curve.widest_window,
-            curve.abcc(),
-            abs(curve.mean_difference() if threshold is None else curve(threshold)),
+            groups=curve.groups,
+            label=curve.label,
+            sizes=curve.sizes,
+            least=least,
+            mcdp=curve.mcdp_at(epsilons),
+            most=most,
+            windows=curve.worst_windows(epsilons),
+            widest_window=curve.widest_window,
+            abcc=curve.abcc(),
+            delta_dp=abs(curve.mean_difference() if threshold is None else curve(threshold)),
         )
 
 
@@ -130,12 +130,12 @@ class Evidence:
         worst = np.argmax([pair.mcdp for pair in self.measures], axis=0)
         return tuple(
             Finding(
-                float(self.epsilons[place]),
-                found.estimate,
-                found,
-                None if self.test is None else self.test.results[place],
-                self.measures[worst[place]].windows[place],
-                bool(self.vacuous[place]),
+                epsilon=float(self.epsilons[place]),
+                mcdp=found.estimate,
+                interval=found,
+                test=None if self.test is None else self.test.results[place],
+                window=self.measures[worst[place]].windows[place],
+                vacuous=bool(self.vacuous[place]),
             )
             for place, found in enumerate(worst_intervals(self.intervals))
         )
@@ -146,16 +146,16 @@ class Evidence:
         p_values = None if self.test is None else self.test.p_values
         found = [
             PairSummary(
-                pair.groups,
-                pair.label,
-                tuple(pair.mcdp.tolist()),
-                tuple(self.intervals[place]),
-                None if p_values is None else tuple(p_values[place].tolist()),
-                float(detectable[place]) if detectable[place] < 1.0 else None,
-                float(self.radii[place]),
-                pair.abcc,
-                pair.delta_dp,
-                pair.windows[0],
+                groups=pair.groups,
+                label=pair.label,
+                mcdp=tuple(pair.mcdp.tolist()),
+                intervals=tuple(self.intervals[place]),
+                p_values=None if p_values is None else tuple(p_values[place].tolist()),
+                detectable=float(detectable[place]) if detectable[place] < 1.0 else None,
+                radius=float(self.radii[place]),
+                abcc=pair.abcc,
+                delta_dp=pair.delta_dp,
+                window=pair.windows[0],
             )
             for place, pair in enumerate(self.measures)
         ]

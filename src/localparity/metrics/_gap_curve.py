@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -81,6 +81,7 @@ class GapCurve:
     gap: FloatArray
     groups: tuple[Group, Group]
     sizes: tuple[float, float]
+    _: KW_ONLY
     label: int | None = None
     score_range: ScoreRange = (0.0, 1.0)
     resolution: float = 4.0 * float(np.finfo(np.float64).eps)

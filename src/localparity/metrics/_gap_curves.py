@@ -81,7 +81,7 @@ def _curve_of_rows(predictions: Predictions, label: int | None, comparison: Comp
     bits, gap = _kernels.gap_of_keys(keys, first, second)
     knots = bits.view(scores.dtype).astype(np.float64, copy=False)
     a, b = predictions.groups
-    return GapCurve(knots, gap, (a, b), (first, second), label, resolution=predictions.resolution)
+    return GapCurve(knots, gap, (a, b), (first, second), label=label, resolution=predictions.resolution)
 
 
 def curve_between(counts: ScoreCounts, sides: Stratum, pair: Pair, label: int | None) -> GapCurve:
@@ -124,12 +124,12 @@ def _merge_sides(counts: ScoreCounts, sides: Stratum, pair: Pair, label: int | N
         gap(in_first, in_second),
         pair,
         (first.effective_size, second.effective_size),
-        label,
-        counts.score_range,
-        counts.resolution,
-        counts.rank_error,
-        known_below,
-        counts.exchangeable,
+        label=label,
+        score_range=counts.score_range,
+        resolution=counts.resolution,
+        rank_error=counts.rank_error,
+        cells=known_below,
+        exchangeable=counts.exchangeable,
     )
 
 
