@@ -24,7 +24,7 @@ class _Pipe(io.FileIO):
 
 
 def reader_has_gone(error: OSError) -> bool:
-    """Whether an error of a write means that nobody reads the pipe, for which Windows has a number of its own.
+    """Whether a failed write means that nobody reads the pipe; Windows has a number of its own for it.
 
     Examples
     --------
