@@ -3,7 +3,7 @@
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from localparity import datasets, engines, monitoring, report
+from localparity import counts, datasets, engines, monitoring, report
 from localparity._lazy import lazy_names
 from localparity.audit import Audit, audit
 from localparity.counts import Comparison, ScoreCounts
@@ -58,6 +58,7 @@ __all__ = [
     "abcc",
     "abcc_bound",
     "audit",
+    "counts",
     "datasets",
     "delta_dp",
     "engines",

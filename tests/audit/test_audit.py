@@ -78,11 +78,11 @@ def test_passes(found: lp.Audit) -> None:
     assert found.passes(finding.interval.high, decide_by="upper")
     assert found.passes(finding.interval.low, decide_by="lower")
     assert found.passes(found.findings[2].mcdp, epsilon=0.1)
-    with pytest.raises(ValueError, match=r"epsilon is 0.2 where one of the audit's \(0, 0.05, 0.1\)"):
+    with pytest.raises(ValueError, match=r"epsilon .*got 0.2"):
         found.passes(0.1, epsilon=0.2)
-    with pytest.raises(ValueError, match=r"bound is 10 where a fraction in \[0, 1\] is expected"):
+    with pytest.raises(ValueError, match=r"max_mcdp .*got 10"):
         found.passes(10)
-    with pytest.raises(ValueError, match="decide_by is 'p' where one of"):
+    with pytest.raises(ValueError, match=r"decide_by .*got 'p'"):
         found.passes(0.1, decide_by="p")  # type: ignore[arg-type]
 
 
@@ -102,7 +102,7 @@ def test_small_groups_are_an_error_or_left_out() -> None:
     scores = np.linspace(0, 1, 24)
     groups = ["a"] * 11 + ["b"] * 11 + ["c"] * 2
     options: dict[str, Any] = {"sensitive_features": groups, "n_resamples": 0, "min_group_size": 5}
-    with pytest.raises(ValueError, match="group 'c' has 2 rows where min_group_size is 5"):
+    with pytest.raises(ValueError, match="group 'c' has 2 rows, min_group_size is 5"):
         lp.audit(None, scores, **options)
     found = lp.audit(None, scores, small_groups="drop", **options)
     assert [(left.group, left.rows) for left in found.left_out] == [("c", 2)]
@@ -114,12 +114,12 @@ def test_small_groups_are_an_error_or_left_out() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"epsilons": []}, "epsilons is empty"),
+        ({"epsilons": []}, "epsilons .*got none"),
         ({"epsilons": [0.1, -1]}, r"epsilons must be .* got -1"),
-        ({"method": "x"}, "method is 'x' where one of 'dkw', 'bootstrap'"),
-        ({"higher_is": "x"}, "higher_is is 'x' where one of 'better', 'worse'"),
-        ({"small_groups": "x"}, "small_groups is 'x' where one of 'raise', 'drop'"),
-        ({"threshold": "x"}, "threshold is 'x' where a number is expected"),
+        ({"method": "x"}, "method .*got 'x'"),
+        ({"higher_is": "x"}, "higher_is .*got 'x'"),
+        ({"small_groups": "x"}, "small_groups .*got 'x'"),
+        ({"threshold": "x"}, "threshold .*got 'x'"),
         (
             {"method": "bootstrap", "n_resamples": 0},
             "n_resamples must be >= 19 .* got 0",

@@ -137,17 +137,17 @@ def test_the_level_is_kept_under_independence_and_the_search_is_counted_in() -> 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"sensitive_features": ["a", "b", "c", "d"]}, "sensitive_features has values that are not numbers"),
-        ({"sensitive_features": [1.0, np.nan, 2.0, 3.0]}, "sensitive_features has nan at row 1"),
-        ({"sensitive_features": [1.0, 2.0]}, "sensitive_features has 2 rows where y_score has 4"),
+        ({"sensitive_features": ["a", "b", "c", "d"]}, "sensitive_features must be numbers"),
+        ({"sensitive_features": [1.0, np.nan, 2.0, 3.0]}, "sensitive_features .*nan at row 1"),
+        ({"sensitive_features": [1.0, 2.0]}, "sensitive_features has 2 rows, y_score has 4"),
         (
             {"sensitive_features": [1.0, 1.0, 1.0, 1.0]},
             "has 1 different values among 4 rows, none of which has min_share of them, 1 rows, both at or below",
         ),
         ({"sensitive_features": [1, 1, 1, 2], "min_share": 0.5}, "of them, 2 rows, .* lower min_share"),
-        ({"min_share": 0.0}, "min_share is 0 where a number above 0 and at most 0.5 is expected"),
-        ({"min_share": 0.6}, "min_share is 0.6 where"),
-        ({"n_resamples": -1}, "n_resamples is -1 where a whole number >= 0 is expected"),
+        ({"min_share": 0.0}, "min_share .*got 0"),
+        ({"min_share": 0.6}, "min_share .*got 0.6"),
+        ({"n_resamples": -1}, "n_resamples .*got -1"),
         (
             {"criterion": "equal_opportunity"},
             "y_true is None where criterion='equal_opportunity' needs labels",

@@ -122,14 +122,14 @@ class ScoreCounts:
         """The counts of both tables' rows together."""
         if self.score_range != other.score_range:
             raise ValueError(
-                f"score_range is {other.score_range}, that of the first counts {self.score_range}"
+                f"counts over {self.score_range} cannot be merged with counts over {other.score_range}"
             )
         if self.labelled != other.labelled:
-            raise ValueError("counts with labels cannot merge with counts without")
+            raise ValueError("counts with labels cannot be merged with counts without")
         if self.clusters is not None or other.clusters is not None:
-            raise ValueError("counts with clusters cannot merge: a cluster may have rows in both")
+            raise ValueError("counts with clusters cannot be merged: a cluster may have rows in both")
         if _sketched(self) != _sketched(other) and (self.cells or other.cells):
-            raise ValueError("counts of a sketch cannot merge with counts on a grid")
+            raise ValueError("counts of a sketch cannot be merged with counts on a grid")
         keys = [*self.atoms, *(key for key in other.atoms if key not in self.atoms)]
         atoms = {
             key: Atoms.join(counts.atoms[key] for counts in (self, other) if key in counts.atoms)

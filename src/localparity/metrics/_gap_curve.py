@@ -182,8 +182,7 @@ class GapCurve:
     @cached_property
     def _envelope(self) -> Envelope:
         """The bounds of the absolute gap, step by step, of a curve with cells."""
-        if self.cells is None:
-            raise ValueError("a curve without cells has no envelope: its gap is known everywhere")
+        assert self.cells is not None
         return find_envelope(self.knots, self.gap, self.cells)
 
     def bounds(self) -> tuple[GapCurve, GapCurve]:

@@ -169,7 +169,7 @@ def _strata(
     check_rows("sensitive_features", feature.size, scores.size)
     share = as_number(min_share, "min_share")
     if not 0.0 < share <= 0.5:
-        raise ValueError(f"min_share is {share:g} where a number above 0 and at most 0.5 is expected")
+        raise ValueError(f"min_share must be > 0 and <= 0.5, got {share:g}")
     wanted = labels_of(criterion)
     if wanted == (None,):
         return [(None, scores, feature, max(1, math.ceil(share * scores.size)))]
