@@ -1,6 +1,6 @@
 """Where two groups of people are treated most differently by a model's scores, and how sure that is."""
 
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
 from localparity import counts, datasets, engines, monitoring, report
@@ -39,7 +39,10 @@ from localparity.uncertainty import (
 if TYPE_CHECKING:
     from localparity import losses, models, paper
 
-__version__ = version("localparity")
+try:
+    __version__ = version("localparity")
+except PackageNotFoundError:  # imported from a source tree that is not installed
+    __version__ = "0+unknown"
 
 __all__ = [
     "Audit",
