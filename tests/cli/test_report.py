@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import localparity as lp
+from localparity.counts._comparison import CRITERIA
 from typed_commands import run_here
 
 OPTIONS = ["--score", "p", "--group", "sex", "--resamples", "5", "--jobs", "1"]
@@ -43,7 +44,7 @@ def test_several_files_are_several_models_on_one_page(
     assert err == f"report: {page}\n"
     models = page_data(page)["models"]
     assert [model["name"] for model in models] == [str(path) for path in files]
-    assert models[0]["criteria"] == list(lp.metrics._criteria.CRITERIA)
+    assert models[0]["criteria"] == list(CRITERIA)
     assert "Column of the labels" in page.read_text(encoding="utf-8")
 
 
