@@ -136,4 +136,6 @@ def test_the_demo_ends_with_the_path_of_a_page(
     page = tmp_path / "demo.html"
     assert run_here(monkeypatch, "demo", "--rows", 500, "--report", page) == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"All models on one page:  {page}"
+    assert run_here(monkeypatch, "demo", "--rows", 500, "--report", page, "--force", "--json") == 0
+    assert list(json.loads(capsys.readouterr().out)) == ["as made", "ERM", "DiffMCDP"]
     assert [model["name"] for model in page_data(page)["models"]] == ["as made", "ERM", "DiffMCDP"]

@@ -91,7 +91,7 @@ def pairs_table(audits: Mapping[str, Audit], most: int) -> ReportTable:
             ]
     names = (*_if(len(audits) > 1, "model"), "pair")
     of_pair = (*_if(labelled, "label"), "ABCC", delta_dp_name(audits))
-    at_epsilon = ("epsilon", "MCDP", _interval_column(audits), "adjusted p-value")
+    at_epsilon = ("epsilon", "MCDP", _interval_column(audits), "p-value")
     caption = "Pairs, the worst first; intervals and p-values hold for all of a model's pairs and epsilons"
     shared = len(names) + len(of_pair)
     return ReportTable("pairs", caption, names, of_pair + at_epsilon, tuple(rows), shared)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from itertools import chain
+from itertools import groupby
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from localparity.audit._audit import Audit
 
 MOST_PAIRS = 10
+_WIDEST_NAME = 12
 
 
 def terminal_parts(audit: Audit, *, title: str = "Audit") -> Iterator[RenderableType]:
@@ -43,7 +44,7 @@ def terminal_parts(audit: Audit, *, title: str = "Audit") -> Iterator[Renderable
     yield Text(f"{title}: {compared}", style="bold")
     yield _verdict(audit)
     yield _rich_table(groups_table(audits))
-    yield _rich_table(findings_table(audits, name_pairs=len(pairs) > 1))
+    yield _rich_table(findings_table(audits, name_pairs=False))
     yield _windows(audit)
     if len(pairs) > 1:
         yield _rich_table(pairs_table(audits, MOST_PAIRS))
@@ -74,17 +75,16 @@ def _windows(audit: Audit) -> RenderableType:
 
 
 def _rich_table(table: ReportTable) -> Table:
-    """A table whose rows that belong together are in one section, with the cells they share shown once."""
-    shown = Table(title=table.caption, title_justify="left")
+    """A table in which rows that belong together are one, with the cells that they share shown once."""
+    shown = Table(title=table.caption, title_justify="left", show_lines=table.shared > 0)
     for name in table.names:
         shown.add_column(name, overflow="fold")
     for name in table.numbers:
-        shown.add_column(name, justify="right")
-    for above, row in zip(chain([()], table.rows), table.rows, strict=False):
-        key = row[: table.shared]
-        if key and key != above[: table.shared]:
-            shown.add_section()
-        elif key:
-            key = ("",) * table.shared
-        shown.add_row(*map(escape, key), *map(escape, row[table.shared :]))
+        # Numbers keep to one line, so that a long name takes two.
+        header = name.replace(" ", "\n", 1) if len(name) > _WIDEST_NAME else name
+        shown.add_column(header, justify="right", no_wrap=True)
+    shared = table.shared
+    for key, rows in groupby(enumerate(table.rows), key=lambda row: row[1][:shared] or row[0]):
+        together = zip(*(row[shared:] for _, row in rows), strict=True)
+        shown.add_row(*map(escape, key if shared else ()), *(escape("\n".join(cells)) for cells in together))
     return shown
