@@ -79,7 +79,10 @@ def test_a_bound_decides_the_exit_code(scores: Path, options: list[object], code
         (["--score", "q", "--group", "sex"], "named 'q'; there is 'age', "),
         (["--score", "p", "--group", "sexx"], "named 'sexx'; did you mean 'sex'?"),
         (["--score", "p"], "Missing option '--group'"),
-        (["--score", "p", "--group", "sex", "--epsilon", "wide"], "--epsilon: must be numbers separated by commas, got 'wide'"),
+        (
+            ["--score", "p", "--group", "sex", "--epsilon", "wide"],
+            "--epsilon: must be numbers separated by commas, got 'wide'",
+        ),
         (["--score", "p", "--group", "sex", "--epsilon", "-1"], "--epsilon must be >= 0 and < 0.5, got -1"),
         (
             ["--score", "p", "--group", "sex", "--epsilon", "0,0.5"],

@@ -72,7 +72,7 @@ def test_what_people_named_stays(message: str) -> None:
         (["--threshold", "7"], "--threshold must be inside --score-range (0.0, 1.0), got 7"),
         (["--min-group-size", "0"], "--min-group-size must be >= 1, got 0"),
         (["--min-group-size", "9"], "--min-group-size is 9"),
-        (["--seed", "-1"], "--seed must be"),
+        (["--decide-by", "upper"], "--decide-by upper needs --max-mcdp"),
         (["--jobs", "0"], "--jobs must be"),
         (["--criterion", "equal_opportunity"], "--criterion equal_opportunity needs --label"),
         (["--cluster", "sex", "--engine", "spark"], "--cluster needs --engine duckdb"),

@@ -30,6 +30,7 @@ EpsilonOption = Annotated[
     float,
     typer.Option(help="The half-width of windows, as a fraction of the score range.", callback=check_epsilon),
 ]
+SeedOption = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
 ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite what already exists.")]
 ConfidenceOption = Annotated[float, typer.Option(help="The probability with which the intervals hold.")]
 LabelOption = Annotated[str | None, typer.Option(help="The column of the labels, 0 and 1.")]
@@ -45,7 +46,7 @@ def check_labels(criterion: Criterion, label: str | None) -> None:
 def check_bound(max_mcdp: float | None, decide_by: str) -> None:
     """Check --max-mcdp, which --decide-by needs, before anything is read."""
     if max_mcdp is None and decide_by != "estimate":
-        raise typer.BadParameter("needs --max-mcdp", param_hint="--decide-by")
+        raise ValueError(f"--decide-by {decide_by} needs --max-mcdp")
     check_fraction(max_mcdp, "--max-mcdp")
 
 

@@ -12,7 +12,7 @@ from rich.text import Text
 import localparity as lp
 from localparity._types import FloatArray
 from localparity._validation import require
-from localparity.cli._options import ForceOption, check_file
+from localparity.cli._options import ForceOption, SeedOption, check_file
 from localparity.cli.audit import audits_json
 from localparity.metrics._window import percent
 from localparity.report._terminal import terminal_parts
@@ -21,8 +21,8 @@ _PAGE = Path("localparity-demo.html")
 
 
 def demo(
-    rows: Annotated[int, typer.Option(help="How many people there are.")] = 20_000,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same people.")] = 0,
+    rows: Annotated[int, typer.Option(min=100, help="How many people there are.")] = 20_000,
+    seed: SeedOption = 0,
     report: Annotated[Path, typer.Option(help="Where to write a page with charts.")] = _PAGE,
     json: Annotated[bool, typer.Option("--json", help="Print the audits as JSON.")] = False,
     force: ForceOption = False,

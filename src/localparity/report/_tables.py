@@ -105,9 +105,9 @@ def groups_table(audits: Mapping[str, Audit]) -> ReportTable:
     rows = [
         (
             *_if(len(audits) > 1, name),
-            group_text(group.group) + (" (too small to judge)" if group.too_small else ""),
+            group_text(group.group),
             *_if(labelled, str(group.label)),
-            f"{group.rows:,}",
+            f"{group.rows:,}" + (" (too small to judge)" if group.too_small else ""),
             *_if(weighted, f"{group.effective_rows:,.1f}"),
             number_text(group.mean_score, 4),
         )
