@@ -21,14 +21,6 @@ def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
 
     `durable` waits until the content is on the disk, for a power failure to leave the old or the new file.
     Where a folder cannot be opened, as on Windows, the rename is left to the file system.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "new" / "file"
-    >>> write_whole(path, b"content")
-    >>> path.read_bytes()
-    b'content'
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{uuid4().hex}")
@@ -90,13 +82,7 @@ def locked(path: Path) -> Iterator[None]:
 
 
 def sha256_of(content: bytes | Path) -> str:
-    """The sha256 of bytes or of a file, in hexadecimal digits.
-
-    Examples
-    --------
-    >>> sha256_of(b"content")[:8]
-    'ed7002b4'
-    """
+    """The sha256 of bytes or of a file, in hexadecimal digits."""
     if isinstance(content, bytes):
         return hashlib.sha256(content).hexdigest()
     with content.open("rb") as file:
@@ -104,13 +90,7 @@ def sha256_of(content: bytes | Path) -> str:
 
 
 def parse_json(content: bytes) -> dict[str, Any]:
-    """The object that JSON describes; anything else is a ValueError.
-
-    Examples
-    --------
-    >>> parse_json(b'{"format": 1}')
-    {'format': 1}
-    """
+    """The object that JSON describes; anything else is a ValueError."""
     try:
         found = json.loads(content)
     except RecursionError as error:

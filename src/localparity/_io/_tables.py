@@ -57,26 +57,11 @@ def quote_text(text: str) -> str:
 
 
 class Table:
-    r"""The rows of files of one kind, of a query or of a DuckDB relation.
+    """The rows of files of one kind, of a query or of a DuckDB relation.
 
-    Parameters
-    ----------
-    source : path, sequence of paths, query or relation
-        CSV, TSV, Parquet, JSON or JSON lines, also compressed; a glob stands for the files that match it, and
-        DuckDB runs a query.
-    memory_limit : str, optional
-        The memory DuckDB may use before it spills to disk, such as "2GB"; a relation keeps its own.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "scores.csv"
-    >>> _ = path.write_text("p,sex\n0.2,f\n0.9,m\n")
-    >>> table = Table(path)
-    >>> table.columns
-    ['p', 'sex']
-    >>> table.read(numbers=["p"], values=["sex"])["p"]
-    array([0.2, 0.9])
+    Files are CSV, TSV, Parquet, JSON or JSON lines, also compressed; a glob stands for the files that match
+    it. `memory_limit`, such as "2GB", is the memory DuckDB may use before it spills to disk; a relation keeps
+    its own.
     """
 
     def __init__(self, source: Source | DuckDBPyRelation, *, memory_limit: str | None = None) -> None:

@@ -18,19 +18,7 @@ _TIMEOUT = 60.0
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file with its source and its checksum.
-
-    Parameters
-    ----------
-    name : str
-        The path inside a data folder, such as "adult/adult.data".
-    url : str
-        The address it is downloaded from.
-    sha256 : str
-        The checksum of the file itself.
-    member : str, optional
-        The file's name inside the zip archive at `url`.
-    """
+    """A file by its path inside a data folder, its source, its sha256, and its name in a zip archive."""
 
     name: str
     url: str

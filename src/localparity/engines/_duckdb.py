@@ -91,15 +91,7 @@ def from_duckdb(
 
 
 class DuckDBScores(TableScores):
-    """The rows of a file, a query or a relation as a source of counts.
-
-    Parameters
-    ----------
-    table : Table
-        Where the rows are.
-    columns : ScoreColumns
-        Which of its columns are meant.
-    """
+    """The rows of a file, a query or a relation as a source of counts."""
 
     def __init__(self, table: Table, columns: ScoreColumns) -> None:
         table.check([*columns.numbers.values(), *columns.group])

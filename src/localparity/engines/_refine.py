@@ -6,7 +6,7 @@ Reading only the cells that decide MCDP again makes it exact.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
@@ -156,6 +156,17 @@ def count_source(source: ScoreSource, options: CountOptions) -> ScoreCounts:
         if sum(atoms.scores.size for atoms in exact.atoms.values()) <= limit:
             return exact
     return refine(_counts_of(source, found, options.level), source, options)
+
+
+def check_group_weights(
+    groups: Sequence[Group], weighted: Collection[Group], of_groups: str, of_weights: str
+) -> None:
+    """Raise a ValueError where there is one group only, or one without weight."""
+    if len(groups) == 1:
+        raise ValueError(f"{of_groups} must have at least two groups, got {groups[0]!r} only")
+    for group in groups:
+        if group not in weighted:
+            raise ValueError(f"{of_weights} must be > 0 in some row of group {group!r}, got 0 in all of them")
 
 
 def _counts_of(source: ScoreSource, counted: Sequence[GroupCounts], level: int | None = None) -> ScoreCounts:

@@ -86,15 +86,7 @@ def from_spark(
 
 
 class SparkScores(TableScores):
-    """The rows of a Spark data frame as a source of counts.
-
-    Parameters
-    ----------
-    frame : pyspark.sql.DataFrame
-        Where the rows are.
-    columns : ScoreColumns
-        Which of its columns are meant.
-    """
+    """The rows of a Spark data frame as a source of counts."""
 
     def __init__(self, frame: DataFrame, columns: ScoreColumns) -> None:
         self._functions = require("pyspark.sql.functions", extra="spark")

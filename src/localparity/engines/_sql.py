@@ -25,24 +25,12 @@ from localparity._validation import (
 )
 from localparity.counts._bounded import MAX_SCORES
 from localparity.counts._weights import LIMB_BITS, LIMBS, carry, limb_scale
-from localparity.engines._refine import CellSelection, GroupCounts
+from localparity.engines._refine import CellSelection, GroupCounts, check_group_weights
 
 
 @dataclass(frozen=True)
 class ScoreColumns:
-    """The columns of a table of scores, and the range of the scores.
-
-    Attributes
-    ----------
-    score : str
-        The column of the scores.
-    group : tuple of str
-        The columns of the groups.
-    label, weight : str or None
-        The columns of the labels and of the weights.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
-    """
+    """The columns of a table of scores, and the range of the scores."""
 
     score: str
     group: tuple[str, ...]
@@ -67,13 +55,6 @@ class TableScores(ABC):
 
     Its rows are selected under short names: score s, label y, weight w, groups g0, g1 and so on. A subclass
     says what differs between SQL dialects, and runs the query.
-
-    Parameters
-    ----------
-    columns : ScoreColumns
-        Which columns are meant.
-    types : mapping
-        The SQL type of each column.
     """
 
     max_refined = MAX_SCORES
@@ -199,16 +180,9 @@ class TableScores(ABC):
     def _check_groups(self, counted: Sequence[GroupCounts]) -> list[GroupCounts]:
         """Raise a ValueError where there is one group only, or one without weight."""
         groups = list(dict.fromkeys(each.key[0] for each in counted))
-        if len(groups) == 1:
-            raise ValueError(
-                f"column {self.columns.group[0]!r} must have at least two groups, got {groups[0]!r} only"
-            )
-        for group in groups:
-            if not any(each.rows.size for each in counted if each.key[0] == group):
-                raise ValueError(
-                    f"column {self.columns.weight!r} must be > 0 in some row of group {group!r}, "
-                    "got 0 in all of them"
-                )
+        weighted = {each.key[0] for each in counted if each.rows.size}
+        names = [f"column {name!r}" for name in (self.columns.group[0], self.columns.weight)]
+        check_group_weights(groups, weighted, *names)
         return list(counted)
 
     def _reject(self, row: Mapping[str, Any], number: int | None) -> None:

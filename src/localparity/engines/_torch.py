@@ -21,7 +21,13 @@ from localparity._validation import (
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._bounded import MAX_SCORES, cell_edges
 from localparity.counts._weights import LIMB_BITS, LIMBS, carry, limb_scale
-from localparity.engines._refine import CellSelection, CountOptions, GroupCounts, count_source
+from localparity.engines._refine import (
+    CellSelection,
+    CountOptions,
+    GroupCounts,
+    check_group_weights,
+    count_source,
+)
 from localparity.metrics._mcdp import PAPER_EPSILONS
 
 if TYPE_CHECKING:
@@ -155,7 +161,9 @@ class TorchScores:
                 found = self._order_weighted(scores, weights, mask)
             if found.scores.numel():
                 self._ordered[key] = found
-        self._check_groups(groups, weighted=weights is not None)
+        counted = list(dict.fromkeys(group for group, _ in self._ordered))
+        present = counted if weights is None else self._torch.unique(groups).tolist()
+        check_group_weights(present, counted, "sensitive_features", "sample_weight")
 
     def _masks(self, groups: Tensor, labels: Tensor | None) -> Iterator[tuple[Key, Tensor]]:
         """The rows of each group and label."""
@@ -166,13 +174,12 @@ class TorchScores:
             low, high = torch.stack(torch.aminmax(groups)).tolist()
             few = high - low < _FEW_GROUPS
             values = list(range(low, high + 1)) if few else torch.unique(groups).tolist()
-        if labels is None:
-            for value in values:
-                yield (value, None), groups == value
-            return
         for value in values:
-            yield (value, 0), (groups == value) & ~labels
-            yield (value, 1), (groups == value) & labels
+            if labels is None:
+                yield (value, None), groups == value
+            else:
+                yield (value, 0), (groups == value) & ~labels
+                yield (value, 1), (groups == value) & labels
 
     def _order(self, scores: Tensor) -> OrderedScores:
         # `unique` does not keep the rows' order, and takes a fraction of the time of `sort`.
@@ -186,27 +193,14 @@ class TorchScores:
         heavy = weights[mask].double()[order]
         distinct, rows = torch.unique_consecutive(ordered, return_counts=True)
         below = self._below(rows)
-        limbs = [
-            self._below(limb)[below] for each in (heavy, heavy * heavy) for limb in _limbs_of(torch, each)
-        ]
-        return OrderedScores(distinct, below, limbs)
+        limbs = [*_limbs_of(torch, heavy), *_limbs_of(torch, heavy * heavy)]
+        return OrderedScores(distinct, below, [self._below(limb)[below] for limb in limbs])
 
     def _below(self, numbers: Tensor) -> Tensor:
         """The sum of the numbers before each and, last, of all."""
         sums: Tensor = self._torch.zeros(numbers.numel() + 1, dtype=self._torch.int64, device=numbers.device)
         self._torch.cumsum(numbers, 0, out=sums[1:])
         return sums
-
-    def _check_groups(self, groups: Tensor, *, weighted: bool) -> None:
-        with_weight = list(dict.fromkeys(group for group, _ in self._ordered))
-        present = self._torch.unique(groups).tolist() if weighted else with_weight
-        if len(present) < 2:
-            raise ValueError(f"sensitive_features must have at least two groups, got {present[0]!r} only")
-        for group in present:
-            if group not in with_weight:
-                raise ValueError(
-                    f"sample_weight must be > 0 in some row of group {group!r}, got 0 in all of them"
-                )
 
     def count_cells(self, level: int, within: CellSelection | None = None) -> list[GroupCounts]:
         """Count the rows by the cells of a grid."""
@@ -286,15 +280,8 @@ def _limbs_of(torch: Any, numbers: Tensor) -> Iterator[Tensor]:
         yield cut.long()
 
 
-class CheckedScores(NamedTuple):
-    """Scores inside the range, detached and flat, and the resolution of their dtype."""
-
-    values: Tensor
-    resolution: float
-
-
-def check_scores(y_score: Tensor, score_range: ScoreRange) -> CheckedScores:
-    """Check that all scores are numbers inside the range.
+def check_scores(y_score: Tensor, score_range: ScoreRange) -> tuple[Tensor, float]:
+    """The scores, detached and flat, and the resolution of their dtype.
 
     A score beyond an end of the range that its dtype cannot represent is at that end, as in memory.
     """
@@ -314,7 +301,7 @@ def check_scores(y_score: Tensor, score_range: ScoreRange) -> CheckedScores:
             f"y_score must be inside score_range ({low}, {high}), got {flat[row].item()} at row {row}"
         )
     values = flat if held == score_range else flat.double().clamp(*score_range)
-    return CheckedScores(values, score_resolution(dtype, score_range))
+    return values, score_resolution(dtype, score_range)
 
 
 def check_groups(sensitive_features: Tensor, scores: Tensor) -> Tensor:

@@ -16,13 +16,7 @@ _HEAD = struct.Struct("<8sHII")
 
 
 def pack(mark: bytes, version: int, header: dict[str, Any], parts: Sequence[bytes]) -> bytes:
-    """Join a header and parts; the checksum covers the header, its size and all parts.
-
-    Examples
-    --------
-    >>> unpack(pack(b"LP-ABOUT", 1, {"k": 2}, [b"xy"]), b"LP-ABOUT", 1, "the file")
-    ({'k': 2}, [b'xy'])
-    """
+    """Join a header and parts; the checksum covers the header, its size and all parts."""
     text = json.dumps({**header, "_sizes": [len(part) for part in parts]}, ensure_ascii=False).encode()
     body = text + b"".join(parts)
     return _HEAD.pack(mark, version, zlib.crc32(body, len(text)), len(text)) + body

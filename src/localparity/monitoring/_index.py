@@ -52,18 +52,17 @@ class BatchIndex:
 
     def find(self, column: str, value: str) -> Batch | None:
         """The batch with an "id" or a "digest"."""
-        found = self._fetch(f"SELECT id, digest, period FROM batches WHERE {column} = ? LIMIT 1", value)
-        return Batch(*found[0]) if found else None
+        return self._batch(f"WHERE {column} = ?", value)
 
     def newest(self) -> Batch | None:
         """The batch that was added last."""
-        found = self._fetch("SELECT id, digest, period FROM batches ORDER BY rowid DESC LIMIT 1")
-        return Batch(*found[0]) if found else None
+        return self._batch("ORDER BY rowid DESC")
 
     def periods(self) -> tuple[int, int]:
         """The number of periods, and the arrival number of the newest."""
-        ((periods, arrivals),) = self._fetch("SELECT count(*), coalesce(max(arrival), 0) FROM periods")
-        return int(periods), int(arrivals)
+        query = "SELECT count(*), coalesce(max(arrival), 0) FROM periods"
+        found: tuple[int, int] = self._open().execute(query).fetchone()
+        return found
 
     def add(self, batch: Batch, arrival: int) -> None:
         """Add a batch, and its period if that is new; both are on disk when this returns."""
@@ -83,8 +82,10 @@ class BatchIndex:
                 connection.execute("INSERT INTO periods VALUES (?, ?)", (period, arrival))
                 connection.executemany("INSERT OR IGNORE INTO batches VALUES (?, ?, ?)", batches)
 
-    def _fetch(self, query: str, *values: str) -> list[tuple[str, ...]]:
-        return self._open().execute(query, values).fetchall()
+    def _batch(self, which: str, *values: str) -> Batch | None:
+        query = f"SELECT id, digest, period FROM batches {which} LIMIT 1"
+        found = self._open().execute(query, values).fetchone()
+        return None if found is None else Batch(*found)
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:

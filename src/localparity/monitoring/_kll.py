@@ -21,12 +21,6 @@ def check_kll(part: bytes, k: int, score_range: tuple[float, float]) -> None:
 
     A score at level i stands for ``2**i`` rows. The bytes hold the number of rows, where each level begins,
     the lowest and the highest score, and the scores.
-
-    Examples
-    --------
-    >>> check_kll(b"something else altogether", 8, (0.0, 1.0))
-    Traceback (most recent call last):
-    ValueError: a group's sketch must be a KLL sketch of doubles with k = 8
     """
     _check_length(part, _FIRST.size + 8)
     ints, version, family, flags, found_k, least, _ = _FIRST.unpack_from(part)
@@ -45,15 +39,6 @@ def kept_scores(part: bytes) -> tuple[FloatArray, NDArray[np.int64]]:
 
     DataSketches' own iterator is wrong: in a merged sketch whose lowest level is empty, it gives every score
     the weight 1.
-
-    Examples
-    --------
-    >>> from datasketches import kll_doubles_sketch
-    >>> sketch = kll_doubles_sketch(8)
-    >>> sketch.update(np.array([0.5, 0.25, 0.5]))
-    >>> scores, rows = kept_scores(bytes(sketch.serialize()))
-    >>> sorted(scores.tolist()), rows.tolist()
-    ([0.25, 0.5, 0.5], [1, 1, 1])
     """
     rows, _, kept, scores = _levels_of(part)
     weights = np.repeat(1 << np.arange(kept.size), kept)

@@ -88,15 +88,15 @@ class LocalDisparity:
         y_true : torch.Tensor, optional
             Labels 0 and 1, where the criterion needs them.
         """
-        checked = check_scores(y_score, self.score_range)
-        codes = self._codes(checked.values, sensitive_features, y_true)
-        self._resolution = max(self._resolution, checked.resolution)
+        scores, resolution = check_scores(y_score, self.score_range)
+        codes = self._codes(scores, sensitive_features, y_true)
+        self._resolution = max(self._resolution, resolution)
         if self.level is None:
             self._kept.append((y_score.detach().flatten(), codes))
             return
         scale = range_scale(self.score_range)
         low, high = (scale * end for end in self.score_range)
-        fractions = (checked.values.double() * scale - low) / (high - low)
+        fractions = (scores.double() * scale - low) / (high - low)
         numbers = self._torch.ceil(fractions * 2.0**self.level).long()
         size = 2**self.level + 1
         counted = self._torch.bincount(
