@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._io._files import damage_of, parse_json, write_whole
+from localparity._io._files import parse_json, reading, write_whole
 from localparity.metrics import abcc, delta_dp, mcdp_profile
 from localparity.metrics._mcdp import PAPER_EPSILONS
 from localparity.paper._run import Run
@@ -123,7 +123,7 @@ def save_result(path: Path, run: Run, result: Result) -> None:
 def load_result(path: Path) -> tuple[Run, Result]:
     """The run and the result that `save_result` wrote."""
     breaks = (OSError, EOFError, MemoryError, zlib.error, zipfile.BadZipFile, NotImplementedError)
-    with path.open("rb") as file, damage_of(str(path), *breaks):
+    with path.open("rb") as file, reading(str(path), *breaks):
         found = np.load(file, allow_pickle=False)
         facts = parse_json(str(found["facts"]).encode())
         test = Scored(found["score"], found["group"], found["label"])
