@@ -156,7 +156,7 @@ def repaired_misses(share: float) -> Callable[[Rng], bool]:
 
 def monitor_alarms(rng: Rng) -> bool:
     """Whether a year of days at parity, 200 people of either group each, ever raises an alarm."""
-    asked = PeriodQuestion(0.0, "demographic_parity", "between_groups", 0.95)
+    asked = PeriodQuestion(0.0, lp.Comparison(), 0.95)
     groups = np.repeat(["a", "b"], 200)
     for day in range(1, 366):
         sketch = lp.monitoring.ScoreSketch()
@@ -175,5 +175,5 @@ def sketch_bounds_miss(rng: Rng) -> bool:
     for part in (slice(None, 2 * many), slice(2 * many, None)):
         parts.append(lp.monitoring.ScoreSketch(k=512))
         parts[-1].update(None, scores[part], sensitive_features=groups[part])
-    low, high = parts[0].merge(parts[1]).counts(0.99).mcdp_bounds()
-    return not low <= lp.mcdp(None, scores, sensitive_features=groups) <= high
+    bounds = lp.mcdp_bounds(parts[0].merge(parts[1]).counts(0.99))
+    return not bounds.low <= lp.mcdp(None, scores, sensitive_features=groups) <= bounds.high

@@ -24,6 +24,7 @@ import torch
 import localparity as lp
 from localparity.engines._refine import MAX_SCORES, Tally, count_scores
 from localparity.engines._torch import LEVEL, TorchScores, check_scores
+from localparity.metrics._gap_curves import gap_curves
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1)
 
@@ -61,7 +62,7 @@ def audit(scores: torch.Tensor, groups: torch.Tensor) -> list[tuple[float, float
 
 
 def evaluate(counts: lp.ScoreCounts) -> list[tuple[float, float, float]]:
-    (curve,) = counts.gap_curves()
+    (curve,) = gap_curves(counts, lp.Comparison())
     lower, upper = curve.bounds()
     return list(zip(*(each.mcdp_at(np.array(EPSILONS)) for each in (curve, lower, upper)), strict=True))
 
@@ -124,14 +125,7 @@ def breakdown(repeats: int, device: str, scores: torch.Tensor, groups: torch.Ten
 
 
 def count(source: TorchScores) -> lp.ScoreCounts:
-    return count_scores(
-        source,
-        max_scores=MAX_SCORES,
-        level=LEVEL,
-        epsilons=EPSILONS,
-        criterion="demographic_parity",
-        compare="between_groups",
-    )
+    return count_scores(source, MAX_SCORES, LEVEL, EPSILONS, lp.Comparison())
 
 
 def by_brute_force(scores: torch.Tensor, groups: torch.Tensor) -> float:
