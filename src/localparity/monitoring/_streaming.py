@@ -11,7 +11,7 @@ from localparity._validation import as_count, as_epsilon, as_score_range, range_
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._atoms import Atoms
 from localparity.counts._bounded import cell_edges, grid_cells
-from localparity.counts._comparison import check_labels
+from localparity.counts._comparison import require_labels
 from localparity.counts._score_counts import on_cells
 from localparity.engines._torch import check_groups, check_labels, check_scores, from_torch
 from localparity.metrics import Interval, mcdp_bounds
@@ -146,7 +146,7 @@ class LocalDisparity:
         if low < 0 or high >= self.n_groups:
             wrong = low if low < 0 else high
             raise ValueError(f"sensitive_features must be between 0 and {self.n_groups - 1}, got {wrong}")
-        check_labels(self.comparison, y_true)
+        require_labels(self.comparison, y_true)
         if y_true is None or self._n_labels == 1:
             return groups
         return 2 * groups + check_labels(y_true, scores).long()
