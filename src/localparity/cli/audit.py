@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from json import dumps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -104,53 +104,62 @@ def audit(
     check_file(report, "--report", read=files, replace=force)
     check_labels(criterion, label)
     epsilons, limits = parse_epsilons(epsilon), parse_range(score_range, "--score-range")
-    found = {}
-    for file in _each_once(files):
-        with _progress(resamples) as on_resample:
-            found[file] = Audit.read(
-                file,
-                score=score,
-                group=group,
-                label=label,
-                weight=weight,
-                cluster=cluster,
-                engine=engine,
-                score_range=limits,
-                epsilons=epsilons,
-                criterion=criterion,
-                compare=compare,
-                threshold=threshold,
-                min_group_size=min_group_size,
-                small_groups=small_groups,
-                confidence=confidence,
-                method=method,
-                n_resamples=resamples,
-                random_state=seed,
-                n_jobs=jobs,
-                higher_is=higher_is,
-                on_resample=on_resample,
-            )
-    if json:
-        typer.echo(audits_json(found))
-    else:
-        for file, one in found.items():
-            Console().print(*terminal_parts(one, title=file), sep="\n")
+    found = _audit_each(
+        files,
+        score=score,
+        group=group,
+        label=label,
+        weight=weight,
+        cluster=cluster,
+        engine=engine,
+        score_range=limits,
+        epsilons=epsilons,
+        criterion=criterion,
+        compare=compare,
+        threshold=threshold,
+        min_group_size=min_group_size,
+        small_groups=small_groups,
+        confidence=confidence,
+        method=method,
+        n_resamples=resamples,
+        random_state=seed,
+        n_jobs=jobs,
+        higher_is=higher_is,
+    )
+    _show(found, json)
     passed = max_mcdp is None or _tell_verdicts(found, max_mcdp, decide_by)
     if report is not None:
-        columns = {"score": score, "group": ", ".join(group), "label": label, "weight": weight}
-        notes = {f"Column of the {what}s": name for what, name in columns.items() if name}
-        notes |= {"Column of the clusters": cluster} if cluster else {}
-        write_page(report, found, title=f"Local disparity by {columns['group']}", notes=notes, force=force)
-        typer.echo(f"report: {report}", err=True)
+        columns = {"score": score, "group": group, "label": label, "weight": weight, "cluster": cluster}
+        _write_report(report, found, columns, force)
     if not passed:
         raise typer.Exit(1)
 
 
-def _each_once(files: list[str]) -> list[str]:
+def _show(found: dict[str, Audit], json: bool) -> None:
+    if json:
+        typer.echo(audits_json(found))
+        return
+    for file, one in found.items():
+        Console().print(*terminal_parts(one, title=file), sep="\n")
+
+
+def _write_report(path: Path, found: dict[str, Audit], columns: dict[str, Any], force: bool) -> None:
+    columns = columns | {"group": ", ".join(columns["group"])}
+    notes = {f"Column of the {what}s": name for what, name in columns.items() if name}
+    write_page(path, found, title=f"Local disparity by {columns['group']}", notes=notes, force=force)
+    typer.echo(f"report: {path}", err=True)
+
+
+def _audit_each(files: list[str], **options: Any) -> dict[str, Audit]:
+    """The audit of each file, with a bar on the standard error."""
     repeated = next((file for file in files if files.count(file) > 1), None)
     if repeated is not None:
         raise typer.BadParameter(f"{repeated} is named twice", param_hint="FILE")
-    return files
+    found = {}
+    for file in files:
+        with _progress(options["n_resamples"]) as on_resample:
+            found[file] = Audit.read(file, **options, on_resample=on_resample)
+    return found
 
 
 @contextmanager

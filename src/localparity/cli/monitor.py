@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
 from json import dumps
@@ -15,7 +13,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from localparity._validation import as_fraction, as_probability
+from localparity._validation import as_probability
 from localparity.audit._wording import interval_text
 from localparity.cli._options import (
     CompareOption,
@@ -24,6 +22,7 @@ from localparity.cli._options import (
     EpsilonOption,
     LabelOption,
     check_folder,
+    check_fraction,
     check_labels,
     parse_range,
 )
@@ -31,89 +30,83 @@ from localparity.metrics._window import percent
 from localparity.monitoring import Monitor, PeriodResult
 from localparity.monitoring._monitor import Every
 
-_OPTIONS = {
-    "batch_id": "--id",
-    "every": "--every",
-    "score": "--score",
-    "group": "--group",
-    "label": "--label",
-}
-_OPTIONS |= {"score_range": "--score-range"}
+FolderArgument = Annotated[Path, typer.Argument(help="The folder that keeps the sketches.")]
+BatchArgument = Annotated[
+    str | None, typer.Argument(help="A file of scores to append; without it, only print.")
+]
+AtOption = Annotated[
+    str | None, typer.Option(help="The time of the batch in UTC, e.g. 2026-05-17T13:00; now by default.")
+]
+IdOption = Annotated[
+    str | None,
+    typer.Option("--id", help="The name of the batch, counted once; the sha256 of the file by default."),
+]
+RangeOption = Annotated[
+    str | None, typer.Option(help="The lowest and the highest score there can be, for a new folder.")
+]
+MaxMcdpOption = Annotated[
+    float | None,
+    typer.Option(help="Exit with 1 when MCDP in the newest period is significantly above this."),
+]
+AlarmRateOption = Annotated[
+    float, typer.Option(help="The probability that the monitor ever raises a false alarm.")
+]
+DuplicateOption = Annotated[
+    bool, typer.Option("--allow-duplicate", help="Count a batch with the same rows as another.")
+]
 
 
 def monitor(
-    folder: Annotated[Path, typer.Argument(help="The folder that keeps the sketches.")],
-    batch: Annotated[
-        str | None, typer.Argument(help="A file of scores to append; without it, only print.")
-    ] = None,
+    folder: FolderArgument,
+    batch: BatchArgument = None,
     score: Annotated[str | None, typer.Option(help="The column of the scores.")] = None,
-    group: Annotated[
-        list[str] | None,
-        typer.Option(help="The column of the groups; give it again to compare intersections."),
-    ] = None,
+    group: Annotated[list[str] | None, typer.Option(help="The column of the groups, as in audit.")] = None,
     label: LabelOption = None,
-    at: Annotated[
-        str | None,
-        typer.Option(help="The time of the batch in UTC, e.g. 2026-05-17T13:00; now by default."),
-    ] = None,
-    batch_id: Annotated[
-        str | None,
-        typer.Option("--id", help="The name of the batch, counted once; the sha256 of the file by default."),
-    ] = None,
+    at: AtOption = None,
+    batch_id: IdOption = None,
     every: Annotated[Every | None, typer.Option(help="The length of a period, for a new folder.")] = None,
-    score_range: Annotated[
-        str | None, typer.Option(help="The lowest and the highest score there can be, for a new folder.")
-    ] = None,
+    score_range: RangeOption = None,
     epsilon: EpsilonOption = 0.0,
     criterion: CriterionOption = "demographic_parity",
     compare: CompareOption = "between_groups",
     confidence: ConfidenceOption = 0.95,
     json: Annotated[bool, typer.Option("--json", help="Print the series as JSON.")] = False,
-    max_mcdp: Annotated[
-        float | None,
-        typer.Option(help="Exit with 1 when MCDP in the newest period is significantly above this."),
-    ] = None,
-    alarm_rate: Annotated[
-        float, typer.Option(help="The probability that the monitor ever raises a false alarm.")
-    ] = 0.05,
-    allow_duplicate: Annotated[
-        bool, typer.Option("--allow-duplicate", help="Count a batch with the same rows as another.")
-    ] = False,
+    max_mcdp: MaxMcdpOption = None,
+    alarm_rate: AlarmRateOption = 0.05,
+    allow_duplicate: DuplicateOption = False,
 ) -> None:
     """Append a batch of scores and print MCDP over time, with intervals and alarms.
 
     Exit codes: 0 when the newest period raises no alarm, 1 when it does, 2 for wrong usage or input.
     """
     check_folder(folder, "FOLDER")
-    if max_mcdp is not None:
-        as_fraction(max_mcdp, "--max-mcdp")
+    check_fraction(max_mcdp, "--max-mcdp")
     as_probability(confidence, "--confidence")
     as_probability(alarm_rate, "--alarm-rate")
     limits = None if score_range is None else parse_range(score_range, "--score-range")
-    with _naming_options():
-        kept = Monitor(folder, every=every, score_range=limits)
-        if batch is not None:
-            check_labels(criterion, label)
-            if score is None or not group:
-                raise typer.BadParameter("a batch needs its columns", param_hint="--score and --group")
-            if not kept.append_file(
-                batch,
-                score=score,
-                group=group,
-                label=label,
-                at=_parse_time(at),
-                batch_id=batch_id,
-                allow_duplicate=allow_duplicate,
-            ):
-                typer.echo(f"{batch} was counted before and is not counted again", err=True)
-        series = kept.series(
-            epsilon,
-            criterion=criterion,
-            compare=compare,
-            confidence=confidence,
-            max_mcdp=max_mcdp,
-            alarm_rate=alarm_rate,
-        )
+    kept = Monitor(folder, every=every, score_range=limits)
+    if batch is not None:
+        check_labels(criterion, label)
+        if score is None or not group:
+            raise typer.BadParameter("a batch needs its columns", param_hint="--score and --group")
+        if not kept.append_file(
+            batch,
+            score=score,
+            group=group,
+            label=label,
+            at=_parse_time(at),
+            batch_id=batch_id,
+            allow_duplicate=allow_duplicate,
+        ):
+            typer.echo(f"{batch} was counted before and is not counted again", err=True)
+    series = kept.series(
+        epsilon,
+        criterion=criterion,
+        compare=compare,
+        confidence=confidence,
+        max_mcdp=max_mcdp,
+        alarm_rate=alarm_rate,
+    )
     if not series:
         raise typer.BadParameter(f"{folder} has no periods; name a batch to append", param_hint="FOLDER")
     if json:
@@ -129,16 +122,6 @@ def _parse_time(at: str | None) -> datetime | None:
         return None if at is None else datetime.fromisoformat(at)
     except ValueError:
         raise ValueError(f"--at must be a time such as 2026-05-17T13:00, got {at!r}") from None
-
-
-@contextmanager
-def _naming_options() -> Iterator[None]:
-    """Name options, not arguments, in the library's messages."""
-    try:
-        yield
-    except ValueError as error:
-        first, _, rest = str(error).replace("allow_duplicate=True", "--allow-duplicate").partition(" ")
-        raise ValueError(f"{_OPTIONS.get(first, first)} {rest}") from error
 
 
 def _show(console: Console, series: list[PeriodResult], epsilon: float, confidence: float) -> None:
