@@ -11,6 +11,7 @@ from typing import Annotated
 import typer
 from rich.console import Console
 from rich.progress import Progress
+from typer import Option
 
 from localparity._types import HigherIs, IntervalMethod
 from localparity.audit._audit import Audit, DecideBy, Engine, SmallGroups
@@ -40,56 +41,45 @@ FilesArgument = Annotated[
         help="CSV, TSV, Parquet or JSON lines, a model each; a glob in quotes is one model.",
     ),
 ]
-EpsilonsOption = Annotated[str, typer.Option(help="Half-widths of windows, as fractions of the score range.")]
-ThresholdOption = Annotated[
-    float | None, typer.Option(help="The threshold of delta-DP; mean scores without it.")
-]
-SmallGroupsOption = Annotated[
-    SmallGroups, typer.Option(help="Whether a group that is too small is an error or left out.")
-]
 MaxMcdpOption = Annotated[
-    float | None, typer.Option(help="Exit with 1 when MCDP at the smallest epsilon is above this.")
+    float | None, Option(help="Exit with 1 when MCDP at the smallest epsilon is above this.")
 ]
 DecideByOption = Annotated[
-    DecideBy, typer.Option(help="What --max-mcdp compares: the estimate or an end of its interval.")
-]
-ClusterOption = Annotated[
-    str | None, typer.Option(help="The column of the person or household, where one has several rows.")
-]
-HigherIsOption = Annotated[
-    HigherIs | None, typer.Option(help="Whether a higher score is the better or the worse outcome.")
+    DecideBy, Option(help="What --max-mcdp compares: the estimate or an end of its interval.")
 ]
 MethodOption = Annotated[
     IntervalMethod | None,
-    typer.Option(help="How intervals are made; dkw, or bootstrap with weights or clusters."),
+    Option(help="How intervals are made; dkw, or bootstrap with weights or clusters."),
 ]
 ReportOption = Annotated[
-    Path | None, typer.Option(help="Write a page with charts here, all models on it; opens offline.")
+    Path | None, Option(help="Write a page with charts here, all models on it; opens offline.")
 ]
 
 
 def audit(
     files: FilesArgument,
-    score: Annotated[str, typer.Option(help="The column of the scores.")],
+    score: Annotated[str, Option(help="The column of the scores.")],
     group: GroupOption,
     label: LabelOption = None,
     weight: WeightOption = None,
-    epsilon: EpsilonsOption = "0,0.01,0.05,0.1",
+    epsilon: Annotated[
+        str, Option(help="Half-widths of windows, as fractions of the score range.")
+    ] = "0,0.01,0.05,0.1",
     criterion: CriterionOption = "demographic_parity",
     compare: CompareOption = "between_groups",
-    score_range: Annotated[str, typer.Option(help="The lowest and the highest score there can be.")] = "0,1",
-    threshold: ThresholdOption = None,
-    min_group_size: Annotated[int, typer.Option(help="The fewest people that a group may have.")] = 1,
-    small_groups: SmallGroupsOption = "raise",
-    cluster: ClusterOption = None,
-    higher_is: HigherIsOption = None,
+    score_range: Annotated[str, Option(help="The lowest and the highest score there can be.")] = "0,1",
+    threshold: Annotated[float | None, Option(help="Threshold of delta-DP; by default mean scores.")] = None,
+    min_group_size: Annotated[int, Option(help="The fewest people that a group may have.")] = 1,
+    small_groups: Annotated[SmallGroups, Option(help="Refuse small groups, or leave them out.")] = "raise",
+    cluster: Annotated[str | None, Option(help="The column of the person or household of a row.")] = None,
+    higher_is: Annotated[HigherIs | None, Option(help="Whether higher scores are better or worse.")] = None,
     method: MethodOption = None,
     confidence: ConfidenceOption = 0.95,
-    resamples: Annotated[int, typer.Option(help="Resamples of the test; 0 leaves it out.")] = 1000,
-    engine: Annotated[Engine, typer.Option(help="What reads the file.")] = "duckdb",
+    resamples: Annotated[int, Option(help="Resamples of the test; 0 leaves it out.")] = 1000,
+    engine: Annotated[Engine, Option(help="The engine that reads the files.")] = "duckdb",
     seed: SeedOption = 0,
-    jobs: Annotated[int, typer.Option(help="Resamples at a time, -1 for one a core.")] = -1,
-    json: Annotated[bool, typer.Option("--json", help="Print the audit as JSON.")] = False,
+    jobs: Annotated[int, Option(help="How many resamples run at a time; -1 for all cores.")] = -1,
+    json: Annotated[bool, Option("--json", help="Print the audit as JSON.")] = False,
     max_mcdp: MaxMcdpOption = None,
     decide_by: DecideByOption = "estimate",
     report: ReportOption = None,
@@ -136,10 +126,10 @@ def audit(
             Console().print(*terminal_parts(one, title=file), sep="\n")
     passed = max_mcdp is None or _tell_verdicts(found, max_mcdp, decide_by)
     if report is not None:
-        columns = {"score": score, "group": ", ".join(group), "label": label, "weight": weight}
+        groups = ", ".join(group)
+        columns = {"score": score, "group": groups, "label": label, "weight": weight, "cluster": cluster}
         notes = {f"Column of the {what}s": name for what, name in columns.items() if name}
-        notes |= {"Column of the clusters": cluster} if cluster else {}
-        write_page(report, found, title=f"Local disparity by {columns['group']}", notes=notes, force=force)
+        write_page(report, found, title=f"Local disparity by {groups}", notes=notes, force=force)
         typer.echo(f"report: {report}", err=True)
     if not passed:
         raise typer.Exit(1)
