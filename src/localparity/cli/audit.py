@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from json import dumps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -92,45 +91,28 @@ def audit(
     check_bound(max_mcdp, decide_by)
     check_file(report, "--report", read=files, replace=force)
     check_labels(criterion, label)
-    epsilons, limits = parse_epsilons(epsilon), parse_range(score_range, "--score-range")
-    found = {}
-    for file in _each_once(files):
-        with _progress(resamples) as on_resample:
-            found[file] = Audit.read(
-                file,
-                score=score,
-                group=group,
-                label=label,
-                weight=weight,
-                cluster=cluster,
-                engine=engine,
-                score_range=limits,
-                epsilons=epsilons,
-                criterion=criterion,
-                compare=compare,
-                threshold=threshold,
-                min_group_size=min_group_size,
-                small_groups=small_groups,
-                confidence=confidence,
-                method=method,
-                n_resamples=resamples,
-                random_state=seed,
-                n_jobs=jobs,
-                higher_is=higher_is,
-                on_resample=on_resample,
-            )
-    if json:
-        typer.echo(audits_json(found))
-    else:
-        for file, one in found.items():
-            Console().print(*terminal_parts(one, title=file), sep="\n")
+    columns = {"score": score, "group": group, "label": label, "weight": weight, "cluster": cluster}
+    asked = {
+        "engine": engine,
+        "score_range": parse_range(score_range, "--score-range"),
+        "epsilons": parse_epsilons(epsilon),
+        "criterion": criterion,
+        "compare": compare,
+        "threshold": threshold,
+        "min_group_size": min_group_size,
+        "small_groups": small_groups,
+        "confidence": confidence,
+        "method": method,
+        "n_resamples": resamples,
+        "random_state": seed,
+        "n_jobs": jobs,
+        "higher_is": higher_is,
+    }
+    found = {file: _read(file, **columns, **asked) for file in _each_once(files)}
+    _show(found, json)
     passed = max_mcdp is None or _tell_verdicts(found, max_mcdp, decide_by)
     if report is not None:
-        groups = ", ".join(group)
-        columns = {"score": score, "group": groups, "label": label, "weight": weight, "cluster": cluster}
-        notes = {f"Column of the {what}s": name for what, name in columns.items() if name}
-        write_page(report, found, title=f"Local disparity by {groups}", notes=notes, force=force)
-        typer.echo(f"report: {report}", err=True)
+        _write_report(report, found, columns | {"group": ", ".join(group)}, force)
     if not passed:
         raise typer.Exit(1)
 
@@ -142,19 +124,32 @@ def _each_once(files: list[str]) -> list[str]:
     return files
 
 
-@contextmanager
-def _progress(resamples: int) -> Iterator[Callable[[], None]]:
-    """A bar on the standard error; it starts anew where the audit resamples more than once."""
+def _read(file: str, **options: Any) -> Audit:
+    """Audit a file, with a bar on the standard error; it starts anew where there are more resamples."""
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("Resampling", total=resamples)
+        task = progress.add_task("Resampling", total=options["n_resamples"])
 
         def advance() -> None:
             if progress.finished:
                 progress.reset(task)
             progress.advance(task)
 
-        yield advance
+        return Audit.read(file, **options, on_resample=advance)
+
+
+def _show(audits: Mapping[str, Audit], json: bool) -> None:
+    if json:
+        typer.echo(audits_json(audits))
+        return
+    for file, audit in audits.items():
+        Console().print(*terminal_parts(audit, title=file), sep="\n")
+
+
+def _write_report(path: Path, audits: Mapping[str, Audit], columns: Mapping[str, Any], force: bool) -> None:
+    notes = {f"Column of the {what}s": name for what, name in columns.items() if name}
+    write_page(path, audits, title=f"Local disparity by {columns['group']}", notes=notes, force=force)
+    typer.echo(f"report: {path}", err=True)
 
 
 def audits_json(audits: Mapping[str, Audit]) -> str:
