@@ -10,7 +10,7 @@ import typer
 
 from localparity._types import Compare, Criterion
 from localparity._validation import as_epsilon, as_fraction
-from localparity.counts import Comparison
+from localparity.counts import _comparison
 
 
 def check_epsilon(epsilon: float) -> float:
@@ -40,7 +40,7 @@ CompareOption = Annotated[Compare, typer.Option(help="Every pair of groups, or e
 
 def check_labels(criterion: Criterion, label: str | None) -> None:
     """Check that the column of the labels is named where a criterion needs it."""
-    Comparison(criterion).check_labels(label)
+    _comparison.require_labels(_comparison.Comparison(criterion), label)
 
 
 def check_bound(max_mcdp: float | None, decide_by: str) -> None:
