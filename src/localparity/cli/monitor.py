@@ -6,14 +6,14 @@ from dataclasses import asdict
 from datetime import datetime
 from json import dumps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from localparity._validation import as_probability
+from localparity._validation import as_fraction, as_probability
 from localparity.audit._wording import interval_text
 from localparity.cli._options import (
     CompareOption,
@@ -22,7 +22,6 @@ from localparity.cli._options import (
     EpsilonOption,
     LabelOption,
     check_folder,
-    check_fraction,
     check_labels,
     parse_range,
 )
@@ -30,83 +29,63 @@ from localparity.metrics._window import percent
 from localparity.monitoring import Monitor, PeriodResult
 from localparity.monitoring._monitor import Every
 
-FolderArgument = Annotated[Path, typer.Argument(help="The folder that keeps the sketches.")]
-BatchArgument = Annotated[
-    str | None, typer.Argument(help="A file of scores to append; without it, only print.")
-]
-AtOption = Annotated[
-    str | None, typer.Option(help="The time of the batch in UTC, e.g. 2026-05-17T13:00; now by default.")
-]
-IdOption = Annotated[
-    str | None,
-    typer.Option("--id", help="The name of the batch, counted once; the sha256 of the file by default."),
-]
-RangeOption = Annotated[
-    str | None, typer.Option(help="The lowest and the highest score there can be, for a new folder.")
-]
-MaxMcdpOption = Annotated[
-    float | None,
-    typer.Option(help="Exit with 1 when MCDP in the newest period is significantly above this."),
-]
-AlarmRateOption = Annotated[
-    float, typer.Option(help="The probability that the monitor ever raises a false alarm.")
-]
-DuplicateOption = Annotated[
-    bool, typer.Option("--allow-duplicate", help="Count a batch with the same rows as another.")
-]
-
 
 def monitor(
-    folder: FolderArgument,
-    batch: BatchArgument = None,
+    folder: Annotated[Path, typer.Argument(help="The folder that keeps the sketches.")],
+    batch: Annotated[
+        str | None, typer.Argument(help="A file of scores to append; without it, only print.")
+    ] = None,
     score: Annotated[str | None, typer.Option(help="The column of the scores.")] = None,
-    group: Annotated[list[str] | None, typer.Option(help="The column of the groups, as in audit.")] = None,
+    group: Annotated[
+        list[str] | None,
+        typer.Option(help="The column of the groups; repeat it to compare intersections."),
+    ] = None,
     label: LabelOption = None,
-    at: AtOption = None,
-    batch_id: IdOption = None,
+    at: Annotated[
+        str | None,
+        typer.Option(help="The time of the batch in UTC, e.g. 2026-05-17T13:00; now by default."),
+    ] = None,
+    batch_id: Annotated[
+        str | None,
+        typer.Option("--id", help="The name of the batch, counted once; the sha256 of the file by default."),
+    ] = None,
     every: Annotated[Every | None, typer.Option(help="The length of a period, for a new folder.")] = None,
-    score_range: RangeOption = None,
+    score_range: Annotated[
+        str | None, typer.Option(help="The lowest and the highest score there can be, for a new folder.")
+    ] = None,
     epsilon: EpsilonOption = 0.0,
     criterion: CriterionOption = "demographic_parity",
     compare: CompareOption = "between_groups",
     confidence: ConfidenceOption = 0.95,
     json: Annotated[bool, typer.Option("--json", help="Print the series as JSON.")] = False,
-    max_mcdp: MaxMcdpOption = None,
-    alarm_rate: AlarmRateOption = 0.05,
-    allow_duplicate: DuplicateOption = False,
+    max_mcdp: Annotated[
+        float | None,
+        typer.Option(help="Exit with 1 when MCDP in the newest period is significantly above this."),
+    ] = None,
+    alarm_rate: Annotated[
+        float, typer.Option(help="The probability that the monitor ever raises a false alarm.")
+    ] = 0.05,
+    allow_duplicate: Annotated[
+        bool, typer.Option("--allow-duplicate", help="Count a batch with the same rows as another.")
+    ] = False,
 ) -> None:
     """Append a batch of scores and print MCDP over time, with intervals and alarms.
 
     Exit codes: 0 when the newest period raises no alarm, 1 when it does, 2 for wrong usage or input.
     """
     check_folder(folder, "FOLDER")
-    check_fraction(max_mcdp, "--max-mcdp")
+    if max_mcdp is not None:
+        as_fraction(max_mcdp, "--max-mcdp")
     as_probability(confidence, "--confidence")
     as_probability(alarm_rate, "--alarm-rate")
     limits = None if score_range is None else parse_range(score_range, "--score-range")
     kept = Monitor(folder, every=every, score_range=limits)
     if batch is not None:
         check_labels(criterion, label)
-        if score is None or not group:
-            raise typer.BadParameter("a batch needs its columns", param_hint="--score and --group")
-        if not kept.append_file(
-            batch,
-            score=score,
-            group=group,
-            label=label,
-            at=_parse_time(at),
-            batch_id=batch_id,
-            allow_duplicate=allow_duplicate,
-        ):
-            typer.echo(f"{batch} was counted before and is not counted again", err=True)
-    series = kept.series(
-        epsilon,
-        criterion=criterion,
-        compare=compare,
-        confidence=confidence,
-        max_mcdp=max_mcdp,
-        alarm_rate=alarm_rate,
-    )
+        named: dict[str, Any] = {"label": label, "batch_id": batch_id, "allow_duplicate": allow_duplicate}
+        _append(kept, batch, score=score, group=group, at=_parse_time(at), **named)
+    asked: dict[str, Any] = {"criterion": criterion, "compare": compare, "confidence": confidence}
+    series = kept.series(epsilon, max_mcdp=max_mcdp, alarm_rate=alarm_rate, **asked)
     if not series:
         raise typer.BadParameter(f"{folder} has no periods; name a batch to append", param_hint="FOLDER")
     if json:
@@ -115,6 +94,13 @@ def monitor(
         _show(Console(), series, epsilon, confidence)
     if max_mcdp is not None and _alarmed(series[-1], max_mcdp):
         raise typer.Exit(1)
+
+
+def _append(kept: Monitor, batch: str, *, score: str | None, group: list[str] | None, **options: Any) -> None:
+    if score is None or not group:
+        raise typer.BadParameter("a batch needs its columns", param_hint="--score and --group")
+    if not kept.append_file(batch, score=score, group=group, **options):
+        typer.echo(f"{batch} was counted before and is not counted again", err=True)
 
 
 def _parse_time(at: str | None) -> datetime | None:
