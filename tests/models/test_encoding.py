@@ -80,9 +80,7 @@ def test_a_description_that_does_not_fit_itself() -> None:
     learned = {"names": ["a", "b"], "categories": [None, ["x"]], "means": [0.0, 0.0], "scales": [1.0, 1.0]}
     assert TableEncoder.from_dict(learned).to_dict() == learned
     for name in ("categories", "means", "scales"):
-        with pytest.raises(
-            ValueError, match="the encoder has 2 names and means, scales or categories of others"
-        ):
+        with pytest.raises(ValueError, match="the encoder has 2 names"):
             TableEncoder.from_dict(learned | {name: learned[name][:1]})
 
 
@@ -96,7 +94,7 @@ def test_numbers_in_a_column_of_objects_are_numbers() -> None:
 
 def test_dates_are_refused() -> None:
     table = pd.DataFrame({"day": pd.to_datetime(["2026-01-01", "2026-01-02"])})
-    with pytest.raises(ValueError, match="X has dates in column 'day' where numbers or texts are expected"):
+    with pytest.raises(ValueError, match="column 'day' of X.*dates"):
         TableEncoder().fit(table)
 
 

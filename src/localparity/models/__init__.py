@@ -10,6 +10,7 @@ from localparity._lazy import lazy_names
 if TYPE_CHECKING:
     from localparity.models._bound import BoundNotMetWarning, Trial
     from localparity.models._compare import compare
+    from localparity.models._folder import load
     from localparity.models._outcomes import ModelComparison, Outcome
     from localparity.models.networks import (
         METHODS,
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
         Trainer,
         gather_rows,
     )
-    from localparity.models.repair import ScoreRepair
+    from localparity.models.repair import RepairedClassifier, ScoreMap, ScoreRepair
     from localparity.models.trees import (
         LocalParityLGBMClassifier,
         LocalParityXGBClassifier,
@@ -42,12 +43,15 @@ __all__ = [
     "Network",
     "Outcome",
     "Plan",
+    "RepairedClassifier",
     "Rows",
+    "ScoreMap",
     "ScoreRepair",
     "Trainer",
     "Trial",
     "compare",
     "gather_rows",
+    "load",
 ]
 
 __getattr__, __dir__ = lazy_names(
@@ -55,6 +59,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "_bound": ["BoundNotMetWarning", "Trial"],
         "_compare": ["compare"],
+        "_folder": ["load"],
         "_outcomes": ["ModelComparison", "Outcome"],
         "networks": [
             "METHODS",
@@ -67,7 +72,7 @@ __getattr__, __dir__ = lazy_names(
             "Trainer",
             "gather_rows",
         ],
-        "repair": ["ScoreRepair"],
+        "repair": ["RepairedClassifier", "ScoreMap", "ScoreRepair"],
         "trees": ["LocalParityLGBMClassifier", "LocalParityXGBClassifier", "MCDPObjective"],
     },
 )

@@ -14,9 +14,8 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from localparity.models import LocalParityClassifier, Rows, Trainer
-from localparity.models._encoding import table_columns
-from localparity.models.networks._classifier import _device
-from localparity.models.networks._fitting import Fitting
+from localparity.models._encoding import TableEncoder
+from localparity.models.networks._backend import NetworkBackend, as_device
 from localparity.models.networks._networks import Network
 from localparity.models.networks._trainer import predict_scores
 from localparity.paper import Split
@@ -61,7 +60,7 @@ def train_runs(runs: Sequence[Run], device: str = "auto") -> list[Result]:
     list of Result
         One a run, in their order.
     """
-    place = _device(device)
+    place = as_device(device)
     parts = [prepare(run.dataset, run.seed) for run in runs]
     rows = {run.seed: part.training.to(place) for run, part in zip(runs, parts, strict=True)}
     with _one_thread():
@@ -85,9 +84,9 @@ def make_trainer(run: Run, training: Rows, n_groups: int) -> Trainer:
     changes = {**run.changes, "search": run.settings["search"]}
     of_images = {name: changes.pop(name) for name in OF_IMAGES if name in changes}
     classifier = LocalParityClassifier(run.method, preset=run.preset, random_state=run.seed, **changes)
-    fitting = Fitting(classifier, classifier._settings(), n_groups, run.seed, training)
+    backend = NetworkBackend(classifier, training, n_groups=n_groups, seed=run.seed)
     image = DATA_SETS[run.dataset].kind == "image"
-    return fitting.trainer(run.strength, _image_network(run.seed, training, **of_images) if image else None)
+    return backend.trainer(run.strength, _image_network(run.seed, training, **of_images) if image else None)
 
 
 def _image_network(seed: int, training: Rows, **settings: Any) -> Network:
@@ -101,38 +100,31 @@ def prepare(dataset: str, seed: int) -> Parts:
     """The parts of a data set at a seed, encoded as the estimator encodes them."""
     people = load_people(dataset)
     split = DATA_SETS[dataset].split(people.labels, seed)
-    if DATA_SETS[dataset].kind == "image":
-        return _image_parts(people, split)
-    classifier = LocalParityClassifier()
-    table, labels, groups = people.features, people.labels, people.groups
-    training = classifier._check(table.iloc[split.train], labels[split.train], groups[split.train], None)
-    validation, test = (
-        Part(_encode(classifier, table.iloc[rows]), groups[rows], labels[rows])
-        for rows in (split.validation, split.test)
-    )
-    return Parts(training, len(classifier.groups_), validation, test)
-
-
-def _image_parts(people: People, split: Split) -> Parts:
-    """The parts of a data set of images, which stay bytes."""
-    images = torch.from_numpy(people.features)
+    image = DATA_SETS[dataset].kind == "image"
+    features = _images(people) if image else _encoded(people, split)
     names, codes = np.unique(people.groups, return_inverse=True)
     training = Rows(
-        images[split.train],
+        features[split.train],
         torch.from_numpy(people.labels[split.train]).float(),
         torch.from_numpy(codes[split.train]),
         torch.ones(len(split.train)),
     )
     validation, test = (
-        Part(images[rows], people.groups[rows], people.labels[rows])
+        Part(features[rows], people.groups[rows], people.labels[rows])
         for rows in (split.validation, split.test)
     )
-    return Parts(training, len(names), validation, test, pretrained=imagenet_weights() is not None)
+    return Parts(training, len(names), validation, test, image and imagenet_weights() is not None)
 
 
-def _encode(classifier: LocalParityClassifier, table: Any) -> Tensor:
-    columns = table_columns(classifier, table, reset=False)
-    return torch.from_numpy(classifier.encoder_.encode(columns)).to(torch.float32)
+def _images(people: People) -> Tensor:
+    """Return images as they are, which stay bytes."""
+    return torch.from_numpy(people.features)
+
+
+def _encoded(people: People, split: Split) -> Tensor:
+    """Return a table encoded as the training rows ask for."""
+    encoder = TableEncoder().fit(people.features.iloc[split.train])
+    return torch.from_numpy(encoder.transform(people.features)).float()
 
 
 def _measure(trainer: Trainer, parts: Parts, seconds: float, device: torch.device) -> Result:

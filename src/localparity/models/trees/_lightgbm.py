@@ -8,8 +8,9 @@ import numpy as np
 
 from localparity._types import FloatArray
 from localparity._validation import require
-from localparity.models.trees._booster import Metric, Plan
+from localparity.models.trees._backend import TreeModel
 from localparity.models.trees._classifier import BoostedClassifier
+from localparity.models.trees._library import BoostingPlan, Metric
 from localparity.models.trees._objective import MCDPObjective
 
 
@@ -27,14 +28,18 @@ class _LightGBM:
         fixed = {"deterministic": True, "force_row_wise": True, "verbose": -1}
         return {"learning_rate": learning_rate, "seed": seed, **fixed, **threads}
 
-    def dataset(self, X: Any, plan: Plan, training: Any) -> Any:
+    def dataset(self, X: Any, plan: BoostingPlan, training: Any) -> Any:
         # The labels are the objective's; the library wants some.
         blank, start = np.zeros(X.shape[0]), np.full(X.shape[0], plan.start)
         options = {"reference": training, "init_score": start, "params": dict(plan.parameters)}
         return self._library.Dataset(X, blank, **options)
 
     def train(
-        self, training: Any, plan: Plan, objective: MCDPObjective, validation: tuple[Any, Metric] | None
+        self,
+        training: Any,
+        plan: BoostingPlan,
+        objective: MCDPObjective,
+        validation: tuple[Any, Metric] | None,
     ) -> Any:
         watched: dict[str, Any] = {}
         if validation is not None:
@@ -61,6 +66,10 @@ class _LightGBM:
         return self._library.Booster(model_str=dumped.decode())
 
 
+class _LightGBMModel(TreeModel):
+    library = _LightGBM()
+
+
 class LocalParityLGBMClassifier(BoostedClassifier):
     """LightGBM's trees for two classes, with a penalty on the maximal local disparity, or a bound on it.
 
@@ -69,21 +78,62 @@ class LocalParityLGBMClassifier(BoostedClassifier):
 
     Parameters
     ----------
-    strength, max_mcdp, max_mcdp_confidence, epsilon, criterion, temperature, search, sharpness
-        The penalty or the bound, as for `LocalParityXGBClassifier`.
-    n_estimators, learning_rate, patience, validation_fraction, n_jobs, random_state
-        How the trees are grown, as for `LocalParityXGBClassifier`.
+    strength : float, optional
+        The weight of the penalty, as in `MCDPObjective`; None is 0.2.
+    max_mcdp : float, optional
+        In place of a strength: find the most accurate model whose MCDP(epsilon) on a validation part is
+        within this bound. If there is none, a `BoundNotMetWarning` says so.
+    confidence : float, optional
+        Compare the upper end of the interval of this confidence with `max_mcdp`, instead of the estimate.
+        It is not adjusted for the search, which keeps the best of several strengths.
+    epsilon : float
+        The half-width of the windows, of `max_mcdp` and of the penalty.
+    criterion : str
+        Who is compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
+        "equalized_odds".
+    temperature : float
+        The steepness of the sigmoid that replaces a step. Every tree sees all rows, so it can be steeper
+        than where batches are small.
+    search : str, optional
+        "exact" or "soft", as in `MCDPObjective`; None is "soft", or "exact" where `epsilon` is above 0.
+    sharpness : float
+        The power of the soft search.
+    n_estimators : int
+        The largest number of trees.
+    learning_rate : float
+        The share of each tree's step that is taken.
+    patience : int, optional
+        Stop after this many trees without a lower loss plus strength x MCDP on the validation part, and
+        drop the trees after the best.
+    validation_fraction : float
+        The share of the rows held out where `max_mcdp` or `patience` needs a validation part.
+    n_jobs : int, optional
+        The number of threads; None leaves it to the library.
+    random_state : int, Generator or None
+        The same seed gives the same bits.
     booster_params : dict, optional
         Further parameters of LightGBM, such as ``{"num_leaves": 15}``.
 
     Attributes
     ----------
-    classes_, groups_, strength_, n_estimators_, trials_, bound_met_
-        As those of `LocalParityXGBClassifier`.
+    classes_ : ndarray of shape (2,)
+        The two classes; scores are probabilities of the second.
+    groups_ : tuple
+        The groups' names.
     booster_ : lightgbm.Booster
         The trees.
     start_ : float
         The margin before the first tree, which the booster itself does not add.
+    strength_ : float
+        The strength, given or found.
+    n_estimators_ : int
+        The number of trees.
+    text_features_ : list of str
+        The names of the categorical columns.
+    trials_ : list of Trial
+        With `max_mcdp`, the strengths that were tried.
+    bound_met_ : bool
+        With `max_mcdp`, whether the bound is met.
 
     Examples
     --------
@@ -96,4 +146,4 @@ class LocalParityLGBMClassifier(BoostedClassifier):
     True
     """
 
-    _library = _LightGBM()
+    _model_type = _LightGBMModel
