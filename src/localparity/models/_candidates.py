@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -11,8 +12,6 @@ from localparity._types import Criterion, FloatArray, IntArray
 from localparity._validation import require
 from localparity.models._rows import TrainingRows
 
-NETWORK_STRENGTHS = (0.1, 0.2, 0.4)
-BOOSTED_STRENGTHS = (0.1, 0.2, 0.3, 0.5)
 REPAIR_SHARES = (1.0, 0.5, 0.0)
 """Of the bound: a repair that aims below it has room for how new people differ."""
 
@@ -42,39 +41,6 @@ class CompareSettings(NamedTuple):
     seed: int
     booster: str
     steps: int
-
-
-Method = Callable[[ComparisonRows, CompareSettings], Iterator[Candidate]]
-
-
-def erm(rows: ComparisonRows, settings: CompareSettings) -> Iterator[Candidate]:
-    """Train a network without a penalty."""
-    yield _fit("", _network("erm", 0.0, settings), rows)
-
-
-def diffmcdp(rows: ComparisonRows, settings: CompareSettings) -> Iterator[Candidate]:
-    """Train networks with the paper's penalty."""
-    for strength in NETWORK_STRENGTHS:
-        yield _fit(f"strength {strength:g}", _network("diffmcdp", strength, settings), rows)
-
-
-def boosted(rows: ComparisonRows, settings: CompareSettings) -> Iterator[Candidate]:
-    """Train boosted trees without a penalty."""
-    yield _fit("", _trees(0.0, settings), rows)
-
-
-def penalised(rows: ComparisonRows, settings: CompareSettings) -> Iterator[Candidate]:
-    """Train boosted trees with the penalty."""
-    for strength in BOOSTED_STRENGTHS:
-        yield _fit(f"strength {strength:g}", _trees(strength, settings), rows)
-
-
-METHODS: dict[str, Method] = {
-    "ERM": erm,
-    "DiffMCDP": diffmcdp,
-    "boosted trees": boosted,
-    "penalised boosted trees": penalised,
-}
 
 
 def repaired(
@@ -135,8 +101,22 @@ def _trees(strength: float, settings: CompareSettings) -> Any:
     )
 
 
-def _fit(setting: str, model: Any, rows: ComparisonRows) -> Candidate:
-    train = rows.train
-    model.fit(train.features, train.labels, sensitive_features=train.groups, sample_weight=train.weights)
-    scores = [model.predict_proba(part.features)[:, 1] for part in (rows.validation, rows.test)]
-    return Candidate(setting, *scores)
+METHODS: dict[str, tuple[Callable[[float, CompareSettings], Any], tuple[float, ...]]] = {
+    "ERM": (partial(_network, "erm"), (0.0,)),
+    "DiffMCDP": (partial(_network, "diffmcdp"), (0.1, 0.2, 0.4)),
+    "boosted trees": (_trees, (0.0,)),
+    "penalised boosted trees": (_trees, (0.1, 0.2, 0.3, 0.5)),
+}
+"""By name, what makes a model at a strength, and the strengths that are tried."""
+
+
+def train_candidates(method: str, rows: ComparisonRows, settings: CompareSettings) -> list[Candidate]:
+    """Train a method at each of its strengths."""
+    make, strengths = METHODS[method]
+    train, candidates = rows.train, []
+    for strength in strengths:
+        model = make(strength, settings)
+        model.fit(train.features, train.labels, sensitive_features=train.groups, sample_weight=train.weights)
+        scores = [model.predict_proba(part.features)[:, 1] for part in (rows.validation, rows.test)]
+        candidates.append(Candidate(f"strength {strength:g}" if strength else "", *scores))
+    return candidates

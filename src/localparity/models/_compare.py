@@ -19,6 +19,7 @@ from localparity.models._candidates import (
     CompareSettings,
     ComparisonRows,
     repaired,
+    train_candidates,
 )
 from localparity.models._outcomes import ModelComparison, Outcome, mark_frontier
 from localparity.models._rows import as_seed, check_training_rows
@@ -113,10 +114,10 @@ def compare(
     rest, test = everyone.with_weight().hold_out(_TEST, settings.seed)
     rows = ComparisonRows(*rest.hold_out(_VALIDATION, settings.seed), test)
     report = _Report(rows, settings, confidence, n_resamples)
-    for name, method in METHODS.items():
+    for name in METHODS:
         if on_method is not None:
             on_method(name)
-        report.add(name, list(method(rows, settings)))
+        report.add(name, train_candidates(name, rows, settings))
     return ModelComparison(
         mark_frontier(report.outcomes),
         settings.max_mcdp,

@@ -167,9 +167,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         encoder.scales_ = np.asarray(learned["scales"], dtype=np.float64)
         width = len(encoder.names_)
         if not encoder.means_.shape == encoder.scales_.shape == (len(encoder.categories_),) == (width,):
-            raise ValueError(
-                f"the encoder has {width} names and other numbers of means, scales or categories"
-            )
+            raise ValueError(f"the encoder has {width} names but not as many means, scales and categories")
         return encoder
 
 

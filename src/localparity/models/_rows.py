@@ -101,7 +101,7 @@ def check_training_rows(
     kept = weights > 0.0
     classes = np.unique(targets[kept])
     if classes.size < 2:
-        raise ValueError(f"y must have two classes in rows of weight above 0, got {classes.tolist()}")
+        raise ValueError(f"y must have two classes among weights above 0, got one class: {classes.tolist()}")
     labels = np.searchsorted(classes, targets).astype(np.float64)
     codes, names = groups_of_rows(sensitive_features, rows)
     groups = codes.astype(np.int64)

@@ -264,13 +264,13 @@ def test_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_gpu_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ValueError, match="device.*'cuda'"):
+    with pytest.raises(ValueError, match=r"device.*'cuda'"):
         quick(device="cuda").fit(X, Y, sensitive_features=SEX)
 
 
 def test_a_method_without_a_strength_of_its_own_needs_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(lp.models.METHODS, "mine", lp.models.METHODS["diffdp"])
-    with pytest.raises(ValueError, match="strength.*method 'mine'"):
+    with pytest.raises(ValueError, match=r"strength.*method 'mine'"):
         quick(method="mine", strength=None).fit(X, Y, sensitive_features=SEX)
 
 

@@ -162,9 +162,9 @@ def test_groups_are_routed_in_cross_validation() -> None:
 
 def test_bad_input_is_told() -> None:
     fit = {"sensitive_features": SEX}
-    with pytest.raises(ValueError, match="estimator.*LinearSVC"):
+    with pytest.raises(ValueError, match=r"estimator.*LinearSVC"):
         RepairedClassifier(LinearSVC()).fit(X, Y, **fit)
-    with pytest.raises(ValueError, match="group_estimator.*LinearSVC"):
+    with pytest.raises(ValueError, match=r"group_estimator.*LinearSVC"):
         RepairedClassifier(LogisticRegression(), group_estimator=LinearSVC()).fit(X, Y, **fit)
     with pytest.raises(ValueError, match="requires y to be passed, but the target y is None"):
         RepairedClassifier(LogisticRegression()).fit(X, **fit)
@@ -178,7 +178,7 @@ def test_bad_input_is_told() -> None:
         RepairedClassifier(LogisticRegression()).fit(X, Y, sensitive_features=SEX[:5])
     with pytest.raises(NotFittedError, match="LogisticRegression instance is not fitted yet"):
         RepairedClassifier(LogisticRegression(), prefit=True).fit(X, **fit)
-    with pytest.raises(ValueError, match="confidence=0.9 needs a validation_fraction"):
+    with pytest.raises(ValueError, match=r"confidence=0.9 needs a validation_fraction"):
         RepairedClassifier(LogisticRegression(), confidence=0.9, validation_fraction=None).fit(X, Y, **fit)
     three = LogisticRegression().fit(X, np.arange(len(Y)) % 3)
     with pytest.raises(ValueError, match=r"estimator must have two classes, got \[.*\]"):

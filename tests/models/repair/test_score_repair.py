@@ -269,7 +269,7 @@ def test_promises_in_words() -> None:
 def test_binary_scores_cannot_be_repaired_and_say_why() -> None:
     scores = np.repeat([0.0, 1.0, 0.0, 1.0], [70, 30, 50, 50])
     groups = np.repeat(["a", "b"], 100)
-    with pytest.raises(ValueError, match="max_mcdp=0.05") as error:
+    with pytest.raises(ValueError, match=r"max_mcdp=0.05") as error:
         repaired(scores, groups)
     assert str(error.value) == (
         "max_mcdp=0.05 is out of reach: people who share a score move together and leave at least 0.2000: 70% of "
@@ -295,13 +295,13 @@ def test_wrong_parameters(options: dict[str, Any], message: str) -> None:
 
 
 def test_wrong_rows() -> None:
-    with pytest.raises(ValueError, match="scores.*nan at row 1"):
+    with pytest.raises(ValueError, match=r"scores.*nan at row 1"):
         repaired([0.1, np.nan, 0.3, 0.4], [0, 0, 1, 1])
     with pytest.raises(ValueError, match=r"scores.*score_range.*1.5 at row 0"):
         repaired([1.5, 0.2, 0.3, 0.4], [0, 0, 1, 1])
-    with pytest.raises(ValueError, match="sensitive_features.*None"):
+    with pytest.raises(ValueError, match=r"sensitive_features.*None"):
         repaired([0.1, 0.2], None)
-    with pytest.raises(ValueError, match="sensitive_features.*0"):
+    with pytest.raises(ValueError, match=r"sensitive_features.*0"):
         repaired([0.1, 0.2], [0, 0])
     with pytest.raises(ValueError, match="group 1 has no rows with y_true = 1"):
         repaired([0.1, 0.2, 0.3], [0, 0, 1], y=[0, 1, 0], criterion="equal_opportunity")
@@ -311,12 +311,12 @@ def test_wrong_rows_at_transform() -> None:
     repair = ScoreRepair().fit(SCORES, sensitive_features=SEX)
     with pytest.raises(
         ValueError,
-        match="sensitive_features.*'Female', 'Male'.*'Other' at row 1",
+        match=r"sensitive_features.*'Female', 'Male'.*'Other' at row 1",
     ):
         repair.transform([0.1, 0.2], sensitive_features=["Male", "Other"])
-    with pytest.raises(ValueError, match="scores.*nan at row 0"):
+    with pytest.raises(ValueError, match=r"scores.*nan at row 0"):
         repair.transform([np.nan], sensitive_features=["Male"])
-    with pytest.raises(ValueError, match="sensitive_features.*None"):
+    with pytest.raises(ValueError, match=r"sensitive_features.*None"):
         repair.transform([0.1])
     with pytest.raises(ValueError, match="group_probabilities must be None"):
         repair.transform([0.1], group_probabilities=[[0.5, 0.5]])

@@ -61,9 +61,9 @@ def test_groups_and_probabilities_do_not_mix() -> None:
     )
     with pytest.raises(ValueError, match="sensitive_features must be None"):
         fitted.transform([0.1], sensitive_features=[0])
-    with pytest.raises(ValueError, match="group_probabilities.*None"):
+    with pytest.raises(ValueError, match=r"group_probabilities.*None"):
         fitted.transform([0.1])
-    with pytest.raises(ValueError, match="confidence.*0.9"):
+    with pytest.raises(ValueError, match=r"confidence.*0.9"):
         ScoreRepair(confidence=0.9).fit(
             [0.1, 0.2, 0.3, 0.4], sensitive_features=[0, 0, 1, 1], group_probabilities=shares
         )

@@ -221,12 +221,12 @@ def test_parameters_that_are_refused(kind: Any, options: dict[str, Any], message
 
 @both
 def test_columns_that_are_refused(kind: Any) -> None:
-    with pytest.raises(ValueError, match="column 'occupation' of X.*texts"):
+    with pytest.raises(ValueError, match=r"column 'occupation' of X.*texts"):
         kind(**QUICK).fit(CENSUS.data, Y, sensitive_features=SEX)
     model = kind(**QUICK).fit(X, Y, sensitive_features=SEX)
     with pytest.raises(ValueError, match="feature names"):
         model.predict_proba(NUMBERS)
-    with pytest.raises(ValueError, match="sensitive_features.*None"):
+    with pytest.raises(ValueError, match=r"sensitive_features.*None"):
         kind(**QUICK).fit(X, Y)
 
 

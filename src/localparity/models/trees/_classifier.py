@@ -23,6 +23,7 @@ class BoostedClassifier(BoundedClassifier):
     """The parameters and the features of boosted trees; see `LocalParityXGBClassifier`."""
 
     _model_type: ClassVar[type[TreeModel]]
+    _backend_type: ClassVar[type[TreeBackend]]
 
     def __init__(
         self,
@@ -72,7 +73,7 @@ class BoostedClassifier(BoundedClassifier):
     @property
     def n_estimators_(self) -> int:
         """How many trees there are."""
-        return self._model_type.library.rounds(self.booster_)
+        return int(self.model_.n_trees())
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -83,7 +84,7 @@ class BoostedClassifier(BoundedClassifier):
         return _STRENGTH
 
     def _make_backend(self, rows: TrainingRows, validation: TrainingRows | None, seed: int) -> TreeBackend:
-        return TreeBackend(self, rows, validation, seed)
+        return self._backend_type(self, rows, validation, seed)
 
     def _learn_features(self, X: Any, weights: FloatArray) -> Any:
         features = self._check_features(X, reset=True)

@@ -8,72 +8,63 @@ import numpy as np
 
 from localparity._types import FloatArray
 from localparity._validation import require
-from localparity.models.trees._backend import TreeModel
+from localparity.models.trees._backend import TreeBackend, TreeModel, Watched
 from localparity.models.trees._classifier import BoostedClassifier
-from localparity.models.trees._library import BoostingPlan, Metric
 from localparity.models.trees._objective import MCDPObjective
 
 
-class _XGBoost:
-    """See `Library`."""
-
-    objective_names: tuple[str, ...] = ("objective",)
-
-    @property
-    def _library(self) -> Any:
-        return require("xgboost", extra="boost")
-
-    def parameters(self, learning_rate: float, seed: int, n_jobs: int | None) -> dict[str, Any]:
-        threads = {} if n_jobs is None else {"nthread": n_jobs}
-        return {"learning_rate": learning_rate, "seed": seed, "tree_method": "hist", **threads}
-
-    def dataset(self, X: Any, plan: BoostingPlan, training: Any) -> Any:
-        if training is not None:
-            return self._library.DMatrix(X, enable_categorical=True)
-        bins = {"max_bin": plan.parameters["max_bin"]} if "max_bin" in plan.parameters else {}
-        return self._library.QuantileDMatrix(X, enable_categorical=True, **bins)
-
-    def train(
-        self,
-        training: Any,
-        plan: BoostingPlan,
-        objective: MCDPObjective,
-        validation: tuple[Any, Metric] | None,
-    ) -> Any:
-        # The name of the plain objective, whose place ours takes, lets the library turn margins into scores.
-        score = 1.0 / (1.0 + np.exp(-plan.start))
-        parameters = plan.parameters | {"objective": "binary:logistic", "base_score": score}
-        parameters |= {"disable_default_eval_metric": True}
-        watched: dict[str, Any] = {}
-        if validation is not None:
-            rows, metric = validation
-            watched = {
-                "evals": [(rows, "validation")],
-                "custom_metric": lambda margins, _: ("loss", metric(margins)),
-                "early_stopping_rounds": plan.patience,
-                "verbose_eval": False,
-            }
-        booster = self._library.train(parameters, training, plan.rounds, obj=objective, **watched)
-        return booster if validation is None else booster[: booster.best_iteration + 1]
-
-    def margins(self, booster: Any, X: Any, start: float) -> FloatArray:
-        rows = self._library.DMatrix(X, enable_categorical=True)
-        return np.asarray(booster.predict(rows, output_margin=True), dtype=np.float64)
-
-    def rounds(self, booster: Any) -> int:
-        return int(booster.num_boosted_rounds())
-
-    def dump(self, booster: Any) -> bytes:
-        return bytes(booster.save_raw("json"))
-
-    def parse(self, dumped: bytes) -> Any:
-        booster = self._library.Booster()
-        booster.load_model(bytearray(dumped))
-        return booster
+def _xgboost() -> Any:
+    return require("xgboost", extra="boost")
 
 
 class _XGBoostModel(TreeModel):
-    library = _XGBoost()
+    def margins(self, features: Any) -> FloatArray:
+        rows = _xgboost().DMatrix(features, enable_categorical=True)
+        return np.asarray(self.booster.predict(rows, output_margin=True), dtype=np.float64)
+
+    def n_trees(self) -> int:
+        return int(self.booster.num_boosted_rounds())
+
+    def dump_booster(self) -> bytes:
+        return bytes(self.booster.save_raw("json"))
+
+    @staticmethod
+    def parse_booster(content: bytes) -> Any:
+        booster = _xgboost().Booster()
+        booster.load_model(bytearray(content))
+        return booster
+
+
+class _XGBoostBackend(TreeBackend):
+    model_type = _XGBoostModel
+    objective_names = ("objective",)
+
+    def common_parameters(self, learning_rate: float, seed: int, n_jobs: int | None) -> dict[str, Any]:
+        threads = {} if n_jobs is None else {"nthread": n_jobs}
+        return {"learning_rate": learning_rate, "seed": seed, "tree_method": "hist", **threads}
+
+    def dataset(self, features: Any, training: Any = None) -> Any:
+        if training is not None:
+            return _xgboost().DMatrix(features, enable_categorical=True)
+        bins = {"max_bin": self.parameters["max_bin"]} if "max_bin" in self.parameters else {}
+        return _xgboost().QuantileDMatrix(features, enable_categorical=True, **bins)
+
+    def grow(self, objective: MCDPObjective, watched: Watched | None) -> Any:
+        # Ours replaces the plain objective, whose name lets the library turn margins into scores.
+        score = 1.0 / (1.0 + np.exp(-self.start))
+        parameters = self.parameters | {"objective": "binary:logistic", "base_score": score}
+        parameters |= {"disable_default_eval_metric": True}
+        options: dict[str, Any] = {}
+        if watched is not None:
+            rows, loss = watched
+            options = {
+                "evals": [(rows, "validation")],
+                "custom_metric": lambda margins, _: ("loss", loss(margins)),
+                "early_stopping_rounds": self.patience,
+                "verbose_eval": False,
+            }
+        booster = _xgboost().train(parameters, self.training, self.rounds, obj=objective, **options)
+        return booster if watched is None else booster[: booster.best_iteration + 1]
 
 
 class LocalParityXGBClassifier(BoostedClassifier):
@@ -153,3 +144,4 @@ class LocalParityXGBClassifier(BoostedClassifier):
     """
 
     _model_type = _XGBoostModel
+    _backend_type = _XGBoostBackend
