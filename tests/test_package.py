@@ -8,6 +8,7 @@ import sys
 import pytest
 
 import localparity as lp
+from conftest import OPTIONAL
 
 HEAVY = (
     "torch",
@@ -39,6 +40,32 @@ def test_importing_it_is_quick() -> None:
     # The processor's time: that of the clock depends on what else the machine does.
     code = "import time, numpy; t = time.process_time(); import localparity; print(time.process_time() - t)"
     assert min(float(run_python(code)) for _ in range(3)) < 0.3
+
+
+def test_a_source_tree_that_is_not_installed_can_be_imported() -> None:
+    code = """
+import importlib.metadata
+
+def not_installed(name):
+    raise importlib.metadata.PackageNotFoundError(name)
+
+importlib.metadata.version = not_installed
+import localparity
+print(localparity.__version__)
+"""
+    assert run_python(code) == "0+unknown"
+
+
+def test_an_audit_needs_no_extra() -> None:
+    code = f"""
+import sys
+
+sys.modules.update(dict.fromkeys({OPTIONAL!r}))  # None: cannot be imported
+import localparity as lp
+audit = lp.audit(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"], n_resamples=50)
+print(audit.finding(0.0).mcdp)
+"""
+    assert run_python(code) == "1.0"
 
 
 @pytest.mark.parametrize("name", lp.__all__)

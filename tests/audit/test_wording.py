@@ -59,7 +59,7 @@ def test_without_a_test_the_interval_decides(shift: float, status: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"level": 0.9995}, {"n_resamples": 10}, {"level": 0.999, "n_resamples": 500}]
+    "options", [{"confidence": 0.9995}, {"n_resamples": 10}, {"confidence": 0.999, "n_resamples": 500}]
 )
 def test_nothing_is_called_chance_by_fewer_resamples_than_the_level_needs(options: dict[str, Any]) -> None:
     """Two groups that do not overlap were called chance where no p-value could have been small enough."""

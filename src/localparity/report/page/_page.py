@@ -157,9 +157,9 @@ def _numbers(audit: Audit, plan: Plan) -> dict[str, Any]:
 
 
 def _version() -> str:
-    from importlib.metadata import version
+    from localparity import __version__
 
-    return version("localparity")
+    return __version__
 
 
 def _text(name: str) -> str:
