@@ -68,9 +68,9 @@ def test_json(folder: Path) -> None:
         (["people.csv", *NAMED, "--figure", "frontier.gif"], "must be a .png, .svg or .pdf file"),
         (
             ["people.csv", *NAMED, "--max-mcdp", "2"],
-            "--max-mcdp must be between 0 and 1, got 2",
+            "must be between 0 and 1, got 2",
         ),
-        (["people.csv", *NAMED, "--booster", "forest"], "--booster must be one of"),
+        (["people.csv", *NAMED, "--booster", "forest"], "booster must be one of"),
         (["people.csv", "--target", "age", "--group", "sex"], "Only binary classification is supported"),
     ],
 )

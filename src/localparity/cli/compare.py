@@ -16,7 +16,6 @@ from localparity._io._files import write_whole
 from localparity._validation import require
 from localparity.audit._wording import CRITERION_WORDS
 from localparity.cli._features import read_training_table
-from localparity.cli._messages import naming_options
 from localparity.cli._options import (
     ConfidenceOption,
     CriterionOption,
@@ -69,8 +68,7 @@ def compare(
     check_file(figure, "--figure", read=[file], replace=force)
     people = read_training_table(file, target, group, weight=weight, drop=drop, text=text)
     console = Console(stderr=True)
-    options = ["max_mcdp", "epsilon", "criterion", "booster", "steps", "confidence"]
-    with console.status("Reading", spinner="dots") as status, naming_options(options):
+    with console.status("Reading", spinner="dots") as status:
         found = lp.models.compare(
             people.features,
             people.classes,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import asdict
 from json import dumps
 from pathlib import Path
@@ -13,8 +12,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 import localparity as lp
-from localparity.cli._features import TrainingTable, read_training_table
-from localparity.cli._messages import naming_options
+from localparity.cli._features import read_training_table
 from localparity.cli._options import (
     CriterionOption,
     DropOption,
@@ -95,39 +93,24 @@ def train(
         given["verbose"] = Console(stderr=True).is_terminal and not quiet
     else:
         people = people.with_categories()
-    common = {
-        "strength": strength,
-        "max_mcdp": max_mcdp,
-        "confidence": confidence,
-        "epsilon": epsilon,
-        "criterion": criterion,
-        "random_state": seed,
-    }
-    with naming_options([*common, *of_networks]):
-        classifier = getattr(lp.models, _KINDS[model])(**common, **given)
-        caught = _fit(classifier, people)
+    classifier = getattr(lp.models, _KINDS[model])(
+        strength=strength,
+        max_mcdp=max_mcdp,
+        confidence=confidence,
+        epsilon=epsilon,
+        criterion=criterion,
+        random_state=seed,
+        **given,
+    )
+    features, classes, groups, weights = people
+    classifier.fit(features, classes, sensitive_features=groups, sample_weight=weights)
     classifier.save(out)
     if json:
         typer.echo(dumps(_found(classifier, out), indent=2))
     else:
         _show(classifier, getattr(classifier, "method", model), out)
-    for message in caught:
-        typer.echo(message.replace("max_mcdp=", "--max-mcdp "), err=True)
     if max_mcdp is not None and not classifier.bound_met_:
         raise typer.Exit(1)
-
-
-def _fit(classifier: Any, people: TrainingTable) -> list[str]:
-    """Train, and return the warnings of a bound that was not met."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", lp.models.BoundNotMetWarning)
-        classifier.fit(
-            people.features,
-            people.classes,
-            sensitive_features=people.groups,
-            sample_weight=people.weights,
-        )
-    return [str(warning.message) for warning in caught]
 
 
 def _found(classifier: Any, out: Path) -> dict[str, Any]:

@@ -126,34 +126,10 @@ class FolderMixin(ABC):
         return {**files, DESCRIPTION: json.dumps(described, indent=1).encode()}
 
 
-def parse_files(described: dict[str, Any], files: Files, kind: type[FolderMixin]) -> Any:
-    """Return the estimator that a description and the content of its files make."""
-    parameters = {
-        name: tuple(value) if isinstance(value, list) else value
-        for name, value in described["parameters"].items()
-    }
-    estimator = kind(**parameters)
-    estimator._restore(described["learned"], files)
-    return estimator
-
-
-def parse_description(content: bytes) -> dict[str, Any]:
-    """Return the description of a model; anything else is a ValueError."""
-    described = parse_json(content)
-    if "format" not in described or "estimator" not in described:
-        raise ValueError("not the description of a model")
-    if described["format"] != FORMAT:
-        raise ValueError(f"format must be {FORMAT}, got {described['format']!r}")
-    return described
-
-
-def estimator_class(described: dict[str, Any]) -> type[FolderMixin]:
-    """Return the class that a description names."""
-    name = described["estimator"]
-    if name not in ESTIMATORS:
-        raise ValueError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {name!r}")
-    kind: type[FolderMixin] = getattr(import_module("localparity.models"), name)
-    return kind
+def parse_files(files: Files) -> Any:
+    """Return the estimator that the content of a folder's files describes."""
+    described = _parse_description(files[DESCRIPTION])
+    return _revive(described, files, _estimator_class(described))
 
 
 def _load(folder: Path, kind: type[FolderMixin] | None) -> Any:
@@ -161,20 +137,40 @@ def _load(folder: Path, kind: type[FolderMixin] | None) -> Any:
     try:
         content = path.read_bytes()
     except OSError as error:
-        raise ValueError(
-            f"{folder} is not a model: {DESCRIPTION} cannot be read ({error.strerror})"
-        ) from error
+        raise ValueError(f"{folder} is not a model: {path.name} cannot be read ({error.strerror})") from error
     with damage_of(str(path)):
-        described = parse_description(content)
-        if kind is None:
-            kind = estimator_class(described)
-    if described["estimator"] != kind.__name__:
-        raise ValueError(
-            f"{folder} holds a {described['estimator']}, not a {kind.__name__}; use localparity.load"
-        )
+        described = _parse_description(content)
+        kind = kind or _estimator_class(described)
+    found = described["estimator"]
+    if found != kind.__name__:
+        raise ValueError(f"{folder} holds a {found}, not a {kind.__name__}; use localparity.load")
     with damage_of(str(path)):
         files = {name: _read(folder, name, digest) for name, digest in described["files"].items()}
-        return parse_files(described, files, kind)
+        return _revive(described, files, kind)
+
+
+def _parse_description(content: bytes) -> dict[str, Any]:
+    described = parse_json(content)
+    if described["format"] != FORMAT:
+        raise ValueError(f"format must be {FORMAT}, got {described['format']!r}")
+    return described
+
+
+def _estimator_class(described: dict[str, Any]) -> type[FolderMixin]:
+    name = described["estimator"]
+    if name not in ESTIMATORS:
+        raise ValueError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {name!r}")
+    kind: type[FolderMixin] = getattr(import_module("localparity.models"), name)
+    return kind
+
+
+def _revive(described: dict[str, Any], files: Files, kind: type[FolderMixin]) -> Any:
+    parameters = described["parameters"]
+    estimator = kind(
+        **{name: tuple(value) if isinstance(value, list) else value for name, value in parameters.items()}
+    )
+    estimator._restore(described["learned"], files)
+    return estimator
 
 
 def _read(folder: Path, name: str, digest: str) -> bytes:

@@ -14,14 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, check_i
 
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, Seed
 from localparity._validation import as_probability
-from localparity.models._folder import (
-    DESCRIPTION,
-    Files,
-    FolderMixin,
-    estimator_class,
-    parse_description,
-    parse_files,
-)
+from localparity.models._folder import Files, FolderMixin, parse_files
 from localparity.models._rows import (
     TrainingRows,
     as_classes,
@@ -231,7 +224,7 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
             criterion=self.criterion,
             random_state=self.random_state,
         )
-        repair.check_parameters(soft=self.group_estimator is not None)
+        repair._check_parameters(soft=self.group_estimator is not None)
         for name in ("estimator", "group_estimator"):
             estimator = getattr(self, name)
             if estimator is not None and not hasattr(estimator, "predict_proba"):
@@ -341,12 +334,10 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
         }
 
     def _restore(self, learned: dict[str, Any], files: Files) -> None:
-        parts = []
-        for start in ("estimator/", "repair/"):
-            own = {path.removeprefix(start): files[path] for path in files if path.startswith(start)}
-            described = parse_description(own.pop(DESCRIPTION))
-            parts.append(parse_files(described, own, estimator_class(described)))
-        self.estimator_, self.repair_ = parts
+        self.estimator_, self.repair_ = (
+            parse_files({path.removeprefix(part): files[path] for path in files if path.startswith(part)})
+            for part in ("estimator/", "repair/")
+        )
         self.estimator, self.classes_ = self.estimator_, self.estimator_.classes_
         if not isinstance(self.repair_, ScoreRepair):
             raise ValueError(f"repair must be a ScoreRepair, got a {type(self.repair_).__name__}")

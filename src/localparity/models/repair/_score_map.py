@@ -62,14 +62,15 @@ class ScoreMap:
 
         return _kernels.follow(scores, self.knots, self.values, self._before, *self.score_range)
 
-    def check(self) -> ScoreMap:
-        """Return itself, or raise a ValueError where knots or values do not make an increasing map."""
-        low, high = self.score_range
-        for name, numbers, least in (("knots", self.knots, 0.0), ("values", self.values, -1.0)):
-            inside = numbers.size > 0 and bool(((numbers >= low) & (numbers <= high)).all())
-            if not inside or not (np.diff(numbers) > least).all():
-                raise ValueError(f"{name} must ascend inside score_range ({low}, {high})")
-        return self
+
+def checked_map(knots: FloatArray, values: FloatArray, score_range: ScoreRange) -> ScoreMap:
+    """Return a map whose knots and values were read from a file, or raise a ValueError."""
+    low, high = score_range
+    for name, numbers, ascends in (("knots", knots, np.greater), ("values", values, np.greater_equal)):
+        inside = numbers.size > 0 and bool(((numbers >= low) & (numbers <= high)).all())
+        if not inside or not ascends(numbers[1:], numbers[:-1]).all():
+            raise ValueError(f"{name} must ascend inside score_range ({low}, {high})")
+    return ScoreMap(knots, values, score_range)
 
 
 def map_rows(scores: FloatArray, grouping: Grouping, maps: Mapping[Group, ScoreMap]) -> FloatArray:

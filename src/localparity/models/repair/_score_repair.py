@@ -27,7 +27,7 @@ from localparity.metrics import mcdp
 from localparity.models._folder import Files, FolderMixin, plain, restore_groups
 from localparity.models.repair._group_maps import GroupMaps, Measure, find_maps, identity_maps
 from localparity.models.repair._promise import check_reached, margin_of, promise_sentence
-from localparity.models.repair._score_map import ScoreMap, as_probabilities, blend_rows, map_rows
+from localparity.models.repair._score_map import as_probabilities, blend_rows, checked_map, map_rows
 from localparity.predictions import Names, Predictions, check_predictions
 
 _NAMES = Names("y", "scores", "sensitive_features", "sample_weight")
@@ -155,7 +155,7 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
             The fitted repair.
         """
         self.soft_ = group_probabilities is not None
-        self.check_parameters(soft=self.soft_)
+        self._check_parameters(soft=self.soft_)
         needs_labels = Comparison(self.criterion).needs_labels
         if needs_labels and y is None:
             raise ValueError(f"criterion={self.criterion!r} needs y, got None")
@@ -208,14 +208,8 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         shares = as_probabilities(group_probabilities, clipped.size, self.groups_)
         return np.clip(blend_rows(clipped, shares, self.maps_), low, high)
 
-    def check_parameters(self, *, soft: bool) -> None:
-        """Raise a ValueError for parameters that are wrong before the data is looked at.
-
-        Parameters
-        ----------
-        soft : bool
-            Whether the groups are unknown at prediction.
-        """
+    def _check_parameters(self, *, soft: bool) -> None:
+        """Check the parameters; `soft` says that the groups are unknown at prediction."""
         as_fraction(self.max_mcdp, "max_mcdp")
         as_epsilon(self.epsilon)
         low, high = as_score_range(self.score_range)
@@ -305,6 +299,6 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         low, high = as_score_range(self.score_range)
         parts = np.split(array, np.cumsum(sizes)[:-1], axis=1)
         self.maps_ = {
-            group: ScoreMap(part[0].copy(), part[1].copy(), (low, high)).check()
+            group: checked_map(part[0].copy(), part[1].copy(), (low, high))
             for group, part in zip(self.groups_, parts, strict=True)
         }

@@ -15,7 +15,7 @@ from localparity.counts._comparison import Comparison, check_sizes
 class GroupCells:
     """The cell of each row, a group or a group's rows of one label, and the pairs of cells compared.
 
-    Rows whom the criterion does not compare share one last cell.
+    Rows that the criterion does not compare share one last cell.
 
     Examples
     --------

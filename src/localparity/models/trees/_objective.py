@@ -88,7 +88,7 @@ class MCDPObjective:
     sharpness : float
         The power of ``search="soft"``.
     criterion : str
-        Which people are compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
+        Who is compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
         "equalized_odds", the worse of the two labels.
     sample_weight : array-like of shape (n_samples,), optional
         Weights that are not negative; boosters do not apply theirs to a custom objective.

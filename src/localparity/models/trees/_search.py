@@ -84,7 +84,7 @@ def largest(gap: Spline, epsilon: float) -> Maximum:
 
 
 def _nodes(cubics: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The grid and the extrema inside its pieces, in order, with the gap there."""
+    """Return the grid and the extrema inside its pieces, in order, with the gap there."""
     _, left, square, cube = cubics.T
     within = square * square - 3.0 * cube * left
     turning = np.flatnonzero((within > 0.0) & (left != 0.0))
@@ -103,7 +103,7 @@ def _nodes(cubics: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArr
 
 
 def _largest_above(cubics: FloatArray, nodes: FloatArray, heights: FloatArray, epsilon: float) -> Maximum:
-    """The max-min point where the gap is above 0."""
+    """Return the max-min point where the gap is above 0."""
     level, low, high = highest_level(cubics, nodes, heights, epsilon)
     if low > high:
         return Maximum(0.0, np.zeros(1), np.zeros(1))

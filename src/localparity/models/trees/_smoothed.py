@@ -32,7 +32,7 @@ class Spline(NamedTuple):
         return Spline(self.values[first] - self.values[second], self.slopes[first] - self.slopes[second])
 
     def cubics(self) -> FloatArray:
-        """The coefficients in each piece, of 1, u, u^2 and u^3, where u goes from 0 to 1 in the piece."""
+        """Return the coefficients of 1, u, u^2 and u^3 in each piece, where u goes from 0 to 1."""
         pieces = self.values.size - 1
         low, rise = self.values[:-1], np.diff(self.values)
         left, right = self.slopes[:-1] / pieces, self.slopes[1:] / pieces
@@ -98,7 +98,7 @@ class Smoother:
 
 
 def _sigmoid_derivatives(argument: FloatArray) -> FloatArray:
-    """The sigmoid and its derivatives up to the fourth, on a new first axis."""
+    """Return the sigmoid and its derivatives up to the fourth, on a new first axis."""
     from scipy.special import expit
 
     value = expit(argument)
