@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -146,3 +147,62 @@ def test_what_predict_refuses(folder: Path, arguments: list[str], message: str) 
     found = run("predict", *paths)
     assert found.returncode == 2
     assert message in found.stderr
+
+
+@pytest.mark.parametrize("kind", ["lightgbm", "xgboost"])
+def test_trees_are_trained_and_predict_too(folder: Path, kind: str) -> None:
+    pytest.importorskip(kind)
+    model, out = folder / kind, folder / f"{kind}.csv"
+    words = [
+        "train",
+        folder / "people.csv",
+        *NAMED,
+        "--model",
+        kind,
+        "--strength",
+        0.3,
+        "--json",
+        "--out",
+        model,
+    ]
+    found = run(*words)
+    assert (found.returncode, found.stderr) == (0, "")
+    assert json.loads(found.stdout)["strength"] == 0.3
+    written = run("predict", model, folder / "people.parquet", "--out", out, "--json")
+    assert json.loads(written.stdout) == {"rows": 900, "out": str(out)}
+    table = CENSUS.data.astype({"occupation": "category"})
+    expected = lp.load(model).predict_proba(table)[:, 1]
+    np.testing.assert_allclose(pd.read_csv(out)["score"], expected, atol=1e-9)
+    refused = run(*words, "--force", "--steps", 3)
+    assert refused.returncode == 2
+    assert "--steps" in refused.stderr
+
+
+def test_a_search_as_json(folder: Path) -> None:
+    out = folder / "searched"
+    found = run("train", folder / "people.csv", *NAMED, "--max-mcdp", 1, "--steps", 1, "--json", "--out", out)
+    assert found.returncode == 0
+    described = json.loads(found.stdout)
+    assert (described["bound_met"], described["estimator"]) == (True, "LocalParityClassifier")
+    assert described["trials"][0]["strength"] == 0.0
+
+
+def test_a_repaired_model_needs_the_groups(folder: Path) -> None:
+    base = lp.load(folder / "model")
+    repaired = lp.models.RepairedClassifier(base, prefit=True, max_mcdp=0.2)
+    repaired.fit(CENSUS.data, sensitive_features=CENSUS.sensitive_features).save(folder / "repaired")
+    words = ["predict", folder / "repaired", folder / "people.csv", "--out", folder / "repaired.csv"]
+    refused = run(*words)
+    assert refused.returncode == 2
+    assert "--group" in refused.stderr
+    assert run(*words, "--group", "sex").returncode == 0
+    expected = repaired.predict_proba(CENSUS.data, sensitive_features=CENSUS.sensitive_features)[:, 1]
+    np.testing.assert_allclose(pd.read_csv(folder / "repaired.csv")["score"], expected, atol=1e-6)
+    repaired.repair_.save(folder / "scores")
+    refused = run("predict", folder / "scores", folder / "people.csv", "--out", folder / "s.csv")
+    assert refused.returncode == 2
+    assert "ScoreRepair, which takes scores" in refused.stderr
+    refused = run(
+        "predict", folder / "model", folder / "people.csv", "--out", folder / "s.csv", "--group", "sex"
+    )
+    assert "--group" in refused.stderr

@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+import polars as pl
 import pytest
 from sklearn.metrics import average_precision_score
 
@@ -176,6 +177,21 @@ def test_other_criteria_windows_and_boosters() -> None:
     )
     assert made.criterion == "equal_opportunity"
     assert len(made.outcomes) + len(made.left_out) == 8
+
+
+def test_arrays_frames_of_polars_and_generators_are_taken() -> None:
+    numbers = CENSUS.data.select_dtypes("number")
+    options = {**QUICK, "sensitive_features": CENSUS.sensitive_features}
+    found = [
+        compare(rows, CENSUS.target, **options | {"random_state": state})
+        for rows, state in (
+            (numbers, 3),
+            (pl.from_pandas(numbers), 3),
+            (numbers.to_numpy(), np.random.default_rng(0)),
+        )
+    ]
+    assert found[0] == found[1]
+    assert found[2].rows == (800, 400, 400)
 
 
 @pytest.mark.parametrize(("refused", "left_out"), [({0.0}, 0), ({0.0, 0.5, 1.0}, 4)])

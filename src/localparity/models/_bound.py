@@ -22,6 +22,7 @@ class BoundNotMetWarning(UserWarning):
 
     Examples
     --------
+    >>> import warnings
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(1000, random_state=0)
     >>> model = lp.models.LocalParityClassifier(max_mcdp=1e-6, steps=5, random_state=0)

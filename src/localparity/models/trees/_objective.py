@@ -101,7 +101,7 @@ class MCDPObjective:
     ... )
     >>> gradient, hessian = objective([-1.0, 0.5, 1.0, 2.0])
     >>> gradient.round(2), bool((hessian > 0).all())
-    (array([ 0.27, -1.3 ,  1.44, -0.09]), True)
+    (array([ 0.27, -0.94,  1.2 , -0.12]), True)
     """
 
     def __init__(
