@@ -39,15 +39,8 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
     ----------
     estimator : classifier
         Whose scores are repaired; it must have `predict_proba`.
-    max_mcdp : float
-        The most that MCDP(epsilon) may be after the repair.
-    epsilon : float
-        The half-width of the windows.
-    confidence : float, optional
-        The probability with which the bound holds in the population, as in `ScoreRepair`.
-    criterion : str
-        Who is compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
-        "equalized_odds".
+    max_mcdp, epsilon, confidence, criterion
+        The bound and what it holds for, as in `ScoreRepair`.
     group_estimator : classifier, optional
         Predicts the group from the features, if it is unknown at prediction.
     prefit : bool

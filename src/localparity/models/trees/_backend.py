@@ -125,7 +125,7 @@ class TreeBackend(Backend[TreeModel]):
         if rows is not None and self.patience is not None:
             held_out = self.dataset(rows.features, self.training)
             watched = held_out, lambda margins: self._validation_loss(rows, margins, strength)
-        return self.model_type(self.grow(self.objective.at(strength), watched), self.start)
+        return self.model_type(self.grow(self.objective._at(strength), watched), self.start)
 
     def _validation_loss(self, rows: TrainingRows, margins: FloatArray, strength: float) -> float:
         """Return what early stopping watches: the mean loss plus strength x MCDP."""

@@ -71,62 +71,21 @@ class LocalParityLGBMClassifier(BoostedClassifier):
 
     Parameters
     ----------
-    strength : float, optional
-        The weight of the penalty, as in `MCDPObjective`; None is 0.2.
-    max_mcdp : float, optional
-        In place of a strength: find the most accurate model whose MCDP(epsilon) on a validation part is
-        within this bound. If there is none, a `BoundNotMetWarning` says so.
-    confidence : float, optional
-        Compare the upper end of the interval of this confidence with `max_mcdp`, instead of the estimate.
-        It is not adjusted for the search, which keeps the best of several strengths.
-    epsilon : float
-        The half-width of the windows, of `max_mcdp` and of the penalty.
-    criterion : str
-        Who is compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
-        "equalized_odds".
-    temperature : float
-        The steepness of the sigmoid that replaces a step. Every tree sees all rows, so it can be steeper
-        than where batches are small.
-    search : str, optional
-        "exact" or "soft", as in `MCDPObjective`; None is "soft", or "exact" where `epsilon` is above 0.
-    sharpness : float
-        The power of the soft search.
-    n_estimators : int
-        The largest number of trees.
-    learning_rate : float
-        The share of each tree's step that is taken.
-    patience : int, optional
-        Stop after this many trees without a lower loss plus strength x MCDP on the validation part, and
-        drop the trees after the best.
-    validation_fraction : float
-        The share of the rows held out where `max_mcdp` or `patience` needs a validation part.
-    n_jobs : int, optional
-        The number of threads; None leaves it to the library.
-    random_state : int, Generator or None
-        The same seed gives the same bits.
+    strength, max_mcdp, confidence, epsilon, criterion, temperature, search, sharpness
+        The penalty or the bound, as in `LocalParityXGBClassifier`.
+    n_estimators, learning_rate, patience, validation_fraction, n_jobs, random_state
+        How the trees are grown, as in `LocalParityXGBClassifier`.
     booster_params : dict, optional
         Further parameters of LightGBM, such as ``{"num_leaves": 15}``.
 
     Attributes
     ----------
-    classes_ : ndarray of shape (2,)
-        The two classes; scores are probabilities of the second.
-    groups_ : tuple
-        The groups' names.
     booster_ : lightgbm.Booster
         The trees.
     start_ : float
         The margin before the first tree, which the booster itself does not add.
-    strength_ : float
-        The strength, given or found.
-    n_estimators_ : int
-        The number of trees.
-    text_features_ : list of str
-        The names of the categorical columns.
-    trials_ : list of Trial
-        With `max_mcdp`, the strengths that were tried.
-    bound_met_ : bool
-        With `max_mcdp`, whether the bound is met.
+    classes_, groups_, strength_, n_estimators_, text_features_, trials_, bound_met_
+        As in `LocalParityXGBClassifier`.
 
     Examples
     --------

@@ -150,18 +150,8 @@ class MCDPObjective:
         """
         return self._derivatives(self._check(margins), positive=True)
 
-    def at(self, strength: float) -> MCDPObjective:
-        """Return the same objective at another strength.
-
-        Parameters
-        ----------
-        strength : float
-            The weight of the penalty.
-
-        Returns
-        -------
-        MCDPObjective
-        """
+    def _at(self, strength: float) -> MCDPObjective:
+        """Return the same objective at another strength."""
         other = copy(self)
         other.strength = as_strength(strength)
         return other
