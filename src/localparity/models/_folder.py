@@ -6,7 +6,6 @@ written to the end does not load.
 
 from __future__ import annotations
 
-import hashlib
 import json
 import numbers
 from abc import ABC, abstractmethod
@@ -18,7 +17,7 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from localparity._io._files import damage_of, parse_json, write_whole
+from localparity._io._files import parse_json, reading, sha256_of, write_whole
 
 FORMAT = 2
 DESCRIPTION = "model.json"
@@ -121,7 +120,7 @@ class FolderMixin(ABC):
             "estimator": type(self).__name__,
             "parameters": {name: plain(value, name) for name, value in given.items()},
             "learned": learned,
-            "files": {name: hashlib.sha256(content).hexdigest() for name, content in files.items()},
+            "files": {name: sha256_of(content) for name, content in files.items()},
         }
         return {**files, DESCRIPTION: json.dumps(described, indent=1).encode()}
 
@@ -138,13 +137,13 @@ def _load(folder: Path, kind: type[FolderMixin] | None) -> Any:
         content = path.read_bytes()
     except OSError as error:
         raise ValueError(f"{folder} is not a model: {path.name} cannot be read ({error.strerror})") from error
-    with damage_of(str(path)):
+    with reading(str(path)):
         described = _parse_description(content)
         kind = kind or _estimator_class(described)
     found = described["estimator"]
     if found != kind.__name__:
         raise ValueError(f"{folder} holds a {found}, not a {kind.__name__}; use localparity.load")
-    with damage_of(str(path)):
+    with reading(str(path)):
         files = {name: _read(folder, name, digest) for name, digest in described["files"].items()}
         return _revive(described, files, kind)
 
@@ -182,7 +181,7 @@ def _read(folder: Path, name: str, digest: str) -> bytes:
         content = (folder / path).read_bytes()
     except OSError as error:
         raise ValueError(f"{name} cannot be read ({error.strerror})") from error
-    found = hashlib.sha256(content).hexdigest()
+    found = sha256_of(content)
     if found != digest:
         raise ValueError(f"the sha256 of {name} is {found}, expected {digest}")
     return content

@@ -17,9 +17,10 @@ from localparity.models._rows import TrainingRows
 from localparity.models.networks._method import MethodOptions
 from localparity.models.networks._methods import make_method
 from localparity.models.networks._networks import Network, multilayer
+from localparity.models.networks._plan import TrainingPlan
 from localparity.models.networks._progress import progress_bar
-from localparity.models.networks._rows import Rows
-from localparity.models.networks._trainer import Plan, Progress, Trainer, predict_scores
+from localparity.models.networks._rows import TensorRows
+from localparity.models.networks._trainer import Trainer, predict_scores
 
 if TYPE_CHECKING:
     from localparity.models.networks._classifier import LocalParityClassifier
@@ -76,8 +77,8 @@ class NetworkBackend(Backend[NetworkModel]):
     def __init__(
         self,
         classifier: LocalParityClassifier,
-        training: Rows,
-        validation: Rows | None = None,
+        training: TensorRows,
+        validation: TensorRows | None = None,
         *,
         n_groups: int,
         seed: int,
@@ -87,7 +88,7 @@ class NetworkBackend(Backend[NetworkModel]):
         self.settings = settings = classifier._settings()
         self.folder = None if classifier.checkpoint is None else Path(classifier.checkpoint)
         self.written: list[Path] = []
-        self.plan = Plan(
+        self.plan = TrainingPlan(
             steps=settings["steps"],
             batch_size=settings["batch_size"],
             learning_rate=settings["learning_rate"],
@@ -97,12 +98,35 @@ class NetworkBackend(Backend[NetworkModel]):
             precision=classifier.precision,
             patience=classifier.patience,
         )
+        self.options = MethodOptions(
+            temperature=settings["temperature"],
+            epsilon=classifier.epsilon,
+            criterion=classifier.criterion,
+            search=settings["search"],
+            sharpness=classifier.sharpness,
+            memory=settings["memory"],
+            balanced=settings["balanced"],
+            alignment=classifier.alignment,
+        )
 
     def train(self, strength: float) -> NetworkModel:
         """Return the network trained at a strength; all strengths start alike."""
-        title = f"{self.classifier.method} {strength:g}"
-        with progress_bar(title, self.plan.steps, shown=self.classifier.verbose) as progress:
-            trainer = self.trainer(strength, progress=progress)
+        classifier = self.classifier
+        method = make_method(classifier.method, strength, self.n_groups, self.options)
+        checkpoint = None
+        if self.folder is not None:
+            checkpoint = self.folder / f"strength-{strength:g}.safetensors"
+            self.written.append(checkpoint)
+        title = f"{classifier.method} {strength:g}"
+        with progress_bar(title, self.plan.steps, shown=classifier.verbose) as progress:
+            trainer = Trainer(
+                method,
+                self._new_network(),
+                self.plan,
+                seed=self.seed + 1,
+                checkpoint=checkpoint,
+                progress=progress,
+            )
             history = trainer.fit(self.training, self.validation)
         return NetworkModel(trainer.network, history)
 
@@ -113,34 +137,6 @@ class NetworkBackend(Backend[NetworkModel]):
         model.network.cpu()
         return model
 
-    def trainer(
-        self, strength: float, start: Network | None = None, progress: Progress | None = None
-    ) -> Trainer:
-        """Return what trains at a strength, from a new network or from one that is given."""
-        classifier, settings = self.classifier, self.settings
-        options = MethodOptions(
-            temperature=settings["temperature"],
-            epsilon=classifier.epsilon,
-            criterion=classifier.criterion,
-            search=settings["search"],
-            sharpness=classifier.sharpness,
-            memory=settings["memory"],
-            balanced=settings["balanced"],
-            alignment=classifier.alignment,
-        )
-        checkpoint = None
-        if self.folder is not None:
-            checkpoint = self.folder / f"strength-{strength:g}.safetensors"
-            self.written.append(checkpoint)
-        return Trainer(
-            make_method(classifier.method, strength, self.n_groups, options),
-            self._new_network() if start is None else start,
-            self.plan,
-            seed=self.seed + 1,
-            checkpoint=checkpoint,
-            progress=progress,
-        )
-
     def _new_network(self) -> Network:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
@@ -149,25 +145,12 @@ class NetworkBackend(Backend[NetworkModel]):
         return network.to(self.training.features)
 
 
-def as_tensors(rows: TrainingRows, precision: str, device: torch.device) -> Rows:
+def as_tensors(rows: TrainingRows, precision: str, device: torch.device) -> TensorRows:
     """Return rows as tensors on a device."""
     dtype = torch.float64 if precision == "float64" else torch.float32
-    return Rows(
+    return TensorRows(
         torch.from_numpy(rows.features).to(dtype),
         torch.from_numpy(rows.labels).to(dtype),
         torch.from_numpy(rows.groups),
         torch.from_numpy(rows.weights).to(dtype),
     ).to(device)
-
-
-def as_device(name: str) -> torch.device:
-    """Return a torch device; "auto" is a GPU if there is one."""
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise ValueError(f"device must be 'auto' or a torch device, got {name!r}: {error}") from error
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise ValueError(f"device is {name!r}, but this machine, or this torch, has no CUDA")
-    return device

@@ -11,7 +11,8 @@ from localparity.models._base import BoundedClassifier
 from localparity.models._encoding import TableEncoder, table_columns
 from localparity.models._folder import Files
 from localparity.models._rows import TrainingRows
-from localparity.models.networks._backend import NetworkBackend, NetworkModel, as_device, as_tensors
+from localparity.models.networks._backend import NetworkBackend, NetworkModel, as_tensors
+from localparity.models.networks._devices import as_device
 from localparity.models.networks._methods import METHODS
 from localparity.models.networks._networks import Network
 from localparity.models.networks._presets import PRESETS, STRENGTHS
