@@ -220,7 +220,7 @@ def test_folders_that_are_not_a_whole_model(tmp_path: Path) -> None:
         ),
         (
             lambda: description.write_text("[" * 50_000),
-            "model.json is damaged: JSON that is nested",
+            "model.json is damaged: .*nested",
         ),
     ):
         tensors.write_bytes(whole)

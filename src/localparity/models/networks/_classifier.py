@@ -45,8 +45,8 @@ class LocalParityClassifier(BoundedClassifier):
     preset : str
         "paper" or "tuned": the values of the parameters below that are None.
     temperature : float, optional
-        The steepness of the sigmoid that replaces a step, for DiffABCC and DiffMCDP: 80 in "tuned", whose
-        balanced batches keep it smooth, and 10 in "paper".
+        The steepness of the sigmoid that replaces a step, for DiffABCC and DiffMCDP: 80 in "tuned", chosen
+        on the validation parts of Adult and Bank, and 10 in "paper", as published.
     search : str, optional
         How DiffMCDP finds its threshold: "exact" (in both presets), "probe", "frozen" or "soft".
     hidden : tuple of int, optional
