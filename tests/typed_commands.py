@@ -1,10 +1,15 @@
-"""The command as people type it: in a process of its own, or, where many are typed, in this one."""
+"""The command as people type it: in this process, which has everything imported, or in one of its own."""
 
 from __future__ import annotations
 
+import io
+import os
 import subprocess
 import sys
+import warnings
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from unittest.mock import patch
 
 import pytest
 
@@ -23,7 +28,27 @@ BARE = {
 
 
 def run(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run in a bare environment; a warning is an error unless PYTHONWARNINGS says otherwise."""
+    """Run here in a bare environment; a warning is an error unless PYTHONWARNINGS says otherwise."""
+    arguments, out, err = ["localparity", *map(str, words)], io.StringIO(), io.StringIO()
+    given = {**BARE, **environment}
+    with (
+        patch.dict(os.environ, given, clear=True),
+        patch.object(sys, "argv", arguments),
+        redirect_stdout(out),
+        redirect_stderr(err),
+        warnings.catch_warnings(),
+    ):
+        warnings.resetwarnings()
+        warnings.simplefilter(given["PYTHONWARNINGS"])  # type: ignore[arg-type]
+        try:
+            main()
+        except SystemExit as left:
+            code = int(left.code or 0)
+    return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
+
+
+def run_apart(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The same in a process of its own, as a shell starts it."""
     return subprocess.run(
         [sys.executable, "-m", "localparity", *map(str, words)],
         capture_output=True,
@@ -34,7 +59,7 @@ def run(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def run_here(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
-    """Run in this process; the exit code."""
+    """Run here, in the environment as it is, and print where pytest captures it; the exit code."""
     monkeypatch.setattr(sys, "argv", ["localparity", *map(str, words)])
     with pytest.raises(SystemExit) as left:
         main()
