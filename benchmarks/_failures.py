@@ -103,7 +103,7 @@ def band_misses(groups: int) -> Callable[[Rng], bool]:
         drawn = designs.powers(sizes, [1.0] * len(sizes))(rng)
         rows = lp.Predictions.from_arrays(None, drawn.scores, sensitive_features=drawn.groups)
         counts = lp.ScoreCounts.from_predictions(rows)
-        display = lp.report.GapCurveDisplay.from_counts(counts, ax=Figure().subplots())
+        display = lp.report.GapCurveDisplay.from_predictions(counts, ax=Figure().subplots())
         return bool(np.abs(display.curve.gap).max() > display.radius)
 
     return fails

@@ -5,7 +5,8 @@ from typing import TYPE_CHECKING
 
 from localparity import counts, datasets, engines, monitoring, report
 from localparity._lazy import lazy_names
-from localparity.audit import Audit, audit
+from localparity._types import Compare, Criterion
+from localparity.audit import Audit, Finding, GroupSummary, LeftOut, PairSummary, Verdict, audit
 from localparity.counts import Comparison, ScoreCounts
 from localparity.metrics import (
     GapCurve,
@@ -45,14 +46,21 @@ except PackageNotFoundError:  # imported from a source tree that is not installe
 
 __all__ = [
     "Audit",
+    "Compare",
     "Comparison",
+    "Criterion",
+    "Finding",
     "GapCurve",
+    "GroupSummary",
     "Interval",
+    "LeftOut",
     "McdpProfile",
     "NoiseFloor",
+    "PairSummary",
     "Predictions",
     "ScoreCounts",
     "TestResult",
+    "Verdict",
     "Window",
     "WorstSplit",
     "abcc",

@@ -249,3 +249,53 @@ def test_a_real_table_by_hand(data_folder: Path, criterion: str, labels: list[tu
         expected[0.1] = max(gaps[0], *(min(gaps[i : i + 2]) for i in range(9)))
         for finding, value in zip(found.findings, pair.mcdp, strict=True):
             assert value == float(expected[finding.epsilon])
+
+
+def test_a_file_is_audited_as_arrays_are(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    rows = {
+        "p": rng.random(300).round(3),
+        "sex": np.where(np.arange(300) % 3, "f", "m"),
+        "y": rng.integers(0, 2, 300),
+        "w": rng.integers(1, 4, 300),
+        "home": [f"h{row // 2:03d}" for row in range(300)],
+    }
+    path = tmp_path / "scores.csv"
+    lines = [",".join(rows), *(",".join(map(str, row)) for row in zip(*rows.values(), strict=True))]
+    path.write_text("\n".join(lines) + "\n")
+    asked: dict[str, Any] = {"criterion": "equalized_odds", "n_resamples": 19, "random_state": 0}
+    arrays: dict[str, Any] = {"sensitive_features": rows["sex"], **asked}
+    columns: dict[str, Any] = {"score": "p", "group": "sex", "label": "y", **asked}
+    for names, more in (
+        ({}, {}),
+        ({"weight": "w"}, {"sample_weight": rows["w"]}),
+        ({"cluster": "home"}, {"cluster": rows["home"]}),
+    ):
+        found = lp.Audit.read(path, **columns, **names)
+        assert found.to_json() == lp.audit(rows["y"], rows["p"], **arrays, **more).to_json()
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"engine": "pandas"}, "engine .*got 'pandas'"),
+        ({"engine": "spark", "cluster": "home"}, "cluster .*got 'spark'"),
+        ({"score": "q"}, "'q'"),
+        ({"confidence": 95}, "confidence .*got 95"),
+    ],
+)
+def test_wrong_options_of_a_file_are_named(tmp_path: Path, options: dict[str, Any], message: str) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("p,sex\n0.1,f\n0.2,m\n")
+    with pytest.raises(ValueError, match=message):
+        lp.Audit.read(path, **{"score": "p", "group": "sex", **options})
+
+
+def test_the_repr_is_the_table_that_a_person_wants() -> None:
+    groups = ["a"] * 200 + ["b"] * 200
+    found = lp.audit(None, [0.25] * 200 + [0.75] * 200, sensitive_features=groups, random_state=0)
+    headline, head, *rows = repr(found).splitlines()
+    assert headline == found.verdict.headline
+    assert head.split() == ["epsilon", "MCDP", "95%", "interval", "p-value"]
+    assert [row.split()[:2] for row in rows] == [[f"{e:g}", "100.00%"] for e in (0, 0.01, 0.05, 0.1)]
+    assert len(repr(found)) < 400

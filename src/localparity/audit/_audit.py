@@ -195,7 +195,17 @@ class Audit:
         return max(self.pairs, key=lambda pair: pair.strength)
 
     def worst_pair(self, finding: Finding) -> PairSummary:
-        """The pair that a finding is about, with its own interval and p-value."""
+        """Return the pair that a finding is about, with its own interval and p-value.
+
+        Parameters
+        ----------
+        finding : Finding
+            One of the audit's findings.
+
+        Returns
+        -------
+        PairSummary
+        """
         who = (finding.window.groups, finding.window.label)
         return next(pair for pair in self.pairs if (pair.groups, pair.label) == who)
 
@@ -212,7 +222,7 @@ class Audit:
     def passes(
         self, max_mcdp: float, *, epsilon: float | None = None, decide_by: DecideBy = "estimate"
     ) -> bool:
-        """Whether MCDP is at most `max_mcdp`.
+        """Return whether MCDP is at most `max_mcdp`.
 
         Parameters
         ----------
@@ -245,7 +255,17 @@ class Audit:
         return ends[as_choice(decide_by, "decide_by", get_args(DecideBy))] <= max_mcdp
 
     def finding(self, epsilon: float) -> Finding:
-        """The finding at one of the audit's epsilons."""
+        """Return the finding at one of the audit's epsilons.
+
+        Parameters
+        ----------
+        epsilon : float
+            One of the epsilons that the audit was asked for.
+
+        Returns
+        -------
+        Finding
+        """
         for finding in self.findings:
             if finding.epsilon == epsilon:
                 return finding
@@ -253,7 +273,7 @@ class Audit:
         raise ValueError(f"epsilon must be one of the audit's ({known}), got {epsilon!r}")
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole audit as plain dictionaries and lists."""
+        """Return the whole audit as plain dictionaries and lists."""
         found: dict[str, Any] = asdict(replace(self, counts=ScoreCounts({}), pairs=()))
         del found["counts"]
         found = {**found.pop("comparison"), **found}
@@ -273,11 +293,11 @@ class Audit:
         return found
 
     def to_json(self) -> str:
-        """The whole audit as JSON; groups that JSON has no form for become text."""
+        """Return the whole audit as JSON; groups that JSON cannot represent become text."""
         return json.dumps(self.to_dict(), indent=2, default=str, ensure_ascii=False)
 
     def to_frame(self) -> Any:
-        """All pairs at all epsilons as a pandas data frame, a row for each."""
+        """Return all pairs at all epsilons as a pandas data frame, one row for each."""
         rows = [
             {
                 "group_a": pair.groups[0],
@@ -309,7 +329,7 @@ class Audit:
         title : str
             The page's heading.
         force : bool
-            Whether a file that is there already is replaced.
+            Overwrite a file that already exists.
 
         Examples
         --------
@@ -451,11 +471,17 @@ def audit(
     warn_of_narrow_scores(counts, stacklevel=2)
     draws = Draws(as_count(n_resamples, "n_resamples", at_least=0), random_state, n_jobs, on_resample)
     found_method = as_interval_method(method, counts)
-    evidence = Evidence.gather(
-        counts, comparison, at, confidence=as_probability(confidence), method=found_method, draws=draws
-    )
     threshold = None if threshold is None else as_threshold(threshold, counts.score_range)
-    pairs = evidence.pairs(threshold)
+    evidence = Evidence.gather(
+        counts,
+        comparison,
+        at,
+        threshold=threshold,
+        confidence=as_probability(confidence),
+        method=found_method,
+        draws=draws,
+    )
+    pairs = evidence.pairs()
     return Audit(
         comparison=comparison,
         score_range=counts.score_range,

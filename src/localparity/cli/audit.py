@@ -2,26 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from json import dumps
 from pathlib import Path
-from typing import Annotated, Any, Literal
+from typing import Annotated
 
 import typer
 from rich.console import Console
 from rich.progress import Progress
 
-import localparity as lp
-from localparity._io._tables import Table
 from localparity._types import HigherIs, IntervalMethod
-from localparity._validation import unknown_name
-from localparity.audit._audit import Audit, DecideBy, SmallGroups
+from localparity.audit._audit import Audit, DecideBy, Engine, SmallGroups
 from localparity.cli._options import (
     CompareOption,
     ConfidenceOption,
     CriterionOption,
+    ForceOption,
     GroupOption,
     LabelOption,
+    SeedOption,
     WeightOption,
     check_bound,
     check_file,
@@ -29,24 +29,9 @@ from localparity.cli._options import (
     parse_epsilons,
     parse_range,
 )
-from localparity.cli._warnings import warnings_in_lines
-from localparity.counts import ScoreCounts
-from localparity.engines import from_duckdb, from_spark
-from localparity.engines._spark import read_spark
 from localparity.metrics._window import percent
-from localparity.predictions import Predictions
 from localparity.report import write_page
 from localparity.report._terminal import terminal_parts
-
-Engine = Literal["duckdb", "spark"]
-
-
-def _count_by_spark(path: str, **options: Any) -> ScoreCounts:
-    return from_spark(read_spark(path), **options)
-
-
-_COUNT: dict[Engine, Callable[..., ScoreCounts]] = {"duckdb": from_duckdb, "spark": _count_by_spark}
-
 
 FilesArgument = Annotated[
     list[str],
@@ -102,13 +87,13 @@ def audit(
     confidence: ConfidenceOption = 0.95,
     resamples: Annotated[int, typer.Option(help="Resamples of the test; 0 leaves it out.")] = 1000,
     engine: Annotated[Engine, typer.Option(help="What reads the file.")] = "duckdb",
-    seed: Annotated[int, typer.Option(help="The same seed gives the same audit.")] = 0,
+    seed: SeedOption = 0,
     jobs: Annotated[int, typer.Option(help="Resamples at a time, -1 for one a core.")] = -1,
     json: Annotated[bool, typer.Option("--json", help="Print the audit as JSON.")] = False,
     max_mcdp: MaxMcdpOption = None,
     decide_by: DecideByOption = "estimate",
     report: ReportOption = None,
-    force: Annotated[bool, typer.Option("--force", help="Replace a page that is there already.")] = False,
+    force: ForceOption = False,
 ) -> None:
     """Find where two groups are treated most differently by the scores in a file.
 
@@ -116,53 +101,48 @@ def audit(
     """
     check_bound(max_mcdp, decide_by)
     check_file(report, "--report", read=files, replace=force)
-    compared = {"epsilons": parse_epsilons(epsilon), "criterion": criterion, "compare": compare}
-    columns = {"score": score, "group": group, "label": label, "weight": weight, "cluster": cluster}
-    if cluster is not None and engine != "duckdb":
-        raise typer.BadParameter("needs --engine duckdb", param_hint="--cluster")
-    limits = parse_range(score_range, "--score-range")
-    needs_labels = check_labels(criterion, label) or report is not None
+    check_labels(criterion, label)
+    epsilons, limits = parse_epsilons(epsilon), parse_range(score_range, "--score-range")
     found = {}
     for file in _each_once(files):
-        if label is not None and not needs_labels:
-            _check_column(file, label, engine)
-        found[file] = _with_progress(
-            _count(file, engine, columns | ({} if needs_labels else {"label": None}), compared, limits),
-            **compared,
-            threshold=threshold,
-            min_group_size=min_group_size,
-            small_groups=small_groups,
-            confidence=confidence,
-            method=method,
-            n_resamples=resamples,
-            random_state=seed,
-            n_jobs=jobs,
-            higher_is=higher_is,
-        )
-    _show(found, json)
+        with _progress(resamples) as on_resample:
+            found[file] = Audit.read(
+                file,
+                score=score,
+                group=group,
+                label=label,
+                weight=weight,
+                cluster=cluster,
+                engine=engine,
+                score_range=limits,
+                epsilons=epsilons,
+                criterion=criterion,
+                compare=compare,
+                threshold=threshold,
+                min_group_size=min_group_size,
+                small_groups=small_groups,
+                confidence=confidence,
+                method=method,
+                n_resamples=resamples,
+                random_state=seed,
+                n_jobs=jobs,
+                higher_is=higher_is,
+                on_resample=on_resample,
+            )
+    if json:
+        typer.echo(audits_json(found))
+    else:
+        for file, one in found.items():
+            Console().print(*terminal_parts(one, title=file), sep="\n")
     passed = max_mcdp is None or _tell_verdicts(found, max_mcdp, decide_by)
     if report is not None:
-        _write_report(report, found, {**columns, "group": ", ".join(group)}, force)
+        columns = {"score": score, "group": ", ".join(group), "label": label, "weight": weight}
+        notes = {f"Column of the {what}s": name for what, name in columns.items() if name}
+        notes |= {"Column of the clusters": cluster} if cluster else {}
+        write_page(report, found, title=f"Local disparity by {columns['group']}", notes=notes, force=force)
+        typer.echo(f"report: {report}", err=True)
     if not passed:
         raise typer.Exit(1)
-
-
-def _count(
-    file: str, engine: Engine, columns: dict[str, Any], compared: dict[str, Any], limits: tuple[float, float]
-) -> ScoreCounts:
-    """The counts of a file; with clusters, of rows that are kept."""
-    if columns["cluster"] is not None:
-        return ScoreCounts.from_predictions(Predictions.read(file, **columns, score_range=limits))
-    given = {name: column for name, column in columns.items() if name != "cluster"}
-    return _COUNT[engine](file, **given, **compared, score_range=limits)
-
-
-def _show(found: dict[str, Audit], json: bool) -> None:
-    if json:
-        typer.echo(_as_json(found))
-        return
-    for file, one in found.items():
-        Console().print(*terminal_parts(one, title=file), sep="\n")
 
 
 def _each_once(files: list[str]) -> list[str]:
@@ -172,50 +152,41 @@ def _each_once(files: list[str]) -> list[str]:
     return files
 
 
-def _check_column(file: str, name: str, engine: Engine) -> None:
-    """Whether there is a column, although it is not needed."""
-    columns = Table(file).columns if engine == "duckdb" else read_spark(file).columns
-    if name not in columns:
-        raise unknown_name(f"column in {file} named", name, columns)
-
-
-def _write_report(path: Path, found: dict[str, Audit], columns: dict[str, Any], force: bool) -> None:
-    notes = {f"Column of the {what}s": name for what, name in columns.items() if name}
-    write_page(path, found, title=f"Local disparity by {columns['group']}", notes=notes, force=force)
-    typer.echo(f"report: {path}", err=True)
-
-
-def _with_progress(counts: ScoreCounts, **options: Any) -> Audit:
-    """The audit, with a bar on the standard error while it resamples for long."""
+@contextmanager
+def _progress(resamples: int) -> Iterator[Callable[[], None]]:
+    """A bar on the standard error; it starts anew where the audit resamples more than once."""
     console = Console(stderr=True)
-    with (
-        warnings_in_lines(),
-        Progress(console=console, transient=True, disable=not console.is_terminal) as progress,
-    ):
-        twice = options["method"] == "bootstrap" and counts.exchangeable
-        task = progress.add_task("Resampling", total=options["n_resamples"] * (2 if twice else 1))
-        return lp.audit(counts, **options, on_resample=lambda: progress.advance(task))
+    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+        task = progress.add_task("Resampling", total=resamples)
+
+        def advance() -> None:
+            if progress.finished:
+                progress.reset(task)
+            progress.advance(task)
+
+        yield advance
 
 
-def _as_json(found: dict[str, Audit]) -> str:
-    """One audit as its own JSON, several under the names of their files."""
-    if len(found) == 1:
-        return next(iter(found.values())).to_json()
-    together = (f"{dumps(file, ensure_ascii=False)}: {audit.to_json()}" for file, audit in found.items())
-    return "{" + ",\n".join(together) + "}"
+def audits_json(audits: Mapping[str, Audit]) -> str:
+    """One audit as its own JSON, several under their names."""
+    if len(audits) == 1:
+        return next(iter(audits.values())).to_json()
+    plain = {name: audit.to_dict() for name, audit in audits.items()}
+    return dumps(plain, indent=2, default=str, ensure_ascii=False)
 
 
-def _tell_verdicts(found: dict[str, Audit], bound: float, decide_by: DecideBy) -> bool:
+def _tell_verdicts(audits: Mapping[str, Audit], max_mcdp: float, decide_by: DecideBy) -> bool:
     """Say of each file whether it is within the bound; whether all are."""
-    passed = [one.passes(bound, decide_by=decide_by) for one in found.values()]
-    for (file, one), passes in zip(found.items(), passed, strict=True):
-        finding = one.findings[0]
+    passed = [audit.passes(max_mcdp, decide_by=decide_by) for audit in audits.values()]
+    for (file, audit), passes in zip(audits.items(), passed, strict=True):
+        finding = audit.findings[0]
+        name, interval = f"MCDP({finding.epsilon:g})", finding.interval
         what = {
-            "estimate": f"MCDP({finding.epsilon:g}) is {percent(finding.mcdp)}",
-            "upper": f"the upper end of MCDP({finding.epsilon:g}) is {percent(finding.interval.high)}",
-            "lower": f"the lower end of MCDP({finding.epsilon:g}) is {percent(finding.interval.low)}",
+            "estimate": f"{name} is {percent(finding.mcdp)}",
+            "upper": f"the upper end of {name} is {percent(interval.high)}",
+            "lower": f"the lower end of {name} is {percent(interval.low)}",
         }[decide_by]
         verdict, relation = ("pass", "within") if passes else ("fail", "above")
-        name = f"{file}: " if len(found) > 1 else ""
-        typer.echo(f"{verdict}: {name}{what}, {relation} the bound of {percent(bound)}", err=True)
+        whose = f"{file}: " if len(audits) > 1 else ""
+        typer.echo(f"{verdict}: {whose}{what}, {relation} the bound of {percent(max_mcdp)}", err=True)
     return all(passed)

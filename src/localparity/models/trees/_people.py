@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._types import Criterion, FloatArray, Group
-from localparity.counts._comparison import Comparison
+from localparity.counts._comparison import Comparison, check_sizes
 
 
 class People:
@@ -57,7 +57,7 @@ class People:
             among = np.ones(groups.size, dtype=bool) if label is None else labels == label
             counted = among & (weights > 0.0)
             sizes = np.bincount(groups[counted], minlength=n_groups).tolist()
-            comparison.check_sizes(names, sizes, label)
+            check_sizes(comparison, names, sizes, label)
             first = place * n_groups
             self.cells[among] = groups[among] + first
             self.pairs += combinations(range(first, first + n_groups), 2)
