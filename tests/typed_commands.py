@@ -7,8 +7,10 @@ import os
 import subprocess
 import sys
 import warnings
+from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import TextIO
 from unittest.mock import patch
 
 import pytest
@@ -29,22 +31,29 @@ BARE = {
 
 def run(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
     """Run here in a bare environment; a warning is an error unless PYTHONWARNINGS says otherwise."""
-    arguments, out, err = ["localparity", *map(str, words)], io.StringIO(), io.StringIO()
+    out, err = io.StringIO(), io.StringIO()
+    code = _run(words, environment, out, err)
+    return subprocess.CompletedProcess(list(map(str, words)), code, out.getvalue(), err.getvalue())
+
+
+def run_merged(*words: object, **environment: str) -> tuple[int, str]:
+    """The same with the standard error in its place among the output, as a terminal shows it."""
+    both = io.StringIO()
+    return _run(words, environment, both, both), both.getvalue()
+
+
+def _run(words: Sequence[object], environment: dict[str, str], out: TextIO, err: TextIO) -> int:
     given = {**BARE, **environment}
     with (
         patch.dict(os.environ, given, clear=True),
-        patch.object(sys, "argv", arguments),
+        patch.object(sys, "argv", ["localparity", *map(str, words)]),
         redirect_stdout(out),
         redirect_stderr(err),
-        warnings.catch_warnings(),
+        warnings.catch_warnings(action=given["PYTHONWARNINGS"]),  # type: ignore[call-overload]
+        pytest.raises(SystemExit) as left,
     ):
-        warnings.resetwarnings()
-        warnings.simplefilter(given["PYTHONWARNINGS"])  # type: ignore[arg-type]
-        try:
-            main()
-        except SystemExit as left:
-            code = int(left.code or 0)
-    return subprocess.CompletedProcess(arguments, code, out.getvalue(), err.getvalue())
+        main()
+    return int(left.value.code or 0)
 
 
 def run_apart(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
