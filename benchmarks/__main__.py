@@ -12,20 +12,21 @@ from pathlib import Path
 import numpy as np
 
 import localparity as lp
+from benchmarks._draws import draw_scores, prepare_profile
 from benchmarks._measure import Measurement, at_least, at_most, peak_bytes, seconds, write_csv
-from benchmarks._people import draw_people, prepare_profile
-from localparity.paper._paper_algorithms import algorithm_1, algorithm_1_lean, algorithm_2
+from benchmarks._paper_algorithms import algorithm_1, algorithm_1_lean, algorithm_2
 from localparity.uncertainty._pool import Pool, pools_of
 from localparity.uncertainty._resampling import Draws, resample
 
 PAPER_EPSILONS = np.array([0.0, 0.01, 0.05, 0.1])
+COMPARISON = lp.Comparison()
 
 
 def bench_profile() -> Iterator[Measurement]:
     """The whole profile, checks included, against np.sort of the same scores."""
     for rows in (10**6, 10**7):
         for name in ("parity", "disparity"):
-            scores, groups = draw_people(rows, name)
+            scores, groups = draw_scores(rows, name)
             for kind in (np.int64, bool):
                 typed = groups.astype(kind)
 
@@ -83,7 +84,7 @@ def bench_resamples() -> Iterator[Measurement]:
         scores = rng.beta(2 + groups, 3 - groups)
         predictions = lp.Predictions.from_arrays(None, scores, sensitive_features=groups)
         counts = lp.ScoreCounts.from_predictions(predictions)
-        pools = pools_of(counts, "demographic_parity", "between_groups")
+        pools = pools_of(counts, COMPARISON)
         resamples = 200 if rows == 10**4 else 5
         for name, draw in (("bootstrap", Pool.deviated), ("permutation", Pool.dealt)):
 
@@ -92,7 +93,7 @@ def bench_resamples() -> Iterator[Measurement]:
                     pools,
                     draw,
                     Draws(resamples, random_state=0),
-                    compare="between_groups",
+                    comparison=COMPARISON,
                     epsilons=PAPER_EPSILONS,
                     resolution=counts.resolution,
                 )

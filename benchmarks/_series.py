@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import localparity as lp
-from benchmarks._people import draw_people
-from localparity.paper._paper_algorithms import algorithm_1, algorithm_1_lean, algorithm_2
+from benchmarks._draws import draw_scores
+from benchmarks._paper_algorithms import algorithm_1, algorithm_1_lean, algorithm_2
 
 EPSILON = 0.05
 K = 32
@@ -26,7 +26,7 @@ Panel = Literal["engines", "others", "intervals"]
 Call = Callable[[], float]
 
 
-class People:
+class SampleFiles:
     """The same rows as arrays and as a Parquet file, in a folder from which any process can read them."""
 
     def __init__(self, folder: Path, rows: int) -> None:
@@ -35,29 +35,29 @@ class People:
         self.rows = rows
 
     def write(self) -> None:
-        """Draw them; a disparity, and as many distinct scores as rows, which is hardest on who counts."""
+        """Draw a disparity, with as many distinct scores as rows, which is hardest on engines that count."""
         import duckdb
 
-        scores, groups = draw_people(self.rows, "disparity")
+        scores, groups = draw_scores(self.rows, "disparity")
         np.save(self._scores, scores)
         np.save(self._groups, groups)
         with duckdb.connect() as connection:
-            connection.register("people", {"p": scores, "g": groups})
-            connection.execute(f"COPY people TO '{self.parquet}' (FORMAT parquet)")
+            connection.register("sample", {"p": scores, "g": groups})
+            connection.execute(f"COPY sample TO '{self.parquet}' (FORMAT parquet)")
 
     def remove(self) -> None:
-        """Make room."""
+        """Delete the files."""
         for path in (self.parquet, self._scores, self._groups):
             path.unlink(missing_ok=True)
 
     @cached_property
     def scores(self) -> NDArray[np.float64]:
-        """One a row."""
+        """Scores, shape (rows,)."""
         return np.load(self._scores)
 
     @cached_property
     def groups(self) -> NDArray[np.int64]:
-        """0 or 1, one a row."""
+        """Groups 0 and 1, shape (rows,)."""
         return np.load(self._groups)
 
 
@@ -67,21 +67,21 @@ class Series(NamedTuple):
     name: str
     panel: Panel
     largest: int
-    prepare: Callable[[People], Call]
+    prepare: Callable[[SampleFiles], Call]
     exact: bool = False
     """Whether it gives MCDP(EPSILON), and not another number."""
 
 
-def sort(people: People) -> Call:
-    return lambda: float(np.sort(people.scores)[0])
+def sort(sample: SampleFiles) -> Call:
+    return lambda: float(np.sort(sample.scores)[0])
 
 
-def in_memory(metric: Callable[..., Any], people: People, **options: Any) -> Call:
-    return lambda: metric(None, people.scores, sensitive_features=people.groups, **options)
+def in_memory(metric: Callable[..., Any], sample: SampleFiles, **options: Any) -> Call:
+    return lambda: metric(None, sample.scores, sensitive_features=sample.groups, **options)
 
 
-def profile(people: People) -> Call:
-    whole = in_memory(lp.mcdp_profile, people)
+def profile(sample: SampleFiles) -> Call:
+    whole = in_memory(lp.mcdp_profile, sample)
 
     def call() -> float:
         found = whole()
@@ -91,23 +91,22 @@ def profile(people: People) -> Call:
     return call
 
 
-def interval(people: People, **options: Any) -> Call:
-    found = in_memory(lp.mcdp_interval, people, epsilon=EPSILON, **options)
+def interval(sample: SampleFiles, **options: Any) -> Call:
+    found = in_memory(lp.mcdp_interval, sample, epsilon=EPSILON, **options)
     return lambda: found().high
 
 
-def counts(people: People) -> Call:
+def counts(sample: SampleFiles) -> Call:
     def call() -> float:
-        rows = lp.Predictions.from_arrays(None, people.scores, sensitive_features=people.groups)
-        return lp.ScoreCounts.from_predictions(rows).mcdp(EPSILON)
+        rows = lp.Predictions.from_arrays(None, sample.scores, sensitive_features=sample.groups)
+        return lp.mcdp(lp.ScoreCounts.from_predictions(rows), epsilon=EPSILON)
 
     return call
 
 
-def duckdb(people: People) -> Call:
-    return lambda: lp.engines.from_duckdb(people.parquet, score="p", group="g", epsilons=[EPSILON]).mcdp(
-        EPSILON
-    )
+def duckdb(sample: SampleFiles) -> Call:
+    columns = {"score": "p", "group": "g", "epsilons": [EPSILON]}
+    return lambda: lp.mcdp(lp.engines.from_duckdb(sample.parquet, **columns), epsilon=EPSILON)
 
 
 def local_spark() -> Any:
@@ -127,38 +126,39 @@ def local_spark() -> Any:
     return session
 
 
-def spark(people: People) -> Call:
-    frame = local_spark().read.parquet(str(people.parquet))
-    return lambda: lp.engines.from_spark(frame, score="p", group="g", epsilons=[EPSILON]).mcdp(EPSILON)
+def spark(sample: SampleFiles) -> Call:
+    frame = local_spark().read.parquet(str(sample.parquet))
+    columns = {"score": "p", "group": "g", "epsilons": [EPSILON]}
+    return lambda: lp.mcdp(lp.engines.from_spark(frame, **columns), epsilon=EPSILON)
 
 
-def torch(people: People) -> Call:
+def torch(sample: SampleFiles) -> Call:
     import torch
 
-    scores, groups = torch.from_numpy(people.scores), torch.from_numpy(people.groups)
-    return lambda: lp.engines.from_torch(scores, groups, epsilons=[EPSILON]).mcdp(EPSILON)
+    scores, groups = torch.from_numpy(sample.scores), torch.from_numpy(sample.groups)
+    return lambda: lp.mcdp(lp.engines.from_torch(scores, groups, epsilons=[EPSILON]), epsilon=EPSILON)
 
 
-def ks_2samp(people: People) -> Call:
+def ks_2samp(sample: SampleFiles) -> Call:
     from scipy.stats import ks_2samp
 
-    first, second = (people.scores[people.groups == group] for group in (0, 1))
+    first, second = (sample.scores[sample.groups == group] for group in (0, 1))
     return lambda: float(ks_2samp(first, second, method="asymp").statistic)
 
 
-def demographic_parity_difference(people: People) -> Call:
+def demographic_parity_difference(sample: SampleFiles) -> Call:
     from fairlearn.metrics import demographic_parity_difference
 
-    labels = np.zeros(people.rows, dtype=np.int64)
+    labels = np.zeros(sample.rows, dtype=np.int64)
     return lambda: float(
-        demographic_parity_difference(labels, people.scores > 0.5, sensitive_features=people.groups)
+        demographic_parity_difference(labels, sample.scores > 0.5, sensitive_features=sample.groups)
     )
 
 
-def fairlearn_bootstrap(people: People) -> Call:
+def fairlearn_bootstrap(sample: SampleFiles) -> Call:
     from fairlearn.metrics import MetricFrame, selection_rate
 
-    labels = np.zeros(people.rows, dtype=np.int64)
+    labels = np.zeros(sample.rows, dtype=np.int64)
 
     def call() -> float:
         with warnings.catch_warnings():
@@ -166,8 +166,8 @@ def fairlearn_bootstrap(people: People) -> Call:
             found = MetricFrame(
                 metrics=selection_rate,
                 y_true=labels,
-                y_pred=people.scores > 0.5,
-                sensitive_features=people.groups,
+                y_pred=sample.scores > 0.5,
+                sensitive_features=sample.groups,
                 n_boot=RESAMPLES,
                 ci_quantiles=[0.025, 0.975],
                 random_state=0,
@@ -177,12 +177,12 @@ def fairlearn_bootstrap(people: People) -> Call:
     return call
 
 
-def paper(algorithm: Callable[..., float], people: People, *more: Any, **options: Any) -> Call:
-    return lambda: algorithm(people.scores, people.groups, EPSILON, *more, **options)
+def paper(algorithm: Callable[..., float], sample: SampleFiles, *more: Any, **options: Any) -> Call:
+    return lambda: algorithm(sample.scores, sample.groups, EPSILON, *more, **options)
 
 
-def paper_at_once(people: People) -> Call:
-    return paper(algorithm_1, people, windows_at_once=people.rows + 2)
+def paper_at_once(sample: SampleFiles) -> Call:
+    return paper(algorithm_1, sample, windows_at_once=sample.rows + 2)
 
 
 BOOTSTRAP = {"method": "bootstrap", "n_resamples": RESAMPLES, "random_state": 0}
@@ -202,7 +202,7 @@ ALL = [
     ),
     Series("paper's Algorithm 1", "others", 10**4, paper_at_once, exact=True),
     Series("paper's Algorithm 1, in blocks", "others", 10**5, partial(paper, algorithm_1_lean), exact=True),
-    Series("paper's Algorithm 2, K=32", "others", 10**7, lambda people: paper(algorithm_2, people, K)),
+    Series("paper's Algorithm 2, K=32", "others", 10**7, lambda sample: paper(algorithm_2, sample, K)),
     Series("scipy's ks_2samp", "others", 10**7, ks_2samp),
     Series("fairlearn's demographic_parity_difference", "others", 10**6, demographic_parity_difference),
     Series("mcdp_interval, dkw", "intervals", 10**7, interval),
@@ -214,9 +214,9 @@ BY_NAME = {series.name: series for series in ALL}
 
 def prepare(folder: Path, rows: int, name: str) -> Call:
     """A call that has read its rows and compiled its kernels, for the measurement of its memory."""
-    people = People(folder, rows)
-    few = People(folder, 1000)
+    sample = SampleFiles(folder, rows)
+    few = SampleFiles(folder, 1000)
     BY_NAME[name].prepare(few)()
-    call = BY_NAME[name].prepare(people)
-    people.scores, people.groups  # noqa: B018, reads them
+    call = BY_NAME[name].prepare(sample)
+    sample.scores, sample.groups  # noqa: B018, reads them
     return call

@@ -52,7 +52,7 @@ NOTES = [
 ]
 
 
-class Part(NamedTuple):
+class Fold(NamedTuple):
     """Some rows."""
 
     X: Any
@@ -103,12 +103,12 @@ class Probabilities(ClassifierMixin, BaseEstimator):
         return self.model_.predict_proba(X)[:, 1]
 
 
-def plain_scores(booster: str, seed: int, train: Part, parts: list[Part]) -> Iterator[tuple[str, list]]:
+def plain_scores(booster: str, seed: int, train: Fold, parts: list[Fold]) -> Iterator[tuple[str, list]]:
     model = plain(booster, seed).fit(train.X, train.y)
     yield "", [model.predict_proba(part.X)[:, 1] for part in parts]
 
 
-def penalised_scores(booster: str, seed: int, train: Part, parts: list[Part]) -> Iterator[tuple[str, list]]:
+def penalised_scores(booster: str, seed: int, train: Fold, parts: list[Fold]) -> Iterator[tuple[str, list]]:
     kinds = {
         "lightgbm": lp.models.LocalParityLGBMClassifier,
         "xgboost": lp.models.LocalParityXGBClassifier,
@@ -127,7 +127,7 @@ def penalised_scores(booster: str, seed: int, train: Part, parts: list[Part]) ->
         yield setting, [model.predict_proba(part.X)[:, 1] for part in parts]
 
 
-def threshold_scores(booster: str, seed: int, train: Part, parts: list[Part]) -> Iterator[tuple[str, list]]:
+def threshold_scores(booster: str, seed: int, train: Fold, parts: list[Fold]) -> Iterator[tuple[str, list]]:
     fitted = plain(booster, seed).fit(train.X, train.y)
     for objective in ("accuracy_score", "balanced_accuracy_score"):
         for slack in SLACKS:
@@ -143,7 +143,7 @@ def threshold_scores(booster: str, seed: int, train: Part, parts: list[Part]) ->
 
 
 def gradient_scores(
-    booster: str, seed: int, train: Part, parts: list[Part], *, soft: bool
+    booster: str, seed: int, train: Fold, parts: list[Fold], *, soft: bool
 ) -> Iterator[tuple[str, list]]:
     for slack in EG_SLACKS:
         base = Probabilities(booster, seed) if soft else plain(booster, seed)
@@ -164,7 +164,7 @@ METHODS: dict[tuple[str, str], Callable[..., Iterator[tuple[str, list]]]] = {
 }
 
 
-def measure(scores: np.ndarray, part: Part) -> tuple[float, float]:
+def measure(scores: np.ndarray, part: Fold) -> tuple[float, float]:
     precision = average_precision_score(part.y, scores)
     return 100.0 * precision, 100.0 * lp.mcdp(None, scores, sensitive_features=part.groups)
 
@@ -189,10 +189,10 @@ def main() -> None:
     TABLE.write_text(table(found))
 
 
-def split(bunch: Any, seed: int) -> list[Part]:
+def split(bunch: Any, seed: int) -> list[Fold]:
     rows = lp.paper.paper_split(bunch.target, seed)
     return [
-        Part(bunch.data.iloc[part].reset_index(drop=True), bunch.target[part], bunch.sensitive_features[part])
+        Fold(bunch.data.iloc[part].reset_index(drop=True), bunch.target[part], bunch.sensitive_features[part])
         for part in (rows.train, rows.validation, rows.test)
     ]
 
@@ -245,7 +245,7 @@ def rows_of(found: list[Run], data: str) -> Iterator[str]:
         yield f"| {data} | {booster} | {method} | {cells} | {keeps} of {len(chosen)} |"
     precision, disparity = PAPER[data]
     yield f"| {data} | network | DiffMCDP, as published | {precision:.2f} | {disparity:.2f} | |"
-    yield f"| {data} | | parity itself (noise floor) | | {100.0 * floor(data):.2f} | |"
+    yield f"| {data} | | expected under parity (noise floor) | | {100.0 * floor(data):.2f} | |"
 
 
 def floor(data: str) -> float:

@@ -18,7 +18,7 @@ from typing import NamedTuple
 
 from benchmarks._curves_figure import draw
 from benchmarks._measure import median_seconds, peak_bytes, write_table
-from benchmarks._series import ALL, People, prepare
+from benchmarks._series import ALL, SampleFiles, prepare
 
 RESULTS = Path(__file__).parent.parent / "results"
 ROWS = (10**3, 10**4, 10**5, 10**6, 10**7, 10**8)
@@ -41,10 +41,10 @@ class Point(NamedTuple):
 
 def measure(folder: Path, rows: int) -> list[Point]:
     """Every series that can bear so many rows."""
-    people = People(folder, rows)
-    people.write()
+    sample = SampleFiles(folder, rows)
+    sample.write()
     chosen = [series for series in ALL if rows <= series.largest]
-    calls = [series.prepare(people) for series in chosen]
+    calls = [series.prepare(sample) for series in chosen]
     found = median_seconds(calls)
     sort_took, _ = found[0]
     exact = [answer for series, (_, answer) in zip(chosen, found, strict=True) if series.exact]
@@ -62,7 +62,7 @@ def measure(folder: Path, rows: int) -> list[Point]:
         print(*point, sep="\t", flush=True)
         points.append(point)
     if rows != min(ROWS):  # the processes that measure memory warm up on the fewest
-        people.remove()
+        sample.remove()
     return points
 
 
@@ -110,7 +110,7 @@ def main() -> None:
     points = read_points(path)
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
-        People(folder, min(ROWS)).write()
+        SampleFiles(folder, min(ROWS)).write()
         for rows in options.rows:
             found = measure(folder, rows)
             points = [point for point in points if point.rows != rows] + found

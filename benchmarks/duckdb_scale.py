@@ -60,7 +60,8 @@ def audit(path: Path) -> dict[str, object]:
         "peak_resident_gb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1e6,
         "mcdp": [finding.mcdp for finding in found.findings],
         "exact": all(
-            low == finding.mcdp == high for (low, high), finding in zip(bounds, found.findings, strict=True)
+            each.low == finding.mcdp == each.high
+            for each, finding in zip(bounds, found.findings, strict=True)
         ),
     }
 

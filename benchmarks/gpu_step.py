@@ -13,15 +13,15 @@ from pathlib import Path
 import torch
 
 from localparity.losses import MCDPLoss
-from localparity.models import METHODS, MethodOptions, Plan, Rows, Trainer
-from localparity.models.networks import _trainer
+from localparity.models import METHODS, MethodOptions, TensorRows, TrainingPlan
 from localparity.models.networks._methods import make_method
 from localparity.models.networks._networks import multilayer
-from localparity.models.networks._replay import RecordedStep
+from localparity.models.networks._training import Steps, Training
 
 RESULT = Path(__file__).parent.parent / "results" / "gpu_step.json"
 ROUNDS = 200
 BATCH = 1024
+PLAN = TrainingPlan(steps=25, batch_size=BATCH)
 
 
 def main() -> None:
@@ -42,7 +42,7 @@ def main() -> None:
     print(json.dumps(found, indent=2))
 
 
-def measure(rows: Rows, *, recorded: bool) -> dict[str, dict[str, float]]:
+def measure(rows: TensorRows, *, recorded: bool) -> dict[str, dict[str, float]]:
     """The median time of each method's step, and its ratio to ERM's."""
     steps = {method: stepper(method, rows, recorded=recorded) for method in METHODS}
     times: dict[str, list[float]] = {method: [] for method in METHODS}
@@ -61,46 +61,40 @@ def measure(rows: Rows, *, recorded: bool) -> dict[str, dict[str, float]]:
     }
 
 
-def stepper(method: str, rows: Rows, *, recorded: bool) -> Callable[[], object]:
-    trainer = make_trainer(method, rows, MethodOptions())
-    trainer.begin(rows)
-    optimizer = trainer._optimizer(rows.features.device)
-    step = RecordedStep(lambda: trainer._step(optimizer), recorded=recorded)
-
-    def draw_and_step() -> None:
-        trainer.draw()
-        step()
-
-    return draw_and_step
+def stepper(method: str, rows: TensorRows, *, recorded: bool) -> Callable[[], object]:
+    steps = make_steps(method, rows, MethodOptions(), recorded=recorded)
+    return lambda: steps.take(0)
 
 
-def make_trainer(method: str, rows: Rows, options: MethodOptions) -> Trainer:
+def make_steps(method: str, rows: TensorRows, options: MethodOptions, *, recorded: bool) -> Steps:
     torch.manual_seed(0)
     network = multilayer(101, (512, 256, 64), 0.5).to(rows.features.device)
-    return Trainer(make_method(method, 0.2, 2, options), network, Plan(steps=25, batch_size=BATCH))
+    made = make_method(method, 0.2, 2, options)
+    return Steps(Training(made, made.wrap(network), PLAN, rows, seed=0), PLAN, recorded=recorded)
 
 
-def same_training(method: str, rows: Rows, options: MethodOptions) -> None:
+def same_training(method: str, rows: TensorRows, options: MethodOptions) -> None:
     """Recorded steps end where steps that are launched one by one end."""
     ends = []
     for recorded in (True, False):
-        trainer = make_trainer(method, rows, options)
-        _trainer._can_be_recorded = lambda _, recorded=recorded: recorded
-        trainer.fit(rows)
-        ends.append(torch.cat([weight.detach().flatten() for weight in trainer.parameters()]))
+        steps = make_steps(method, rows, options, recorded=recorded)
+        for step in range(PLAN.steps):
+            steps.take(step)
+        weights = steps.training.parameters()
+        ends.append(torch.cat([weight.detach().flatten() for weight in weights]))
     torch.testing.assert_close(*ends, rtol=1e-3, atol=1e-4)
     print(method, "is the same, to", float((ends[0] - ends[1]).abs().max()))
 
 
-def made_rows(device: torch.device) -> Rows:
+def made_rows(device: torch.device) -> TensorRows:
     generator = torch.Generator().manual_seed(0)
     features = torch.randn(20 * BATCH, 101, generator=generator)
     groups = (torch.rand(len(features), generator=generator) < 0.33).long()
     labels = (features[:, 0] + 0.5 * groups > 0.7).float()
-    return Rows(features, labels, groups, torch.ones(len(features))).to(device)
+    return TensorRows(features, labels, groups, torch.ones(len(features))).to(device)
 
 
-def same_as_unrecorded(rows: Rows) -> None:
+def same_as_unrecorded(rows: TensorRows) -> None:
     """A recorded search gives, batch after batch, what the search gives."""
     recorded, plain = MCDPLoss(n_groups=2), MCDPLoss()
     for start in range(0, 5 * BATCH, BATCH):

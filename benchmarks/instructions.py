@@ -25,7 +25,7 @@ import numba
 import numpy as np
 
 import localparity as lp
-from benchmarks._people import draw_people
+from benchmarks._draws import draw_scores
 
 BASELINE = Path(__file__).with_suffix(".json")
 CACHE = Path(sys.prefix) / "instructions-cache"
@@ -55,7 +55,7 @@ def calls(rows: int) -> dict[str, Call]:
 
     Counts keep their curves, so that each call takes new ones.
     """
-    scores, groups = draw_people(rows, "disparity")
+    scores, groups = draw_scores(rows, "disparity")
     labels = np.random.default_rng(1).integers(0, 2, rows)
     predictions = lp.Predictions.from_arrays(labels, scores, sensitive_features=groups)
     counts = lp.ScoreCounts.from_predictions(predictions)

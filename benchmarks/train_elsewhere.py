@@ -1,7 +1,7 @@
-"""Train grids on a machine without DuckDB, and bring the results home.
+"""Train grids on a machine without DuckDB, and add the results to a store on another.
 
 There: ``python -m benchmarks.train_elsewhere RESULTS.zip --jobs 8 adult:tuned bank:tuned``; ``adult:tuned:1``
-takes the first seed only; ``--without FILE`` leaves out the runs whose keys are lines of a file. At home:
+takes the first seed only; ``--without FILE`` leaves out the runs whose keys are lines of a file. Here:
 ``python -m benchmarks.train_elsewhere RESULTS.zip --store STORE``.
 """
 
@@ -14,10 +14,10 @@ import time
 import zipfile
 from pathlib import Path
 
-from localparity.paper._data import DATA_SETS, load_people
-from localparity.paper._result import save_result
+from benchmarks._carried import add_results, save_result
+from localparity.paper._data import DATA_SETS, load_samples
 from localparity.paper._run import Run, grid
-from localparity.paper._runner import make_stacks
+from localparity.paper._runner import stack_runs
 
 # The slowest first, so that they do not end alone.
 SLOW = ("dralign", "fairmixup")
@@ -29,18 +29,18 @@ def main() -> None:
     parser.add_argument("grids", nargs="*", help="data:preset or data:preset:seeds")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--limit", type=float, default=float("inf"), help="stop after so many seconds")
-    parser.add_argument("--without", type=Path, help="the keys of runs that there are")
+    parser.add_argument("--without", type=Path, help="a file with the keys of runs to leave out")
     parser.add_argument("--store", type=Path)
     given = parser.parse_intermixed_args()
     if given.store is not None:
-        bring_home(given.archive, given.store)
+        add_to_store(given.archive, given.store)
         return
     known = set(given.without.read_text().split()) if given.without is not None else set()
     tasks = [task for name in given.grids for task in tasks_of(name, known)]
     tasks.sort(key=lambda task: (task[0].seed, task[0].method not in SLOW))
     # Read once, before the processes part: decoding images takes longer than a run.
     for dataset in {task[0].dataset for task in tasks}:
-        load_people(dataset)
+        load_samples(dataset)
     started = time.perf_counter()
     with (
         tempfile.TemporaryDirectory() as folder,
@@ -60,7 +60,7 @@ def tasks_of(name: str, known: set[str]) -> list[list[Run]]:
     dataset, preset, *seeds = name.split(":")
     every = grid(dataset, preset=preset, seeds=int(seeds[0]) if seeds else 5)
     runs = [run for run in every if run.key not in known]
-    return make_stacks(runs) if DATA_SETS[dataset].kind == "table" else [[run] for run in runs]
+    return stack_runs(runs) if DATA_SETS[dataset].kind == "table" else [[run] for run in runs]
 
 
 def train(task: tuple[list[Run], str]) -> list[str]:
@@ -77,13 +77,13 @@ def train(task: tuple[list[Run], str]) -> list[str]:
     return paths
 
 
-def bring_home(archive: Path, store: Path) -> None:
+def add_to_store(archive: Path, store: Path) -> None:
     from localparity.paper._store import Store
 
     there = Store(store)
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(archive) as zipped:
         zipped.extractall(folder)
-        there.add_folder(folder)
+        add_results(there, Path(folder))
     print(f"{len(list(there.records()))} runs are in {store}")
 
 

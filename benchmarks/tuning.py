@@ -6,8 +6,8 @@ method) it judges as many as it can in so many seconds, in an order drawn by lot
 seeds 0 and 1. Started again, it goes on where it was.
 
 ``python -m benchmarks.tuning OUT.csv --candidates FILE.json`` judges others: a candidate names a data set, a
-method, its strengths, a `plan` and `options` (the fields of `Plan` and of `MethodOptions`), and may name
-`hidden`, `dropout`, how many `seeds`, and as `erm` what is other for ERM.
+method, its strengths, a `plan` and `options` (the fields of `TrainingPlan` and of `MethodOptions`), and may
+name `hidden`, `dropout`, how many `seeds`, and as `erm` what is other for ERM.
 
 Each seed takes the strength with the lowest validation MCDP(0) among those that keep 95% of the validation AP
 of ERM; a line of OUT.csv is the mean over the seeds. Test parts are not looked at. results/tuning.csv has the
@@ -31,7 +31,7 @@ import torch
 from sklearn.metrics import average_precision_score
 
 import localparity as lp
-from localparity.models import MethodOptions, Plan, Trainer
+from localparity.models import MethodOptions, Trainer, TrainingPlan
 from localparity.models.networks._methods import make_method
 from localparity.models.networks._networks import Network, multilayer
 from localparity.models.networks._trainer import predict_scores
@@ -51,7 +51,7 @@ COLUMNS = [
     "seeds_that_keep_the_ap",
     "strengths",
 ]
-Scored = dict[tuple[int, float], tuple[float, float]]
+Validated = dict[tuple[int, float], tuple[float, float]]
 Settings = dict[str, dict[str, Any]]
 PLAN = {"steps": 900, "schedule": "cosine"}
 NARROW, WIDE = [512, 256, 64], [1024, 512, 128]
@@ -101,7 +101,7 @@ def main() -> None:
     parser.add_argument("--limit", type=float, default=float("inf"), help="begin none after so many seconds")
     given = parser.parse_args()
     candidates = search() if given.candidates is None else json.loads(given.candidates.read_text())
-    judged: dict[str, Scored] = {}
+    judged: dict[str, Validated] = {}
     known = _known(given.out)
     started = time.perf_counter()
     for candidate in candidates:
@@ -154,7 +154,7 @@ def settings(candidate: dict[str, Any]) -> str:
     return json.dumps({name: candidate[name] for name in names})
 
 
-def validate(candidate: dict[str, Any]) -> Scored:
+def validate(candidate: dict[str, Any]) -> Validated:
     """The validation AP and MCDP(0) of every seed and strength."""
     seeds = range(candidate.get("seeds", 5))
     runs = [(seed, strength) for seed in seeds for strength in candidate["strengths"]]
@@ -165,7 +165,7 @@ def validate(candidate: dict[str, Any]) -> Scored:
         torch.manual_seed(seed)
         network = network_of(candidate, rows[seed].features.shape[1]).to(DEVICE)
         method = make_method(candidate["method"], strength, 2, MethodOptions(**candidate["options"]))
-        trainers.append(Trainer(method, network, Plan(**candidate["plan"]), seed=seed + 1))
+        trainers.append(Trainer(method, network, TrainingPlan(**candidate["plan"]), seed=seed + 1))
     if DATA_SETS[candidate["dataset"]].kind == "table":
         fit_stack(trainers, [rows[seed] for seed, _ in runs])
     else:
@@ -187,7 +187,7 @@ def network_of(candidate: dict[str, Any], width: int) -> Network:
     return multilayer(width, candidate.get("hidden", NARROW), candidate.get("dropout", 0.6))
 
 
-def line(candidate: dict[str, Any], found: Scored, erm: Scored) -> list[Any]:
+def line(candidate: dict[str, Any], found: Validated, erm: Validated) -> list[Any]:
     """What the rule gives for a candidate."""
     chosen: list[tuple[float, float, float]] = []
     for seed in range(candidate.get("seeds", 5)):

@@ -12,9 +12,9 @@ SHORT = {"search": "frozen", "steps": 20, "hidden": (16, 8), "batch_size": 128, 
 NAMES = ("adult", "bank")
 
 
-def load_census() -> _data.People:
+def load_census() -> _data.Samples:
     census = make_census(1500, random_state=0)
-    return _data.People(census.data, census.target, census.sensitive_features)
+    return _data.Samples(census.data, census.target, census.sensitive_features)
 
 
 @contextmanager
@@ -32,7 +32,7 @@ def installed() -> Iterator[None]:
     finally:
         for name, (data, own) in zip(NAMES, kept, strict=True):
             _data.DATA_SETS[name], settings[name] = data, own
-        _data.load_people.cache_clear()
+        _data.load_samples.cache_clear()
         prepare.cache_clear()
 
 

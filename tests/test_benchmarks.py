@@ -27,12 +27,12 @@ def series(curves: ModuleType) -> ModuleType:
 
 
 def test_the_engines_and_algorithm_1_give_mcdp(series: ModuleType, tmp_path: Path) -> None:
-    people = series.People(tmp_path, ROWS)
-    people.write()
+    sample = series.SampleFiles(tmp_path, ROWS)
+    sample.write()
     samples = [
         [
             (Fraction(score), Fraction(1))
-            for score, own in zip(people.scores, people.groups, strict=True)
+            for score, own in zip(sample.scores, sample.groups, strict=True)
             if own == group
         ]
         for group in (0, 1)
@@ -41,20 +41,20 @@ def test_the_engines_and_algorithm_1_give_mcdp(series: ModuleType, tmp_path: Pat
     exact = [one for one in series.ALL if one.exact and "spark" not in one.name]
     assert len(exact) == 7
     for one in exact:
-        assert one.prepare(people)() == pytest.approx(expected, abs=1e-12), one.name
+        assert one.prepare(sample)() == pytest.approx(expected, abs=1e-12), one.name
 
 
 def test_others_give_what_is_said_of_them(series: ModuleType, tmp_path: Path) -> None:
-    people = series.People(tmp_path, ROWS)
-    people.write()
+    sample = series.SampleFiles(tmp_path, ROWS)
+    sample.write()
     found = {
-        name: series.BY_NAME[name].prepare(people)()
+        name: series.BY_NAME[name].prepare(sample)()
         for name in ("mcdp", "scipy's ks_2samp", "mcdp_approximate, K=32", "paper's Algorithm 2, K=32")
     }
     assert found["mcdp"] <= found["scipy's ks_2samp"]
     assert found["mcdp"] <= found["mcdp_approximate, K=32"]
-    rates = [(people.scores[people.groups == group] > 0.5).mean() for group in (0, 1)]
-    difference = series.BY_NAME["fairlearn's demographic_parity_difference"].prepare(people)()
+    rates = [(sample.scores[sample.groups == group] > 0.5).mean() for group in (0, 1)]
+    difference = series.BY_NAME["fairlearn's demographic_parity_difference"].prepare(sample)()
     assert difference == pytest.approx(abs(rates[0] - rates[1]))
 
 

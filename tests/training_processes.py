@@ -7,17 +7,17 @@ from pathlib import Path
 
 import torch
 
-from localparity.models import METHODS, MethodOptions, Plan, Rows, Trainer
+from localparity.models import METHODS, MethodOptions, TensorRows, Trainer, TrainingPlan
 from localparity.models.networks._distributed import average_gradients
 from localparity.models.networks._methods import make_method
 from localparity.models.networks._networks import Network, multilayer
 
 
-def rows() -> Rows:
+def rows() -> TensorRows:
     generator = torch.Generator().manual_seed(0)
     features = torch.randn(60, 5, generator=generator)
     groups = (torch.arange(60) >= 30).long()
-    return Rows(features, (features[:, 0] > 0).float(), groups, torch.linspace(0.5, 1.5, 60))
+    return TensorRows(features, (features[:, 0] > 0).float(), groups, torch.linspace(0.5, 1.5, 60))
 
 
 def network() -> Network:
@@ -25,7 +25,7 @@ def network() -> Network:
     return multilayer(5, (16, 8), 0.0)
 
 
-def loss_and_gradients(name: str, part: Rows) -> list[torch.Tensor]:
+def loss_and_gradients(name: str, part: TensorRows) -> list[torch.Tensor]:
     torch.manual_seed(2)
     model, method = network(), make_method(name, 0.7, 2, MethodOptions())
     method.prepare(part, model)
@@ -37,7 +37,7 @@ def loss_and_gradients(name: str, part: Rows) -> list[torch.Tensor]:
     return [loss.detach(), *(parameter.grad for parameter in parameters)]
 
 
-def part_of(index: int) -> Rows:
+def part_of(index: int) -> TensorRows:
     """Shards of different sizes; FairMixup's rows stay in step, group after group."""
     shares = [torch.arange(0, 11), torch.arange(11, 30)]
     return rows().take(torch.cat([shares[index], shares[index] + 30]))
@@ -56,7 +56,10 @@ def work(index: int, port: int, folder: str) -> None:
 
 def trained() -> list[torch.Tensor]:
     trainer = Trainer(
-        make_method("diffmcdp", 0.7, 2, MethodOptions()), network(), Plan(steps=4, batch_size=20), seed=5
+        make_method("diffmcdp", 0.7, 2, MethodOptions()),
+        network(),
+        TrainingPlan(steps=4, batch_size=20),
+        seed=5,
     )
     trainer.fit(rows())
     return list(trainer.network.state_dict().values())

@@ -45,12 +45,12 @@ def test_from_nothing_to_tables_and_figures(tmp_path: Path) -> None:
         "adult FairMixup 0.3 seed 0",
         "adult DiffMCDP 0.1 seed 0",
         "adult DiffMCDP 0.3 seed 0",
-        "5 of 5 runs would be trained, the others are in the store",
+        "5 of 5 runs would be trained; the others are in the store",
     ]
     assert not store.exists()
     trained = run(*sweep, "--stacked")
     assert trained.returncode == 0, trained.stderr
-    assert "5 runs were trained, 0 were there" in trained.stdout
+    assert "trained 5 runs, found 0;" in trained.stdout
     assert "5/5 adult DiffMCDP 0.3 seed 0: AP " in trained.stderr
     (damaged,) = store.glob("runs/*diffmcdp-0.3*.json")
     damaged.write_text("{")
@@ -65,13 +65,13 @@ def test_from_nothing_to_tables_and_figures(tmp_path: Path) -> None:
     ("arguments", "message"),
     [
         (["adlt"], "No such command 'adlt'. Did you mean 'adult'?"),
-        (["adult", "--methods", "difdp"], "there is no method 'difdp'; did you mean 'diffdp'"),
-        (["adult", "--strengths", "0.7"], "strengths has 0.7 where the methods"),
-        (["adult", "--strengths", "strong"], "'strong' where numbers with commas between them are expected"),
-        (["adult", "--preset", "best"], "preset is 'best' where one of 'paper', 'tuned' is expected"),
+        (["adult", "--methods", "difdp"], "method 'difdp'"),
+        (["adult", "--strengths", "0.7"], "got 0.7"),
+        (["adult", "--strengths", "strong"], "'strong'"),
+        (["adult", "--preset", "best"], "got 'best'"),
         (["tables", "--store", __file__], "is a file where a folder is expected"),
         (["figures", "--out", __file__], "is a file where a folder is expected"),
-        (["adult", "--methods", "diffmcdp, nothing", "--dry-run"], "there is no method 'nothing'"),
+        (["adult", "--methods", "diffmcdp, nothing", "--dry-run"], "method 'nothing'"),
         (["tables", "--store", "nowhere-at-all"], "the store nowhere-at-all has no runs"),
     ],
 )
@@ -96,4 +96,4 @@ def test_a_store_of_another_version_is_refused(
     with pytest.raises(SystemExit) as exit_:
         main()
     assert exit_.value.code == 2
-    assert "is of format 2 where this version of localparity reads format 1" in capsys.readouterr().err
+    assert "format 1, got 2" in capsys.readouterr().err

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import localparity as lp
-from localparity.counts._comparison import check_labels, check_sizes
+from localparity.counts._comparison import check_sizes, require_labels
 
 
 def test_labels_and_pairs() -> None:
@@ -44,6 +44,6 @@ def test_groups_that_are_too_small_are_named() -> None:
 
 
 def test_labels_are_asked_for_where_they_are_needed() -> None:
-    check_labels(lp.Comparison(), None)
+    require_labels(lp.Comparison(), None)
     with pytest.raises(ValueError, match="criterion='equal_opportunity' needs y_true, got None"):
-        check_labels(lp.Comparison("equal_opportunity"), None)
+        require_labels(lp.Comparison("equal_opportunity"), None)

@@ -9,16 +9,17 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks._carried import load_result, save_result
 
 from fuzzing import damaged, damaged_json, fuzz, read_or_refuse
 from localparity.paper import DamagedRunWarning, OutdatedRunWarning, Run, Store
-from localparity.paper._result import Result, Scored, load_result, save_result
+from localparity.paper._result import PartScores, Result
 
 pytest.importorskip("torch")
 
 RUN = Run("adult", "erm", 0.0, seed=0)
-PEOPLE = Scored(np.array([0.1, 0.9]), np.array([0, 1]), np.array([1, 0]))
-RESULT = Result({"test_ap": 0.7}, PEOPLE, 1.0, "cpu", {"localparity": "0.1.0", "torch": "2.13.0"})
+PART = PartScores(np.array([0.1, 0.9]), np.array([0, 1]), np.array([1, 0]))
+RESULT = Result({"test_ap": 0.7}, PART, 1.0, "cpu", {"localparity": "0.1.0", "torch": "2.13.0"})
 
 
 @pytest.mark.parametrize("kind", ["store.json", "json", "parquet"])

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
+from benchmarks import algorithms
+from benchmarks._algorithms_figure import draw_errors, draw_speed_ups, write_figure
+from benchmarks._paper_algorithms import algorithm_1, algorithm_1_lean, algorithm_2
+from benchmarks.algorithms import EPSILONS, KS, study_store, time_table
 from hypothesis import given
 from hypothesis import strategies as st
 
 import oracles
 from localparity.paper import Store
-from localparity.paper._algorithm_study import EPSILONS, KS, study_algorithms
-from localparity.paper._paper_algorithms import algorithm_1, algorithm_1_lean, algorithm_2
-from localparity.paper._result import Result
+from localparity.paper.figures._cdfs import toy_scores
+from localparity.paper.figures._style import panels
 
 # In sixty-fourths, so that every sum and product is exact in binary.
 PLACES = st.lists(st.integers(0, 64), min_size=1, max_size=9)
@@ -32,8 +36,8 @@ def test_algorithm_1_is_the_definition(first: list[int], second: list[int], half
     assert algorithm_2(scores, groups, half / 64.0, 2) >= truth - 1e-12
 
 
-def test_the_study_of_a_store(copy_of_store: Store) -> None:
-    studies = study_algorithms(copy_of_store)
+def test_the_study_of_a_store_its_table_and_its_figure(small_store: Store, tmp_path: Path) -> None:
+    studies = study_store(small_store)
     assert [each.dataset for each in studies] == ["adult", "bank"]
     for study in studies:
         assert (study.rows, study.runs) == (450, 46)
@@ -47,14 +51,15 @@ def test_the_study_of_a_store(copy_of_store: Store) -> None:
             assert errors[-1] >= 0.0
         for each in study.approximations:
             assert 0.0 <= each.error_low <= each.error_high
-    path = copy_of_store.folder / "algorithms.json"
-    kept = path.read_bytes()
-    assert study_algorithms(copy_of_store) == studies
-    assert path.read_bytes() == kept
-    record = next(record for record in copy_of_store.records() if record.run.seed == 0)
-    metrics = record.metrics | {"test_ap": 0.5}
-    copy_of_store.add(record.run, Result(metrics, copy_of_store.scores(record.run), 1.0, "cpu", {}))
-    again = study_algorithms(copy_of_store)
-    assert [new.of == old.of for new, old in zip(again, studies, strict=True)] == [False, True]
-    path.write_text("{")
-    assert [each.dataset for each in study_algorithms(copy_of_store)] == ["adult", "bank"]
+    assert "| Adult | 450 | 3.529 ± 0.122 |" in time_table(studies).to_markdown()
+    names = [path.name for path in write_figure(studies, tmp_path)]
+    assert names == ["figure-5.png", "figure-5.svg", "figure-5.pdf"]
+
+
+def test_lines_for_every_epsilon_and_the_profile() -> None:
+    found = algorithms.study("adult", [toy_scores(50)])
+    _, ((above,), (below,)) = panels(1, 2)
+    draw_errors(above, found)
+    draw_speed_ups(below, found)
+    for ax in (above, below):
+        assert len(ax.get_legend_handles_labels()[1]) == 4

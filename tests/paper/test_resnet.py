@@ -7,17 +7,17 @@ from pathlib import Path
 import pytest
 import torch
 
-from localparity.models import METHODS, MethodOptions, Plan, Rows, Trainer
+from localparity.models import METHODS, MethodOptions, TensorRows, Trainer, TrainingPlan
 from localparity.models.networks._methods import make_method
 from localparity.paper._resnet import imagenet_weights, resnet18
 
 
-def faces(rows: int = 24, side: int = 32) -> Rows:
+def faces(rows: int = 24, side: int = 32) -> TensorRows:
     generator = torch.Generator().manual_seed(0)
     pixels = torch.randint(0, 256, (rows, side, side, 3), generator=generator, dtype=torch.uint8)
     labels = torch.arange(rows) % 2
     groups = torch.arange(rows) // 2 % 2
-    return Rows(pixels, labels.float(), groups, torch.ones(rows))
+    return TensorRows(pixels, labels.float(), groups, torch.ones(rows))
 
 
 def test_layers_are_those_of_torchvision() -> None:
@@ -62,7 +62,7 @@ def test_every_method_trains_it(method: str) -> None:
     network = resnet18(augment=True)
     before = network.head.weight.clone()
     options = MethodOptions(alignment=0.002)
-    trainer = Trainer(make_method(method, 0.5, 2, options), network, Plan(steps=2, batch_size=12))
+    trainer = Trainer(make_method(method, 0.5, 2, options), network, TrainingPlan(steps=2, batch_size=12))
     history = trainer.fit(rows)
     assert all(torch.isfinite(torch.tensor(record["loss"])) for record in history)
     assert not torch.equal(network.head.weight, before)

@@ -1,4 +1,4 @@
-"""Sweeps: killed and gone on with, repeated, in stacks, on several processes."""
+"""Sweeps: killed and resumed, repeated, in stacks, on several processes."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ import pytest
 import experiment_runs
 from experiment_runs import SHORT
 from localparity.paper import DamagedRunWarning, Run, Store, grid, run_missing
-from localparity.paper._runner import make_stacks
+from localparity.paper._runner import stack_runs
 
 SWEEP = ["reproduce", "adult", "--methods", "diffdp,diffmcdp", "--seeds", "1", "--device", "cpu"]
 
@@ -69,7 +69,7 @@ def test_a_sweep_killed_twice_ends_with_the_same_store(small: None, tmp_path: Pa
     process = start(killed)
     out, err = process.communicate(timeout=120)
     assert process.returncode == 0, err
-    assert f"{11 - there} runs were trained, {there} were there" in out
+    assert f"trained {11 - there} runs, found {there};" in out
     assert 2 <= len(first) < there < 11
     assert times == {name: (killed / "runs" / name).stat().st_mtime_ns for name in first}
     assert contents(killed) == contents(whole.folder)
@@ -97,7 +97,7 @@ def test_what_is_there_is_not_run_again_and_what_is_damaged_is(small: None, tmp_
 
 def test_stacks_hold_what_differs_in_strength_and_seed_alone(small_store: Store) -> None:
     runs = grid("adult", seeds=2, searches=["soft"], temperatures=[5.0])
-    stacks = make_stacks(runs)
+    stacks = stack_runs(runs)
     assert sorted(len(stack) for stack in stacks) == [2, *[10] * 8]
     for stack in stacks:
         assert len({(run.method, run.search, run.temperature) for run in stack}) == 1
@@ -105,15 +105,15 @@ def test_stacks_hold_what_differs_in_strength_and_seed_alone(small_store: Store)
 
 def test_a_backend_and_a_number_of_jobs_that_there_are_not(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
-    with pytest.raises(ValueError, match="backend is 'threading' where one of 'loky', 'dask', 'ray'"):
+    with pytest.raises(ValueError, match=r"backend.*loky.*threading"):
         run_missing(store, [], backend="threading")
-    with pytest.raises(ValueError, match="jobs is 0 where a whole number >= 1 is expected"):
+    with pytest.raises(ValueError, match=r"jobs.*0"):
         run_missing(store, [], jobs=0)
 
 
-def test_a_store_of_another_version_is_not_gone_on_with(small: None, tmp_path: Path) -> None:
+def test_a_store_of_another_version_is_not_resumed(small: None, tmp_path: Path) -> None:
     (tmp_path / "store.json").write_text('{"format": 1, "localparity": "0.0.1"}')
-    with pytest.raises(ValueError, match=r"was written by localparity 0\.0\.1"):
+    with pytest.raises(ValueError, match=r"0\.0\.1"):
         run_missing(Store(tmp_path), grid("adult", seeds=1))
 
 

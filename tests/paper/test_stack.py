@@ -11,11 +11,12 @@ import torch
 from localparity.models.networks._method import MethodOptions
 from localparity.models.networks._methods import METHODS, make_method
 from localparity.models.networks._networks import multilayer
-from localparity.models.networks._rows import Rows
-from localparity.models.networks._trainer import Plan, Trainer
+from localparity.models.networks._plan import TrainingPlan
+from localparity.models.networks._rows import TensorRows
+from localparity.models.networks._trainer import Trainer
 from localparity.paper._stack import fit_stack
 
-PLAN = Plan(steps=12, batch_size=128, check_every=5)
+PLAN = TrainingPlan(steps=12, batch_size=128, check_every=5)
 VARIANTS = [
     *(("diffmcdp", MethodOptions(search=search)) for search in ("soft", "frozen", "probe")),
     ("diffmcdp", MethodOptions(memory=256)),
@@ -24,17 +25,17 @@ VARIANTS = [
 ]
 
 
-def rows(n_features: int, seed: int) -> Rows:
+def rows(n_features: int, seed: int) -> TensorRows:
     generator = torch.Generator().manual_seed(seed)
     features = torch.randn(500, n_features, generator=generator, dtype=torch.float64)
     groups = (torch.rand(500, generator=generator) < 0.3).long()
     labels = (features[:, 0] + groups > torch.randn(500, generator=generator)).to(features)
-    return Rows(features, labels, groups, torch.ones_like(labels))
+    return TensorRows(features, labels, groups, torch.ones_like(labels))
 
 
 def runs(
-    method: str, options: MethodOptions, data: list[Rows], plan: Plan = PLAN
-) -> tuple[list[Trainer], list[Rows]]:
+    method: str, options: MethodOptions, data: list[TensorRows], plan: TrainingPlan = PLAN
+) -> tuple[list[Trainer], list[TensorRows]]:
     trainers, parts = [], []
     for seed, part in enumerate(data):
         for strength in (0.1, 0.5):
@@ -75,19 +76,17 @@ def test_the_runs_of_a_stack_differ() -> None:
 def test_runs_that_cannot_be_stacked_are_refused(tmp_path: Path) -> None:
     data = [rows(4, 0)]
     trainers, parts = runs("diffdp", MethodOptions(), data)
-    with pytest.raises(ValueError, match="rows has 1 entries where trainers has 2"):
+    with pytest.raises(ValueError, match=r"rows has 1.*trainers has 2"):
         fit_stack(trainers, parts[:1])
     others, _ = runs("diffabcc", MethodOptions(), data)
-    with pytest.raises(
-        ValueError, match=r"method.name is 'diffabcc' where the first run of the stack has 'diffdp'"
-    ):
+    with pytest.raises(ValueError, match=r"method\.name.*diffdp.*diffabcc"):
         fit_stack([trainers[0], others[1]], parts)
     longer, _ = runs("diffdp", MethodOptions(), data, replace(PLAN, steps=13))
-    with pytest.raises(ValueError, match=r"plan is Plan.steps=13"):
+    with pytest.raises(ValueError, match=r"plan.*steps=12.*steps=13"):
         fit_stack([trainers[0], longer[1]], parts)
     trainers[1].checkpoint = tmp_path / "run.safetensors"
-    with pytest.raises(ValueError, match=r"checkpoint is .* where a stack of runs needs None"):
+    with pytest.raises(ValueError, match=r"checkpoint.*None.*run\.safetensors"):
         fit_stack(trainers, parts)
     clipped, _ = runs("diffdp", MethodOptions(), data, replace(PLAN, clip_norm=1.0))
-    with pytest.raises(ValueError, match=r"plan.clip_norm is 1.0 where a stack of runs needs None"):
+    with pytest.raises(ValueError, match=r"plan\.clip_norm.*None.*1\.0"):
         fit_stack(clipped, parts)

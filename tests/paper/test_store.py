@@ -3,28 +3,24 @@
 from __future__ import annotations
 
 import json
-import pickle
 import re
-import subprocess
-import sys
 from pathlib import Path
 
 import numpy as np
 import pytest
 
-import experiment_runs
 import localparity as lp
-from localparity.paper import DamagedRunWarning, OutdatedRunWarning, Run, Store, _grids
-from localparity.paper._result import Result, Scored, load_result, save_result
+from localparity.paper import DamagedRunWarning, OutdatedRunWarning, Run, Store, _grids, _store
+from localparity.paper._result import PartScores, Result
 
 RUN = Run("adult", "diffmcdp", 0.3, 0)
 
 
 def result(seed: int = 0) -> Result:
     rng = np.random.default_rng(seed)
-    people = Scored(rng.random(200), np.where(rng.random(200) < 0.4, "f", "m"), rng.random(200) < 0.5)
-    metrics = {**people.measure("val"), **people.measure("test")}
-    return Result(metrics, people, 1.5, "cpu", {"localparity": lp.__version__, "torch": "2.13.0"})
+    part = PartScores(rng.random(200), np.where(rng.random(200) < 0.4, "f", "m"), rng.random(200) < 0.5)
+    metrics = {**part.measure("val"), **part.measure("test")}
+    return Result(metrics, part, 1.5, "cpu", {"localparity": lp.__version__, "torch": "2.13.0"})
 
 
 def files(store: Store) -> list[str]:
@@ -38,11 +34,11 @@ def test_what_is_added_comes_back(tmp_path: Path) -> None:
     assert RUN in store
     (record,) = store.records()
     assert (record.run, record.metrics, record.seconds, record.device) == (RUN, given.metrics, 1.5, "cpu")
-    people = store.scores(RUN)
-    assert people.score.dtype == np.float32
+    part = store.scores(RUN)
+    assert part.score.dtype == np.float32
     for name in ("score", "group", "label"):
-        np.testing.assert_array_equal(getattr(people, name), getattr(given.test, name))
-    assert people.measure("test").items() <= record.metrics.items()
+        np.testing.assert_array_equal(getattr(part, name), getattr(given.test, name))
+    assert part.measure("test").items() <= record.metrics.items()
 
 
 def test_the_same_scores_are_the_same_bytes(tmp_path: Path) -> None:
@@ -57,6 +53,29 @@ def test_the_same_scores_are_the_same_bytes(tmp_path: Path) -> None:
 def test_a_dry_look_makes_no_folder(tmp_path: Path) -> None:
     assert Store(tmp_path / "store").missing([RUN]) == [RUN]
     assert not (tmp_path / "store").exists()
+
+
+def test_a_file_is_hashed_once_while_it_does_not_change(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hashed: list[str] = []
+    sha256 = _store._sha256
+
+    def count(path: Path) -> str:
+        hashed.append(path.name)
+        return sha256(path)
+
+    monkeypatch.setattr(_store, "_sha256", count)
+    store, other = Store(tmp_path / "store"), Run("adult", "erm", 0.0, 0)
+    for run in (RUN, other):
+        store.add(run, result())
+    assert store.missing([RUN, other]) == []
+    assert len(store.records()) == 2
+    assert store.missing([RUN, other]) == []
+    assert len(hashed) == 2
+    store.add(other, result(1))
+    assert store.missing([RUN, other]) == []
+    assert len(hashed) == 3
 
 
 def test_sql(tmp_path: Path) -> None:
@@ -74,41 +93,6 @@ def test_sql(tmp_path: Path) -> None:
     assert found == [("diffmcdp", strength, pytest.approx(mean), 2) for strength in (0.1, 0.3)]
     counted = store.query(f"select count(*), max(score) from scores where key = '{runs[0].key}'").fetchall()
     assert counted == [(200, pytest.approx(float(result(0).test.score.max())))]
-
-
-def test_results_made_elsewhere_can_be_added(tmp_path: Path) -> None:
-    other = Run("bank", "erm", 0.0, 1)
-    here, there = Store(tmp_path / "here"), Store(tmp_path / "there")
-    for run in (RUN, other):
-        here.add(run, result(run.seed))
-        save_result(tmp_path / "carried" / f"{run.key}.npz", run, result(run.seed))
-    assert there.add_folder(tmp_path / "carried") == 2
-    assert [path.name for path in here.runs.iterdir()] != []
-    for path in here.runs.iterdir():
-        assert path.read_bytes() == (there.runs / path.name).read_bytes()
-
-
-def test_training_needs_no_duckdb(tmp_path: Path) -> None:
-    pytest.importorskip("torch")
-    code = f"""
-import sys
-sys.modules["duckdb"] = None
-from pathlib import Path
-import experiment_runs
-from localparity.paper import grid
-from localparity.paper._result import save_result
-from localparity.paper._train import train_runs
-with experiment_runs.installed():
-    runs = grid("adult", methods=["erm"], seeds=1)
-    for run, result in zip(runs, train_runs(runs, "cpu")):
-        save_result(Path({str(tmp_path)!r}) / f"{{run.key}}.npz", run, result)
-"""
-    subprocess.run([sys.executable, "-c", code], check=True, cwd=Path(experiment_runs.__file__).parent)
-    (path,) = tmp_path.glob("*.npz")
-    with experiment_runs.installed():
-        run, found = load_result(path)
-    assert (run.dataset, run.method) == ("adult", "erm")
-    assert found.test.score.size == 450
 
 
 def test_an_interrupted_write_leaves_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,8 +136,8 @@ def lose_a_field(path: Path) -> None:
     [
         ("json", cut, "JSONDecodeError"),
         ("json", lose_a_field, "seconds is missing"),
-        ("parquet", cut, "its scores are not those that were written"),
-        ("parquet", change, "its scores are not those that were written"),
+        ("parquet", cut, "checksum of its scores"),
+        ("parquet", change, "checksum of its scores"),
         ("parquet", Path.unlink, "FileNotFoundError"),
     ],
 )
@@ -179,10 +163,10 @@ def test_a_damaged_run_is_named_set_aside_and_counts_as_missing(
 
 def test_a_store_of_another_format_is_refused(tmp_path: Path) -> None:
     (tmp_path / "store.json").write_text('{"format": 7, "localparity": "9.0"}')
-    with pytest.raises(ValueError, match=r"is of format 7 where this version of localparity reads format 1"):
+    with pytest.raises(ValueError, match=r"format 1, got 7"):
         Store(tmp_path)
     (tmp_path / "store.json").write_text("{")
-    with pytest.raises(ValueError, match=r"store\.json cannot be read as the mark of a store"):
+    with pytest.raises(ValueError, match=r"store\.json"):
         Store(tmp_path)
 
 
@@ -199,7 +183,7 @@ def test_runs_of_another_version_are_not_added_to(tmp_path: Path) -> None:
     store.check_version()
     mark = store.folder / "store.json"
     mark.write_text(mark.read_text().replace(lp.__version__, "0.0.9"))
-    with pytest.raises(ValueError, match=rf"0\.0\.9 .* {re.escape(lp.__version__)}"):
+    with pytest.raises(ValueError, match=rf"0\.0\.9.* {re.escape(lp.__version__)}"):
         store.check_version()
     assert len(Store(store.folder).records()) == 1
 
@@ -210,32 +194,6 @@ def test_runs_with_settings_that_changed_since_are_left_out_and_counted(
     store = Store(tmp_path / "store")
     store.add(RUN, result())
     monkeypatch.setitem(_grids._SETTINGS["paper"], "adult", {"diffmcdp": {"steps": 151}})
-    with pytest.warns(OutdatedRunWarning, match="1 runs in .* were trained with settings that have changed"):
+    with pytest.warns(OutdatedRunWarning, match="1 runs in .* changed"):
         assert store.records() == []
     assert store.missing([Run("adult", "diffmcdp", 0.3, 0)]) != []
-
-
-def test_a_carried_result_trained_with_other_settings(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    save_result(tmp_path / "a.npz", RUN, result())
-    monkeypatch.setitem(_grids._SETTINGS["paper"], "adult", {"diffmcdp": {"steps": 151}})
-    with pytest.raises(ValueError, match=r"a.npz was trained with settings that have changed since"):
-        Store(tmp_path / "store").add_folder(tmp_path)
-
-
-def test_a_carried_result_that_is_damaged(tmp_path: Path) -> None:
-    run, path = Run("adult", "erm", 0.0, 0), tmp_path / "a.npz"
-    save_result(path, run, result(0))
-    whole = path.read_bytes()
-    for content, message in (
-        (whole[:-30], "a.npz is damaged: File is not a zip file"),
-        (b"", "a.npz is damaged: No data left in file"),
-        (pickle.dumps({"facts": 1}), "a.npz is damaged: .*pickled"),
-    ):
-        path.write_bytes(content)
-        with pytest.raises(ValueError, match=message):
-            Store(tmp_path / "store").add_folder(tmp_path)
-    np.savez(path, facts=np.array("[1]"), score=[0.1], group=[0], label=[0])
-    with pytest.raises(ValueError, match=r"a.npz is damaged: JSON of a list where an object is expected"):
-        load_result(path)

@@ -1,6 +1,7 @@
 """An audit of a model's scores: findings, how sure each is, and a verdict in words."""
 
-from localparity.audit._audit import Audit, audit
+from localparity.audit._audit import Audit
+from localparity.audit._auditing import audit
 from localparity.audit._findings import Finding, GroupSummary, LeftOut, PairSummary
 from localparity.audit._wording import Verdict
 

@@ -162,7 +162,7 @@ class Evidence:
         return tuple(sorted(found, key=lambda pair: (pair.too_small, *(-value for value in pair.mcdp))))
 
     def _detectable(self) -> FloatArray:
-        """For each pair, what MCDP must exceed to be told from chance: by the test, or by its interval."""
+        """For each pair, what MCDP must exceed to be significant, by the test or by its interval."""
         confidence = self.intervals[0][0].confidence
         if self.test is None or len(self.test.resampled[0].scaled) < least_resamples(confidence):
             return self.radii

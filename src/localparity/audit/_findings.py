@@ -21,7 +21,7 @@ ROUNDING = 1e-9
 """1 - 0.9 is a little less than 0.1, and a p-value of 0.1 is small enough at a confidence of 0.9."""
 
 TOO_COARSE = 0.5
-"""A pair is too small to judge where only an MCDP above this could be told from chance."""
+"""A pair is too small to judge where only an MCDP above this could be distinguished from chance."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,8 +73,8 @@ class PairSummary:
     p_values : tuple of float or None
         The p-value at each epsilon, adjusted over all pairs, labels and epsilons; None without a test.
     detectable : float or None
-        The smallest MCDP at the first epsilon that could be told from chance at these sizes; None where not
-        even a gap of 1 could.
+        The smallest MCDP at the first epsilon that could be significant at these sizes; None where not even a
+        gap of 1 could.
     radius : float
         How far the true gap may be from the measured one at any threshold, all pairs and labels together.
     abcc, delta_dp : float
@@ -96,12 +96,12 @@ class PairSummary:
 
     @property
     def too_small(self) -> bool:
-        """Whether nothing was told from chance, and only a gap of more than half the people could be."""
+        """Whether nothing is significant, and only a gap of more than half the people could be."""
         coarse = self.detectable is None or self.detectable > TOO_COARSE
         return coarse and not any(self.significant_at(place, by_test=True) for place in range(len(self.mcdp)))
 
     def significant_at(self, place: int, *, by_test: bool) -> bool:
-        """Return whether the disparity at one of the epsilons can be told from chance.
+        """Return whether the disparity at one of the epsilons can be distinguished from chance.
 
         Parameters
         ----------

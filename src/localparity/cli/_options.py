@@ -40,7 +40,7 @@ CompareOption = Annotated[Compare, typer.Option(help="Every pair of groups, or e
 
 def check_labels(criterion: Criterion, label: str | None) -> None:
     """Check that the column of the labels is named where a criterion needs it."""
-    _comparison.check_labels(_comparison.Comparison(criterion), label)
+    _comparison.require_labels(_comparison.Comparison(criterion), label)
 
 
 def check_bound(max_mcdp: float | None, decide_by: str) -> None:

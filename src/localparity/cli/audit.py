@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.progress import Progress
 
 from localparity._types import HigherIs, IntervalMethod
-from localparity.audit._audit import Audit, DecideBy, Engine, SmallGroups
+from localparity.audit._audit import Audit, DecideBy, Engine
+from localparity.audit._auditing import SmallGroups
 from localparity.cli._options import (
     CompareOption,
     ConfidenceOption,

@@ -14,15 +14,15 @@ from localparity.cli._warnings import warnings_in_lines
 from localparity.paper._grids import DATA_SET_NAMES, PRESET_NAMES
 from localparity.paper._methods import TITLES
 from localparity.paper._run import SEARCHES, Run, grid
-from localparity.paper._runner import BACKENDS, make_stacks, run_missing
+from localparity.paper._runner import BACKENDS, run_missing, stack_runs
 from localparity.paper._store import Store
 
 app = Commands(
     no_args_is_help=True,
-    help="Run the paper's experiments on a data set, then write its tables and figures.",
+    help="Train the paper's runs on a data set, then write tables and figures. Interrupted sweeps resume.",
 )
 
-StoreOption = Annotated[Path, typer.Option(help="The folder in which finished runs are kept.")]
+StoreOption = Annotated[Path, typer.Option(help="The folder of finished runs.")]
 _STORE = Path("localparity-store")
 
 
@@ -31,32 +31,35 @@ def _dataset_command(dataset: str) -> Callable[..., None]:
         preset: Annotated[str, typer.Option(help=" or ".join(PRESET_NAMES) + ".")] = "paper",
         store: StoreOption = _STORE,
         methods: Annotated[
-            str | None, typer.Option(help=f"Some of {', '.join(TITLES)}, with commas; ERM comes along.")
+            str | None,
+            typer.Option(help=f"Some of {', '.join(TITLES)}, separated by commas; always with erm."),
         ] = None,
-        strengths: Annotated[str | None, typer.Option(help="Some of the strengths, with commas.")] = None,
-        seeds: Annotated[int, typer.Option(help="How many seeds, from 0 on.")] = 5,
+        strengths: Annotated[
+            str | None, typer.Option(help="Some of the strengths, separated by commas.")
+        ] = None,
+        seeds: Annotated[int, typer.Option(help="The number of seeds: 0, 1, ...")] = 5,
         searches: Annotated[
-            str | None, typer.Option(help=f"Further forms of DiffMCDP: {', '.join(SEARCHES)}.")
+            str | None, typer.Option(help=f"Further searches of DiffMCDP: {', '.join(SEARCHES)}.")
         ] = None,
         temperatures: Annotated[
-            str | None, typer.Option(help="Further temperatures of DiffMCDP, with commas.")
+            str | None, typer.Option(help="Further temperatures of DiffMCDP, separated by commas.")
         ] = None,
-        jobs: Annotated[int, typer.Option(help="How many runs at a time; -1 for all cores.")] = 1,
-        backend: Annotated[
-            str, typer.Option(help=f"Joblib's backend: {', '.join(BACKENDS)}; a cluster is a flag.")
-        ] = "loky",
+        jobs: Annotated[int, typer.Option(help="The number of runs at a time; -1 for one per core.")] = 1,
+        backend: Annotated[str, typer.Option(help=f"Joblib's backend: {', '.join(BACKENDS)}.")] = "loky",
         device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
         stacked: Annotated[
             bool | None,
             typer.Option(
                 "--stacked/--one-by-one",
-                help="Whether a method's runs train together; without it, on a GPU they do.",
+                help="Whether a method's runs train together; by default they do on a GPU.",
             ),
         ] = None,
-        dry_run: Annotated[bool, typer.Option("--dry-run", help="List what would run.")] = False,
+        dry_run: Annotated[
+            bool, typer.Option("--dry-run", help="List the runs that would be trained.")
+        ] = False,
         quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
     ) -> None:
-        """Train what the store lacks of a data set's runs; an interrupted call is gone on with."""
+        """Train the runs of a data set that the store lacks; interrupted sweeps resume."""
         runs = grid(
             dataset,
             preset=preset,
@@ -73,7 +76,7 @@ def _dataset_command(dataset: str) -> Callable[..., None]:
             missing = opened.missing(runs)
         together = _on_gpu(device) if stacked is None else stacked
         if dry_run:
-            _list(missing, len(runs), together)
+            _list_runs(missing, len(runs), together)
         else:
             how = {"jobs": jobs, "backend": backend, "device": device, "stacked": together}
             _run(opened, missing, len(runs) - len(missing), quiet, **how)
@@ -85,10 +88,10 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def _list(missing: list[Run], wanted: int, stacked: bool) -> None:
-    for stack in make_stacks(missing) if stacked else [[run] for run in missing]:
+def _list_runs(missing: list[Run], wanted: int, stacked: bool) -> None:
+    for stack in stack_runs(missing) if stacked else [[run] for run in missing]:
         typer.echo("; ".join(run.title for run in stack))
-    typer.echo(f"{len(missing)} of {wanted} runs would be trained, the others are in the store")
+    typer.echo(f"{len(missing)} of {wanted} runs would be trained; the others are in the store")
 
 
 def _run(store: Store, missing: list[Run], there: int, quiet: bool, **how: Any) -> None:
@@ -96,7 +99,7 @@ def _run(store: Store, missing: list[Run], there: int, quiet: bool, **how: Any) 
 
     with progress_bar(len(missing), shown=not quiet) as progress:
         run_missing(store, missing, progress=progress, **how)
-    typer.echo(f"{len(missing)} runs were trained, {there} were there; all are in {store.folder}")
+    typer.echo(f"trained {len(missing)} runs, found {there}; all are in {store.folder}")
 
 
 def _on_gpu(device: str) -> bool:
@@ -112,14 +115,14 @@ def tables(
     store: StoreOption = _STORE,
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("localparity-tables"),
 ) -> None:
-    """Write the paper's tables beside its own values, as Markdown, LaTeX and CSV."""
-    from localparity.paper._tables import write_tables
+    """Write the paper's tables, with the paper's values beside, as Markdown, LaTeX and CSV."""
+    from localparity.paper._write_tables import write_tables
 
     check_folder(store, "--store")
     check_folder(out, "--out")
     with warnings_in_lines():
         written = write_tables(Store(store), out)
-    _tell(written, out)
+    _list_files(written, out)
 
 
 @app.command()
@@ -134,14 +137,16 @@ def figures(
     check_folder(out, "--out")
     with warnings_in_lines():
         written = write_figures(Store(store), out)
-    _tell(written, out)
+    _list_files(written, out)
 
 
-def _tell(written: list[Path], out: Path) -> None:
+def _list_files(written: list[Path], out: Path) -> None:
     for path in written:
         typer.echo(path.name)
-    typer.echo(f"{len(written)} files are in {out}")
+    typer.echo(f"wrote {len(written)} files to {out}")
 
 
 for _name in DATA_SET_NAMES:
-    app.command(_name, help=f"Train what the store lacks of the runs on {_name}.")(_dataset_command(_name))
+    app.command(_name, help=f"Train the runs on {_name} that the store lacks; interrupted sweeps resume.")(
+        _dataset_command(_name)
+    )

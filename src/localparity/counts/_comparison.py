@@ -92,7 +92,7 @@ class Comparison:
         return [(group, EVERYONE) for group in groups]
 
 
-def check_labels(comparison: Comparison, y_true: Any) -> None:
+def require_labels(comparison: Comparison, y_true: Any) -> None:
     """Raise a ValueError where the criterion needs labels and there are none."""
     if comparison.needs_labels and y_true is None:
         raise ValueError(f"criterion={comparison.criterion!r} needs y_true, got None")

@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from localparity._io._files import damage_of, parse_json, write_whole
+from localparity._io._files import parse_json, reading, write_whole
 from localparity._types import Group
 from localparity._validation import as_strength
 
@@ -122,7 +122,7 @@ def read_model(folder: Path, learned: str, kind: str) -> dict[str, Any]:
         raise ValueError(
             f"{folder} is not a whole model: {learned} cannot be read ({error.strerror})"
         ) from error
-    with damage_of(str(folder / _DESCRIPTION)):
+    with reading(str(folder / _DESCRIPTION)):
         expected = described["sha256"]
     if found != expected:
         raise ValueError(
@@ -133,7 +133,7 @@ def read_model(folder: Path, learned: str, kind: str) -> dict[str, Any]:
 
 def damage_of_model(folder: Path) -> AbstractContextManager[None]:
     """Turn what breaks on a model's description into a ValueError that names its file."""
-    return damage_of(str(folder / _DESCRIPTION))
+    return reading(str(folder / _DESCRIPTION))
 
 
 def restore_classes(model: Any, described: dict[str, Any]) -> None:

@@ -1,4 +1,4 @@
-"""The paper reproduced: its data, grids, a store of runs, tables and figures."""
+"""The reproduction of the paper: its data, grids, a store of runs, tables and figures."""
 
 from localparity.paper._images import load_celeba, load_utkface
 from localparity.paper._preparation import Split, paper_preprocessor, paper_split

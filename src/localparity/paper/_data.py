@@ -12,60 +12,48 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._types import IntArray
 from localparity.datasets import fetch_adult, fetch_bank
 from localparity.datasets._fetch import cache_folder
-from localparity.paper import Split, load_celeba, load_utkface, paper_split
+from localparity.paper._images import load_celeba, load_utkface
+from localparity.paper._preparation import Split, paper_split
 
 
 @dataclass(frozen=True)
-class People:
-    """A data set as it was read: features or images, labels 0 and 1, and groups."""
+class Samples:
+    """A data set as it was read: a data frame or images, labels 0 and 1, and the groups' names."""
 
     features: Any
-    labels: NDArray[np.int64]
+    labels: IntArray
     groups: NDArray[Any]
 
 
 @dataclass(frozen=True)
 class DataSet:
-    """A data set of the experiments.
+    """A data set of the experiments: its title, "table" or "image", and the share of rows to train on.
 
-    Parameters
-    ----------
-    title : str
-        Its name in tables and figures.
-    kind : str
-        "table" or "image", on which the network depends.
-    load : callable
-        Reads it.
-    train : float
-        The share to train on; the rest is halved into test and validation part.
-
-    Examples
-    --------
-    >>> DATA_SETS["bank"].title
-    'Bank'
+    The rest is halved into test and validation part.
     """
 
     title: str
     kind: str
-    load: Callable[[], People]
+    load: Callable[[], Samples]
     train: float
 
-    def split(self, labels: NDArray[np.int64], seed: int) -> Split:
-        """The parts of a seed."""
+    def split(self, labels: IntArray, seed: int) -> Split:
+        """The parts at a seed."""
         return paper_split(labels, seed, train=self.train)
 
 
-def _table(fetch: Callable[[], Any]) -> Callable[[], People]:
-    def load() -> People:
+def _table(fetch: Callable[[], Any]) -> Callable[[], Samples]:
+    def load() -> Samples:
         bunch = fetch()
-        return People(bunch.data, bunch.target, bunch.sensitive_features)
+        return Samples(bunch.data, bunch.target, bunch.sensitive_features)
 
     return load
 
 
-def _utkface() -> People:
+def _utkface() -> Samples:
     source = _find(
         "UTKFace",
         ("utkface/utkface-48.zip", "utkface/UTKFace.zip", "utkface/UTKFace", "utkface"),
@@ -73,11 +61,11 @@ def _utkface() -> People:
         "as a zip archive or a folder of images named age_gender_race_date",
     )
     faces = load_utkface(source)
-    return People(faces.images, (faces.age > 35).astype(np.int64), faces.sensitive_features)
+    return Samples(faces.images, (faces.age > 35).astype(np.int64), faces.sensitive_features)
 
 
-def _celeba(target: str) -> Callable[[], People]:
-    def load() -> People:
+def _celeba(target: str) -> Callable[[], Samples]:
+    def load() -> Samples:
         source = _find(
             "CelebA",
             ("celeba/celeba.csv", "celeba"),
@@ -85,13 +73,13 @@ def _celeba(target: str) -> Callable[[], People]:
             "only: img_align_celeba/ and list_attr_celeba.txt, or the FFB benchmark's celeba.csv",
         )
         faces = load_celeba(source, target=target)
-        return People(faces.images, faces.target, np.where(faces.sensitive_features == 1, "Male", "Female"))
+        return Samples(faces.images, faces.target, np.where(faces.sensitive_features == 1, "Male", "Female"))
 
     return load
 
 
 def _find(title: str, places: tuple[str, ...], what: str) -> Path:
-    """The first of the places that there is, in LOCALPARITY_DATA or the cache."""
+    """The first of the places that exists, in LOCALPARITY_DATA or the cache."""
     named = os.environ.get("LOCALPARITY_DATA")
     folders = [Path(named)] if named else []
     folders.append(cache_folder())
@@ -99,10 +87,9 @@ def _find(title: str, places: tuple[str, ...], what: str) -> Path:
         for place in places:
             if (folder / place).exists():
                 return folder / place
-    first = folders[0] / places[0]
     raise ValueError(
-        f"{title} is not there: get {what}, and put it at {first}, or name another folder by setting "
-        f"LOCALPARITY_DATA (looked for {', '.join(places)} in {', '.join(map(str, folders))})"
+        f"{title} was not found: get {what}, and put it at {folders[0] / places[0]}, or set LOCALPARITY_DATA "
+        f"to another folder (looked for {', '.join(places)} in {', '.join(map(str, folders))})"
     )
 
 
@@ -116,16 +103,6 @@ DATA_SETS: dict[str, DataSet] = {
 
 
 @lru_cache(maxsize=2)
-def load_people(dataset: str) -> People:
-    """A data set, read once a process.
-
-    Parameters
-    ----------
-    dataset : str
-        One of `DATA_SETS`.
-
-    Returns
-    -------
-    People
-    """
+def load_samples(dataset: str) -> Samples:
+    """One of `DATA_SETS`, read once per process."""
     return DATA_SETS[dataset].load()

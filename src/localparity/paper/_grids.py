@@ -1,4 +1,4 @@
-"""Grids as data: the strengths of every data set and method, and each data set's own settings."""
+"""The grids: the strengths of every data set and method, and each data set's own settings."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _EVERYWHERE = {
     "diffmcdp": _TWENTIETHS,
 }
 
-# The paper's Table 3; UTKFace, which it does not have, takes those of CelebA-W.
+# The paper's Table 3; UTKFace, which is not in the paper, takes those of CelebA-W.
 PAPER_STRENGTHS: dict[str, dict[str, tuple[float, ...]]] = {
     "adult": {**_EVERYWHERE, "advdebias": _FIFTHS, "fairmixup": _TENTHS},
     "bank": {
@@ -33,8 +33,8 @@ PAPER_STRENGTHS: dict[str, dict[str, tuple[float, ...]]] = {
     "utkface": {**_EVERYWHERE, "advdebias": _HALVES, "fairmixup": _HALVES},
 }
 
-# Around those that keep 95% of ERM's average precision on UTKFace's validation parts. A step of
-# DRAlign takes ten times as long there, so that it has four.
+# Around those that keep 95% of ERM's average precision on UTKFace's validation parts. DRAlign, whose
+# steps take ten times as long there, has four.
 _TUNED_IMAGE_STRENGTHS = {
     "erm": (0.0,),
     "advdebias": (0.1, 0.3, 1.0, 3.0, 8.0),
@@ -74,9 +74,6 @@ _STRENGTHS = {"paper": PAPER_STRENGTHS, "tuned": TUNED_STRENGTHS}
 PRESET_NAMES = tuple(_STRENGTHS)
 DATA_SET_NAMES = tuple(PAPER_STRENGTHS)
 
-# Settings of the network for images, for which the estimator has no parameters.
-OF_IMAGES = ("augment",)
-
 _ALL = "every method"
 _PAPER_TABLE: dict[str, dict[str, Any]] = {_ALL: {"search": "frozen"}}
 _IMAGE = {"precision": "bfloat16", "alignment": 0.002}
@@ -93,7 +90,7 @@ _TUNED_IMAGE: dict[str, dict[str, Any]] = {
 
 _WIDE = {"hidden": (1024, 512, 128), "dropout": 0.5}
 
-# In place of the preset's: for preset tuned what did best on validation parts (results/search.csv). The
+# These replace the preset's. In preset tuned they did best on validation parts (results/search.csv). The
 # published code freezes DiffMCDP's threshold on tables and probes on images.
 _SETTINGS: dict[str, dict[str, dict[str, dict[str, Any]]]] = {
     "paper": {
@@ -122,31 +119,19 @@ _SETTINGS: dict[str, dict[str, dict[str, dict[str, Any]]]] = {
 
 
 def settings_of(preset: str, dataset: str, method: str) -> dict[str, Any]:
-    """What stands in place of the preset's settings for a method on a data set.
-
-    Examples
-    --------
-    >>> settings_of("tuned", "adult", "diffmcdp")
-    {'balanced': False}
-    """
+    """The settings of a method on a data set that replace the preset's."""
     own = _SETTINGS[preset][dataset]
     return {**own.get(_ALL, {}), **own.get(method, {})}
 
 
 def strengths_of(preset: str, dataset: str, method: str) -> tuple[float, ...]:
-    """The strengths at which a method is run on a data set.
-
-    Examples
-    --------
-    >>> strengths_of("paper", "bank", "fairmixup")
-    (0.3, 0.4, 0.5, 0.6, 0.7)
-    """
+    """The strengths of a method on a data set."""
     check_names(dataset, method, preset)
     return _STRENGTHS[preset][dataset][method]
 
 
 def check_names(dataset: str, method: str, preset: str) -> None:
-    """A data set, a method and a preset that there are."""
+    """Raise unless there is such a data set, method and preset."""
     if dataset not in DATA_SET_NAMES:
         raise unknown_name("data set", dataset, DATA_SET_NAMES)
     if method not in TITLES:

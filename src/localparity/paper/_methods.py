@@ -1,4 +1,4 @@
-"""The methods, in the order and by the names of the paper's tables."""
+"""The methods' titles, in the order of the paper's tables."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ TITLES: dict[str, str] = {
 
 
 def variant_title(method: str, search: str | None = None, temperature: float | None = None) -> str:
-    """A method's name with what was changed of it.
+    """A method's title and what was changed of it.
 
     Examples
     --------

@@ -2,16 +2,28 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 
-from localparity._validation import as_probability, as_vector
+from localparity._types import ArrayLike, IntArray, Seed
+from localparity._validation import as_probability, as_rng, as_vector
+
+if TYPE_CHECKING:
+    from localparity.models._encoding import TableEncoder
 
 
 class Split(NamedTuple):
     """The row numbers of the three parts.
+
+    Parameters
+    ----------
+    train : ndarray of int
+        The rows to train on.
+    validation : ndarray of int
+        The rows to choose a strength on.
+    test : ndarray of int
+        The rows to report on.
 
     Examples
     --------
@@ -21,23 +33,23 @@ class Split(NamedTuple):
     (40, 30, 30)
     """
 
-    train: NDArray[np.int64]
-    validation: NDArray[np.int64]
-    test: NDArray[np.int64]
+    train: IntArray
+    validation: IntArray
+    test: IntArray
 
 
-def paper_split(y: Any, random_state: int = 0, *, train: float = 0.4) -> Split:
-    """The paper's split of a table: 40% to train on, 30% for validation, 30% for the test.
+def paper_split(y: ArrayLike, random_state: Seed = 0, *, train: float = 0.4) -> Split:
+    """Split rows as the paper splits a table: 40% to train on, 30% for validation, 30% for the test.
 
-    Of images the paper takes 80% to train on and 10% for each of the others.
+    For images the paper takes 80%, 10% and 10%.
 
     Parameters
     ----------
-    y : array-like
+    y : array-like of shape (n_samples,)
         The target, on which both cuts are stratified.
-    random_state : int
+    random_state : int, Generator or None, default=0
         The run's seed.
-    train : float
+    train : float, default=0.4
         The share to train on; the rest is halved.
 
     Returns
@@ -56,16 +68,18 @@ def paper_split(y: Any, random_state: int = 0, *, train: float = 0.4) -> Split:
 
     labels = as_vector(y, "y")
     rest_share = round(1.0 - as_probability(train, "train"), 12)
+    rng = as_rng(random_state)
+    seed = random_state if isinstance(random_state, int) else int(rng.integers(2**31))
     rows = np.arange(labels.size)
-    training, rest = train_test_split(rows, test_size=rest_share, stratify=labels, random_state=random_state)
-    test, validation = train_test_split(rest, test_size=0.5, stratify=labels[rest], random_state=random_state)
+    training, rest = train_test_split(rows, test_size=rest_share, stratify=labels, random_state=seed)
+    test, validation = train_test_split(rest, test_size=0.5, stratify=labels[rest], random_state=seed)
     return Split(training, validation, test)
 
 
-def paper_preprocessor() -> Any:
-    """The paper's preprocessing of a table, to fit on the training part.
+def paper_preprocessor() -> TableEncoder:
+    """Return the paper's preprocessing of a table, to fit on the training part.
 
-    Text columns become one column a value, not scaled; numbers are standardised.
+    Text columns are one-hot encoded and not scaled; numbers are standardised.
 
     Returns
     -------

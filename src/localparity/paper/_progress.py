@@ -1,4 +1,4 @@
-"""How far a sweep is: a bar with the time left, or a line a run."""
+"""The progress of a sweep: a bar with the time left, or a line for each run."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from localparity.paper._runner import Progress
 
 @contextmanager
 def progress_bar(total: int, *, shown: bool) -> Iterator[Progress]:
-    """A bar on the standard error with the time left, or a line a run where that is no terminal."""
+    """A bar on standard error with the time left, or a line for each run if that is no terminal."""
     console = Console(stderr=True)
     columns = [
         BarColumn(),
@@ -36,11 +36,11 @@ def progress_bar(total: int, *, shown: bool) -> Iterator[Progress]:
         def advance(run: Run, metrics: dict[str, float]) -> None:
             nonlocal count
             count += 1
-            told = (
+            text = (
                 f"{run.title}: AP {100 * metrics['test_ap']:.2f}, MCDP(0) {100 * metrics['test_mcdp_0']:.2f}"
             )
-            bar.update(task, advance=1, description=told)
+            bar.update(task, advance=1, description=text)
             if shown and not console.is_terminal:
-                console.print(f"{count}/{total} {told}", soft_wrap=True, highlight=False)
+                console.print(f"{count}/{total} {text}", soft_wrap=True, highlight=False)
 
         yield advance

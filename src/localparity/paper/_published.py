@@ -1,16 +1,8 @@
-"""What the paper reports, in percent: facts to stand beside what is measured here."""
+"""What the paper reports, in percent."""
 
 from __future__ import annotations
 
-from typing import NamedTuple
-
-
-class Published(NamedTuple):
-    """A mean over five runs and its deviation."""
-
-    mean: float
-    deviation: float
-
+from localparity.paper._selection import Measured
 
 METRICS = ("ap", "delta_dp", "abcc", "mcdp_0")
 
@@ -54,17 +46,9 @@ _RESULTS: dict[str, dict[str, tuple[float, ...]]] = {
     },
 }
 
-# Table 4: seconds of one run of Algorithm 1.
-ALGORITHM_1_SECONDS: dict[str, Published] = {
-    "adult": Published(3.529, 0.122),
-    "bank": Published(2.900, 0.006),
-    "celeba-a": Published(7.748, 0.248),
-    "celeba-w": Published(7.745, 0.169),
-}
 
-
-def published(dataset: str, method: str) -> dict[str, Published]:
-    """What the paper reports of a method on a data set, by metric; nothing where it reports nothing.
+def published(dataset: str, method: str) -> dict[str, Measured]:
+    """What the paper reports of a method on a data set, by metric; {} if it reports nothing.
 
     Examples
     --------
@@ -75,4 +59,4 @@ def published(dataset: str, method: str) -> dict[str, Published]:
     """
     values = _RESULTS.get(dataset, {}).get(method, ())
     pairs = zip(values[::2], values[1::2], strict=True)
-    return {metric: Published(*pair) for metric, pair in zip(METRICS, pairs, strict=False)}
+    return {metric: Measured(*pair) for metric, pair in zip(METRICS, pairs, strict=False)}

@@ -8,19 +8,19 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import affine_grid, grid_sample
 
-from localparity.models.networks._networks import ByChance, Network
+from localparity.models.networks._networks import Network, RandomLayer
 
-# Of ImageNet, which pretrained weights expect.
+# ImageNet's, which pretrained weights expect.
 _MEAN = (0.485, 0.456, 0.406)
 _DEVIATION = (0.229, 0.224, 0.225)
 _IMAGENET_FILE = "resnet18-f37072fd.pth"
-# Of half the image's side, and of its size.
+# Relative to half the image's side, and to its size.
 _SHIFT = 0.1
 _ZOOM = 0.1
 
 
 class _Pixels(nn.Module):
-    """From bytes, rows x side x side x 3, to standardised channels."""
+    """From bytes of shape (n_samples, side, side, 3) to standardised channels."""
 
     mean: Tensor
     deviation: Tensor
@@ -35,8 +35,8 @@ class _Pixels(nn.Module):
         return ((channels - self.mean) / self.deviation).contiguous(memory_format=torch.channels_last)
 
 
-class _Views(ByChance):
-    """In training, each image mirrored or not, a little shifted, and a little nearer or farther."""
+class _Views(RandomLayer):
+    """Random views in training: each image mirrored or not, slightly shifted and slightly scaled."""
 
     views: Tensor
 
@@ -44,15 +44,15 @@ class _Views(ByChance):
         super().__init__()
         self.register_buffer("views", torch.zeros(0, 2, 3), persistent=False)
 
-    def make_room(self, rows: int) -> None:
-        """Have a view for so many rows."""
+    def allocate(self, rows: int) -> None:
+        """Make room for a view of each of this many images."""
         if len(self.views) != rows:
             self.views = self.views.new_zeros(rows, 2, 3)
 
     @torch.no_grad()
     def draw(self, rows: int, generator: torch.Generator) -> None:
-        """Draw how each of so many images is seen."""
-        self.make_room(rows)
+        """Draw the view of each of this many images."""
+        self.allocate(rows)
         drawn = torch.rand(rows, 4, generator=generator, device=self.views.device)
         size = 1.0 + _ZOOM * (2.0 * drawn[:, 1] - 1.0)
         self.views[:, 0, 0] = size * torch.where(drawn[:, 0] < 0.5, -1.0, 1.0)
@@ -60,7 +60,7 @@ class _Views(ByChance):
         self.views[:, :, 2] = _SHIFT * (2.0 * drawn[:, 2:] - 1.0)
 
     def forward(self, channels: Tensor) -> Tensor:
-        """The images as they were drawn to be seen; in evaluation, as they are."""
+        """Transform the images to the views drawn; in evaluation, change nothing."""
         if not self.training:
             return channels
         grid = affine_grid(self.views[: len(channels)], list(channels.shape), align_corners=False)
@@ -69,7 +69,7 @@ class _Views(ByChance):
 
 
 class _Block(nn.Module):
-    """Two convolutions around which the input is added to the output."""
+    """Two convolutions, with the input added to their output."""
 
     def __init__(self, inputs: int, outputs: int, stride: int) -> None:
         super().__init__()
@@ -92,7 +92,7 @@ class _Block(nn.Module):
 
 
 class _Trunk(nn.Sequential):
-    """From pixels to the map of features before pooling."""
+    """From pixels to the feature map before pooling."""
 
     def __init__(self, augment: bool) -> None:
         super().__init__()
@@ -110,26 +110,10 @@ class _Trunk(nn.Sequential):
 
 
 def resnet18(weights: dict[str, Tensor] | None = None, *, augment: bool = False) -> Network:
-    """ResNet-18 with one logit.
+    """ResNet-18 with one logit, for images as bytes of shape (n_samples, side, side, 3).
 
-    Parameters
-    ----------
-    weights : dict of Tensor, optional
-        The state of torchvision's ``resnet18``, such as that of ImageNet, to start from; its last layer is
-        left out. None starts from scratch, as torchvision does.
-    augment : bool
-        Whether training sees images mirrored, and a little shifted and scaled, by chance.
-
-    Returns
-    -------
-    Network
-        Its features are images as bytes, rows x side x side x 3.
-
-    Examples
-    --------
-    >>> network = resnet18()
-    >>> network(torch.zeros(2, 48, 48, 3, dtype=torch.uint8)).shape
-    torch.Size([2])
+    `weights` is the state of torchvision's ``resnet18`` to start from, without its last layer; None starts
+    from scratch, as torchvision does. With `augment`, training sees random views of the images.
     """
     trunk = _Trunk(augment)
     for layer in trunk.modules():
@@ -138,13 +122,13 @@ def resnet18(weights: dict[str, Tensor] | None = None, *, augment: bool = False)
     if weights is not None:
         trunk.load_state_dict({name: value for name, value in weights.items() if not name.startswith("fc.")})
     body = nn.Sequential(nn.AdaptiveAvgPool2d(1), nn.Flatten())
-    # As the images come: otherwise every layer would turn its weights around first.
+    # The layout of the images: otherwise every layer would convert its weights first.
     trunk.to(memory_format=torch.channels_last)  # type: ignore[call-overload]
     return Network(body, nn.Linear(512, 1), trunk)
 
 
 def imagenet_weights() -> dict[str, Tensor] | None:
-    """The weights of ImageNet, where torchvision has left them in torch's cache; otherwise None.
+    """The ImageNet weights that torchvision has left in torch's cache, or None.
 
     Nothing is downloaded: ``torchvision.models.resnet18(weights="IMAGENET1K_V1")`` does that.
     """

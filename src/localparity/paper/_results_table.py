@@ -1,4 +1,4 @@
-"""The methods on one data set, each value with its deviation beside the paper's."""
+"""The methods on one data set: each value with its deviation, beside the paper's."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from localparity.paper._data import DATA_SETS
 from localparity.paper._published import METRICS, published
 from localparity.paper._selection import Measured, Selection
-from localparity.paper._text_tables import Cell, TextTable
+from localparity.paper._text_table import Cell, TextTable
 
 METRIC_TITLES = {
     "ap": "AP",
@@ -44,12 +44,10 @@ def results_table(selections: Sequence[Selection], floor: float) -> TextTable:
                 table.marks[len(table.rows), len(cells)] = {"outside"}
             cells.append(measured)
             if reported:
-                cells.append(Measured(*theirs[metric]))
+                cells.append(theirs[metric])
         table.rows.append([*cells, _strengths_text(selection), _seeds_text(selection)])
     _mark_best(table)
-    table.notes.append(
-        f"Parity itself would measure an MCDP(0) of {100 * floor:.2f} on average at these group sizes."
-    )
+    table.notes.append(f"The MCDP(0) expected under parity at these group sizes is {100 * floor:.2f}.")
     if DATA_SETS[first.dataset].kind == "image":
         starts = sorted({record.start for each in selections for record in each.chosen.values()})
         table.notes.append(f"The networks start {' and '.join(starts)}.")
@@ -61,7 +59,7 @@ def is_outside(selection: Selection, metric: str) -> bool:
     measured, theirs = selection.measured(metric), published(selection.dataset, selection.method)
     if selection.preset != "paper" or measured is None or metric not in theirs:
         return False
-    allowed = max(theirs[metric].deviation, _LEAST_TOLERANCE)
+    allowed = max(theirs[metric].deviation or 0.0, _LEAST_TOLERANCE)
     return abs(measured.mean - theirs[metric].mean) > allowed
 
 

@@ -1,4 +1,4 @@
-"""One run: what is trained on what, from which seed, and its key; and the runs of a grid."""
+"""A run: what is trained on what, from which seed, and its key; and the runs of a grid."""
 
 from __future__ import annotations
 
@@ -22,18 +22,20 @@ class Run:
 
     Parameters
     ----------
-    dataset, method : str
-        What is trained on what.
+    dataset : str
+        "adult", "bank", "utkface", "celeba-a" or "celeba-w".
+    method : str
+        One of the seven methods.
     strength : float
         The weight of the method's penalty.
     seed : int
         The seed of the split and of everything random in training.
-    preset : str
+    preset : str, default="paper"
         "paper" or "tuned".
     search : str, optional
-        How DiffMCDP finds its threshold, in place of the preset's way.
+        How DiffMCDP finds its threshold, in place of the preset's search.
     temperature : float, optional
-        In place of the preset's.
+        In place of the preset's temperature.
 
     Examples
     --------
@@ -65,14 +67,14 @@ class Run:
 
     @property
     def changes(self) -> dict[str, Any]:
-        """What differs from the preset, as parameters of the estimator: the data set's and the run's own."""
+        """The settings that differ from the preset: the data set's and the run's own."""
         own = {"search": self.search, "temperature": self.temperature}
         given = {name: value for name, value in own.items() if value is not None}
         return {**settings_of(self.preset, self.dataset, self.method), **given}
 
     @cached_property
     def settings(self) -> dict[str, Any]:
-        """Every setting of the training, with the preset's values filled in."""
+        """Every setting of the training, the preset's included."""
         from localparity.models.networks._presets import PRESETS
 
         return {**PRESETS[self.preset], **self.changes}
@@ -86,7 +88,7 @@ class Run:
 
     @property
     def variant(self) -> str:
-        """The method with what was changed of it, as tables name it."""
+        """The method and what was changed of it, as tables name it."""
         return variant_title(self.method, self.search, self.temperature)
 
     @property
@@ -95,7 +97,13 @@ class Run:
         return f"{self.dataset} {self.variant} {self.strength:g} seed {self.seed}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The fields, ready for JSON."""
+        """Return the fields, ready for JSON.
+
+        Returns
+        -------
+        dict
+            The arguments that make the same run.
+        """
         return asdict(self)
 
 
@@ -109,29 +117,29 @@ def grid(
     searches: Sequence[str] = (),
     temperatures: Sequence[float] = (),
 ) -> list[Run]:
-    """Every run of a data set: its methods, their strengths, the seeds.
+    """List the runs of a data set: its methods, their strengths, the seeds.
 
     Parameters
     ----------
     dataset : str
         "adult", "bank", "utkface", "celeba-a" or "celeba-w".
-    preset : str
+    preset : str, default="paper"
         "paper" or "tuned".
     methods : iterable of str, optional
-        Some of the seven, in place of all; ERM comes along, since selection compares with it.
+        Some of the seven, in place of all; ERM is always included, since selection compares with it.
     strengths : iterable of float, optional
-        Some of those that the methods have, in place of all.
-    seeds : int
-        How many seeds there are, from 0 on.
-    searches : sequence of str
-        Further forms of DiffMCDP: how it finds its threshold.
-    temperatures : sequence of float
+        Some of the methods' strengths, in place of all.
+    seeds : int, default=5
+        The number of seeds, which are 0, 1, ...
+    searches : sequence of str, default=()
+        Further searches of DiffMCDP.
+    temperatures : sequence of float, default=()
         Further temperatures of DiffMCDP.
 
     Returns
     -------
     list of Run
-        No two of them train the same.
+        Runs that all train differently.
 
     Examples
     --------
@@ -153,15 +161,13 @@ def grid(
 
 
 def _only(known: dict[str, tuple[float, ...]], wanted: Sequence[float]) -> dict[str, tuple[float, ...]]:
-    """The strengths asked for, of the methods that have them; ERM keeps its own."""
+    """The strengths wanted, for the methods that have them; ERM keeps its own."""
     penalised = {method: strengths for method, strengths in known.items() if method != "erm"}
     there = sorted({strength for strengths in penalised.values() for strength in strengths})
     for strength in wanted:
         if strength not in there:
-            raise ValueError(
-                f"strengths has {strength:g} where the methods {', '.join(penalised)} are compared at "
-                f"{', '.join(f'{value:g}' for value in there)}"
-            )
+            choices = ", ".join(f"{value:g}" for value in there)
+            raise ValueError(f"strengths of {', '.join(penalised)} must be among {choices}, got {strength:g}")
     return {
         method: tuple(value for value in strengths if value in wanted)
         for method, strengths in penalised.items()

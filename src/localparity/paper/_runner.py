@@ -1,4 +1,4 @@
-"""Runs what a store lacks, several at a time, and goes on where it was interrupted."""
+"""Trains the runs that a store lacks, several at a time; interrupted sweeps resume."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from localparity.paper._store import Store
 
 BACKENDS = ("loky", "dask", "ray")
 
-# A worker of a cluster may have several threads, and these have one source of chance: torch's.
+# A worker of a cluster may have several threads, which share torch's random generator.
 _ONE_AT_A_TIME = threading.Lock()
 
 
 class Progress(Protocol):
-    """Told of every run that is done."""
+    """Called with every run that is finished."""
 
     def __call__(self, run: Run, metrics: dict[str, float]) -> None:
         """One more run is in the store."""
@@ -37,23 +37,23 @@ def run_missing(
 ) -> int:
     """Train the runs that a store lacks and add them to it.
 
-    Each run is in the store as soon as it is done, so an interrupted call loses no more than what was in
-    progress, and the next call goes on from there.
+    Interrupted sweeps resume: each run is added as soon as it is finished, so that an interrupted call loses
+    at most the runs in progress.
 
     Parameters
     ----------
     store : Store
         Where the runs go.
     runs : iterable of Run
-        What is wanted; what is there already is left alone.
-    jobs : int
-        How many run at a time, -1 for as many as there are cores.
-    backend : str
-        Joblib's: "loky" (processes of this machine), or a cluster that sees the store's folder: "dask" (the
-        one that DASK_SCHEDULER_ADDRESS names) or "ray" (RAY_ADDRESS).
-    device : str
-        "auto" takes a GPU where there is one.
-    stacked : bool
+        The runs wanted; those in the store are not trained again.
+    jobs : int, default=1
+        The number of runs at a time; -1 for one per core.
+    backend : str, default="loky"
+        Joblib's backend: "loky" (processes on this machine), or a cluster that sees the store's folder:
+        "dask" (at DASK_SCHEDULER_ADDRESS) or "ray" (at RAY_ADDRESS).
+    device : str, default="auto"
+        A torch device; "auto" takes a GPU if there is one.
+    stacked : bool, default=False
         Whether the runs of a method that differ only in strength and seed train together.
     progress : callable, optional
         Called with each run and its metrics when it is in the store.
@@ -61,7 +61,7 @@ def run_missing(
     Returns
     -------
     int
-        How many runs were trained.
+        The number of runs that were trained.
 
     Examples
     --------
@@ -78,7 +78,7 @@ def run_missing(
         as_count(jobs, "jobs")
     store.check_version()
     missing = store.missing(runs)
-    tasks = make_stacks(missing) if stacked else [[run] for run in missing]
+    tasks = stack_runs(missing) if stacked else [[run] for run in missing]
     if not tasks:
         return 0
     with _cluster(backend, jobs), parallel_config(backend=backend, n_jobs=min(jobs, len(tasks))):
@@ -92,13 +92,13 @@ def run_missing(
     return len(missing)
 
 
-def make_stacks(runs: Iterable[Run]) -> list[list[Run]]:
-    """The runs that differ only in strength and seed, together.
+def stack_runs(runs: Iterable[Run]) -> list[list[Run]]:
+    """Group the runs that differ only in strength and seed.
 
     Examples
     --------
     >>> from localparity.paper._run import grid
-    >>> [len(stack) for stack in make_stacks(grid("adult", seeds=2))]
+    >>> [len(stack) for stack in stack_runs(grid("adult", seeds=2))]
     [2, 10, 10, 10, 10, 10, 10]
     """
     stacks: dict[tuple[Any, ...], list[Run]] = {}
@@ -109,7 +109,7 @@ def make_stacks(runs: Iterable[Run]) -> list[list[Run]]:
 
 
 def _run_task(folder: Any, runs: Sequence[Run], device: str) -> list[tuple[Run, dict[str, float]]]:
-    """Train some runs together and write them: what a worker does."""
+    """Train runs together and add them to the store, in a worker."""
     from localparity.paper._train import train_runs
 
     store = Store(folder)
@@ -121,7 +121,7 @@ def _run_task(folder: Any, runs: Sequence[Run], device: str) -> list[tuple[Run, 
 
 
 def _cluster(backend: str, jobs: int) -> AbstractContextManager[Any]:
-    """What joblib needs of a cluster: the one that its own environment variable names, or this machine."""
+    """Connect to the cluster that its own environment variable names, or start one on this machine."""
     if backend == "dask":
         client = require("distributed", extra="dask").Client
         address = os.environ.get("DASK_SCHEDULER_ADDRESS")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import statistics
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 from localparity.paper._methods import TITLES
 from localparity.paper._store import Record, Store
@@ -12,9 +13,8 @@ from localparity.paper._store import Record, Store
 KEPT_SHARE = 0.95
 
 
-@dataclass(frozen=True)
-class Measured:
-    """A mean over seeds in percent, and the sample deviation where there are two seeds or more."""
+class Measured(NamedTuple):
+    """A mean over seeds in percent, and the sample deviation if there are two seeds or more."""
 
     mean: float
     deviation: float | None
@@ -22,16 +22,9 @@ class Measured:
 
 @dataclass
 class Selection:
-    """A method's runs on a data set, and those of them that the rule chose.
+    """A method's runs on a data set: the chosen run of each seed, and the seeds without one.
 
-    Parameters
-    ----------
-    dataset, preset, method, variant : str
-        Of which runs.
-    chosen : dict
-        The chosen run of each seed.
-    failed : list of int
-        The seeds at which no strength keeps 95% of ERM's validation AP.
+    A seed fails if no strength keeps 95% of ERM's validation AP.
     """
 
     dataset: str
@@ -42,12 +35,18 @@ class Selection:
     failed: list[int] = field(default_factory=list)
 
     def measured(self, metric: str, part: str = "test") -> Measured | None:
-        """The mean of a metric over the seeds; None where the rule chose nothing."""
+        """The mean of a metric over the seeds; None if the rule chose nothing."""
         return mean_over_seeds(record.metrics[f"{part}_{metric}"] for record in self.chosen.values())
+
+    def mean(self, metric: str, part: str = "test") -> float:
+        """The mean of a metric over the seeds, of which at least one has a chosen run."""
+        measured = self.measured(metric, part)
+        assert measured is not None
+        return measured.mean
 
     @property
     def strengths(self) -> list[float]:
-        """The strengths that were chosen, each once."""
+        """The chosen strengths, without repeats."""
         return sorted({record.run.strength for record in self.chosen.values()})
 
 
@@ -65,11 +64,11 @@ def mean_over_seeds(fractions: Iterable[float]) -> Measured | None:
     return Measured(statistics.fmean(values), statistics.stdev(values) if len(values) > 1 else None)
 
 
-def trained(store: Store) -> list[Record]:
-    """The records of a store, of which there has to be one at least."""
+def records_of(store: Store) -> list[Record]:
+    """The records of a store, at least one."""
     records = store.records()
     if not records:
-        raise ValueError(f"the store {store.folder} has no runs: train some with `localparity reproduce`")
+        raise ValueError(f"the store {store.folder} has no runs; train some with `localparity reproduce`")
     return records
 
 
@@ -77,18 +76,8 @@ def select(records: Iterable[Record]) -> list[Selection]:
     """For every data set, preset and method, the run of each seed that the paper's rule reports.
 
     Of a method's strengths it is the one with the lowest validation MCDP(0) among those whose validation AP
-    is at least 95% of ERM's at the same seed. Where no strength keeps that much, the seed counts as failed
+    is at least 95% of ERM's at the same seed. If no strength keeps that much, the seed counts as failed
     and nothing is reported in its place. Runs at other temperatures than the preset's are left out.
-
-    Parameters
-    ----------
-    records : iterable of Record
-        Stored runs.
-
-    Returns
-    -------
-    list of Selection
-        In the order of the data sets and of the paper's methods.
     """
     found: list[Selection] = []
     for (dataset, preset), runs in by_grid(records):
@@ -122,6 +111,14 @@ def by_variant(records: Iterable[Record]) -> Iterator[tuple[str, list[Record]]]:
         yield variant, own
 
 
+def by_strength(records: Iterable[Record]) -> dict[float, list[Record]]:
+    """The records of each strength, from the lowest on."""
+    found: dict[float, list[Record]] = {}
+    for record in records:
+        found.setdefault(record.run.strength, []).append(record)
+    return dict(sorted(found.items()))
+
+
 def _choose(selection: Selection, records: Sequence[Record], accuracy: dict[int, float]) -> None:
     for seed in sorted({record.run.seed for record in records} & accuracy.keys()):
         enough = [
@@ -136,7 +133,7 @@ def _choose(selection: Selection, records: Sequence[Record], accuracy: dict[int,
 
 
 def by_data_set(selections: Sequence[Selection]) -> list[list[Selection]]:
-    """The selections of each data set and preset together."""
+    """The selections grouped by data set and preset."""
     grids: dict[tuple[str, str], list[Selection]] = {}
     for selection in selections:
         grids.setdefault((selection.dataset, selection.preset), []).append(selection)

@@ -1,9 +1,9 @@
-"""Several runs at once: models that differ in their seed, strength or rows are trained as one stack.
+"""Several runs at once: runs that differ in seed, strength or rows are trained as one stack.
 
 The tensors of the runs' networks and methods become slices of stacked tensors, one batch of each run is
 scored by one vectorised pass, and the sum of the runs' losses has, in each slice, the gradient of that run's
-loss. Each run draws its rows and its chance from its own generators, so that it becomes what it would have
-become alone, up to the order in which numbers are added.
+loss. Each run draws from its own generators, so that it ends where it would have ended alone, up to the order
+in which numbers are added.
 """
 
 from __future__ import annotations
@@ -15,84 +15,57 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
-from localparity.models.networks._method import Method
-from localparity.models.networks._networks import ByChance, Network
-from localparity.models.networks._rows import Rows
+from localparity.models.networks._rows import TensorRows
 from localparity.models.networks._trainer import Trainer
+from localparity.models.networks._training import Steps, Training, check_finite
 
 
-def fit_stack(trainers: Sequence[Trainer], rows: Sequence[Rows]) -> list[list[dict[str, float]]]:
-    """Train the runs of one method together.
+def fit_stack(trainers: Sequence[Trainer], rows: Sequence[TensorRows]) -> list[list[dict[str, float]]]:
+    """Train runs of one method together, in place, and return what `Trainer.fit` returns for each.
 
-    Parameters
-    ----------
-    trainers : sequence of Trainer
-        Runs of one method with one plan, whose networks have the same layers; seeds, strengths and the number
-        of features may differ. They are trained in place.
-    rows : sequence of Rows
-        Each run's training rows; runs may share them.
-
-    Returns
-    -------
-    list of list of dict
-        Each run's record of its steps, as `Trainer.fit` returns it.
-
-    Examples
-    --------
-    >>> from localparity.models.networks._method import MethodOptions
-    >>> from localparity.models.networks._methods import make_method
-    >>> from localparity.models.networks._networks import multilayer
-    >>> from localparity.models.networks._trainer import Plan
-    >>> rows = Rows(torch.randn(64, 3), (torch.arange(64) % 2).float(), torch.arange(64) % 2, torch.ones(64))
-    >>> trainers = [
-    ...     Trainer(make_method("diffdp", 0.2, 2, MethodOptions()), multilayer(3, (8,), 0.5), Plan(steps=5))
-    ...     for _ in range(2)
-    ... ]
-    >>> [len(history) for history in fit_stack(trainers, [rows, rows])]
-    [5, 5]
+    The runs share a plan, and their networks have the same layers; seeds, strengths and the number of
+    features may differ. `rows` are each run's training rows, which runs may share.
     """
-    records: list[dict[str, Any]] = list(_Stack(trainers, rows).fit(rows[0]))
+    _check_alike(trainers, rows)
+    plan = trainers[0].plan
+    steps = Steps(_Stack(trainers, rows), plan)
+    losses = torch.stack([steps.take(step) for step in range(plan.steps)])
+    for trainer in trainers:
+        trainer.network.eval()
+        check_finite(trainer.network, plan.steps)
     return [
-        [record | {"loss": record["loss"][place]} for record in records] for place in range(len(trainers))
+        [{"step": step, "loss": loss} for step, loss in enumerate(values, start=1)]
+        for values in losses.T.tolist()
     ]
 
 
-class _Run(nn.Module):
-    """One run's objective as a module, whose tensors can be exchanged for slices of a stack."""
+class _Objective(nn.Module):
+    """The objective of a run as a module, whose tensors can be exchanged for slices of a stack."""
 
-    def __init__(self, trainer: Trainer) -> None:
+    def __init__(self, run: Training) -> None:
         super().__init__()
-        self.method, self.network = trainer.method, trainer.network
-        self.trainer_autocast = trainer.autocast
+        self.method, self.network = run.method, run.network
+        self.objective = run.objective
 
-    def forward(self, batch: Rows) -> Tensor:
-        method, network = self.method, self.network
-        assert isinstance(method, Method)
-        assert isinstance(network, Network)
-        return method.objective(network, batch, self.trainer_autocast(batch.features.device))
+    def forward(self, batch: TensorRows) -> Tensor:
+        return self.objective(batch)
 
 
-class _Stack(Trainer):
-    """A trainer with a loss for each of its runs."""
+class _Stack:
+    """Runs with stacked tensors, which `Steps` trains as if they were one."""
 
-    def __init__(self, trainers: Sequence[Trainer], rows: Sequence[Rows]) -> None:
-        first = trainers[0]
-        super().__init__(first.method, first.network, first.plan)
-        self.runs, self.rows = list(trainers), list(rows)
-        _check_alike(self.runs, self.rows)
-
-    def begin(self, training: Rows) -> None:
-        """Prepare every run, and make its tensors slices of the stack's."""
-        for run, rows in zip(self.runs, self.rows, strict=True):
-            run.begin(rows)
-            for layer in run.network.modules():
-                if isinstance(layer, ByChance):
-                    layer.make_room(run.batches.size)
-        self.template = _Run(self.runs[0])
-        self.training, self.starts = _joined(self.runs)
-        modules = [_Run(run) for run in self.runs]
-        self.weights = _stacked([dict(module.named_parameters()) for module in modules])
-        self.buffers = _stacked([dict(module.named_buffers()) for module in modules])
+    def __init__(self, trainers: Sequence[Trainer], rows: Sequence[TensorRows]) -> None:
+        self.runs = [
+            Training(trainer.method, trainer.network, trainer.plan, own, seed=trainer.seed)
+            for trainer, own in zip(trainers, rows, strict=True)
+        ]
+        for run in self.runs:
+            run.network.allocate(run.batches.size)
+        self.rows, self.starts = _joined([run.rows for run in self.runs])
+        objectives = [_Objective(run) for run in self.runs]
+        self.template = objectives[0]
+        self.weights = _stacked([dict(objective.named_parameters()) for objective in objectives])
+        self.buffers = _stacked([dict(objective.named_buffers()) for objective in objectives])
         for weight in self.weights.values():
             weight.requires_grad_()
 
@@ -100,33 +73,31 @@ class _Stack(Trainer):
         """The stacked weights."""
         return list(self.weights.values())
 
-    def draw_rows(self) -> Tensor:
-        """Draw for every run, and return the row numbers of their batches, a row a run."""
-        return torch.stack(
-            [run.draw_rows() + start for run, start in zip(self.runs, self.starts, strict=True)]
-        )
+    def draw(self) -> Tensor:
+        """Draw for every run; the row numbers of the batches have shape (runs, rows)."""
+        return torch.stack([run.draw() + start for run, start in zip(self.runs, self.starts, strict=True)])
 
-    def loss(self) -> Tensor:
-        """The runs' losses."""
-        losses: Tensor = vmap(self._one)(self.weights, self.buffers, self.training.take(self.drawn))
+    def loss(self, drawn: Tensor) -> Tensor:
+        """The loss of each run."""
+        losses: Tensor = vmap(self._loss_of_run)(self.weights, self.buffers, self.rows.take(drawn))
         return losses
 
-    def _one(self, weights: dict[str, Tensor], buffers: dict[str, Tensor], batch: Any) -> Tensor:
-        loss: Tensor = functional_call(self.template, (weights, buffers), (Rows(*batch),))
+    def _loss_of_run(self, weights: dict[str, Tensor], buffers: dict[str, Tensor], batch: Any) -> Tensor:
+        loss: Tensor = functional_call(self.template, (weights, buffers), (TensorRows(*batch),))
         return loss
 
 
-def _check_alike(runs: list[Trainer], rows: list[Rows]) -> None:
-    if len(runs) != len(rows):
-        raise ValueError(f"rows has {len(rows)} entries where trainers has {len(runs)}")
-    for run in runs:
+def _check_alike(trainers: Sequence[Trainer], rows: Sequence[TensorRows]) -> None:
+    if len(trainers) != len(rows):
+        raise ValueError(f"rows has {len(rows)} entries, trainers has {len(trainers)}")
+    for trainer in trainers:
         for name in ("plan", "method.name", "method.options", "method.n_groups", "method.penalised"):
-            one, other = (_attribute(trainer, name) for trainer in (runs[0], run))
+            one, other = (_attribute(each, name) for each in (trainers[0], trainer))
             if one != other:
-                raise ValueError(f"{name} is {other!r} where the first run of the stack has {one!r}")
+                raise ValueError(f"{name} must be the same in all runs of a stack, got {one!r} and {other!r}")
         for name in ("checkpoint", "plan.patience", "plan.clip_norm"):
-            if _attribute(run, name) is not None:
-                raise ValueError(f"{name} is {_attribute(run, name)!r} where a stack of runs needs None")
+            if (found := _attribute(trainer, name)) is not None:
+                raise ValueError(f"{name} must be None in a stack of runs, got {found!r}")
 
 
 def _attribute(trainer: Trainer, name: str) -> Any:
@@ -136,25 +107,25 @@ def _attribute(trainer: Trainer, name: str) -> Any:
     return value
 
 
-def _joined(runs: list[Trainer]) -> tuple[Rows, list[int]]:
-    """The rows of all runs, one after the other, those that runs share once; and where each run's start."""
+def _joined(rows: Sequence[TensorRows]) -> tuple[TensorRows, list[int]]:
+    """The rows of all runs, one after the other, shared ones once; and where those of each run start."""
     starts: dict[int, int] = {}
-    parts: list[Rows] = []
-    for run in runs:
-        if id(run.training.features) not in starts:
-            starts[id(run.training.features)] = sum(len(part.labels) for part in parts)
-            parts.append(run.training)
+    parts: list[TensorRows] = []
+    for own in rows:
+        if id(own.features) not in starts:
+            starts[id(own.features)] = sum(len(part.labels) for part in parts)
+            parts.append(own)
     width = max(part.features.shape[1] for part in parts)
     features = [nn.functional.pad(part.features, (0, width - part.features.shape[1])) for part in parts]
     columns = [torch.cat(column) for column in list(zip(*parts, strict=True))[1:]]
-    return Rows(torch.cat(features), *columns), [starts[id(run.training.features)] for run in runs]
+    return TensorRows(torch.cat(features), *columns), [starts[id(own.features)] for own in rows]
 
 
 def _stacked(runs: list[dict[str, Tensor]]) -> dict[str, Tensor]:
     """The runs' tensors by name, stacked; each run's tensor becomes a view of its slice.
 
-    Where runs have different numbers of features, the slices of the narrower end in zeros: they meet features
-    that are zero, so nothing moves them.
+    If runs have different numbers of features, the slices of the narrower end in zeros, which stay zero
+    since they meet features that are zero.
     """
     stacks = {}
     for name in runs[0]:

@@ -1,4 +1,4 @@
-"""The store: one run a file, complete or not there, and queried with SQL."""
+"""The store: one file per run, complete or absent, and queried with SQL."""
 
 from __future__ import annotations
 
@@ -9,23 +9,26 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from localparity._io._files import write_whole
 from localparity._io._tables import quote_text
-from localparity.paper._result import FROM_SCRATCH, Result, Scored, load_result
+from localparity.paper._result import FROM_SCRATCH, PartScores, Result
 from localparity.paper._run import Run
 
+if TYPE_CHECKING:
+    import duckdb
+
 FORMAT = 1
-_OF_A_RECORD = ("metrics", "seconds", "device", "versions")
+_RECORD_FIELDS = ("metrics", "seconds", "device", "versions")
 
 
 class DamagedRunWarning(UserWarning):
-    """A stored run cannot be used; it was set aside and counts as missing.
+    """A stored run cannot be used; it was renamed and counts as missing.
 
     Examples
     --------
-    A sweep that should stop in place of training such a run again:
+    Stop instead of training such a run again:
 
     >>> import localparity as lp
     >>> store = lp.paper.Store(tempfile.mkdtemp())
@@ -44,7 +47,7 @@ class OutdatedRunWarning(UserWarning):
 
     Examples
     --------
-    Tables from a store where no run may be left out:
+    Refuse to write tables that leave runs out:
 
     >>> import localparity as lp
     >>> with warnings.catch_warnings():
@@ -65,9 +68,9 @@ class Record:
     metrics : dict
         Its metrics, as fractions.
     seconds : float
-        How long training took.
+        The training time.
     device : str
-        Where.
+        Where it was trained.
     versions : dict
         The versions of localparity and torch.
     start : str
@@ -92,12 +95,12 @@ class Store:
     """A folder of runs.
 
     A run is a Parquet file of test scores and a JSON file of metrics, both named after its configuration. The
-    JSON file is written last and has the checksum of the other, so a run whose JSON is there is complete.
+    JSON file is written last and has the checksum of the other, so that a run with a JSON file is complete.
 
     Parameters
     ----------
     folder : path
-        Where; it is made when the first run is added.
+        The folder, which is created when the first run is added.
 
     Examples
     --------
@@ -111,14 +114,23 @@ class Store:
         self.folder = Path(folder)
         self.runs = self.folder / "runs"
         self._marker = self.folder / "store.json"
+        self._checked: dict[Path, tuple[list[int], dict[str, Any]]] = {}
         self._check_format()
 
     def __contains__(self, run: Run) -> bool:
-        """Whether a run is there, whole; a damaged one is set aside."""
+        """Whether a run is there and complete; a damaged one is set aside."""
         return self._read(self._path(run)) is not None
 
     def add(self, run: Run, result: Result) -> None:
-        """Write what a run gave, in place of what is there of it."""
+        """Write the result of a run, in place of an earlier one.
+
+        Parameters
+        ----------
+        run : Run
+            What was trained.
+        result : Result
+            Its metrics and scores.
+        """
         content = _parquet(result.test)
         facts = {
             "key": run.key,
@@ -138,17 +150,15 @@ class Store:
         write_whole(path.with_suffix(".parquet"), content)
         write_whole(path, json.dumps(facts, indent=1).encode())
 
-    def add_folder(self, folder: Any) -> int:
-        """Add the results that `save_result` wrote on another machine, and return how many there were."""
-        paths = sorted(Path(folder).glob("*.npz"))
-        for path in paths:
-            self.add(*load_result(path))
-        return len(paths)
-
     def records(self) -> list[Record]:
-        """The runs that are there, whole, and trained with the settings that they would have today.
+        """Return the complete runs whose settings are still those of the library.
 
-        Runs with other settings are left out, and a warning says how many.
+        Runs with other settings are left out, with an `OutdatedRunWarning`.
+
+        Returns
+        -------
+        list of Record
+            The runs without their scores.
         """
         found, outdated = [], 0
         for path in sorted(self.runs.glob("*.json")):
@@ -158,7 +168,7 @@ class Store:
             run = Run(**facts["run"])
             if run.key == facts["key"]:
                 start = facts.get("start", FROM_SCRATCH)
-                found.append(Record(run, start=start, **{name: facts[name] for name in _OF_A_RECORD}))
+                found.append(Record(run, start=start, **{name: facts[name] for name in _RECORD_FIELDS}))
             else:
                 outdated += 1
         if outdated:
@@ -170,24 +180,49 @@ class Store:
             )
         return found
 
-    def scores(self, run: Run) -> Scored:
-        """The test scores of a run."""
+    def scores(self, run: Run) -> PartScores:
+        """Return the test scores of a run.
+
+        Parameters
+        ----------
+        run : Run
+            A run that is in the store.
+
+        Returns
+        -------
+        PartScores
+            Arrays `score`, `group` and `label`.
+        """
         import duckdb
 
         path = self._path(run).with_suffix(".parquet")
         with duckdb.connect() as connection:
             found = connection.read_parquet(str(path)).fetchnumpy()
-        return Scored(found["score"], found["group"], found["label"])
+        return PartScores(found["score"], found["group"], found["label"])
 
     def missing(self, runs: Iterable[Run]) -> list[Run]:
-        """Those of the runs that are not there, or not whole."""
+        """Return the runs that are absent or damaged.
+
+        Each file is checked once, as long as it does not change.
+
+        Parameters
+        ----------
+        runs : iterable of Run
+            The runs wanted.
+
+        Returns
+        -------
+        list of Run
+            Those to train.
+        """
         return [run for run in runs if run not in self]
 
-    def query(self, sql: str) -> Any:
-        """Ask the store with SQL, through DuckDB.
+    def query(self, sql: str) -> duckdb.DuckDBPyRelation:
+        """Query the store with SQL, through DuckDB.
 
-        There are two tables: `runs` has a row a run (key, dataset, method, strength, seed, preset, search,
-        temperature, the metrics, seconds, device) and `scores` has a row a person (key, score, group, label).
+        There are two tables: `runs`, with a row for each run (key, dataset, method, strength, seed, preset,
+        search, temperature, the metrics, seconds, device), and `scores`, with a row for each person (key,
+        score, group, label).
 
         Parameters
         ----------
@@ -223,67 +258,78 @@ class Store:
         )
         return connection.sql(sql)
 
-    def _path(self, run: Run) -> Path:
-        name = f"{run.dataset}-{run.preset}-{run.method}-{run.strength:g}-{run.seed}-{run.key}"
-        return self.runs / f"{name}.json"
-
-    def _read(self, path: Path) -> dict[str, Any] | None:
-        """A run's facts; None where it is not there or was set aside."""
-        if not path.exists():
-            return None
-        try:
-            facts: dict[str, Any] = json.loads(path.read_bytes())
-            problem = _problem(facts, path.with_suffix(".parquet").read_bytes())
-        except (OSError, ValueError, KeyError, TypeError) as error:
-            problem = f"{type(error).__name__}: {error}"
-        if not problem:
-            return facts
-        _set_aside(path, problem)
-        return None
-
     def check_version(self) -> None:
-        """Raise where another version of localparity wrote the store: its runs may not be those of today."""
+        """Raise a ValueError if another version of localparity wrote the store: it may train otherwise."""
         import localparity
 
         here, there = localparity.__version__, self._mark().get("localparity")
         if there is not None and there != here:
             raise ValueError(
-                f"the store {self.folder} was written by localparity {there} where this is {here}, which may "
-                "train otherwise; tables and figures can be made of it, further runs need another folder"
+                f"the store {self.folder} was written by localparity {there}, this is {here}, which may "
+                "train otherwise; write its tables and figures, but train further runs into another folder"
             )
 
+    def _path(self, run: Run) -> Path:
+        name = f"{run.dataset}-{run.preset}-{run.method}-{run.strength:g}-{run.seed}-{run.key}"
+        return self.runs / f"{name}.json"
+
+    def _read(self, path: Path) -> dict[str, Any] | None:
+        """A run's facts; None if it is absent or was set aside. What has not changed is not hashed again."""
+        if not path.exists():
+            return None
+        scores = path.with_suffix(".parquet")
+        try:
+            stats = [part.stat() for part in (path, scores)]
+            signature = [number for stat in stats for number in (stat.st_ino, stat.st_mtime_ns, stat.st_size)]
+            known = self._checked.get(path)
+            if known is not None and known[0] == signature:
+                return known[1]
+            facts: dict[str, Any] = json.loads(path.read_bytes())
+            problem = _problem(facts, scores)
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            problem = f"{type(error).__name__}: {error}"
+        if problem:
+            _set_aside(path, problem)
+            return None
+        self._checked[path] = signature, facts
+        return facts
+
     def _mark(self) -> dict[str, Any]:
-        """What says that the folder is a store, and of which format."""
+        """The content of store.json: the store's format and the version that wrote it."""
         if not self._marker.exists():
             return {}
         try:
             mark = json.loads(self._marker.read_bytes())
             return {"format": mark["format"], "localparity": mark.get("localparity")}
         except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"{self._marker} cannot be read as the mark of a store: {error!r}") from error
+            raise ValueError(f"{self._marker} is damaged: {error!r}") from error
 
     def _check_format(self) -> None:
         mark = self._mark()
         if mark:
-            found = mark["format"]
-            if found != FORMAT:
+            if mark["format"] != FORMAT:
                 raise ValueError(
-                    f"the store {self.folder} is of format {found} where this version of localparity reads "
-                    f"format {FORMAT}; use the version that wrote it, or name another folder"
+                    f"the store {self.folder} must be of format {FORMAT}, got {mark['format']}; use the "
+                    "version of localparity that wrote it, or another folder"
                 )
         elif self.folder.exists() and any(self.folder.iterdir()):
             raise ValueError(f"{self.folder} is not a store: it has files and no store.json")
 
 
-def _problem(facts: dict[str, Any], scores: bytes) -> str:
-    """What is wrong with a run, or nothing."""
+def _problem(facts: dict[str, Any], scores: Path) -> str:
+    """What is wrong with a run; "" if nothing is."""
     Run(**facts["run"])
-    for name in ("key", *_OF_A_RECORD):
+    for name in ("key", *_RECORD_FIELDS):
         if name not in facts:
             return f"{name} is missing"
-    if hashlib.sha256(scores).hexdigest() != facts["scores_sha256"]:
-        return "its scores are not those that were written"
+    if _sha256(scores) != facts["scores_sha256"]:
+        return "the checksum of its scores is wrong"
     return ""
+
+
+def _sha256(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def _set_aside(path: Path, problem: str) -> None:
@@ -297,12 +343,12 @@ def _set_aside(path: Path, problem: str) -> None:
     )
 
 
-def _parquet(people: Scored) -> bytes:
+def _parquet(part: PartScores) -> bytes:
     """The scores as a Parquet file; the same scores give the same bytes."""
     import duckdb
 
     with tempfile.TemporaryDirectory() as folder, duckdb.connect(config={"threads": 1}) as connection:
         path = Path(folder) / "scores.parquet"
-        connection.register("people", {"score": people.score, "group": people.group, "label": people.label})
-        connection.execute(f"COPY people TO {quote_text(str(path))} (FORMAT parquet)")
+        connection.register("part", {"score": part.score, "group": part.group, "label": part.label})
+        connection.execute(f"COPY part TO {quote_text(str(path))} (FORMAT parquet)")
         return path.read_bytes()

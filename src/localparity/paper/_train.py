@@ -1,10 +1,11 @@
-"""From runs to results: the only part of the experiments that trains."""
+"""From runs to results: the only module here that trains."""
 
 from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import fields
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -13,61 +14,51 @@ import torch
 from numpy.typing import NDArray
 from torch import Tensor
 
-from localparity.models import LocalParityClassifier, Rows, Trainer
-from localparity.models._encoding import table_columns
-from localparity.models.networks._classifier import _device
-from localparity.models.networks._fitting import Fitting
-from localparity.models.networks._networks import Network
-from localparity.models.networks._trainer import predict_scores
-from localparity.paper import Split
-from localparity.paper._data import DATA_SETS, People, load_people
-from localparity.paper._grids import OF_IMAGES
+from localparity._types import IntArray
+from localparity.models.networks._devices import as_device
+from localparity.models.networks._method import MethodOptions
+from localparity.models.networks._methods import make_method
+from localparity.models.networks._networks import Network, multilayer
+from localparity.models.networks._plan import TrainingPlan
+from localparity.models.networks._rows import TensorRows
+from localparity.models.networks._trainer import Trainer, predict_scores
+from localparity.paper._data import DATA_SETS, load_samples
+from localparity.paper._preparation import paper_preprocessor
 from localparity.paper._resnet import imagenet_weights, resnet18
-from localparity.paper._result import FROM_IMAGENET, FROM_SCRATCH, Result, Scored
+from localparity.paper._result import FROM_IMAGENET, FROM_SCRATCH, PartScores, Result
 from localparity.paper._run import Run
 from localparity.paper._stack import fit_stack
 
 
-class Part(NamedTuple):
-    """Encoded features of a part that is scored, with its groups and labels."""
+class EncodedPart(NamedTuple):
+    """The encoded features of a validation or test part, with its groups and labels."""
 
     features: Tensor
     groups: NDArray[Any]
-    labels: NDArray[np.int64]
+    labels: IntArray
 
 
-class Parts(NamedTuple):
+class PreparedData(NamedTuple):
     """The three parts of a data set at a seed."""
 
-    training: Rows
+    training: TensorRows
     n_groups: int
-    validation: Part
-    test: Part
-    pretrained: bool = False
+    validation: EncodedPart
+    test: EncodedPart
 
 
 def train_runs(runs: Sequence[Run], device: str = "auto") -> list[Result]:
-    """Train runs and measure them; on the CPU with one thread, so that the bits do not depend on the cores.
+    """Train runs of one data set, method and preset, which may differ in strength and seed, and measure them.
 
-    Parameters
-    ----------
-    runs : sequence of Run
-        Runs of one data set, method and preset, which may differ in strength and seed.
-    device : str
-        "auto" takes a GPU where there is one.
-
-    Returns
-    -------
-    list of Result
-        One a run, in their order.
+    On the CPU with one thread, so that the bits do not depend on the number of cores.
     """
-    place = _device(device)
-    parts = [prepare(run.dataset, run.seed) for run in runs]
-    rows = {run.seed: part.training.to(place) for run, part in zip(runs, parts, strict=True)}
+    place = as_device(device)
+    prepared = [prepare(run.dataset, run.seed) for run in runs]
+    rows = {run.seed: data.training.to(place) for run, data in zip(runs, prepared, strict=True)}
     with _one_thread():
         started = time.perf_counter()
         trainers = [
-            make_trainer(run, rows[run.seed], part.n_groups) for run, part in zip(runs, parts, strict=True)
+            make_trainer(run, rows[run.seed], data.n_groups) for run, data in zip(runs, prepared, strict=True)
         ]
         if len(runs) > 1 and DATA_SETS[runs[0].dataset].kind == "table":
             fit_stack(trainers, [rows[run.seed] for run in runs])
@@ -75,77 +66,81 @@ def train_runs(runs: Sequence[Run], device: str = "auto") -> list[Result]:
             for run, trainer in zip(runs, trainers, strict=True):
                 trainer.fit(rows[run.seed])
         seconds = (time.perf_counter() - started) / len(runs)
-        return [
-            _measure(trainer, part, seconds, place) for trainer, part in zip(trainers, parts, strict=True)
-        ]
+        results = []
+        for run, trainer, data in zip(runs, trainers, prepared, strict=True):
+            scores = _score(trainer, data)
+            metrics = {name: value for part in scores for name, value in scores[part].measure(part).items()}
+            start = _start_of(DATA_SETS[run.dataset].kind)
+            results.append(Result(metrics, scores["test"], seconds, _device_name(place), _versions(), start))
+        return results
 
 
-def make_trainer(run: Run, training: Rows, n_groups: int) -> Trainer:
-    """What the estimator would train with, for a run."""
-    changes = {**run.changes, "search": run.settings["search"]}
-    of_images = {name: changes.pop(name) for name in OF_IMAGES if name in changes}
-    classifier = LocalParityClassifier(run.method, preset=run.preset, random_state=run.seed, **changes)
-    fitting = Fitting(classifier, classifier._settings(), n_groups, run.seed, training)
-    image = DATA_SETS[run.dataset].kind == "image"
-    return fitting.trainer(run.strength, _image_network(run.seed, training, **of_images) if image else None)
+def make_trainer(run: Run, training: TensorRows, n_groups: int) -> Trainer:
+    """What `LocalParityClassifier` would train with, for a run."""
+    plan, options = (
+        TrainingPlan(**_fields_in(run, TrainingPlan)),
+        MethodOptions(**_fields_in(run, MethodOptions)),
+    )
+    method = make_method(run.method, run.strength, n_groups, options)
+    return Trainer(method, _new_network(run, training), plan, seed=run.seed + 1)
 
 
-def _image_network(seed: int, training: Rows, **settings: Any) -> Network:
+def _fields_in(run: Run, kind: type[TrainingPlan | MethodOptions]) -> dict[str, Any]:
+    """Those of a run's settings that are fields of a data class."""
+    names = {field.name for field in fields(kind)}
+    return {name: value for name, value in run.settings.items() if name in names}
+
+
+def _new_network(run: Run, training: TensorRows) -> Network:
+    settings = run.settings
     with torch.random.fork_rng(devices=[]):
-        torch.manual_seed(seed)
-        return resnet18(imagenet_weights(), **settings).to(training.weights.device)
+        torch.manual_seed(run.seed)
+        if DATA_SETS[run.dataset].kind == "image":
+            network = resnet18(imagenet_weights(), augment=settings.get("augment", False))
+        else:
+            network = multilayer(training.features.shape[1], settings["hidden"], settings["dropout"])
+    return network.to(training.weights)
 
 
 @lru_cache(maxsize=8)
-def prepare(dataset: str, seed: int) -> Parts:
-    """The parts of a data set at a seed, encoded as the estimator encodes them."""
-    people = load_people(dataset)
-    split = DATA_SETS[dataset].split(people.labels, seed)
+def prepare(dataset: str, seed: int) -> PreparedData:
+    """The parts of a data set at a seed, encoded as the estimator encodes them; images stay bytes."""
+    samples = load_samples(dataset)
+    split = DATA_SETS[dataset].split(samples.labels, seed)
     if DATA_SETS[dataset].kind == "image":
-        return _image_parts(people, split)
-    classifier = LocalParityClassifier()
-    table, labels, groups = people.features, people.labels, people.groups
-    training = classifier._check(table.iloc[split.train], labels[split.train], groups[split.train], None)
-    validation, test = (
-        Part(_encode(classifier, table.iloc[rows]), groups[rows], labels[rows])
-        for rows in (split.validation, split.test)
-    )
-    return Parts(training, len(classifier.groups_), validation, test)
-
-
-def _image_parts(people: People, split: Split) -> Parts:
-    """The parts of a data set of images, which stay bytes."""
-    images = torch.from_numpy(people.features)
-    names, codes = np.unique(people.groups, return_inverse=True)
-    training = Rows(
-        images[split.train],
-        torch.from_numpy(people.labels[split.train]).float(),
+        features = torch.from_numpy(samples.features)
+    else:
+        encoder = paper_preprocessor().fit(samples.features.iloc[split.train])
+        features = torch.from_numpy(encoder.transform(samples.features)).to(torch.float32)
+    names, codes = np.unique(samples.groups, return_inverse=True)
+    training = TensorRows(
+        features[split.train],
+        torch.from_numpy(samples.labels[split.train]).float(),
         torch.from_numpy(codes[split.train]),
         torch.ones(len(split.train)),
     )
     validation, test = (
-        Part(images[rows], people.groups[rows], people.labels[rows])
+        EncodedPart(features[rows], samples.groups[rows], samples.labels[rows])
         for rows in (split.validation, split.test)
     )
-    return Parts(training, len(names), validation, test, pretrained=imagenet_weights() is not None)
+    return PreparedData(training, len(names), validation, test)
 
 
-def _encode(classifier: LocalParityClassifier, table: Any) -> Tensor:
-    columns = table_columns(classifier, table, reset=False)
-    return torch.from_numpy(classifier.encoder_.encode(columns)).to(torch.float32)
+def _score(trainer: Trainer, data: PreparedData) -> dict[str, PartScores]:
+    return {
+        name: PartScores(predict_scores(trainer.network, part.features).numpy(), part.groups, part.labels)
+        for name, part in (("val", data.validation), ("test", data.test))
+    }
 
 
-def _measure(trainer: Trainer, parts: Parts, seconds: float, device: torch.device) -> Result:
+def _versions() -> dict[str, str]:
     import localparity
 
-    scored = {
-        name: Scored(predict_scores(trainer.network, part.features).numpy(), part.groups, part.labels)
-        for name, part in (("val", parts.validation), ("test", parts.test))
-    }
-    metrics = {key: value for name, people in scored.items() for key, value in people.measure(name).items()}
-    versions = {"localparity": localparity.__version__, "torch": torch.__version__}
-    start = FROM_IMAGENET if parts.pretrained else FROM_SCRATCH
-    return Result(metrics, scored["test"], seconds, _device_name(device), versions, start)
+    return {"localparity": localparity.__version__, "torch": torch.__version__}
+
+
+def _start_of(kind: str) -> str:
+    return FROM_IMAGENET if kind == "image" and imagenet_weights() is not None else FROM_SCRATCH
 
 
 def _device_name(device: torch.device) -> str:

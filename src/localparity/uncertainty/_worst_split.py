@@ -21,7 +21,7 @@ from localparity._validation import (
     check_rows,
 )
 from localparity.counts import Comparison, ScoreCounts
-from localparity.counts._comparison import check_labels
+from localparity.counts._comparison import require_labels
 from localparity.counts._inputs import Data, as_data
 from localparity.metrics._gap_curve import GapCurve
 from localparity.metrics._gap_curves import gap_curve
@@ -142,7 +142,7 @@ def worst_split(
     """
     comparison = Comparison(criterion, min_group_size=min_group_size)
     if not isinstance(y_true, Predictions | ScoreCounts):
-        check_labels(comparison, y_true)
+        require_labels(comparison, y_true)
         check_indexes({"y_true": y_true, "y_score": y_score, "sensitive_features": sensitive_features})
         score_range = as_score_range(score_range)
         scores = as_scores(y_score, score_range).values

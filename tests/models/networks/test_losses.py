@@ -252,32 +252,35 @@ def test_shares_of_each_group_sum_to_one() -> None:
 @pytest.mark.parametrize(
     ("build", "message"),
     [
-        (lambda: MCDPLoss(0.0), "temperature is 0 where a number above 0 is expected"),
-        (lambda: ABCCLoss(-1.0), "temperature is -1 where a number above 0 is expected"),
+        (lambda: MCDPLoss(0.0), r"temperature.*0"),
+        (lambda: ABCCLoss(-1.0), r"temperature.*-1"),
         (lambda: MCDPLoss(epsilon=-0.1), r"epsilon must be .* got -0\.1"),
-        (lambda: MCDPLoss(search="guess"), "search is 'guess' where one of 'exact', 'probe'"),
-        (lambda: MCDPLoss(search="frozen"), "threshold is None where search='frozen' needs a number"),
-        (lambda: MCDPLoss(search="soft", epsilon=0.1), "epsilon is 0.1 where search='soft' needs 0"),
-        (lambda: MCDPLoss(search="soft", sharpness=0.5), "sharpness is 0.5 where a number >= 1 is expected"),
-        (lambda: DPLoss(criterion="parity"), "criterion is 'parity' where one of"),
-        (lambda: DPLoss(n_groups=1), "n_groups is 1 where a whole number >= 2 is expected"),
+        (lambda: MCDPLoss(search="guess"), r"search.*exact.*guess"),
+        (lambda: MCDPLoss(search="frozen"), r"frozen.*threshold.*None"),
+        (lambda: MCDPLoss(search="soft", epsilon=0.1), r"soft.*epsilon.*0\.1"),
+        (lambda: MCDPLoss(search="soft", sharpness=0.5), r"sharpness.*0\.5"),
+        (lambda: DPLoss(criterion="parity"), r"criterion.*parity"),
+        (lambda: DPLoss(n_groups=1), r"n_groups.*1"),
         (
             lambda: DPLoss(criterion="equal_opportunity")(torch.rand(2), torch.tensor([0, 1])),
-            "y_true is None where criterion 'equal_opportunity' needs the labels",
+            r"equal_opportunity.*y_true.*None",
         ),
         (
             lambda: MCDPLoss()(torch.rand(3, 1), torch.tensor([[0], [1], [0]])),
-            r"y_score has shape \(3, 1\) where one value a row is expected; squeeze\(1\) gives it",
+            r"y_score.*\(3, 1\).*squeeze\(1\)",
         ),
         (
             lambda: DPLoss()(torch.rand(3), torch.tensor([-1, 1, 1])),
-            "groups must hold codes >= 0, got -1",
+            r"sensitive_features.*-1",
         ),
-        (lambda: DPLoss(n_groups=2)(torch.rand(3), torch.tensor([0, 1, -1])), "groups .* got -1"),
-        (lambda: DPLoss(n_groups=2)(torch.rand(3), torch.tensor([0, 1, 2])), "groups .* n_groups.* got 2"),
+        (lambda: DPLoss(n_groups=2)(torch.rand(3), torch.tensor([0, 1, -1])), r"sensitive_features.*-1"),
+        (
+            lambda: DPLoss(n_groups=2)(torch.rand(3), torch.tensor([0, 1, 2])),
+            r"sensitive_features.*n_groups=2.*2",
+        ),
         (
             lambda: DPLoss()(torch.rand(3), torch.tensor([0, 1])),
-            r"groups has shape \(2,\) where y_score has \(3,\)",
+            r"sensitive_features.*\(2,\).*y_score.*\(3,\)",
         ),
     ],
 )
@@ -303,7 +306,7 @@ def test_a_loss_can_be_copied() -> None:
 def test_a_code_of_no_group_is_never_a_loss_of_nothing(name: str, memory: int) -> None:
     loss = LOSSES[name](n_groups=2, **({"memory": memory} if memory else {}))
     scores, wrong = torch.rand(4), torch.tensor([0, 0, 5, 5])
-    with pytest.raises(ValueError, match=r"groups .* n_groups.* got 5"):
+    with pytest.raises(ValueError, match=r"sensitive_features.*n_groups.*5"):
         loss(scores, wrong)
 
 

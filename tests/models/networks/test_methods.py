@@ -8,19 +8,19 @@ import pytest
 import torch
 from torch.nn.functional import binary_cross_entropy
 
-from localparity.models import METHODS, MethodOptions, Rows
+from localparity.models import METHODS, MethodOptions, TensorRows
 from localparity.models.networks._methods import make_method
 from localparity.models.networks._networks import Network, multilayer
 
 OPTIONS = MethodOptions(search="frozen")
 
 
-def rows(count: int = 64, n_groups: int = 2, seed: int = 0) -> Rows:
+def rows(count: int = 64, n_groups: int = 2, seed: int = 0) -> TensorRows:
     generator = torch.Generator().manual_seed(seed)
     features = torch.randn(count, 5, generator=generator, dtype=torch.float64)
     groups = torch.arange(count) % n_groups
     labels = (features[:, 0] + groups > 0.5).double()
-    return Rows(features, labels, groups, torch.ones(count, dtype=torch.float64))
+    return TensorRows(features, labels, groups, torch.ones(count, dtype=torch.float64))
 
 
 def network() -> Network:
@@ -28,7 +28,9 @@ def network() -> Network:
     return multilayer(5, (16, 8), 0.0).double()
 
 
-def objective(name: str, strength: float, batch: Rows, model: Network, n_groups: int = 2) -> torch.Tensor:
+def objective(
+    name: str, strength: float, batch: TensorRows, model: Network, n_groups: int = 2
+) -> torch.Tensor:
     method = make_method(name, strength, n_groups, OPTIONS)
     method.prepare(batch, model)
     return method.objective(model, batch, nullcontext())
@@ -135,18 +137,16 @@ def test_gradients_are_finite_with_a_group_missing_too(name: str, n_groups: int)
 
 @pytest.mark.parametrize("name", ["advdebias", "fairmixup", "dralign"])
 def test_a_criterion_that_a_method_does_not_know(name: str) -> None:
-    with pytest.raises(
-        ValueError, match=f"criterion is 'equalized_odds' where method '{name}' knows 'demogr"
-    ):
+    with pytest.raises(ValueError, match=f"criterion.*demographic_parity.*{name}.*equalized_odds"):
         make_method(name, 0.3, 2, MethodOptions(criterion="equalized_odds"))
 
 
 @pytest.mark.parametrize("strength", [-0.1, float("inf")])
 def test_a_strength_that_is_none(strength: float) -> None:
-    with pytest.raises(ValueError, match=r"strength is .* where a finite number >= 0 is expected"):
+    with pytest.raises(ValueError, match=f"strength.*{strength:g}"):
         make_method("diffdp", strength, 2, OPTIONS)
 
 
 def test_a_method_that_is_none() -> None:
-    with pytest.raises(ValueError, match="method is 'magic' where one of 'erm', 'advdebias'"):
+    with pytest.raises(ValueError, match=r"method.*erm.*magic"):
         make_method("magic", 0.3, 2, OPTIONS)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from localparity.models import MethodOptions, Rows
+from localparity.models import MethodOptions, TensorRows
 from localparity.models.networks._method import cross_entropy
 from localparity.models.networks._methods import make_method
 from localparity.models.networks._rows import BalancedBatches, Batches
@@ -43,7 +43,7 @@ def test_reweighted_balanced_batches_estimate_the_same_loss() -> None:
     torch.manual_seed(0)
     groups = torch.tensor([0] * 900 + [1] * 100)
     labels = (torch.rand(1000) < 0.2 + 0.6 * groups).float()
-    rows = Rows(torch.zeros(1000, 1), labels, groups, torch.ones(1000))
+    rows = TensorRows(torch.zeros(1000, 1), labels, groups, torch.ones(1000))
     logits = torch.where(groups == 1, 2.0, -1.0)
     method = make_method("diffdp", 0.1, 2, MethodOptions(balanced=True))
     batches = method.batches(rows, 100, seed=0)

@@ -7,9 +7,10 @@ import time
 import pytest
 import torch
 
-from localparity.models import MethodOptions, Plan, Rows, Trainer
+from localparity.models import MethodOptions, TensorRows, TrainingPlan
 from localparity.models.networks._methods import make_method
 from localparity.models.networks._networks import multilayer
+from localparity.models.networks._training import Steps, Training
 
 
 @pytest.mark.slow
@@ -18,19 +19,19 @@ def test_a_step_with_the_exact_search_costs_at_most_half_as_much_again(temperatu
     generator = torch.Generator().manual_seed(0)
     features = torch.randn(1024, 101, generator=generator)
     labels = (features[:, 0] > 0.7).float()
-    rows = Rows(features, labels, (torch.rand(1024, generator=generator) < 0.33).long(), torch.ones(1024))
-    runs = {}
+    rows = TensorRows(
+        features, labels, (torch.rand(1024, generator=generator) < 0.33).long(), torch.ones(1024)
+    )
+    runs, plan = {}, TrainingPlan()
     for name in ("erm", "diffmcdp"):
         method = make_method(name, 0.2, 2, MethodOptions(temperature=temperature))
-        trainer = Trainer(method, multilayer(101, (512, 256, 64), 0.5), Plan())
-        trainer.begin(rows)
-        runs[name] = trainer, trainer._optimizer(rows.weights.device)
+        network = multilayer(101, (512, 256, 64), 0.5)
+        runs[name] = Steps(Training(method, network, plan, rows, seed=0), plan)
     times: dict[str, list[float]] = {name: [] for name in runs}
     for _ in range(60):
-        for name, (trainer, optimizer) in runs.items():
+        for name, steps in runs.items():
             start = time.perf_counter()
-            trainer.draw()
-            trainer._step(optimizer)
+            steps.take(0)
             times[name].append(time.perf_counter() - start)
     best = {name: sorted(taken)[len(taken) // 4] for name, taken in times.items()}
     print(f"temperature {temperature:g}: {best['diffmcdp'] / best['erm']:.2f} {best}")

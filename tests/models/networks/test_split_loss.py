@@ -103,11 +103,11 @@ def test_people_at_a_split_stay_there_in_less_precision() -> None:
 
 
 def test_wrong_arguments() -> None:
-    with pytest.raises(ValueError, match="feature has too few different values for n_splits=3"):
+    with pytest.raises(ValueError, match=r"feature.*n_splits=3"):
         SplitMCDPLoss.at_quantiles([2, 2, 2], n_splits=3)
-    with pytest.raises(ValueError, match="n_splits is 0 where a whole number >= 1 is expected"):
+    with pytest.raises(ValueError, match=r"n_splits.*0"):
         SplitMCDPLoss.at_quantiles([1, 2, 3], n_splits=0)
-    with pytest.raises(ValueError, match="splits has nan at row 0"):
+    with pytest.raises(ValueError, match=r"splits.*nan"):
         SplitMCDPLoss([float("nan")])
-    with pytest.raises(ValueError, match="search='frozen' needs a number"):
+    with pytest.raises(ValueError, match=r"frozen.*threshold"):
         SplitMCDPLoss([1.0], search="frozen")

@@ -7,12 +7,13 @@ require("torch", extra="train")
 from localparity.models.networks._classifier import LocalParityClassifier  # noqa: E402
 from localparity.models.networks._distributed import gather_rows  # noqa: E402
 from localparity.models.networks._losses import ABCCLoss, DPLoss, MCDPLoss  # noqa: E402
-from localparity.models.networks._method import Method, MethodOptions  # noqa: E402
+from localparity.models.networks._method import Method, MethodOptions, ScoredBatch  # noqa: E402
 from localparity.models.networks._methods import METHODS  # noqa: E402
 from localparity.models.networks._networks import Network  # noqa: E402
-from localparity.models.networks._rows import Rows  # noqa: E402
+from localparity.models.networks._plan import TrainingPlan  # noqa: E402
+from localparity.models.networks._rows import TensorRows  # noqa: E402
 from localparity.models.networks._split_loss import SplitMCDPLoss  # noqa: E402
-from localparity.models.networks._trainer import Plan, Trainer  # noqa: E402
+from localparity.models.networks._trainer import Trainer  # noqa: E402
 
 __all__ = [
     "METHODS",
@@ -23,9 +24,10 @@ __all__ = [
     "Method",
     "MethodOptions",
     "Network",
-    "Plan",
-    "Rows",
+    "ScoredBatch",
     "SplitMCDPLoss",
+    "TensorRows",
     "Trainer",
+    "TrainingPlan",
     "gather_rows",
 ]

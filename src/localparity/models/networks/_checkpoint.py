@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from localparity._validation import require
 
 
 def save_tensors(path: Path, tensors: Mapping[str, Tensor], values: Mapping[str, Any]) -> None:
-    """Write tensors and JSON values to a safetensors file, by way of a temporary one."""
+    """Write tensors and JSON values to a safetensors file, whole or not at all."""
     save = require("safetensors.torch", extra="train").save
     content = save(
         {name: tensor.detach().cpu().contiguous() for name, tensor in tensors.items()},
@@ -25,7 +26,7 @@ def save_tensors(path: Path, tensors: Mapping[str, Tensor], values: Mapping[str,
 
 
 def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
-    """What `save_tensors` wrote; a file that it did not write is a ValueError."""
+    """Read what `save_tensors` wrote; any other file is a ValueError."""
     safetensors = require("safetensors", extra="train")
     try:
         with safetensors.safe_open(path, framework="pt") as file:
@@ -36,7 +37,7 @@ def load_tensors(path: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     return tensors, values
 
 
-def flatten_optimizer(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
+def optimizer_state(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
     """The optimiser's tensors by parameter and name."""
     return {
         f"{place}.{name}": torch.as_tensor(value)
@@ -46,7 +47,7 @@ def flatten_optimizer(optimizer: torch.optim.Optimizer) -> dict[str, Tensor]:
 
 
 def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Tensor]) -> None:
-    """Put the tensors of `flatten_optimizer` back; the settings stay the optimiser's own."""
+    """Load what `optimizer_state` returned; the settings stay the optimiser's own."""
     described = optimizer.state_dict()
     described["state"] = {}
     for key, tensor in tensors.items():
@@ -55,12 +56,15 @@ def restore_optimizer(optimizer: torch.optim.Optimizer, tensors: Mapping[str, Te
     optimizer.load_state_dict(described)
 
 
-def with_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """The tensors under names that start with a prefix."""
-    return {f"{prefix}/{name}": tensor for name, tensor in tensors.items()}
+def join_states(states: Mapping[str, Mapping[str, Tensor]]) -> dict[str, Tensor]:
+    """The tensors of several states under names such as "network/head.bias"."""
+    return {f"{part}/{name}": tensor for part, state in states.items() for name, tensor in state.items()}
 
 
-def without_prefix(prefix: str, tensors: Mapping[str, Tensor]) -> dict[str, Tensor]:
-    """Those of the tensors whose names start with a prefix, without it."""
-    start = f"{prefix}/"
-    return {name.removeprefix(start): tensor for name, tensor in tensors.items() if name.startswith(start)}
+def split_states(tensors: Mapping[str, Tensor]) -> defaultdict[str, dict[str, Tensor]]:
+    """What `join_states` joined; a state without tensors is empty."""
+    states: defaultdict[str, dict[str, Tensor]] = defaultdict(dict)
+    for key, tensor in tensors.items():
+        part, name = key.split("/", 1)
+        states[part][name] = tensor
+    return states

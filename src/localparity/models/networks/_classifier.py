@@ -13,10 +13,11 @@ from localparity.models._base import PenalisedClassifier
 from localparity.models._bound import check_bound
 from localparity.models._encoding import TableEncoder, table_columns
 from localparity.models._rows import check_labelled, hold_out
+from localparity.models.networks._devices import as_device
 from localparity.models.networks._fitting import Fitting
 from localparity.models.networks._methods import METHODS
 from localparity.models.networks._presets import PRESETS, STRENGTHS
-from localparity.models.networks._rows import Rows
+from localparity.models.networks._rows import TensorRows
 from localparity.models.networks._saving import load_classifier, save_classifier
 from localparity.models.networks._trainer import predict_scores
 
@@ -183,7 +184,7 @@ class LocalParityClassifier(PenalisedClassifier):
         training, validation = rows, None
         if self.max_mcdp is not None or self.patience is not None:
             training, validation = self._hold_out(rows, seed)
-        device = _device(self.device)
+        device = as_device(self.device)
         run = Fitting(self, settings, len(self.groups_), seed, training.to(device))
         if self.max_mcdp is None:
             strength = self._strength_of_method() if self.strength is None else self.strength
@@ -223,7 +224,7 @@ class LocalParityClassifier(PenalisedClassifier):
             raise ValueError("method is 'erm', which has no strength to search, where max_mcdp needs one")
         return settings | given
 
-    def _check(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> Rows:
+    def _check(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> TensorRows:
         """The rows as tensors, after every check; learns the classes and the encoding."""
         columns = table_columns(self, X, reset=True)
         found = check_labelled(self, X, len(columns[0].values), y, sensitive_features, sample_weight)
@@ -231,34 +232,22 @@ class LocalParityClassifier(PenalisedClassifier):
         self.encoder_ = TableEncoder().learn(columns, found.all_weights)
         features = self.encoder_.encode(columns)[found.kept]
         dtype = torch.float64 if self.precision == "float64" else torch.float32
-        return Rows(
+        return TensorRows(
             torch.from_numpy(features).to(dtype),
             torch.from_numpy(found.labels).to(dtype),
             torch.from_numpy(found.groups),
             torch.from_numpy(found.weights).to(dtype),
         )
 
-    def _hold_out(self, rows: Rows, seed: int) -> tuple[Rows, Rows]:
+    def _hold_out(self, rows: TensorRows, seed: int) -> tuple[TensorRows, TensorRows]:
         labels, groups = rows.labels.numpy(), rows.groups.numpy()
         parts = hold_out(labels, groups, self.validation_fraction, seed, self.groups_)
         return rows.take(torch.from_numpy(parts[0])), rows.take(torch.from_numpy(parts[1]))
 
-    def _fit_within_bound(self, run: Fitting, validation: Rows) -> None:
+    def _fit_within_bound(self, run: Fitting, validation: TensorRows) -> None:
         seen = (validation.labels, validation.groups, validation.weights)
         judge = self._judge(*(values.cpu().numpy() for values in seen))
         self.network_ = self._keep_within_bound(
             lambda strength: run.try_strength(strength, validation, judge), judge
         )
         self.history_ = run.histories[self.strength_]
-
-
-def _device(name: str) -> torch.device:
-    if name == "auto":
-        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
-    try:
-        device = torch.device(name)
-    except RuntimeError as error:
-        raise ValueError(f"device is {name!r} where 'auto' or a torch device is expected: {error}") from error
-    if device.type == "cuda" and not torch.cuda.is_available():
-        raise ValueError(f"device is {name!r} where this machine, or this torch, has no CUDA")
-    return device

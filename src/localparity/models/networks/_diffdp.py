@@ -1,32 +1,16 @@
-"""DiffDP: the difference of the groups' mean scores as the penalty."""
+"""DiffDP: the difference between the groups' mean scores as the penalty."""
 
 from __future__ import annotations
 
-from torch import Tensor
-
-from localparity.counts._comparison import CRITERIA
 from localparity.models.networks._losses import DPLoss
-from localparity.models.networks._method import Method, MethodOptions, Scored
-from localparity.models.networks._networks import Network
+from localparity.models.networks._method import LossMethod, MethodOptions
 
 
-class DiffDP(Method):
-    """Cross-entropy plus `DPLoss`.
-
-    Examples
-    --------
-    >>> DiffDP(0.3, 2, MethodOptions()).name
-    'diffdp'
-    """
+class DiffDP(LossMethod):
+    """Cross-entropy plus `DPLoss`."""
 
     name = "diffdp"
-    criteria = CRITERIA
 
     def __init__(self, strength: float, n_groups: int, options: MethodOptions) -> None:
         super().__init__(strength, n_groups, options)
         self.loss = DPLoss(criterion=options.criterion, from_logits=True, n_groups=n_groups)
-
-    def penalty(self, network: Network, batch: Scored) -> Tensor:
-        """The batch's difference of mean scores."""
-        disparity: Tensor = self.loss(batch.logits, *batch.whole.compared())
-        return self.strength * disparity

@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from torch import Tensor
-
-from localparity.counts._comparison import CRITERIA
 from localparity.models.networks._losses import MCDPLoss
-from localparity.models.networks._method import Method, MethodOptions, Scored
+from localparity.models.networks._method import LossMethod, MethodOptions
 from localparity.models.networks._networks import Network
-from localparity.models.networks._rows import Rows
+from localparity.models.networks._rows import TensorRows
 
 
-class DiffMCDP(Method):
+class DiffMCDP(LossMethod):
     """Cross-entropy plus `MCDPLoss`.
 
-    With ``search="frozen"`` the threshold is the training rows' positive rate, where the published code
-    for tables started its solver and in effect stayed.
-
-    Examples
-    --------
-    >>> DiffMCDP(0.3, 2, MethodOptions()).name
-    'diffmcdp'
+    With ``search="frozen"`` the threshold is the share of label 1 in the training rows, where the published
+    code for tables started its solver and in effect stayed.
     """
 
     name = "diffmcdp"
-    criteria = CRITERIA
+    loss: MCDPLoss
 
     def __init__(self, strength: float, n_groups: int, options: MethodOptions) -> None:
         super().__init__(strength, n_groups, options)
@@ -40,12 +32,7 @@ class DiffMCDP(Method):
             n_groups=n_groups,
         )
 
-    def prepare(self, training: Rows, network: Network) -> None:
-        """Freeze the threshold at the positive rate."""
+    def prepare(self, training: TensorRows, network: Network) -> None:
+        """Freeze the threshold at the share of label 1."""
         if self.options.search == "frozen":
             self.loss.threshold = training.labels.mean()
-
-    def penalty(self, network: Network, batch: Scored) -> Tensor:
-        """The batch's maximal local disparity."""
-        disparity: Tensor = self.loss(batch.logits, *batch.whole.compared())
-        return self.strength * disparity

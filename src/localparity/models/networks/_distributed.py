@@ -1,8 +1,7 @@
-"""More than one process: rows are gathered with their gradients, so that a loss is that of the whole batch.
+"""Several processes: rows are gathered with their gradients, so that a loss is that of the whole batch.
 
-The convention is that of data-parallel training: every process computes the same loss on the gathered rows,
-and the processes' gradients are averaged. A gathered row therefore hands back as many times its gradient
-as there are processes.
+As in data-parallel training, every process computes the same loss on the gathered rows, and the processes'
+gradients are averaged. The gradient of a gathered row is therefore multiplied by the number of processes.
 """
 
 from __future__ import annotations
@@ -16,39 +15,27 @@ from torch import distributed as dist
 
 
 def world_size() -> int:
-    """How many processes train together.
-
-    Examples
-    --------
-    >>> world_size()
-    1
-    """
+    """The number of processes that train together."""
     return dist.get_world_size() if dist.is_available() and dist.is_initialized() else 1
 
 
 def process_index() -> int:
-    """Which of the processes this is.
-
-    Examples
-    --------
-    >>> process_index()
-    0
-    """
+    """The number of this process, from 0."""
     return dist.get_rank() if world_size() > 1 else 0
 
 
 def gather_rows(values: Tensor) -> Tensor:
-    """The rows of all processes, one process after the other; gradients flow to the process's own.
+    """Gather the rows of all processes, one process after the other; gradients flow to the process's own.
 
     Parameters
     ----------
-    values : Tensor of shape (rows, ...)
+    values : Tensor of shape (n_samples, ...)
         This process's rows; the processes may have different numbers of them.
 
     Returns
     -------
     Tensor
-        The same on every process; `values` itself where there is one process.
+        The same on every process; `values` itself if there is one process.
 
     Examples
     --------
@@ -63,7 +50,7 @@ def gather_rows(values: Tensor) -> Tensor:
 
 
 def mean_over_processes(values: Tensor) -> Tensor:
-    """The mean of a tensor that every process has its own of; a gradient is handed back as it comes."""
+    """The mean of the processes' tensors; its gradient is passed on as it is."""
     if world_size() == 1:
         return values
     mean: Tensor = _Mean.apply(values)  # type: ignore[no-untyped-call]
@@ -71,7 +58,7 @@ def mean_over_processes(values: Tensor) -> Tensor:
 
 
 def average_gradients(parameters: Iterable[Tensor]) -> None:
-    """Give every process the mean of the processes' gradients."""
+    """Replace the gradients of every process by their mean over the processes."""
     if world_size() == 1:
         return
     for parameter in parameters:

@@ -8,13 +8,7 @@ from localparity.models.networks._method import Method, MethodOptions
 
 
 class ERM(Method):
-    """Empirical risk minimisation; its strength is 0 whatever it is given.
-
-    Examples
-    --------
-    >>> ERM(0.3, 2, MethodOptions()).penalised
-    False
-    """
+    """Empirical risk minimisation; its strength is 0 whatever it is given."""
 
     name = "erm"
     criteria = CRITERIA

@@ -1,4 +1,4 @@
-"""FairMixup: the score must not change on the way from one group to the other."""
+"""FairMixup: the score must not change on the way from one group to another."""
 
 from __future__ import annotations
 
@@ -8,22 +8,17 @@ import torch
 from torch import Tensor
 
 from localparity.models.networks._distributed import gather_rows
-from localparity.models.networks._method import Method, MethodOptions, Scored
+from localparity.models.networks._method import Method, MethodOptions, ScoredBatch
 from localparity.models.networks._networks import Network
-from localparity.models.networks._rows import BalancedBatches, Batches, Rows
+from localparity.models.networks._rows import BalancedBatches, Batches, TensorRows
 
 
 class FairMixup(Method):
-    """Cross-entropy on batches with as many rows of each group, plus how the score changes in between.
+    """Cross-entropy on balanced batches, plus how the score changes between groups.
 
     Rows of two groups are mixed, x = t x0 + (1 - t) x1 with t uniform on [0, 1]; the penalty is the absolute
     mean of the score's derivative at x in the direction x1 - x0, of the worst pair of groups. Images are
-    mixed as maps of features.
-
-    Examples
-    --------
-    >>> FairMixup(0.3, 2, MethodOptions()).name
-    'fairmixup'
+    mixed as feature maps.
     """
 
     name = "fairmixup"
@@ -35,15 +30,15 @@ class FairMixup(Method):
 
     @torch.no_grad()
     def draw(self, generator: torch.Generator) -> None:
-        """Draw how near to which group the mixed rows are."""
+        """Draw the share t of the mixture."""
         self.share.uniform_(generator=generator)
 
-    def batches(self, training: Rows, batch_size: int, seed: int) -> Batches:
-        """As many rows of each group, group after group."""
+    def batches(self, training: TensorRows, batch_size: int, seed: int) -> Batches:
+        """Equally many rows of each group, group after group."""
         return BalancedBatches(training.groups, self.n_groups, batch_size, seed)
 
-    def penalty(self, network: Network, batch: Scored) -> Tensor:
-        """How the score changes between groups."""
+    def penalty(self, network: Network, batch: ScoredBatch) -> Tensor:
+        """The strength times how the score changes between groups."""
         parts = batch.entry.chunk(self.n_groups)
         slopes = [
             self._slope(network, self.share * first + (1.0 - self.share) * second, second - first)

@@ -11,9 +11,10 @@ from localparity.models._bound import Judge, Trial
 from localparity.models.networks._method import MethodOptions
 from localparity.models.networks._methods import make_method
 from localparity.models.networks._networks import Network, multilayer
+from localparity.models.networks._plan import TrainingPlan
 from localparity.models.networks._progress import progress_bar
-from localparity.models.networks._rows import Rows
-from localparity.models.networks._trainer import Plan, Progress, Trainer, predict_scores
+from localparity.models.networks._rows import TensorRows
+from localparity.models.networks._trainer import Progress, Trainer, predict_scores
 
 if TYPE_CHECKING:
     from localparity.models.networks._classifier import LocalParityClassifier
@@ -28,14 +29,14 @@ class Fitting:
         settings: dict[str, Any],
         n_groups: int,
         seed: int,
-        training: Rows,
+        training: TensorRows,
     ) -> None:
         self.classifier, self.settings, self.n_groups, self.seed = classifier, settings, n_groups, seed
         self.training = training
         self.histories: dict[float, list[dict[str, float]]] = {}
         self.folder = None if classifier.checkpoint is None else Path(classifier.checkpoint)
         self.written: list[Path] = []
-        self.plan = Plan(
+        self.plan = TrainingPlan(
             steps=settings["steps"],
             batch_size=settings["batch_size"],
             learning_rate=settings["learning_rate"],
@@ -46,7 +47,7 @@ class Fitting:
             patience=classifier.patience,
         )
 
-    def train(self, strength: float, validation: Rows | None) -> tuple[Network, list[dict[str, float]]]:
+    def train(self, strength: float, validation: TensorRows | None) -> tuple[Network, list[dict[str, float]]]:
         """The network trained at a strength; all strengths start alike."""
         classifier = self.classifier
         title = f"{classifier.method} {strength:g}"
@@ -85,7 +86,7 @@ class Fitting:
             progress=progress,
         )
 
-    def try_strength(self, strength: float, validation: Rows, judge: Judge) -> tuple[Network, Trial]:
+    def try_strength(self, strength: float, validation: TensorRows, judge: Judge) -> tuple[Network, Trial]:
         """A network and what the validation part says of it."""
         network, _ = self.train(strength, validation)
         return network, judge(strength, predict_scores(network, validation.features).numpy())

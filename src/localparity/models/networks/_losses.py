@@ -1,4 +1,4 @@
-"""Differentiable disparities of a batch, to add to anyone's loss."""
+"""Differentiable disparities of a batch, to add to any loss."""
 
 from __future__ import annotations
 
@@ -18,18 +18,24 @@ from localparity._validation import (
     as_temperature,
 )
 from localparity.counts._comparison import CRITERIA, labels_of
-from localparity.models.networks._memory import ScoreMemory
-from localparity.models.networks._replay import Replay
+from localparity.models.networks._memory import ScoredRows, ScoreMemory
+from localparity.models.networks._replay import Replay, is_readable
 from localparity.models.networks._search import largest_gap, largest_window, threshold_grid
 from localparity.models.networks._soft_cdf import contrasts, soft_gap
 
 SEARCHES = ("exact", "probe", "frozen", "soft")
+# The paper's value for tables: the sigmoid spans a few tenths of the score range, so that most rows of a
+# batch have a gradient. A higher temperature follows MCDP more closely and moves fewer rows.
+DEFAULT_TEMPERATURE = 10.0
+# The paper's objective is the maximum, and only this search is sure to find it.
+DEFAULT_SEARCH = "exact"
+DEFAULT_SHARPNESS = 8.0
 _ABCC_POINTS = 101
 _PROBES = 100
 
 
 class _DisparityLoss(nn.Module):
-    """What the losses share: who is compared with whom, and on which scale the scores come."""
+    """What the losses share: the comparison, the checks and the scale of the scores."""
 
     def __init__(
         self,
@@ -46,128 +52,105 @@ class _DisparityLoss(nn.Module):
     def forward(
         self,
         y_score: Tensor,
-        groups: Tensor,
+        sensitive_features: Tensor,
         y_true: Tensor | None = None,
         sample_weight: Tensor | None = None,
     ) -> Tensor:
-        """The disparity of the batch: a scalar that is not negative.
+        """Compute the disparity of a batch.
 
         Parameters
         ----------
-        y_score : Tensor of shape (rows,)
+        y_score : Tensor of shape (n_samples,)
             Scores, or logits with ``from_logits=True``.
-        groups : Tensor of shape (rows,)
-            The group of each row as a code from 0, below `n_groups` where that is given. Other codes are a
-            ValueError; on a GPU and inside ``torch.func.vmap`` or ``torch.compile``, where to look at them
-            with `n_groups` given would be to wait, the result is NaN instead.
-        y_true : Tensor, optional
-            Labels 0 and 1, where the criterion needs them.
-        sample_weight : Tensor, optional
-            Weights that are not negative.
+        sensitive_features : Tensor of shape (n_samples,)
+            The group of each row as a code from 0, below `n_groups` if given. Other codes raise a ValueError;
+            on a GPU and inside ``torch.func.vmap`` or ``torch.compile``, where checking them would block, the
+            result is NaN instead.
+        y_true : Tensor of shape (n_samples,), optional
+            Labels 0 and 1, if the criterion needs them.
+        sample_weight : Tensor of shape (n_samples,), optional
+            Weights >= 0.
 
         Returns
         -------
         Tensor
-            A scalar; 0, with a gradient of zeros, where the batch lacks a group. With a memory, the value is
-            the memory's.
+            A scalar >= 0; 0, with a gradient of zeros, if the batch lacks a group. With a memory, the value
+            is the memory's.
         """
         if y_score.ndim != 1:
-            shape = tuple(y_score.shape)
             raise ValueError(
-                f"y_score has shape {shape} where one value a row is expected; squeeze(1) gives it"
+                f"y_score must have shape (n_samples,), got {tuple(y_score.shape)}; use y_score.squeeze(1)"
             )
-        for name, given in (("groups", groups), ("y_true", y_true), ("sample_weight", sample_weight)):
-            if given is not None and given.shape != y_score.shape:
+        given = {"sensitive_features": sensitive_features, "y_true": y_true, "sample_weight": sample_weight}
+        for name, values in given.items():
+            if values is not None and values.shape != y_score.shape:
                 raise ValueError(
-                    f"{name} has shape {tuple(given.shape)} where y_score has {tuple(y_score.shape)}"
+                    f"{name} has shape {tuple(values.shape)}, y_score has {tuple(y_score.shape)}"
                 )
+        if y_true is None and labels_of(self.criterion) != (None,):
+            raise ValueError(f"criterion {self.criterion!r} needs y_true, got None")
         scores = torch.sigmoid(y_score) if self.from_logits else y_score
-        return self._disparity(scores, groups, y_true, sample_weight)
+        return self._disparity(ScoredRows(scores, sensitive_features, y_true, sample_weight))
 
-    def _disparity(
-        self, scores: Tensor, groups: Tensor, y_true: Tensor | None, sample_weight: Tensor | None
-    ) -> Tensor:
-        contrast = self._contrasts(groups, y_true, sample_weight, scores.dtype)
-        return self._of_comparisons(scores, contrast).amax()
+    def _disparity(self, rows: ScoredRows) -> Tensor:
+        return self._of_comparisons(rows.scores, self._contrasts(rows)).amax()
 
     def _of_comparisons(self, scores: Tensor, contrast: Tensor) -> Tensor:
+        """The disparity of each comparison."""
         raise NotImplementedError
 
-    def _contrasts(
-        self, groups: Tensor, y_true: Tensor | None, sample_weight: Tensor | None, dtype: torch.dtype
-    ) -> Tensor:
-        contrast = self._contrasts_of(self._count(groups), groups, y_true, sample_weight, dtype)
-        return self._of_known_codes(contrast, groups)
+    def _contrasts(self, rows: ScoredRows) -> Tensor:
+        return self._checked_contrasts(rows, self._count(rows.groups))
 
-    def _contrasts_of(
-        self,
-        n_groups: int,
-        groups: Tensor,
-        y_true: Tensor | None,
-        sample_weight: Tensor | None,
-        dtype: torch.dtype,
-    ) -> Tensor:
-        if y_true is None and labels_of(self.criterion) != (None,):
-            raise ValueError(f"y_true is None where criterion {self.criterion!r} needs the labels")
+    def _checked_contrasts(self, rows: ScoredRows, n_groups: int) -> Tensor:
+        """The contrasts, or NaN if a code that could not be read belongs to no group."""
+        contrast = self._contrasts_of(rows, n_groups)
+        if self.n_groups is None or is_readable(rows.groups):
+            return contrast
+        unknown = (rows.groups < 0) | (rows.groups >= self.n_groups)
+        return torch.where(unknown.any(), math.nan, contrast)
+
+    def _contrasts_of(self, rows: ScoredRows, n_groups: int) -> Tensor:
         return contrasts(
-            groups,
+            rows.groups,
             n_groups,
             criterion=self.criterion,
-            y_true=y_true,
-            sample_weight=sample_weight,
-            dtype=dtype,
+            y_true=rows.y_true,
+            sample_weight=rows.sample_weight,
+            dtype=rows.scores.dtype,
         )
 
     def _count(self, groups: Tensor, *others: Tensor) -> int:
-        """How many groups there are: as given, or by the largest code of these and of others."""
+        """The number of groups: as given, or by the largest code of these and of others."""
         if self.n_groups is not None:
-            if _is_readable(groups):
+            if is_readable(groups):
                 _check_codes(groups, self.n_groups)
             return self.n_groups
         _check_codes(groups)
         return max(2, *(int(codes.max()) + 1 for codes in (groups, *others)))
 
-    def _of_known_codes(self, contrast: Tensor, groups: Tensor) -> Tensor:
-        """The contrasts, or NaN where a code that could not be looked at is no group's."""
-        if self.n_groups is None or _is_readable(groups):
-            return contrast
-        unknown = (groups < 0) | (groups >= self.n_groups)
-        return torch.where(unknown.any(), math.nan, contrast)
-
-
-def _is_readable(groups: Tensor) -> bool:
-    """Whether the codes can be looked at for nothing: on the CPU, and not inside a transform."""
-    if groups.device.type != "cpu" or torch.compiler.is_compiling():
-        return False
-    try:
-        # A tensor inside a transform of torch.func has no memory of its own.
-        return groups.data_ptr() is not None
-    except RuntimeError:
-        return False
-
 
 def _check_codes(groups: Tensor, n_groups: int | None = None) -> None:
-    """Every code is a group's."""
-    lowest = int(groups.min())
+    lowest, highest = int(groups.min()), int(groups.max())
     if lowest < 0:
-        raise ValueError(f"groups must hold codes >= 0, got {lowest}")
-    if n_groups is not None and (highest := int(groups.max())) >= n_groups:
-        raise ValueError(f"groups must hold codes below n_groups, which is {n_groups}, got {highest}")
+        raise ValueError(f"sensitive_features must hold codes >= 0, got {lowest}")
+    if n_groups is not None and highest >= n_groups:
+        raise ValueError(f"sensitive_features must hold codes below n_groups={n_groups}, got {highest}")
 
 
 class DPLoss(_DisparityLoss):
-    """The largest difference of two groups' mean scores.
+    """The largest difference between two groups' mean scores.
 
     Parameters
     ----------
-    criterion : str
-        Which people are compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
-        "equalized_odds", the worse of the two labels.
-    from_logits : bool
-        Whether the loss takes logits.
+    criterion : str, default="demographic_parity"
+        Who is compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
+        "equalized_odds" (the worse of the two labels).
+    from_logits : bool, default=False
+        Whether the loss takes logits in place of scores.
     n_groups : int, optional
-        How many groups there are; None reads it from the largest code in the batch, which
-        ``torch.func.vmap``, ``torch.compile`` and CUDA graphs cannot do.
+        The number of groups. None reads it from the largest code in the batch, which does not work under
+        ``torch.func.vmap``, ``torch.compile`` and CUDA graphs.
 
     Examples
     --------
@@ -185,14 +168,21 @@ class DPLoss(_DisparityLoss):
 class ABCCLoss(_DisparityLoss):
     """The area between two groups' smoothed cumulative distributions, for the worst pair.
 
-    The area is the trapezoid rule's over 101 points of [0, 1].
+    The area is computed by the trapezoidal rule on 101 points of [0, 1].
 
     Parameters
     ----------
-    temperature : float
-        The steepness of the sigmoid that stands for a step.
-    criterion, from_logits, n_groups
-        As for `DPLoss`.
+    temperature : float, default=10.0
+        The steepness of the sigmoid that replaces the step of a distribution. A higher one follows ABCC more
+        closely and gives fewer rows a gradient.
+    criterion : str, default="demographic_parity"
+        Who is compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
+        "equalized_odds" (the worse of the two labels).
+    from_logits : bool, default=False
+        Whether the loss takes logits in place of scores.
+    n_groups : int, optional
+        The number of groups. None reads it from the largest code in the batch, which does not work under
+        ``torch.func.vmap``, ``torch.compile`` and CUDA graphs.
 
     Examples
     --------
@@ -205,7 +195,7 @@ class ABCCLoss(_DisparityLoss):
 
     def __init__(
         self,
-        temperature: float = 20.0,
+        temperature: float = DEFAULT_TEMPERATURE,
         *,
         criterion: Criterion = "demographic_parity",
         from_logits: bool = False,
@@ -226,30 +216,37 @@ class MCDPLoss(_DisparityLoss):
         \max_{y_0} \min_{|y - y_0| \le \epsilon} |\tilde F_a(y) - \tilde F_b(y)|, \qquad
         \tilde F_g(y) = \frac{1}{n_g} \sum_{i \in g} \sigma(\tau (y - p_i))
 
-    Where the maximum lies is found first and held constant in the gradient, which by the envelope theorem is
-    the gradient of the maximum.
+    The maximiser is found first and held constant in the gradient, which by the envelope theorem is the
+    gradient of the maximum.
 
     Parameters
     ----------
-    temperature : float
-        The steepness of the sigmoid that stands for a step.
-    epsilon : float
-        The half-width of the windows; with ``search="exact"`` only.
-    search : str
+    temperature : float, default=10.0
+        The steepness of the sigmoid that replaces the step of a distribution. A higher one follows MCDP more
+        closely and gives fewer rows a gradient.
+    epsilon : float, default=0.0
+        The half-width of the windows; above 0 with ``search="exact"`` only.
+    search : str, default="exact"
         "exact" finds the true maximiser; "probe" takes the best of 100 points between the lowest and the
         highest score; "frozen" keeps to `threshold`; "soft" takes a p-norm of the gap over all
         thresholds, with the power `sharpness`: with sharpness 1 it is the area between the distributions
-        (ABCC), and with a growing one it goes to the maximum.
+        (ABCC), and it tends to the maximum as the sharpness grows.
     threshold : float, optional
         Where ``search="frozen"`` measures the gap.
-    sharpness : float
+    sharpness : float, default=8.0
         The power of ``search="soft"``.
-    memory : int
-        How many recent rows are remembered. The thresholds and the gaps' signs there are then found in the
+    memory : int, default=0
+        The number of recent rows to remember. The thresholds and the signs of the gaps are then found in the
         memory, and the gradient, taken on the batch, is unbiased given them; the value is the memory's
         disparity. For small groups and small batches.
-    criterion, from_logits, n_groups
-        As for `DPLoss`.
+    criterion : str, default="demographic_parity"
+        Who is compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
+        "equalized_odds" (the worse of the two labels).
+    from_logits : bool, default=False
+        Whether the loss takes logits in place of scores.
+    n_groups : int, optional
+        The number of groups. None reads it from the largest code in the batch, which does not work under
+        ``torch.func.vmap``, ``torch.compile`` and CUDA graphs.
 
     Examples
     --------
@@ -266,12 +263,12 @@ class MCDPLoss(_DisparityLoss):
 
     def __init__(
         self,
-        temperature: float = 20.0,
+        temperature: float = DEFAULT_TEMPERATURE,
         epsilon: float = 0.0,
         *,
-        search: str = "exact",
+        search: str = DEFAULT_SEARCH,
         threshold: float | None = None,
-        sharpness: float = 8.0,
+        sharpness: float = DEFAULT_SHARPNESS,
         memory: int = 0,
         criterion: Criterion = "demographic_parity",
         from_logits: bool = False,
@@ -283,55 +280,44 @@ class MCDPLoss(_DisparityLoss):
         self.search = as_search(search, SEARCHES, self.epsilon)
         self.sharpness = as_sharpness(sharpness)
         if self.search == "frozen" and threshold is None:
-            raise ValueError("threshold is None where search='frozen' needs a number")
+            raise ValueError("search='frozen' needs a threshold, got None")
         number = math.nan if threshold is None else as_number(threshold, "threshold")
         self.register_buffer("threshold", torch.tensor(number), persistent=False)
         rows = as_count(memory, "memory", at_least=0)
         self.memory = ScoreMemory(rows) if rows else None
         self._replayed = Replay(self._find)
 
-    def _disparity(
-        self, scores: Tensor, groups: Tensor, y_true: Tensor | None, sample_weight: Tensor | None
-    ) -> Tensor:
+    def _disparity(self, rows: ScoredRows) -> Tensor:
         if self.memory is not None:
-            return self._disparity_in(self.memory, scores, groups, y_true, sample_weight)
-        # To count the groups of a batch is to wait for the GPU, which cannot be recorded.
+            return self._disparity_in(self.memory, rows)
+        # Counting the groups of a batch waits for the GPU, which cannot be recorded.
         recordable = self.search == "exact" and self.n_groups is not None
         find = self._replayed if recordable else self._find
-        contrast, thresholds, shares = find(scores.detach(), groups, y_true, sample_weight)
-        gaps = soft_gap(scores, contrast, thresholds, self.temperature).abs()
+        contrast, thresholds, shares = find(rows.scores.detach(), *rows[1:])
+        gaps = soft_gap(rows.scores, contrast, thresholds, self.temperature).abs()
         return (shares * gaps).sum(-1).amax()
 
-    def _disparity_in(
-        self,
-        memory: ScoreMemory,
-        scores: Tensor,
-        groups: Tensor,
-        y_true: Tensor | None,
-        sample_weight: Tensor | None,
-    ) -> Tensor:
+    def _disparity_in(self, memory: ScoreMemory, rows: ScoredRows) -> Tensor:
         """The disparity of the memory, with the gradient of the batch at the memory's thresholds."""
-        past = memory.rows(scores, groups, y_true, sample_weight)
-        n_groups = self._count(groups, past.groups)
-        contrast = self._contrasts_of(n_groups, groups, y_true, sample_weight, scores.dtype)
-        contrast = self._of_known_codes(contrast, groups)
-        remembered = self._contrasts_of(n_groups, past.groups, past.y_true, past.sample_weight, scores.dtype)
+        past = memory.rows(rows)
+        n_groups = self._count(rows.groups, past.groups)
+        contrast = self._checked_contrasts(rows, n_groups)
+        remembered = self._contrasts_of(past, n_groups)
         thresholds, shares = self._where(past.scores, remembered)
         known = soft_gap(past.scores, remembered, thresholds, self.temperature)
-        here = soft_gap(scores, contrast, thresholds, self.temperature)
+        here = soft_gap(rows.scores, contrast, thresholds, self.temperature)
         values = (shares * known.abs()).sum(-1)
         worst = values.argmax(keepdim=True)
         moving = (shares * known.sign() * here).sum(-1).gather(0, worst)[0]
         if self.training:
-            memory.remember(scores, groups, y_true, sample_weight)
+            memory.remember(rows)
         return values.gather(0, worst)[0] + moving - moving.detach()
 
-    def _find(
-        self, scores: Tensor, groups: Tensor, y_true: Tensor | None, sample_weight: Tensor | None
-    ) -> tuple[Tensor, ...]:
-        """Who is compared with whom, at which thresholds, and with which shares of them."""
-        contrast = self._contrasts(groups, y_true, sample_weight, scores.dtype)
-        return contrast, *self._where(scores, contrast)
+    def _find(self, *columns: Tensor | None) -> tuple[Tensor, ...]:
+        """The contrasts of rows, the thresholds at which their gaps are taken, and the thresholds' shares."""
+        rows = ScoredRows(*columns)  # type: ignore[arg-type]
+        contrast = self._contrasts(rows)
+        return contrast, *self._where(rows.scores, contrast)
 
     def _where(self, scores: Tensor, contrast: Tensor) -> tuple[Tensor, Tensor]:
         """The thresholds at which each comparison's gap is taken, and their shares."""

@@ -9,27 +9,21 @@ from torch import Tensor, nn
 
 
 class ScoredRows(NamedTuple):
-    """Scores without a gradient, and what belongs to them."""
+    """Scores with the groups' codes, labels and weights, as the losses compute with them."""
 
     scores: Tensor
     groups: Tensor
-    y_true: Tensor
-    sample_weight: Tensor
+    y_true: Tensor | None
+    sample_weight: Tensor | None
 
 
 class ScoreMemory(nn.Module):
-    """A ring of the last scored rows.
-
-    Parameters
-    ----------
-    rows : int
-        How many rows it holds; the oldest make room for new ones.
+    """A ring buffer of the last rows scored; -1 is the group of an empty slot.
 
     Examples
     --------
-    >>> import torch
     >>> memory = ScoreMemory(4)
-    >>> memory.remember(torch.rand(3), torch.tensor([0, 1, 0]), None, None)
+    >>> memory.remember(ScoredRows(torch.rand(3), torch.tensor([0, 1, 0]), None, None))
     >>> int((memory.groups >= 0).sum())
     3
     """
@@ -40,53 +34,47 @@ class ScoreMemory(nn.Module):
     sample_weight: Tensor
     written: Tensor
 
-    def __init__(self, rows: int) -> None:
+    def __init__(self, size: int) -> None:
         super().__init__()
-        self.register_buffer("scores", torch.zeros(rows))
-        self.register_buffer("groups", torch.full((rows,), -1, dtype=torch.int64))
-        self.register_buffer("y_true", torch.zeros(rows))
-        self.register_buffer("sample_weight", torch.zeros(rows))
+        self.register_buffer("scores", torch.zeros(size))
+        self.register_buffer("groups", torch.full((size,), -1, dtype=torch.int64))
+        self.register_buffer("y_true", torch.zeros(size))
+        self.register_buffer("sample_weight", torch.zeros(size))
         self.register_buffer("written", torch.zeros((), dtype=torch.int64))
         self.begun = False
 
-    def rows(
-        self, scores: Tensor, groups: Tensor, y_true: Tensor | None, sample_weight: Tensor | None
-    ) -> ScoredRows:
-        """What is remembered; before anything is, the batch itself."""
+    def rows(self, batch: ScoredRows) -> ScoredRows:
+        """The rows remembered; before there are any, the batch itself."""
         if not self.begun:
-            return _complete(scores, groups, y_true, sample_weight)
-        return ScoredRows(self.scores.to(scores), self.groups, self.y_true, self.sample_weight)
+            return _complete(batch)
+        return ScoredRows(self.scores.to(batch.scores), self.groups, self.y_true, self.sample_weight)
 
     @torch.no_grad()
-    def remember(
-        self, scores: Tensor, groups: Tensor, y_true: Tensor | None, sample_weight: Tensor | None
-    ) -> None:
-        """Keep the batch, in place of the oldest rows."""
-        size = len(self.scores)
-        batch = _complete(scores, groups, y_true, sample_weight)
-        places = (self.written + torch.arange(len(scores), device=self.scores.device))[-size:] % size
-        for name, values in batch._asdict().items():
+    def remember(self, batch: ScoredRows) -> None:
+        """Write the batch over the oldest rows."""
+        size, count = len(self.scores), len(batch.scores)
+        places = (self.written + torch.arange(count, device=self.scores.device))[-size:] % size
+        for name, values in _complete(batch)._asdict().items():
             buffer = getattr(self, name)
             buffer[places] = values[-size:].to(buffer)
-        self.written += len(scores)
+        self.written += count
         self.begun = True
 
     def get_extra_state(self) -> Tensor:
-        """Whether anything was remembered: known without a look at the device."""
+        """Whether there are rows yet, which is known without reading the device."""
         return torch.tensor(self.begun)
 
     def set_extra_state(self, state: Tensor) -> None:
-        """Put back what `get_extra_state` gave."""
+        """Restore what `get_extra_state` returned."""
         self.begun = bool(state)
 
 
-def _complete(
-    scores: Tensor, groups: Tensor, y_true: Tensor | None, sample_weight: Tensor | None
-) -> ScoredRows:
-    rows = scores.detach()
+def _complete(rows: ScoredRows) -> ScoredRows:
+    """The rows without gradients, with labels 0 and weights 1 if they have none."""
+    scores = rows.scores.detach()
     return ScoredRows(
-        rows,
-        groups,
-        torch.zeros_like(rows) if y_true is None else y_true,
-        torch.ones_like(rows) if sample_weight is None else sample_weight,
+        scores,
+        rows.groups,
+        torch.zeros_like(scores) if rows.y_true is None else rows.y_true,
+        torch.ones_like(scores) if rows.sample_weight is None else rows.sample_weight,
     )

@@ -1,4 +1,4 @@
-"""What a method is: the few things in which the ways to train differ."""
+"""What a training method is: the few things in which the methods differ."""
 
 from __future__ import annotations
 
@@ -12,33 +12,35 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from localparity._types import Criterion
 from localparity._validation import as_strength
+from localparity.counts._comparison import CRITERIA
 from localparity.models.networks._distributed import gather_rows
+from localparity.models.networks._losses import DEFAULT_SEARCH, DEFAULT_SHARPNESS, DEFAULT_TEMPERATURE
 from localparity.models.networks._networks import Network
-from localparity.models.networks._rows import BalancedBatches, Batches, Rows, balancing_weights
+from localparity.models.networks._rows import BalancedBatches, Batches, TensorRows, balancing_weights
 
 
 @dataclass(frozen=True)
 class MethodOptions:
-    """What methods can be told, beside their strength; each reads what concerns it.
+    """The options of the methods, besides their strength; each method reads those that concern it.
 
     Parameters
     ----------
-    temperature : float
-        The steepness of the sigmoid that stands for a step.
-    epsilon : float
+    temperature : float, default=10.0
+        The steepness of the sigmoid that replaces the step of a distribution, for DiffABCC and DiffMCDP.
+    epsilon : float, default=0.0
         The half-width of the windows.
-    criterion : str
-        Which people are compared.
-    search : str
+    criterion : str, default="demographic_parity"
+        Who is compared.
+    search : str, default="exact"
         How `MCDPLoss` finds its threshold.
-    sharpness : float
+    sharpness : float, default=8.0
         The power of the soft search.
-    memory : int
-        How many recent rows `MCDPLoss` remembers.
-    balanced : bool
-        Whether every batch has as many rows of each group, reweighted.
-    alignment : float
-        DRAlign's weight of the cosines.
+    memory : int, default=0
+        The number of recent rows that `MCDPLoss` remembers.
+    balanced : bool, default=False
+        Whether every batch has equally many rows of each group, reweighted.
+    alignment : float, default=0.05
+        The weight of DRAlign's cosines.
 
     Examples
     --------
@@ -46,59 +48,61 @@ class MethodOptions:
     10.0
     """
 
-    temperature: float = 10.0
+    temperature: float = DEFAULT_TEMPERATURE
     epsilon: float = 0.0
     criterion: Criterion = "demographic_parity"
-    search: str = "exact"
-    sharpness: float = 8.0
+    search: str = DEFAULT_SEARCH
+    sharpness: float = DEFAULT_SHARPNESS
     memory: int = 0
     balanced: bool = False
     alignment: float = 0.05
 
 
-class Scored(NamedTuple):
-    """A batch and what the network makes of it.
+class ScoredBatch(NamedTuple):
+    """A batch and the network's output for it: what a method's penalty is computed from.
 
-    Attributes
+    Parameters
     ----------
-    own : Rows
+    own : TensorRows
         This process's rows.
-    own_logits, entry, hidden : Tensor
-        Their logits, and they themselves where the network's body begins and in its last hidden layer.
-    whole : Rows
-        The rows of all processes, but for the features, which are this process's own.
+    own_logits : Tensor
+        Their logits.
+    entry : Tensor
+        Their values where the network's body begins.
+    hidden : Tensor
+        Their values in the last hidden layer.
+    whole : TensorRows
+        The rows of all processes, except for the features, which are this process's.
     logits : Tensor
         The logits of all processes' rows.
     autocast : context manager
-        The precision of the network's forward pass, for a penalty that passes again.
+        The precision of the network's forward pass, for a penalty that repeats it.
     """
 
-    own: Rows
+    own: TensorRows
     own_logits: Tensor
     entry: Tensor
     hidden: Tensor
-    whole: Rows
+    whole: TensorRows
     logits: Tensor
     autocast: AbstractContextManager[Any]
 
 
 class Method(nn.Module):
-    """A way to train: cross-entropy and, times the strength, a penalty.
+    """A training method: cross-entropy plus, times the strength, a penalty.
 
-    A method overrides what differs: `penalty`, `prepare` (what it learns from the training rows before the
-    first step; parameters that it adds are trained along), `wrap` (what it does to the network), `batches`
-    (how rows are drawn), `reweighted` (whether rows count for what they do in the data) and `draw` (what else
-    it leaves to chance in a step). Everything that changes is a parameter or a buffer, so that the methods
-    of several runs can be stacked.
+    A method overrides what differs: `penalty`, `prepare`, `wrap`, `batches`, `reweighted` and `draw`.
+    Parameters that it adds are trained with the network's. Everything that changes is a parameter or a
+    buffer, so that the methods of several runs can be stacked.
 
     Parameters
     ----------
     strength : float
         The weight of the penalty.
     n_groups : int
-        How many groups there are.
+        The number of groups.
     options : MethodOptions
-        What the method can be told.
+        The options.
 
     Examples
     --------
@@ -118,40 +122,91 @@ class Method(nn.Module):
         self.n_groups = n_groups
         self.options = options
         if options.criterion not in self.criteria:
+            known = ", ".join(map(repr, self.criteria))
             raise ValueError(
-                f"criterion is {options.criterion!r} where method {self.name!r} "
-                f"knows {', '.join(map(repr, self.criteria))}"
+                f"criterion must be one of {known} for method {self.name!r}, got {options.criterion!r}"
             )
 
-    def prepare(self, training: Rows, network: Network) -> None:
-        """Look at the training rows and the network before the first step."""
+    def prepare(self, training: TensorRows, network: Network) -> None:
+        """Learn from the training rows, or add parameters, before the first step.
+
+        Parameters
+        ----------
+        training : TensorRows
+            All training rows.
+        network : Network
+            The network to be trained.
+        """
 
     def wrap(self, network: Network) -> Network:
-        """The network as this method trains it."""
+        """Change the network for this method.
+
+        Parameters
+        ----------
+        network : Network
+            The network to be trained.
+
+        Returns
+        -------
+        Network
+            The network as this method trains it.
+        """
         return network
 
-    def batches(self, training: Rows, batch_size: int, seed: int) -> Batches:
-        """How rows are drawn."""
+    def batches(self, training: TensorRows, batch_size: int, seed: int) -> Batches:
+        """Choose how rows are drawn.
+
+        Parameters
+        ----------
+        training : TensorRows
+            All training rows.
+        batch_size : int
+            The number of rows of a batch.
+        seed : int
+            The same seed gives the same batches.
+
+        Returns
+        -------
+        Batches
+            An object whose `draw` returns the row numbers of the next batch.
+        """
         if self.options.balanced:
             return BalancedBatches(training.groups, self.n_groups, batch_size, seed)
         return Batches(len(training.labels), batch_size, seed)
 
-    def reweighted(self, training: Rows) -> Rows:
-        """The training rows with the weights that go with the batches."""
+    def reweighted(self, training: TensorRows) -> TensorRows:
+        """Give the training rows the weights that go with the batches.
+
+        Parameters
+        ----------
+        training : TensorRows
+            All training rows.
+
+        Returns
+        -------
+        TensorRows
+            The rows, with weights such that a batch stands for the data.
+        """
         return balancing_weights(training, self.n_groups) if self.options.balanced else training
 
     def draw(self, generator: torch.Generator) -> None:
-        """Draw what the method leaves to chance in a step."""
+        """Draw the random numbers of a step into buffers.
 
-    def penalty(self, network: Network, batch: Scored) -> Tensor:
-        """What is added to the cross-entropy: the strength times a disparity.
+        Parameters
+        ----------
+        generator : torch.Generator
+            The run's own.
+        """
+
+    def penalty(self, network: Network, batch: ScoredBatch) -> Tensor:
+        """Compute what is added to the cross-entropy: the strength times a disparity.
 
         Parameters
         ----------
         network : Network
             The network that is trained.
-        batch : Scored
-            The batch and what the network makes of it.
+        batch : ScoredBatch
+            The batch and the network's output for it.
 
         Returns
         -------
@@ -160,22 +215,49 @@ class Method(nn.Module):
         """
         raise NotImplementedError
 
-    def objective(self, network: Network, batch: Rows, autocast: AbstractContextManager[Any]) -> Tensor:
-        """The loss of a batch, over all processes."""
+    def objective(self, network: Network, batch: TensorRows, autocast: AbstractContextManager[Any]) -> Tensor:
+        """Compute the loss of a batch, over all processes.
+
+        Parameters
+        ----------
+        network : Network
+            The network that is trained.
+        batch : TensorRows
+            This process's rows.
+        autocast : context manager
+            The precision of the network's forward pass.
+
+        Returns
+        -------
+        Tensor
+            A scalar.
+        """
         with autocast:
             entry = network.trunk(batch.features)
             hidden = network.body(entry)
             own_logits = network.logits(hidden)
         own_logits, entry, hidden = (values.to(batch.weights) for values in (own_logits, entry, hidden))
-        whole = Rows(batch.features, *(gather_rows(column) for column in batch[1:]))
-        scored = Scored(batch, own_logits, entry, hidden, whole, gather_rows(own_logits), autocast)
+        whole = TensorRows(batch.features, *(gather_rows(column) for column in batch[1:]))
+        scored = ScoredBatch(batch, own_logits, entry, hidden, whole, gather_rows(own_logits), autocast)
         loss = cross_entropy(scored.logits, whole)
         if not self.penalised:
             return loss
         return loss + self.penalty(network, scored)
 
 
-def cross_entropy(logits: Tensor, rows: Rows, among: Tensor | None = None) -> Tensor:
+class LossMethod(Method):
+    """A method whose penalty is one of the losses, of the whole batch's logits."""
+
+    criteria = CRITERIA
+    loss: nn.Module
+
+    def penalty(self, network: Network, batch: ScoredBatch) -> Tensor:
+        """The strength times the loss."""
+        disparity: Tensor = self.loss(batch.logits, *batch.whole.compared())
+        return self.strength * disparity
+
+
+def cross_entropy(logits: Tensor, rows: TensorRows, among: Tensor | None = None) -> Tensor:
     """The weighted mean cross-entropy, over all rows or among those of a mask."""
     weights = rows.weights if among is None else rows.weights * among
     losses = binary_cross_entropy_with_logits(logits, rows.labels, reduction="none")

@@ -18,11 +18,5 @@ METHODS: dict[str, type[Method]] = {
 
 
 def make_method(name: str, strength: float, n_groups: int, options: MethodOptions) -> Method:
-    """The method of a name.
-
-    Examples
-    --------
-    >>> float(make_method("diffdp", 0.2, 2, MethodOptions()).strength)
-    0.2
-    """
+    """The method with this name."""
     return METHODS[as_choice(name, "method", METHODS)](strength, n_groups, options)

@@ -1,4 +1,4 @@
-"""The networks that are trained: a trunk and a body that represent a row, a head that gives its logit."""
+"""The networks that are trained: a trunk and a body that represent a row, and a head that gives its logit."""
 
 from __future__ import annotations
 
@@ -11,31 +11,24 @@ import torch
 from torch import Tensor, nn
 
 
-class ByChance(nn.Module, ABC):
-    """A layer that leaves something to chance in training; what, is drawn before a step, not during it.
+class RandomLayer(nn.Module, ABC):
+    """A layer that is random in training; its random numbers are drawn before a step, not during it.
 
-    What was drawn is a buffer, so that the forward pass is a pure function of its tensors: it can be repeated
-    within a step, and a stack of networks has a stack of buffers.
+    They are a buffer, so that the forward pass is a pure function of its tensors: it can be repeated within a
+    step, and a stack of networks has a stack of buffers.
     """
 
     @abstractmethod
-    def make_room(self, rows: int) -> None:
-        """Have a buffer for so many rows."""
+    def allocate(self, rows: int) -> None:
+        """Make a buffer for this many rows."""
 
     @abstractmethod
     def draw(self, rows: int, generator: torch.Generator) -> None:
-        """Draw for each of so many rows."""
+        """Draw for each of this many rows."""
 
 
-class Dropout(ByChance):
-    """Leaves out a share of the units.
-
-    Parameters
-    ----------
-    width : int
-        How many units there are.
-    share : float
-        The share of them that is left out.
+class Dropout(RandomLayer):
+    """Sets a share of the units to zero.
 
     Examples
     --------
@@ -50,29 +43,29 @@ class Dropout(ByChance):
     def __init__(self, width: int, share: float) -> None:
         super().__init__()
         if not 0.0 <= share < 1.0:
-            raise ValueError(f"dropout is {share:g} where a number from 0 to below 1 is expected")
+            raise ValueError(f"dropout must be in [0, 1), got {share:g}")
         self.width, self.share = width, share
         self.register_buffer("drawn", torch.ones(0, width), persistent=False)
 
     def extra_repr(self) -> str:
-        """What tells it from another."""
+        """Its width and share."""
         return f"{self.width}, {self.share}"
 
-    def make_room(self, rows: int) -> None:
-        """Have a number for each unit of so many rows."""
+    def allocate(self, rows: int) -> None:
+        """Make room for a number for each unit of this many rows."""
         if len(self.drawn) != rows:
             self.drawn = self.drawn.new_ones(rows, self.width)
 
     @torch.no_grad()
     def draw(self, rows: int, generator: torch.Generator) -> None:
-        """Draw a number for each unit of so many rows; it is kept where that is not below the share."""
+        """Draw a number for each unit of this many rows; a unit is kept if it is not below the share."""
         if self.share == 0.0:
             return
-        self.make_room(rows)
+        self.allocate(rows)
         self.drawn.uniform_(generator=generator)
 
     def forward(self, values: Tensor) -> Tensor:
-        """The values without the units that are left out; in evaluation, as they are."""
+        """Set the units that were drawn to zero; in evaluation, change nothing."""
         if not self.training or self.share == 0.0:
             return values
         kept = (self.drawn[: values.shape[0]] >= self.share).to(values)
@@ -80,7 +73,7 @@ class Dropout(ByChance):
 
 
 class Network(nn.Module):
-    """A trunk, a body and a head.
+    """A trunk, a body and a head; its output is a logit for each row.
 
     Parameters
     ----------
@@ -89,7 +82,7 @@ class Network(nn.Module):
     head : nn.Linear
         From the last hidden layer to one logit.
     trunk : nn.Module, optional
-        What comes before the body: for images, up to the map of features. None hands on the features.
+        What comes before the body: for images, up to the feature map. None passes the features on.
 
     Examples
     --------
@@ -103,22 +96,71 @@ class Network(nn.Module):
         self.trunk, self.body, self.head = trunk or nn.Identity(), body, head
 
     def logits(self, hidden: Tensor) -> Tensor:
-        """The logits of rows in the last hidden layer."""
+        """Return the logits of rows given by their last hidden layer.
+
+        Parameters
+        ----------
+        hidden : Tensor of shape (n_samples, width)
+            The output of `body`.
+
+        Returns
+        -------
+        Tensor of shape (n_samples,)
+            Logits.
+        """
         logits: Tensor = self.head(hidden)[..., 0]
         return logits
 
     def forward(self, features: Tensor) -> Tensor:
-        """The logits of rows."""
+        """Return the logits of rows.
+
+        Parameters
+        ----------
+        features : Tensor of shape (n_samples, ...)
+            What the trunk takes.
+
+        Returns
+        -------
+        Tensor of shape (n_samples,)
+            Logits.
+        """
         return self.logits(self.body(self.trunk(features)))
 
+    def allocate(self, rows: int) -> None:
+        """Make buffers for the random numbers of a batch.
+
+        Parameters
+        ----------
+        rows : int
+            The number of rows of the batch.
+        """
+        for layer in self._random_layers():
+            layer.allocate(rows)
+
     def draw(self, rows: int, generator: torch.Generator) -> None:
-        """Draw what a training step leaves to chance."""
-        for layer in self.modules():
-            if isinstance(layer, ByChance):
-                layer.draw(rows, generator)
+        """Draw the random numbers of a training step.
+
+        Parameters
+        ----------
+        rows : int
+            The number of rows of the batch.
+        generator : torch.Generator
+            Where the numbers come from.
+        """
+        for layer in self._random_layers():
+            layer.draw(rows, generator)
+
+    def _random_layers(self) -> list[RandomLayer]:
+        return [layer for layer in self.modules() if isinstance(layer, RandomLayer)]
 
     def hidden_weights(self) -> dict[str, Tensor]:
-        """The weights of all linear layers and convolutions but the head, by their names."""
+        """Return the weights of all linear layers and convolutions except the head.
+
+        Returns
+        -------
+        dict of str to Tensor
+            The weights by their names.
+        """
         return {
             f"{name}.weight": layer.weight
             for name, layer in self.named_modules()
@@ -127,20 +169,7 @@ class Network(nn.Module):
 
 
 def multilayer(n_features: int, hidden: Sequence[int], dropout: float) -> Network:
-    """Linear layers with ReLU and dropout in between.
-
-    Parameters
-    ----------
-    n_features : int
-        How many features a row has.
-    hidden : sequence of int
-        The widths of the hidden layers.
-    dropout : float
-        The share of hidden units that are left out in a training step.
-
-    Returns
-    -------
-    Network
+    """Linear layers of the given widths, each followed by ReLU and dropout, and a head.
 
     Examples
     --------
@@ -156,8 +185,8 @@ def multilayer(n_features: int, hidden: Sequence[int], dropout: float) -> Networ
 
 
 @contextmanager
-def statistics_at_rest(network: nn.Module) -> Iterator[None]:
-    """Batch normalisation goes by the batch, and its running statistics stay as they are."""
+def frozen_statistics(network: nn.Module) -> Iterator[None]:
+    """Batch normalisation uses the batch's statistics and leaves its running ones as they are."""
     layers = [layer for layer in network.modules() if isinstance(layer, nn.BatchNorm2d)]
     for layer in layers:
         layer.track_running_stats = False

@@ -1,4 +1,4 @@
-"""A bar with the loss, AP and MCDP of a run."""
+"""A progress bar with the loss, AP and MCDP of a run."""
 
 from __future__ import annotations
 
@@ -11,14 +11,7 @@ from localparity.models.networks._trainer import Progress
 
 @contextmanager
 def progress_bar(title: str, steps: int, *, shown: bool) -> Iterator[Progress | None]:
-    """What a `Trainer` calls after every step; None where nothing is to be shown.
-
-    Examples
-    --------
-    >>> with progress_bar("DiffMCDP", 150, shown=False) as progress:
-    ...     print(progress)
-    None
-    """
+    """A bar on standard error for a `Trainer` to call after every step; None unless it is shown."""
     if not shown:
         yield None
         return
@@ -27,15 +20,15 @@ def progress_bar(title: str, steps: int, *, shown: bool) -> Iterator[Progress | 
     from rich.progress import Progress as Bar
 
     columns = [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
-    with Bar(*columns, TextColumn("{task.fields[told]}"), console=Console(stderr=True)) as bar:
-        task = bar.add_task(title, total=steps, told="")
+    with Bar(*columns, TextColumn("{task.fields[numbers]}"), console=Console(stderr=True)) as bar:
+        task = bar.add_task(title, total=steps, numbers="")
         known: dict[str, Any] = {}
 
         def advance(record: dict[str, float]) -> None:
             known.update(record)
-            told = f"loss {known['loss']:.4f}"
+            numbers = f"loss {known['loss']:.4f}"
             if "mcdp" in known:
-                told += f"  AP {known['average_precision']:.1%}  MCDP {known['mcdp']:.1%}"
-            bar.update(task, completed=int(record["step"]), told=told)
+                numbers += f"  AP {known['average_precision']:.1%}  MCDP {known['mcdp']:.1%}"
+            bar.update(task, completed=int(record["step"]), numbers=numbers)
 
         yield advance

@@ -1,4 +1,4 @@
-"""Recorded once, played back: many small CUDA kernels for the price of launching one."""
+"""CUDA graphs: many small kernels, recorded once and launched together."""
 
 from __future__ import annotations
 
@@ -23,13 +23,9 @@ class Replay:
     """A function of tensors that needs no gradients; on a GPU its kernels are launched together.
 
     A search over a batch is some two hundred tiny kernels, and launching them takes longer than running them.
-    For each shape of the inputs they are recorded once as a CUDA graph. Elsewhere, inside the transforms of
-    ``torch.func`` and where something else is being recorded, the function is called as it is.
-
-    Parameters
-    ----------
-    function : callable
-        Takes tensors or None, all of fixed shape, and returns a tuple of tensors.
+    They are recorded as a CUDA graph, once for each shape of the inputs. On the CPU, inside the transforms of
+    ``torch.func`` and while something else is being recorded, the function is called as it is. It takes
+    tensors or None, all of fixed shape, and returns a tuple of tensors.
 
     Examples
     --------
@@ -44,7 +40,7 @@ class Replay:
 
     @torch.no_grad()
     def __call__(self, *inputs: Tensor | None) -> Outputs:
-        """What the function gives."""
+        """Call the function, or replay it."""
         if not _can_record(inputs):
             return self.function(*inputs)
         key = tuple(None if given is None else (given.shape, given.dtype, given.device) for given in inputs)
@@ -63,7 +59,7 @@ class Replay:
 
     def _record(self, inputs: Inputs) -> _Recording:
         places = tuple(None if given is None else given.detach().clone() for given in inputs)
-        _aside(lambda: self.function(*places))
+        _on_side_stream(lambda: self.function(*places))
         graph = torch.cuda.CUDAGraph()
         with torch.cuda.graph(graph, capture_error_mode="thread_local"):
             outputs = self.function(*places)
@@ -71,14 +67,10 @@ class Replay:
 
 
 class RecordedStep:
-    """A training step that, after a few times, is recorded and from then on played back.
+    """A training step that is recorded after a few calls and replayed from then on.
 
-    Parameters
-    ----------
-    step : callable
-        Takes nothing, changes tensors in place and returns one; always the same kernels on the same memory.
-    recorded : bool
-        Whether to record it; otherwise it is called every time.
+    The step takes nothing, changes tensors in place and returns one: always the same kernels on the same
+    memory. With ``recorded=False`` it is called every time.
 
     Examples
     --------
@@ -94,12 +86,12 @@ class RecordedStep:
         self.graph: Any = None
 
     def __call__(self) -> Tensor:
-        """Take the step, and return what it returns."""
+        """Take the step."""
         if not self.recorded:
             return self.step()
         self.calls += 1
         if self.calls <= _STEPS_BEFORE_RECORDING:
-            taken: Tensor = _aside(self.step)
+            taken: Tensor = _on_side_stream(self.step)
             return taken
         if self.graph is None:
             self.graph = torch.cuda.CUDAGraph()
@@ -109,24 +101,33 @@ class RecordedStep:
         return self.result.clone()
 
 
-def _aside(work: Callable[[], Any]) -> Any:
-    """Do it on a stream of its own, as is asked for before a recording."""
+def is_readable(*tensors: Tensor) -> bool:
+    """Whether values can be read at no cost: on the CPU, and not inside a transform or a compilation."""
+    return all(tensor.device.type == "cpu" for tensor in tensors) and _have_memory(tensors)
+
+
+def _can_record(inputs: Inputs) -> bool:
+    given = [tensor for tensor in inputs if tensor is not None]
+    if not all(tensor.is_cuda for tensor in given) or torch.cuda.is_current_stream_capturing():
+        return False
+    return _have_memory(given)
+
+
+def _have_memory(tensors: Any) -> bool:
+    """Whether the tensors are real ones: inside ``torch.func`` and ``torch.compile`` they have no memory."""
+    if torch.compiler.is_compiling():
+        return False
+    try:
+        return all(tensor.data_ptr() is not None for tensor in tensors)
+    except RuntimeError:
+        return False
+
+
+def _on_side_stream(work: Callable[[], Any]) -> Any:
+    """Do it on a stream of its own, as CUDA requires before a recording."""
     aside = torch.cuda.Stream()  # type: ignore[no-untyped-call]
     aside.wait_stream(torch.cuda.current_stream())
     with torch.cuda.stream(aside):
         done = work()
     torch.cuda.current_stream().wait_stream(aside)
     return done
-
-
-def _can_record(inputs: Inputs) -> bool:
-    given = [tensor for tensor in inputs if tensor is not None]
-    if torch.compiler.is_compiling() or not all(tensor.is_cuda for tensor in given):
-        return False
-    if torch.cuda.is_current_stream_capturing():
-        return False
-    try:
-        # A tensor inside a transform of torch.func has no memory of its own.
-        return all(tensor.data_ptr() is not None for tensor in given)
-    except RuntimeError:
-        return False

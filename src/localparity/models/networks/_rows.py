@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import NamedTuple
 
 import torch
@@ -11,14 +10,25 @@ from torch import Tensor
 from localparity.models.networks._distributed import process_index, world_size
 
 
-class Rows(NamedTuple):
-    """Features, labels 0 and 1, group codes and weights, one a row.
+class TensorRows(NamedTuple):
+    """Rows to train on or to evaluate, as tensors.
+
+    Parameters
+    ----------
+    features : Tensor of shape (n_samples, ...)
+        What the network takes.
+    labels : Tensor of shape (n_samples,)
+        Labels 0 and 1, as floating-point numbers.
+    groups : Tensor of shape (n_samples,)
+        The group of each row as a code from 0.
+    weights : Tensor of shape (n_samples,)
+        Weights >= 0.
 
     Examples
     --------
     >>> import localparity as lp
     >>> labels, groups = torch.tensor([1.0, 0.0, 1.0]), torch.tensor([0, 1, 1])
-    >>> rows = lp.models.Rows(torch.eye(3), labels, groups, weights=torch.ones(3))
+    >>> rows = lp.models.TensorRows(torch.eye(3), labels, groups, weights=torch.ones(3))
     >>> rows.take(torch.tensor([2, 0])).groups
     tensor([1, 0])
     """
@@ -28,35 +38,52 @@ class Rows(NamedTuple):
     groups: Tensor
     weights: Tensor
 
-    def take(self, rows: Tensor) -> Rows:
-        """Some of the rows, in the given order."""
-        return Rows(*(column[rows] for column in self))
+    def take(self, rows: Tensor) -> TensorRows:
+        """Select rows.
+
+        Parameters
+        ----------
+        rows : Tensor of int
+            Their numbers, in the order wanted.
+
+        Returns
+        -------
+        TensorRows
+            The selected rows.
+        """
+        return TensorRows(*(column[rows] for column in self))
 
     def compared(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Groups, labels and weights, as the losses take them."""
+        """Return what the losses take after the scores.
+
+        Returns
+        -------
+        sensitive_features, y_true, sample_weight : Tensor
+            The groups, the labels and the weights.
+        """
         return self.groups, self.labels, self.weights
 
-    def to(self, device: torch.device) -> Rows:
-        """The same rows on a device."""
-        return Rows(*(column.to(device) for column in self))
+    def to(self, device: torch.device) -> TensorRows:
+        """Move the rows to a device.
+
+        Parameters
+        ----------
+        device : torch.device
+            Where to.
+
+        Returns
+        -------
+        TensorRows
+            The same rows there.
+        """
+        return TensorRows(*(column.to(device) for column in self))
 
 
 class Batches:
-    """Epoch after epoch of shuffled rows, in batches of the same size.
+    """Epochs of shuffled rows, in batches of equal size.
 
-    What is left at the end of an epoch is too small for a batch and waits for a later epoch; with fewer rows
-    than a batch has, every batch is all of them.
-
-    Under several processes each takes its share of the same batch.
-
-    Parameters
-    ----------
-    rows : int
-        How many rows there are.
-    batch_size : int
-        How many of them a batch has.
-    seed : int
-        The same seed gives the same batches.
+    Rows left at the end of an epoch that do not fill a batch are skipped; if there are fewer rows than a
+    batch has, every batch is all of them. Under several processes each takes its share of the same batch.
 
     Examples
     --------
@@ -72,7 +99,7 @@ class Batches:
 
     @property
     def size(self) -> int:
-        """How many rows every batch has."""
+        """The number of rows of every batch."""
         return min(self.batch_size, self.rows)
 
     def draw(self) -> Tensor:
@@ -87,27 +114,16 @@ class Batches:
         return {"order": self.order.clone(), "generator": self.generator.get_state()}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Go on from where `state` was taken."""
+        """Continue from where `state` was taken."""
         self.order = state["order"]
         self.generator.set_state(state["generator"])
 
 
 class BalancedBatches(Batches):
-    """As many rows of each group in every batch, group after group.
+    """Batches with equally many rows of each group, group after group.
 
     Each group has its own epochs; a group with fewer rows than its share of a batch is drawn with
-    replacement.
-
-    Parameters
-    ----------
-    groups : Tensor
-        The group of each row as a code.
-    n_groups : int
-        How many groups there are.
-    batch_size : int
-        How many rows a batch has, over all groups; no more than there are.
-    seed : int
-        The same seed gives the same batches.
+    replacement. A batch has no more rows than there are.
 
     Examples
     --------
@@ -124,7 +140,7 @@ class BalancedBatches(Batches):
 
     @property
     def size(self) -> int:
-        """How many rows every batch has."""
+        """The number of rows of every batch."""
         return self.share * len(self.members)
 
     def draw(self) -> Tensor:
@@ -137,7 +153,7 @@ class BalancedBatches(Batches):
         return {**super().state(), **orders}
 
     def restore(self, state: dict[str, Tensor]) -> None:
-        """Go on from where `state` was taken."""
+        """Continue from where `state` was taken."""
         super().restore(state)
         self.orders = [state[f"order.{group}"] for group in range(len(self.orders))]
 
@@ -152,8 +168,8 @@ class BalancedBatches(Batches):
         return batch[process_index() :: world_size()]
 
 
-def balancing_weights(rows: Rows, n_groups: int) -> Rows:
+def balancing_weights(rows: TensorRows, n_groups: int) -> TensorRows:
     """The rows with weights that undo what balanced batches do to the groups' shares."""
-    shares: Sequence[Tensor] = [(rows.groups == group).float().mean() for group in range(n_groups)]
-    factor = torch.stack(list(shares))[rows.groups] * n_groups
+    shares = torch.stack([(rows.groups == group).float().mean() for group in range(n_groups)])
+    factor = shares[rows.groups] * n_groups
     return rows._replace(weights=rows.weights * factor.to(rows.weights))

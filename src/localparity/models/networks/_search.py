@@ -29,20 +29,7 @@ _STAIRCASE = 128.0
 
 @torch.no_grad()
 def largest_gap(scores: Tensor, contrast: Tensor, temperature: float) -> Tensor:
-    """For each comparison, the threshold in [0, 1] where the absolute smoothed gap is largest.
-
-    Parameters
-    ----------
-    scores : Tensor of shape (rows,)
-        Scores in [0, 1].
-    contrast : Tensor of shape (comparisons, rows)
-        What `contrasts` gave.
-    temperature : float
-        The steepness of the sigmoid.
-
-    Returns
-    -------
-    Tensor of shape (comparisons, 1)
+    """For each comparison, the threshold in [0, 1] where the absolute smoothed gap is largest, as a column.
 
     Examples
     --------
@@ -107,16 +94,7 @@ def largest_window(
     or the window is cut by the score range, one point has all of the share. Where every window has a
     threshold without a gap, there is no share, and MCDP(epsilon) is 0.
 
-    Parameters
-    ----------
-    scores, contrast, temperature
-        As for `largest_gap`.
-    epsilon : float
-        The half-width of the windows.
-
-    Returns
-    -------
-    thresholds, shares : Tensor of shape (comparisons, 2)
+    Both have shape (comparisons, 2).
 
     Examples
     --------
@@ -132,7 +110,7 @@ def largest_window(
     reach = torch.full_like(centres[:, :1], 1.0 / max(64, math.ceil(8.0 * temperature)))
     offsets = torch.linspace(-1.0, 1.0, _ZOOM_POINTS, dtype=scores.dtype, device=scores.device)
     for _ in range(_WINDOW_ZOOMS):
-        values = _window_minimum(scores, signed, centres, temperature, epsilon, (grid, floor))
+        values = _window_minimum(scores, signed, centres, temperature, epsilon, inside=(grid, floor))
         value, place = values.max(-1, keepdim=True)
         best = centres.gather(-1, place)
         centres = (best + reach * offsets).clamp(0.0, 1.0)
@@ -168,6 +146,7 @@ def _window_minimum(
     centres: Tensor,
     temperature: float,
     epsilon: float,
+    *,
     inside: tuple[Tensor, Tensor],
 ) -> Tensor:
     """The smallest gap in the windows around the centres: at their ends and on the grid inside.

@@ -28,27 +28,8 @@ def contrasts(
 
     A comparison is a pair of groups among the people that the criterion compares. The shares of each group
     sum to one, so that ``contrasts @ scores`` is a difference of means; a comparison that lacks one of its
-    groups is all zeros.
-
-    Parameters
-    ----------
-    groups : Tensor of shape (rows,)
-        The group of each row as a code from 0; a row with a code outside ``range(n_groups)`` counts for
-        nobody.
-    n_groups : int
-        How many groups there are.
-    criterion : str
-        Which people are compared.
-    y_true : Tensor, optional
-        Labels 0 and 1, where the criterion needs them.
-    sample_weight : Tensor, optional
-        Weights that are not negative.
-    dtype : torch.dtype
-        The result's.
-
-    Returns
-    -------
-    Tensor of shape (comparisons, rows)
+    groups is all zeros. Groups are codes from 0; a row with a code outside ``range(n_groups)`` is ignored.
+    The result has shape (comparisons, rows).
 
     Examples
     --------
@@ -77,20 +58,9 @@ def soft_gap(scores: Tensor, contrast: Tensor, thresholds: Tensor, temperature: 
     .. math::
         \tilde\Delta(t) = \sum_i c_i \sigma(\tau (t - p_i))
 
-    Parameters
-    ----------
-    scores : Tensor of shape (rows,)
-        Scores in [0, 1].
-    contrast : Tensor of shape (comparisons, rows)
-        What `contrasts` gave.
-    thresholds : Tensor of shape (points,) or (comparisons, points)
-        The same for all comparisons, or each its own.
-    temperature : float
-        The steepness of the sigmoid; as it grows, the smoothed gap goes to the gap.
-
-    Returns
-    -------
-    Tensor of shape (comparisons, points)
+    Thresholds are the same for all comparisons, shape (points,), or each comparison's own, shape
+    (comparisons, points), which is the shape of the result. As the temperature grows, the smoothed gap
+    tends to the gap.
 
     Examples
     --------

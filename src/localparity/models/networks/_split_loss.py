@@ -1,4 +1,4 @@
-"""The maximal local disparity over splits of a sensitive feature that is a number, as a loss."""
+"""The maximal local disparity over splits of a numeric sensitive feature, as a loss."""
 
 from __future__ import annotations
 
@@ -8,22 +8,42 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from localparity._types import Criterion
+from localparity._types import ArrayLike, Criterion
 from localparity._validation import as_count, as_numbers
-from localparity.models.networks._losses import MCDPLoss
+from localparity.models.networks._losses import (
+    DEFAULT_SEARCH,
+    DEFAULT_SHARPNESS,
+    DEFAULT_TEMPERATURE,
+    MCDPLoss,
+)
+from localparity.models.networks._memory import ScoredRows
 
 
 class SplitMCDPLoss(MCDPLoss):
-    """The largest `MCDPLoss` between people at or below a split of a feature, such as age, and people above.
+    """The largest `MCDPLoss` over splits of a numeric feature, such as age.
+
+    Each split compares the people at or below it with the people above it; the loss is called with the
+    feature itself as `sensitive_features`.
 
     Parameters
     ----------
     splits : sequence of float
         Where the feature is split; `at_quantiles` chooses them.
-    temperature, epsilon, search, sharpness
-        As for `MCDPLoss`; without ``search="frozen"``, since each split has a maximiser of its own.
-    criterion, from_logits
-        As for `DPLoss`.
+    temperature : float, default=10.0
+        The steepness of the sigmoid that replaces the step of a distribution. A higher one follows MCDP more
+        closely and gives fewer rows a gradient.
+    epsilon : float, default=0.0
+        The half-width of the windows; above 0 with ``search="exact"`` only.
+    search : str, default="exact"
+        "exact", "probe" or "soft", as for `MCDPLoss`. "frozen" is refused, since each split has its own
+        maximiser.
+    sharpness : float, default=8.0
+        The power of ``search="soft"``.
+    criterion : str, default="demographic_parity"
+        Who is compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
+        "equalized_odds" (the worse of the two labels).
+    from_logits : bool, default=False
+        Whether the loss takes logits in place of scores.
 
     Examples
     --------
@@ -40,11 +60,11 @@ class SplitMCDPLoss(MCDPLoss):
     def __init__(
         self,
         splits: Sequence[float],
-        temperature: float = 20.0,
+        temperature: float = DEFAULT_TEMPERATURE,
         epsilon: float = 0.0,
         *,
-        search: str = "exact",
-        sharpness: float = 8.0,
+        search: str = DEFAULT_SEARCH,
+        sharpness: float = DEFAULT_SHARPNESS,
         criterion: Criterion = "demographic_parity",
         from_logits: bool = False,
     ) -> None:
@@ -60,21 +80,22 @@ class SplitMCDPLoss(MCDPLoss):
         self.register_buffer("splits", torch.from_numpy(as_numbers(splits, "splits").copy()))
 
     @classmethod
-    def at_quantiles(cls, feature: Any, n_splits: int = 9, **options: Any) -> SplitMCDPLoss:
-        """A loss whose splits part the people of a feature into groups of one size.
+    def at_quantiles(cls, feature: ArrayLike, n_splits: int = 9, **options: Any) -> SplitMCDPLoss:
+        """Build a loss whose splits divide the people into groups of equal size.
 
         Parameters
         ----------
-        feature : array-like
-            One number a row of the training data.
-        n_splits : int
-            How many splits; where the feature's values repeat, there may be fewer.
+        feature : array-like of shape (n_samples,)
+            The feature in the training data.
+        n_splits : int, default=9
+            The number of splits; there may be fewer if the feature's values repeat.
         **options
-            More arguments of the loss.
+            Further arguments of `SplitMCDPLoss`.
 
         Returns
         -------
         SplitMCDPLoss
+            The loss with these splits.
 
         Examples
         --------
@@ -91,12 +112,11 @@ class SplitMCDPLoss(MCDPLoss):
             raise ValueError(f"feature has too few different values for n_splits={n_splits}")
         return cls(found, **options)
 
-    def _contrasts(
-        self, groups: Tensor, y_true: Tensor | None, sample_weight: Tensor | None, dtype: torch.dtype
-    ) -> Tensor:
-        """A comparison of the two sides of each split; here `groups` is the feature itself."""
-        # Rounded as the feature is, so that whoever is at a split stays there.
-        splits = self.splits.to(groups.dtype) if groups.is_floating_point() else self.splits
-        sides = (groups[None, :] > splits[:, None]).long()
+    def _contrasts(self, rows: ScoredRows) -> Tensor:
+        """A comparison of the two sides of each split; the feature comes in place of the groups."""
+        feature = rows.groups
+        # Rounded as the feature is, so that a value at a split stays on its side.
+        splits = self.splits.to(feature.dtype) if feature.is_floating_point() else self.splits
+        sides = (feature[None, :] > splits[:, None]).long()
         between = super()._contrasts
-        return torch.cat([between(side, y_true, sample_weight, dtype) for side in sides])
+        return torch.cat([between(rows._replace(groups=side)) for side in sides])

@@ -1,6 +1,5 @@
 """The paper's figures from a store, each drawn by a function that takes axes."""
 
-from localparity.paper.figures._algorithms import draw_errors, draw_speed_ups
 from localparity.paper.figures._cdfs import draw_cdfs
 from localparity.paper.figures._profiles import draw_profiles
 from localparity.paper.figures._trade_offs import draw_temperatures, draw_trade_off
@@ -9,9 +8,7 @@ from localparity.paper.figures._write import write_figures
 
 __all__ = [
     "draw_cdfs",
-    "draw_errors",
     "draw_profiles",
-    "draw_speed_ups",
     "draw_temperatures",
     "draw_trade_off",
     "draw_windows",

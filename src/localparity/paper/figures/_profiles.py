@@ -9,6 +9,7 @@ import numpy as np
 
 from localparity._types import FloatArray
 from localparity.metrics import mcdp_profile
+from localparity.paper._run import Run
 from localparity.paper._selection import Selection
 from localparity.paper._store import Store
 from localparity.paper.figures._style import FLOOR_TITLE, finish, look_of, show_percent
@@ -27,27 +28,7 @@ def draw_profiles(
 ) -> None:
     """MCDP(epsilon) of the selected run of every method: mean and deviation over the seeds.
 
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        Where to draw.
-    store : Store
-        Which has the scores.
-    selections : sequence of Selection
-        The methods on one data set.
-    floor : tuple of ndarray, optional
-        Epsilons, and what parity itself would measure at each.
-    title : str
-        What stands above.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from localparity.paper.figures._style import panels
-    >>> figure, ((ax,),) = panels(1)
-    >>> draw_profiles(ax, Store(tempfile.mkdtemp()), [])
-    >>> ax.get_ylabel()
-    'MCDP(epsilon)'
+    `floor` is epsilons, and the MCDP expected under parity at each.
     """
     forms: dict[str, int] = {}
     for selection in selections:
@@ -72,7 +53,7 @@ def draw_profiles(
     finish(ax, title)
 
 
-def _profile(store: Store, run: Any) -> FloatArray:
-    people = store.scores(run)
-    values: FloatArray = mcdp_profile(None, people.score, sensitive_features=people.group)(EPSILONS)
+def _profile(store: Store, run: Run) -> FloatArray:
+    part = store.scores(run)
+    values: FloatArray = mcdp_profile(None, part.score, sensitive_features=part.group)(EPSILONS)
     return values

@@ -1,4 +1,4 @@
-"""What all figures share: their colours, their sizes, and how they are written."""
+"""What the figures share: colours, sizes, and how they are written."""
 
 from __future__ import annotations
 
@@ -17,19 +17,13 @@ _COLOUR_OF = dict(zip(TITLES, (_BLACK, _SKY, _BLUE, _GREEN, _ORANGE, _PINK, _RED
 _MARKER_OF = dict(zip(TITLES, "osD^vP*", strict=True))
 _DASHES = ("-", "--", ":", "-.")
 FORMATS = ("png", "svg", "pdf")
-FLOOR_TITLE = "parity itself, on average"
+FLOOR_TITLE = "expected under parity"
 PUBLISHED_TITLE = "hollow: the paper's"
 _WIDTH, _HEIGHT = 3.4, 2.7
 
 
 def look_of(method: str, form: int = 0) -> dict[str, Any]:
-    """Colour, marker and line of a method; its further forms differ in the line.
-
-    Examples
-    --------
-    >>> look_of("diffmcdp")["ls"], look_of("diffmcdp", 1)["ls"]
-    ('-', '--')
-    """
+    """The colour, marker and line of a method; its further forms differ in the line."""
     ours = method == "diffmcdp"
     return {
         "color": _COLOUR_OF[method],
@@ -42,7 +36,7 @@ def look_of(method: str, form: int = 0) -> dict[str, Any]:
 
 
 def panels(columns: int, rows: int = 1, *, height: float = _HEIGHT) -> tuple[Any, list[list[Any]]]:
-    """A figure with a row or several of axes, at the width of a page."""
+    """A figure with one or more rows of axes."""
     figure_class = require("matplotlib.figure", extra="report").Figure
     figure = figure_class(figsize=(_WIDTH * columns, height * rows), layout="constrained")
     return figure, figure.subplots(rows, columns, squeeze=False).tolist()
@@ -70,7 +64,7 @@ def legend_below(
 
 
 def _columns_that_fit(names: Sequence[str], points: float) -> int:
-    """The most columns of a legend that a width has room for; matplotlib fills them one after the other."""
+    """The most columns of a legend that fit into a width; matplotlib fills them one after the other."""
     for columns in range(len(names), 1, -1):
         length, longer = divmod(len(names), columns)
         ends = [length * (place + 1) + min(place + 1, longer) for place in range(columns)]
@@ -82,14 +76,14 @@ def _columns_that_fit(names: Sequence[str], points: float) -> int:
 
 
 def show_percent(axis: Any) -> None:
-    """Few ticks, in percent, without needless zeros."""
+    """Few ticks, in percent, without trailing zeros."""
     ticker = require("matplotlib.ticker", extra="report")
     axis.set_major_locator(ticker.MaxNLocator(5, steps=[1, 2, 5, 10]))
     axis.set_major_formatter(ticker.FuncFormatter(lambda value, _: f"{100 * value:g}%"))
 
 
 def finish(ax: Any, title: str = "") -> None:
-    """A quiet grid, open axes, a title."""
+    """A light grid, open axes, a title."""
     ax.grid(alpha=0.25, lw=0.6)
     ax.set_axisbelow(True)
     ax.spines[["top", "right"]].set_visible(False)
@@ -111,14 +105,13 @@ def note(ax: Any, text: str, *, x: float = 0.97, y: float = 0.05) -> None:
     )
 
 
-def floor_line(ax: Any, value: float, *, vertical: bool = True) -> None:
-    """What parity itself would measure, on the axis of MCDP."""
-    draw = ax.axvline if vertical else ax.axhline
-    draw(value, color=QUIET, ls=(0, (1, 1.5)), lw=1.2, zorder=1, label=FLOOR_TITLE)
+def floor_line(ax: Any, value: float) -> None:
+    """A vertical line at the MCDP expected under parity."""
+    ax.axvline(value, color=QUIET, ls=(0, (1, 1.5)), lw=1.2, zorder=1, label=FLOOR_TITLE)
 
 
 def save(figure: Any, out: Path, name: str, *, kinds: Sequence[str] = FORMATS) -> list[Path]:
-    """Write a figure in every format, or in some; the same figure gives the same bytes."""
+    """Write a figure in each format; the same figure gives the same bytes."""
     matplotlib = require("matplotlib", extra="report")
     written = []
     with matplotlib.rc_context({"svg.hashsalt": "localparity", "pdf.fonttype": 42}):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,7 +11,7 @@ from localparity._validation import require
 from localparity.paper._methods import TITLES
 from localparity.paper._published import published
 from localparity.paper._results_table import METRIC_TITLES
-from localparity.paper._selection import by_variant
+from localparity.paper._selection import by_strength, by_variant
 from localparity.paper._store import Record
 from localparity.paper.figures._style import (
     PUBLISHED_TITLE,
@@ -32,30 +32,7 @@ def draw_trade_off(
 
     Each marker is the mean over the seeds at one strength, with the deviation on both axes; a line joins a
     method's strengths. Strengths whose mean AP is below 90% of the highest are not drawn, so that the others
-    can be told apart, and a note says whose they are.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        Where to draw.
-    records : sequence of Record
-        The runs of one data set and preset.
-    metric : str
-        The disparity, such as "mcdp_0".
-    floor : float, optional
-        What parity itself would measure, as a fraction.
-    title : str
-        What stands above.
-
-    Examples
-    --------
-    >>> from localparity.paper import Run
-    >>> from localparity.paper.figures._style import panels
-    >>> figure, ((ax,),) = panels(1)
-    >>> metrics = {"test_ap": 0.77, "test_mcdp_0": 0.36}
-    >>> draw_trade_off(ax, [Record(Run("adult", "erm", 0.0, 0), metrics, 4.2, "cpu", {})], "mcdp_0")
-    >>> ax.get_xlabel()
-    'MCDP(0)'
+    can be distinguished, and a note says whose they are. `floor` is the disparity expected under parity.
     """
     forms: dict[str, int] = {}
     highest = max(
@@ -89,30 +66,7 @@ def draw_temperatures(
     floor: float | None = None,
     title: str = "",
 ) -> None:
-    """The trade-off of one method at several temperatures, as `draw_trade_off` draws it.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        Where to draw.
-    records : mapping
-        The runs of one data set, by temperature.
-    metric, floor
-        As in `draw_trade_off`.
-    title : str
-        What stands above.
-
-    Examples
-    --------
-    >>> from localparity.paper import Run
-    >>> from localparity.paper.figures._style import panels
-    >>> figure, ((ax,),) = panels(1)
-    >>> metrics = {"test_ap": 0.77, "test_mcdp_0": 0.36}
-    >>> record = Record(Run("adult", "diffmcdp", 0.3, 0, temperature=5.0), metrics, 4.2, "cpu", {})
-    >>> draw_temperatures(ax, {5.0: [record]}, "mcdp_0")
-    >>> ax.get_legend_handles_labels()[1]
-    ['temperature 5']
-    """
+    """The trade-off of one method at several temperatures, as `draw_trade_off` draws it."""
     colours = ordered_colours(len(records))
     for place, (temperature, own) in enumerate(sorted(records.items())):
         look = {
@@ -127,21 +81,13 @@ def draw_temperatures(
 
 
 def draw_published(ax: Any, dataset: str, metric: str) -> None:
-    """What the paper reports of every method on a data set, as hollow markers."""
+    """The paper's value of every method on a data set, as hollow markers."""
     for method in TITLES:
         theirs = published(dataset, method)
         if metric in theirs:
             look = {**look_of(method), "ls": "none", "mfc": "white", "zorder": 2}
             x, y = theirs[metric].mean / 100.0, theirs["ap"].mean / 100.0
             ax.plot([x], [y], label=PUBLISHED_TITLE if method == "erm" else None, **look)
-
-
-def by_strength(records: Iterable[Record]) -> dict[float, list[Record]]:
-    """The runs of each strength, in their order."""
-    found: dict[float, list[Record]] = {}
-    for record in records:
-        found.setdefault(record.run.strength, []).append(record)
-    return dict(sorted(found.items()))
 
 
 def draw_strengths(

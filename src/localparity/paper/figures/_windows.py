@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from localparity.metrics import gap_curve
-from localparity.paper._result import Scored
+from localparity.paper._result import PartScores
 from localparity.paper.figures._style import finish, show_percent
 from localparity.report._thin import thin_steps
 from localparity.report.displays._display import COLOURS
@@ -16,30 +16,9 @@ from localparity.report.displays._display import COLOURS
 EPSILONS = (0.0, 0.02, 0.05)
 
 
-def draw_windows(ax: Any, people: Scored, epsilons: Sequence[float] = EPSILONS, title: str = "") -> None:
-    """The absolute gap at every threshold, and for each epsilon the window that MCDP(epsilon) is found in.
-
-    Parameters
-    ----------
-    ax : matplotlib.axes.Axes
-        Where to draw.
-    people : Scored
-        Scores with their groups.
-    epsilons : sequence of float
-        The half-widths.
-    title : str
-        What stands above.
-
-    Examples
-    --------
-    >>> from localparity.paper.figures._cdfs import toy_people
-    >>> from localparity.paper.figures._style import panels
-    >>> figure, ((ax,),) = panels(1)
-    >>> draw_windows(ax, toy_people(100), (0.05,))
-    >>> ax.get_legend_handles_labels()[1]
-    ['MCDP(0.05) is 26.00%']
-    """
-    curve = gap_curve(None, people.score, sensitive_features=people.group)
+def draw_windows(ax: Any, part: PartScores, epsilons: Sequence[float] = EPSILONS, title: str = "") -> None:
+    """The absolute gap at every threshold, and for each epsilon the window that carries MCDP(epsilon)."""
+    curve = gap_curve(None, part.score, sensitive_features=part.group)
     kept = thin_steps(curve.knots, np.abs(curve.gap))
     thresholds = np.union1d(curve.knots[kept], [0.0, 1.0])
     ax.step(thresholds, np.abs(curve(thresholds)), where="post", color="black", lw=1.1, zorder=3)

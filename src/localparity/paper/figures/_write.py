@@ -8,12 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from localparity.paper._algorithm_study import study_algorithms
 from localparity.paper._data import DATA_SETS
-from localparity.paper._selection import Selection, by_data_set, by_grid, select, trained
+from localparity.paper._selection import Selection, by_data_set, by_grid, records_of, select
 from localparity.paper._store import Record, Store
-from localparity.paper.figures._algorithms import PROFILE_TITLE, draw_errors, draw_speed_ups
-from localparity.paper.figures._cdfs import draw_cdfs, toy_people
+from localparity.paper.figures._cdfs import draw_cdfs, toy_scores
 from localparity.paper.figures._profiles import EPSILONS, draw_profiles
 from localparity.paper.figures._style import legend_below, panels, save
 from localparity.paper.figures._trade_offs import draw_published, draw_temperatures, draw_trade_off
@@ -25,45 +23,26 @@ _RESAMPLES = 200
 
 
 def write_figures(store: Store, out: Path) -> list[Path]:
-    """Draw every figure that the store has the runs for, and write each as PNG, SVG and PDF.
-
-    Parameters
-    ----------
-    store : Store
-        The runs.
-    out : path
-        The folder to write to.
-
-    Returns
-    -------
-    list of Path
-        The files that were written.
-
-    Examples
-    --------
-    >>> from localparity.paper import Store
-    >>> write_figures(Store("localparity-store"), Path("figures"))  # doctest: +SKIP
-    """
-    records = trained(store)
+    """Draw every figure that the store has the runs for, as PNG, SVG and PDF, and return the paths."""
+    records = records_of(store)
     drawing = _Drawing(store, records, out)
     for preset in sorted({record.run.preset for record in records}):
         drawing.of_preset(preset)
-    drawing.algorithms()
     return drawing.written
 
 
 class _Drawing:
-    """The figures of one store, and what several of them need."""
+    """The figures of a store, and what several of them need."""
 
     def __init__(self, store: Store, records: Sequence[Record], out: Path) -> None:
         self.store, self.records, self.out = store, records, out
         self.written: list[Path] = []
         self.floors: dict[tuple[str, str, float], float] = {}
         self.selections = select(records)
-        self.grids = {key: own for key, own in by_grid(records)}
+        self.grids = dict(by_grid(records))
 
     def of_preset(self, preset: str) -> None:
-        """The figures that show what training with a preset gave."""
+        """The figures of a preset's runs."""
         chosen = {own[0].dataset: own for own in by_data_set(self.selections) if own[0].preset == preset}
         self.cdf_pairs(chosen, preset)
         self.windows(chosen, preset)
@@ -78,7 +57,7 @@ class _Drawing:
         if None in pair:
             return
         figure, ((left, middle, right),) = panels(3)
-        draw_cdfs(left, toy_people(), "(a) small delta-DP, large ABCC")
+        draw_cdfs(left, toy_scores(), "(a) small delta-DP, large ABCC")
         draw_cdfs(middle, pair[0], "(b) FairMixup on Adult")
         draw_cdfs(right, pair[1], "(c) DiffMCDP on Adult")
         legend_below(figure, [left, middle, right])
@@ -86,10 +65,10 @@ class _Drawing:
 
     def windows(self, chosen: dict[str, list[Selection]], preset: str) -> None:
         """Figure 2: the windows of several epsilons on one gap curve."""
-        people = self._scores(chosen.get("bank", []), "fairmixup")
-        if people is not None:
+        part = self._scores(chosen.get("bank", []), "fairmixup")
+        if part is not None:
             figure, ((ax,),) = panels(1, height=2.9)
-            draw_windows(ax, people, title="FairMixup on Bank")
+            draw_windows(ax, part, title="FairMixup on Bank")
             self._save(figure, f"figure-2-{preset}")
 
     def trade_offs(self, preset: str) -> None:
@@ -143,20 +122,10 @@ class _Drawing:
             if None in own:
                 continue
             figure, (axes,) = panels(3)
-            for ax, people, title in zip(axes, own, ("ERM", "DiffDP", "DiffMCDP"), strict=True):
-                draw_cdfs(ax, people, f"{title} on {DATA_SETS[dataset].title}")
+            for ax, part, title in zip(axes, own, ("ERM", "DiffDP", "DiffMCDP"), strict=True):
+                draw_cdfs(ax, part, f"{title} on {DATA_SETS[dataset].title}")
             legend_below(figure, axes)
             self._save(figure, f"figure-7-{dataset}-{preset}")
-
-    def algorithms(self) -> None:
-        """Figure 5: Algorithm 2 against Algorithm 1 and the exact profile."""
-        studies = study_algorithms(self.store)
-        figure, (errors, speeds) = panels(len(studies), 2)
-        for error, speed, study in zip(errors, speeds, studies, strict=True):
-            draw_errors(error, study, DATA_SETS[study.dataset].title)
-            draw_speed_ups(speed, study)
-        legend_below(figure, [*errors, *speeds], last=[PROFILE_TITLE])
-        self._save(figure, "figure-5")
 
     def _trade_off(self, ax: Any, dataset: str, preset: str, metric: str, title: str) -> None:
         floor = None
@@ -166,20 +135,24 @@ class _Drawing:
         draw_trade_off(ax, self.grids[dataset, preset], metric, floor=floor, title=title)
 
     def _scores(self, selections: Iterable[Selection], method: str) -> Any:
-        """The test scores of a method's selected run at its first seed; None where there is none."""
+        """The test scores of a method's selected run at its first seed, or None."""
         for selection in selections:
             if selection.method == method and selection.chosen:
                 return self.store.scores(selection.chosen[min(selection.chosen)].run)
         return None
 
     def _floor(self, dataset: str, preset: str, epsilon: float) -> float:
-        """What parity measures at the test part's group sizes, with the scores of the first run."""
+        """The MCDP expected under parity at the test part's group sizes, with the scores of the first run."""
         key = dataset, preset, epsilon
         if key not in self.floors:
-            people = self.store.scores(self.grids[dataset, preset][0].run)
-            sizes = [int((people.group == group).sum()) for group in np.unique(people.group)]
-            scores = people.score.astype(np.float64) if epsilon else None
-            found = noise_floor(sizes, epsilon, scores=scores, n_resamples=_RESAMPLES, random_state=0)
+            part = self.store.scores(self.grids[dataset, preset][0].run)
+            found = noise_floor(
+                part.group_sizes(),
+                epsilon,
+                scores=part.score.astype(np.float64) if epsilon else None,
+                n_resamples=_RESAMPLES,
+                random_state=0,
+            )
             self.floors[key] = float(found)
         return self.floors[key]
 

@@ -19,7 +19,7 @@ from localparity.uncertainty import mcdp_interval
 
 if TYPE_CHECKING:
     from localparity.audit._audit import Audit
-    from localparity.monitoring._monitor import PeriodResult
+    from localparity.monitoring import PeriodResult
 
 
 class McdpOverTimeDisplay(PredictionsDisplay):

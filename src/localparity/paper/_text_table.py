@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 
 from localparity.paper._selection import Measured
@@ -24,24 +24,10 @@ _LATEX = {
 
 @dataclass
 class TextTable:
-    """A table of texts and measured values.
+    """A table of texts and measured values, None for an empty cell.
 
-    Parameters
-    ----------
-    name : str
-        What its files are called.
-    title : str
-        What stands above it.
-    columns : sequence of str
-        The columns' names.
-    rows : list
-        A text, a measured value, or None where there is nothing.
-    marks : dict
-        Marks after cells, by row and column: "best" or "outside".
-    digits : int
-        How many decimals a measured value has.
-    notes : list of str
-        Sentences below it.
+    `name` is that of its files; `marks` are "best" or "outside", by row and column; `digits` is the number of
+    decimals of a measured value; `notes` are sentences below it.
 
     Examples
     --------
@@ -68,7 +54,7 @@ class TextTable:
     notes: list[str] = field(default_factory=list)
 
     def to_markdown(self) -> str:
-        """As GitHub and most tools read it."""
+        """The table as GitHub reads it."""
         lines = [f"### {self.title}", "", _joined(self.columns)]
         lines.append("|" + "|".join("---:" if self._is_numbers(i) else "---" for i in self._places()) + "|")
         for row in range(len(self.rows)):
@@ -81,7 +67,7 @@ class TextTable:
         return "\n".join(lines)
 
     def to_latex(self) -> str:
-        """As a `tabular` with booktabs' rules, ready to be included."""
+        """The table as a `tabular` with booktabs' rules."""
         kinds = "".join("r" if self._is_numbers(column) else "l" for column in self._places())
         lines = [f"% {self.title}", rf"\begin{{tabular}}{{{kinds}}}", r"\toprule"]
         lines += [" & ".join(map(_escape, self.columns)) + r" \\", r"\midrule"]
@@ -95,7 +81,7 @@ class TextTable:
         return "\n".join(lines) + "\n"
 
     def to_csv(self) -> str:
-        """With all digits; a measured value has a column of its own for its deviation."""
+        """The table with all digits; deviations have a column of their own."""
         stream = io.StringIO()
         writer = csv.writer(stream, lineterminator="\n")
         measured = [self._is_numbers(column) for column in self._places()]
@@ -133,8 +119,8 @@ class TextTable:
         return f"{cell.mean:.{self.digits}f}{spread}{star}"
 
 
-def _joined(cells: object) -> str:
-    return "| " + " | ".join(str(cell).replace("|", r"\|") for cell in cells) + " |"  # type: ignore[attr-defined]
+def _joined(cells: Iterable[str]) -> str:
+    return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 
 def _escape(text: str) -> str:

@@ -8,14 +8,11 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from localparity._io._files import write_whole
-from localparity.paper._algorithm_study import study_algorithms
-from localparity.paper._dominance import comparison
-from localparity.paper._findings import findings
-from localparity.paper._hyperparameter_table import hyperparameter_table
+from localparity.paper._findings import comparison, findings
 from localparity.paper._results_table import results_table
-from localparity.paper._selection import by_data_set, select, trained
+from localparity.paper._run_tables import hyperparameter_table, training_time_table
+from localparity.paper._selection import by_data_set, records_of, select
 from localparity.paper._store import Record, Store
-from localparity.paper._time_tables import algorithm_time_table, training_time_table
 from localparity.uncertainty import noise_floor
 
 _HOW = (
@@ -23,43 +20,20 @@ _HOW = (
     "what the paper reports. Of a method's strengths each seed takes the one with the lowest validation "
     "MCDP(0) among those that keep 95% of ERM's validation AP. delta-DP is the difference of the shares "
     "with a score above 0.5. Bold is the best of a column. A star marks a value that is further from the "
-    "paper's than the paper's deviation, or than 1.0 point where that is larger."
+    "paper's than the paper's deviation, or than 1.0 point if that is larger."
 )
 
 
 def write_tables(store: Store, out: Path) -> list[Path]:
-    """Write every table as LaTeX and CSV, and all of them into one Markdown file.
-
-    Parameters
-    ----------
-    store : Store
-        The runs.
-    out : path
-        The folder to write to.
-
-    Returns
-    -------
-    list of Path
-        The files that were written.
-
-    Examples
-    --------
-    >>> from localparity.paper import Store
-    >>> write_tables(Store("localparity-store"), Path("tables"))  # doctest: +SKIP
-    """
-    records = trained(store)
+    """Write every table as LaTeX and CSV, all of them as one Markdown file, and return the paths."""
+    records = records_of(store)
     selections = select(records)
     first = {(record.run.dataset, record.run.preset): record for record in reversed(records)}
     results = [
-        results_table(own, _floor(store, first[own[0].dataset, own[0].preset]))
+        results_table(own, _noise_floor(store, first[own[0].dataset, own[0].preset]))
         for own in by_data_set(selections)
     ]
-    tables = [
-        *results,
-        hyperparameter_table(records),
-        training_time_table(records),
-        algorithm_time_table(study_algorithms(store)),
-    ]
+    tables = [*results, hyperparameter_table(records), training_time_table(records)]
     page = [
         "# Results",
         "",
@@ -81,7 +55,7 @@ def write_tables(store: Store, out: Path) -> list[Path]:
 
 
 def runs_csv(records: Sequence[Record]) -> str:
-    """Every run on a line: its configuration, its metrics as fractions, and its time."""
+    """A line for each run: its configuration, its metrics as fractions, and its time."""
     rows = [{**record.run.to_dict(), **record.metrics, "seconds": record.seconds} for record in records]
     stream = io.StringIO()
     writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
@@ -96,8 +70,6 @@ def _made_with(records: Sequence[Record]) -> str:
     return f"{len(records)} runs, trained with {', '.join(versions)}, on {', '.join(devices)}."
 
 
-def _floor(store: Store, record: Record) -> float:
-    """What parity measures at the group sizes of a run's test part."""
-    groups = store.scores(record.run).group
-    sizes = [int((groups == group).sum()) for group in sorted(set(groups))]
-    return float(noise_floor(sizes, random_state=0))
+def _noise_floor(store: Store, record: Record) -> float:
+    """The MCDP(0) expected under parity at the group sizes of a run's test part."""
+    return float(noise_floor(store.scores(record.run).group_sizes(), random_state=0))
