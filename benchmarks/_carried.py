@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from localparity._io._files import reading, parse_json, write_whole
+from localparity._io._files import parse_json, reading, write_whole
 from localparity.paper import Run, Store
 from localparity.paper._result import PartScores, Result
 
