@@ -233,10 +233,10 @@ def test_folders_that_are_not_a_whole_model(tmp_path: Path) -> None:
 def test_an_interrupted_fit_goes_on_to_the_same_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from localparity.models.networks import _trainer
+    from localparity.models.networks import _training
 
     whole = quick(steps=60).fit(X, Y, sensitive_features=SEX).predict_proba(X)
-    step, count = _trainer.Trainer._step, 0
+    step, count = _training.Steps._optimise, 0
 
     def interrupted(self: Any, *arguments: Any) -> Any:
         nonlocal count
@@ -245,7 +245,7 @@ def test_an_interrupted_fit_goes_on_to_the_same_result(
             raise KeyboardInterrupt
         return step(self, *arguments)
 
-    monkeypatch.setattr(_trainer.Trainer, "_step", interrupted)
+    monkeypatch.setattr(_training.Steps, "_optimise", interrupted)
     model = quick(steps=60, checkpoint=tmp_path)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y, sensitive_features=SEX)
