@@ -10,7 +10,7 @@ from pathlib import Path
 
 import numpy as np
 
-from localparity._io._files import damage_of, parse_json, write_whole
+from localparity._io._files import parse_json, reading, write_whole
 from localparity.paper import Run, Store
 from localparity.paper._result import PartScores, Result
 
@@ -37,7 +37,7 @@ def save_result(path: Path, run: Run, result: Result) -> None:
 def load_result(path: Path) -> tuple[Run, Result]:
     """The run and the result that `save_result` wrote."""
     errors = (OSError, EOFError, MemoryError, zlib.error, zipfile.BadZipFile, NotImplementedError)
-    with path.open("rb") as file, damage_of(str(path), *errors):
+    with path.open("rb") as file, reading(str(path), *errors):
         found = np.load(file, allow_pickle=False)
         facts = parse_json(str(found["facts"]).encode())
         test = PartScores(found["score"], found["group"], found["label"])

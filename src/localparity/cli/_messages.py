@@ -14,6 +14,7 @@ _ALIASES = {
     "random_state": "seed",
     "sample_weight": "weight",
     "sensitive_features": "group",
+    "y": "target",
     "y_score": "score",
     "y_true": "label",
 }

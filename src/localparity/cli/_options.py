@@ -47,13 +47,8 @@ def check_bound(max_mcdp: float | None, decide_by: str) -> None:
     """Check --max-mcdp, which --decide-by needs, before anything is read."""
     if max_mcdp is None and decide_by != "estimate":
         raise ValueError(f"--decide-by {decide_by} needs --max-mcdp")
-    check_fraction(max_mcdp, "--max-mcdp")
-
-
-def check_fraction(number: float | None, option: str) -> None:
-    """Check that a number, where one is given, is a fraction."""
-    if number is not None:
-        as_fraction(number, option)
+    if max_mcdp is not None:
+        as_fraction(max_mcdp, "--max-mcdp")
 
 
 def check_file(path: Path | None, option: str, *, read: Sequence[str] = (), replace: bool = True) -> None:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Mapping
 from json import dumps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 from rich.progress import Progress
+from typer import Option
 
 from localparity._types import HigherIs, IntervalMethod
 from localparity.audit._audit import Audit, DecideBy, Engine
@@ -41,56 +41,45 @@ FilesArgument = Annotated[
         help="CSV, TSV, Parquet or JSON lines, a model each; a glob in quotes is one model.",
     ),
 ]
-EpsilonsOption = Annotated[str, typer.Option(help="Half-widths of windows, as fractions of the score range.")]
-ThresholdOption = Annotated[
-    float | None, typer.Option(help="The threshold of delta-DP; mean scores without it.")
-]
-SmallGroupsOption = Annotated[
-    SmallGroups, typer.Option(help="Whether a group that is too small is an error or left out.")
-]
 MaxMcdpOption = Annotated[
-    float | None, typer.Option(help="Exit with 1 when MCDP at the smallest epsilon is above this.")
+    float | None, Option(help="Exit with 1 when MCDP at the smallest epsilon is above this.")
 ]
 DecideByOption = Annotated[
-    DecideBy, typer.Option(help="What --max-mcdp compares: the estimate or an end of its interval.")
-]
-ClusterOption = Annotated[
-    str | None, typer.Option(help="The column of the person or household, where one has several rows.")
-]
-HigherIsOption = Annotated[
-    HigherIs | None, typer.Option(help="Whether a higher score is the better or the worse outcome.")
+    DecideBy, Option(help="What --max-mcdp compares: the estimate or an end of its interval.")
 ]
 MethodOption = Annotated[
     IntervalMethod | None,
-    typer.Option(help="How intervals are made; dkw, or bootstrap with weights or clusters."),
+    Option(help="How intervals are made; dkw, or bootstrap with weights or clusters."),
 ]
 ReportOption = Annotated[
-    Path | None, typer.Option(help="Write a page with charts here, all models on it; opens offline.")
+    Path | None, Option(help="Write a page with charts here, all models on it; opens offline.")
 ]
 
 
 def audit(
     files: FilesArgument,
-    score: Annotated[str, typer.Option(help="The column of the scores.")],
+    score: Annotated[str, Option(help="The column of the scores.")],
     group: GroupOption,
     label: LabelOption = None,
     weight: WeightOption = None,
-    epsilon: EpsilonsOption = "0,0.01,0.05,0.1",
+    epsilon: Annotated[
+        str, Option(help="Half-widths of windows, as fractions of the score range.")
+    ] = "0,0.01,0.05,0.1",
     criterion: CriterionOption = "demographic_parity",
     compare: CompareOption = "between_groups",
-    score_range: Annotated[str, typer.Option(help="The lowest and the highest score there can be.")] = "0,1",
-    threshold: ThresholdOption = None,
-    min_group_size: Annotated[int, typer.Option(help="The fewest people that a group may have.")] = 1,
-    small_groups: SmallGroupsOption = "raise",
-    cluster: ClusterOption = None,
-    higher_is: HigherIsOption = None,
+    score_range: Annotated[str, Option(help="The lowest and the highest score there can be.")] = "0,1",
+    threshold: Annotated[float | None, Option(help="Threshold of delta-DP; by default mean scores.")] = None,
+    min_group_size: Annotated[int, Option(help="The fewest people that a group may have.")] = 1,
+    small_groups: Annotated[SmallGroups, Option(help="Refuse small groups, or leave them out.")] = "raise",
+    cluster: Annotated[str | None, Option(help="The column of the person or household of a row.")] = None,
+    higher_is: Annotated[HigherIs | None, Option(help="Whether higher scores are better or worse.")] = None,
     method: MethodOption = None,
     confidence: ConfidenceOption = 0.95,
-    resamples: Annotated[int, typer.Option(help="Resamples of the test; 0 leaves it out.")] = 1000,
-    engine: Annotated[Engine, typer.Option(help="What reads the file.")] = "duckdb",
+    resamples: Annotated[int, Option(help="Resamples of the test; 0 leaves it out.")] = 1000,
+    engine: Annotated[Engine, Option(help="The engine that reads the files.")] = "duckdb",
     seed: SeedOption = 0,
-    jobs: Annotated[int, typer.Option(help="Resamples at a time, -1 for one a core.")] = -1,
-    json: Annotated[bool, typer.Option("--json", help="Print the audit as JSON.")] = False,
+    jobs: Annotated[int, Option(help="How many resamples run at a time; -1 for all cores.")] = -1,
+    json: Annotated[bool, Option("--json", help="Print the audit as JSON.")] = False,
     max_mcdp: MaxMcdpOption = None,
     decide_by: DecideByOption = "estimate",
     report: ReportOption = None,
@@ -103,45 +92,28 @@ def audit(
     check_bound(max_mcdp, decide_by)
     check_file(report, "--report", read=files, replace=force)
     check_labels(criterion, label)
-    epsilons, limits = parse_epsilons(epsilon), parse_range(score_range, "--score-range")
-    found = {}
-    for file in _each_once(files):
-        with _progress(resamples) as on_resample:
-            found[file] = Audit.read(
-                file,
-                score=score,
-                group=group,
-                label=label,
-                weight=weight,
-                cluster=cluster,
-                engine=engine,
-                score_range=limits,
-                epsilons=epsilons,
-                criterion=criterion,
-                compare=compare,
-                threshold=threshold,
-                min_group_size=min_group_size,
-                small_groups=small_groups,
-                confidence=confidence,
-                method=method,
-                n_resamples=resamples,
-                random_state=seed,
-                n_jobs=jobs,
-                higher_is=higher_is,
-                on_resample=on_resample,
-            )
-    if json:
-        typer.echo(audits_json(found))
-    else:
-        for file, one in found.items():
-            Console().print(*terminal_parts(one, title=file), sep="\n")
+    columns = {"score": score, "group": group, "label": label, "weight": weight, "cluster": cluster}
+    asked = {
+        "engine": engine,
+        "score_range": parse_range(score_range, "--score-range"),
+        "epsilons": parse_epsilons(epsilon),
+        "criterion": criterion,
+        "compare": compare,
+        "threshold": threshold,
+        "min_group_size": min_group_size,
+        "small_groups": small_groups,
+        "confidence": confidence,
+        "method": method,
+        "n_resamples": resamples,
+        "random_state": seed,
+        "n_jobs": jobs,
+        "higher_is": higher_is,
+    }
+    found = {file: _read(file, **columns, **asked) for file in _each_once(files)}
+    _show(found, json)
     passed = max_mcdp is None or _tell_verdicts(found, max_mcdp, decide_by)
     if report is not None:
-        columns = {"score": score, "group": ", ".join(group), "label": label, "weight": weight}
-        notes = {f"Column of the {what}s": name for what, name in columns.items() if name}
-        notes |= {"Column of the clusters": cluster} if cluster else {}
-        write_page(report, found, title=f"Local disparity by {columns['group']}", notes=notes, force=force)
-        typer.echo(f"report: {report}", err=True)
+        _write_report(report, found, columns | {"group": ", ".join(group)}, force)
     if not passed:
         raise typer.Exit(1)
 
@@ -153,19 +125,32 @@ def _each_once(files: list[str]) -> list[str]:
     return files
 
 
-@contextmanager
-def _progress(resamples: int) -> Iterator[Callable[[], None]]:
-    """A bar on the standard error; it starts anew where the audit resamples more than once."""
+def _read(file: str, **options: Any) -> Audit:
+    """Audit a file, with a bar on the standard error; it starts anew where there are more resamples."""
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
-        task = progress.add_task("Resampling", total=resamples)
+        task = progress.add_task("Resampling", total=options["n_resamples"])
 
         def advance() -> None:
             if progress.finished:
                 progress.reset(task)
             progress.advance(task)
 
-        yield advance
+        return Audit.read(file, **options, on_resample=advance)
+
+
+def _show(audits: Mapping[str, Audit], json: bool) -> None:
+    if json:
+        typer.echo(audits_json(audits))
+        return
+    for file, audit in audits.items():
+        Console().print(*terminal_parts(audit, title=file), sep="\n")
+
+
+def _write_report(path: Path, audits: Mapping[str, Audit], columns: Mapping[str, Any], force: bool) -> None:
+    notes = {f"Column of the {what}s": name for what, name in columns.items() if name}
+    write_page(path, audits, title=f"Local disparity by {columns['group']}", notes=notes, force=force)
+    typer.echo(f"report: {path}", err=True)
 
 
 def audits_json(audits: Mapping[str, Audit]) -> str:

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import asdict
 from datetime import datetime
 from json import dumps
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
@@ -31,15 +29,6 @@ from localparity.metrics._window import percent
 from localparity.monitoring import Monitor, PeriodResult
 from localparity.monitoring._monitor import Every
 
-_OPTIONS = {
-    "batch_id": "--id",
-    "every": "--every",
-    "score": "--score",
-    "group": "--group",
-    "label": "--label",
-}
-_OPTIONS |= {"score_range": "--score-range"}
-
 
 def monitor(
     folder: Annotated[Path, typer.Argument(help="The folder that keeps the sketches.")],
@@ -49,7 +38,7 @@ def monitor(
     score: Annotated[str | None, typer.Option(help="The column of the scores.")] = None,
     group: Annotated[
         list[str] | None,
-        typer.Option(help="The column of the groups; give it again to compare intersections."),
+        typer.Option(help="The column of the groups; repeat it to compare intersections."),
     ] = None,
     label: LabelOption = None,
     at: Annotated[
@@ -90,30 +79,13 @@ def monitor(
     as_probability(confidence, "--confidence")
     as_probability(alarm_rate, "--alarm-rate")
     limits = None if score_range is None else parse_range(score_range, "--score-range")
-    with _naming_options():
-        kept = Monitor(folder, every=every, score_range=limits)
-        if batch is not None:
-            check_labels(criterion, label)
-            if score is None or not group:
-                raise typer.BadParameter("a batch needs its columns", param_hint="--score and --group")
-            if not kept.append_file(
-                batch,
-                score=score,
-                group=group,
-                label=label,
-                at=_parse_time(at),
-                batch_id=batch_id,
-                allow_duplicate=allow_duplicate,
-            ):
-                typer.echo(f"{batch} was counted before and is not counted again", err=True)
-        series = kept.series(
-            epsilon,
-            criterion=criterion,
-            compare=compare,
-            confidence=confidence,
-            max_mcdp=max_mcdp,
-            alarm_rate=alarm_rate,
-        )
+    kept = Monitor(folder, every=every, score_range=limits)
+    if batch is not None:
+        check_labels(criterion, label)
+        named: dict[str, Any] = {"label": label, "batch_id": batch_id, "allow_duplicate": allow_duplicate}
+        _append(kept, batch, score=score, group=group, at=_parse_time(at), **named)
+    asked: dict[str, Any] = {"criterion": criterion, "compare": compare, "confidence": confidence}
+    series = kept.series(epsilon, max_mcdp=max_mcdp, alarm_rate=alarm_rate, **asked)
     if not series:
         raise typer.BadParameter(f"{folder} has no periods; name a batch to append", param_hint="FOLDER")
     if json:
@@ -124,21 +96,18 @@ def monitor(
         raise typer.Exit(1)
 
 
+def _append(kept: Monitor, batch: str, *, score: str | None, group: list[str] | None, **options: Any) -> None:
+    if score is None or not group:
+        raise typer.BadParameter("a batch needs its columns", param_hint="--score and --group")
+    if not kept.append_file(batch, score=score, group=group, **options):
+        typer.echo(f"{batch} was counted before and is not counted again", err=True)
+
+
 def _parse_time(at: str | None) -> datetime | None:
     try:
         return None if at is None else datetime.fromisoformat(at)
     except ValueError:
         raise ValueError(f"--at must be a time such as 2026-05-17T13:00, got {at!r}") from None
-
-
-@contextmanager
-def _naming_options() -> Iterator[None]:
-    """Name options, not arguments, in the library's messages."""
-    try:
-        yield
-    except ValueError as error:
-        first, _, rest = str(error).replace("allow_duplicate=True", "--allow-duplicate").partition(" ")
-        raise ValueError(f"{_OPTIONS.get(first, first)} {rest}") from error
 
 
 def _show(console: Console, series: list[PeriodResult], epsilon: float, confidence: float) -> None:

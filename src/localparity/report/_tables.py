@@ -12,6 +12,7 @@ from localparity.metrics._window import number_text, percent
 
 if TYPE_CHECKING:
     from localparity.audit._audit import Audit
+    from localparity.audit._findings import PairSummary
 
 
 @dataclass(frozen=True)
@@ -50,19 +51,11 @@ def findings_table(audits: Mapping[str, Audit], *, name_pairs: bool = True) -> R
     for name, audit in audits.items():
         for place, finding in enumerate(audit.findings):
             pair = audit.worst_pair(finding)
-            rows.append(
-                (
-                    *_if(len(audits) > 1, name),
-                    *_if(name_pairs, pair_name(pair)),
-                    f"{finding.epsilon:g}",
-                    percent(finding.mcdp),
-                    interval_text(pair.intervals[place]),
-                    p_value_text(None if pair.p_values is None else pair.p_values[place]),
-                    "-" if finding.test is None else percent(finding.test.null_mean),
-                )
-            )
+            cells = (*_if(len(audits) > 1, name), *_if(name_pairs, pair_name(pair)))
+            expected = "-" if finding.test is None else percent(finding.test.null_mean)
+            rows.append((*cells, *_numbers_at(audit, pair, place), expected))
     names = (*_if(len(audits) > 1, "model"), *_if(name_pairs, "worst pair"))
-    numbers = ("epsilon", "MCDP", _interval_column(audits), "p-value", "expected under parity")
+    numbers = (*_number_columns(audits), "expected under parity")
     return ReportTable("findings", "MCDP of the worst pair", names, numbers, tuple(rows))
 
 
@@ -79,22 +72,12 @@ def pairs_table(audits: Mapping[str, Audit], most: int) -> ReportTable:
                 percent(pair.abcc),
                 percent(pair.delta_dp),
             )
-            rows += [
-                (
-                    *cells,
-                    f"{finding.epsilon:g}",
-                    percent(pair.mcdp[place]),
-                    interval_text(pair.intervals[place]),
-                    p_value_text(None if pair.p_values is None else pair.p_values[place]),
-                )
-                for place, finding in enumerate(audit.findings)
-            ]
+            rows += [(*cells, *_numbers_at(audit, pair, place)) for place in range(len(audit.findings))]
     names = (*_if(len(audits) > 1, "model"), "pair")
     of_pair = (*_if(labelled, "label"), "ABCC", delta_dp_name(audits))
-    at_epsilon = ("epsilon", "MCDP", _interval_column(audits), "p-value")
     caption = "Pairs, the worst first; intervals and p-values hold for all of a model's pairs and epsilons"
     shared = len(names) + len(of_pair)
-    return ReportTable("pairs", caption, names, of_pair + at_epsilon, tuple(rows), shared)
+    return ReportTable("pairs", caption, names, of_pair + _number_columns(audits), tuple(rows), shared)
 
 
 def groups_table(audits: Mapping[str, Audit]) -> ReportTable:
@@ -125,8 +108,19 @@ def delta_dp_name(audits: Mapping[str, Audit]) -> str:
     return "delta-DP" if threshold is None else f"delta-DP at {number_text(threshold)}"
 
 
-def _interval_column(audits: Mapping[str, Audit]) -> str:
-    return f"{100 * next(iter(audits.values())).confidence:g}% interval"
+def _number_columns(audits: Mapping[str, Audit]) -> tuple[str, ...]:
+    confidence = next(iter(audits.values())).confidence
+    return ("epsilon", "MCDP", f"{100 * confidence:g}% interval", "p-value")
+
+
+def _numbers_at(audit: Audit, pair: PairSummary, place: int) -> tuple[str, ...]:
+    """What was found of a pair at one of the audit's epsilons."""
+    return (
+        f"{audit.findings[place].epsilon:g}",
+        percent(pair.mcdp[place]),
+        interval_text(pair.intervals[place]),
+        p_value_text(None if pair.p_values is None else pair.p_values[place]),
+    )
 
 
 def _if(shown: bool, cell: str) -> tuple[str, ...]:

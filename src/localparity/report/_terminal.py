@@ -53,7 +53,7 @@ def terminal_parts(audit: Audit, *, title: str = "Audit") -> Iterator[Renderable
         means = f"ABCC is {percent(pair.abcc)}, {delta_dp_name(audits)} is {percent(pair.delta_dp)}"
         yield Text(f"Averages over thresholds: {means}.")
     if len(pairs) > MOST_PAIRS:
-        yield Text(f"... and {len(pairs) - MOST_PAIRS} pairs more; --json has them all.", style="dim")
+        yield Text(f"... and {len(pairs) - MOST_PAIRS:,} more pairs, all in the audit's JSON.", style="dim")
     if audit.left_out:
         names = ", ".join(f"{group_text(left.group)} ({left.rows:,})" for left in audit.left_out)
         yield Text(f"Left out as too small: {names}.")

@@ -58,6 +58,23 @@ class Display(ABC):
     def _draw(self, ax: Any) -> None:
         """Draw on axes."""
 
+    @staticmethod
+    def _show_percent(axis: Any, label: str) -> None:
+        """Name an axis of fractions, and number it in percent."""
+        ticker = require("matplotlib.ticker", extra="report")
+        axis.set_major_formatter(ticker.PercentFormatter(1.0))
+        axis.set_label_text(label)
+
+    @staticmethod
+    def _add_legend(ax: Any, names: Sequence[str]) -> None:
+        """A legend above the axes, where it hides nothing; in columns as long as the names are short."""
+        longest = max(map(len, names), default=0)
+        width = ax.figure.get_figwidth() * ax.get_position().width * 72.0
+        columns = max(1, min(len(ax.get_legend_handles_labels()[1]), int(width / (26.0 + 4.8 * longest))))
+        place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2, "ncols": columns}
+        sizes = {"fontsize": "small", "handlelength": 1.6, "handletextpad": 0.5, "columnspacing": 1.0}
+        ax.legend(**place, **sizes, frameon=False)
+
 
 class PredictionsDisplay(Display):
     """A display of the scores of one model."""
@@ -96,6 +113,43 @@ class PredictionsDisplay(Display):
         )
 
 
+class PairDisplay(PredictionsDisplay):
+    """A display of one pair of groups at every threshold."""
+
+    @staticmethod
+    def _shade_window(ax: Any, window: Window) -> None:
+        """Shade the worst window; its edges make the narrowest visible."""
+        if window.gap > 0.0:
+            ax.axvspan(window.low, window.high, facecolor=WINDOW, alpha=0.3, lw=0, label="worst window")
+            for edge in {window.low, window.high}:
+                ax.axvline(edge, color=WINDOW, lw=0.8)
+
+    @staticmethod
+    def _show_thresholds(ax: Any, thresholds: FloatArray, label: int | None) -> None:
+        """The axis of thresholds."""
+        ax.set_xlim(thresholds[0], thresholds[-1])
+        ax.set_xlabel("threshold" if label is None else f"threshold, among people with label {label}")
+
+
+class ModelsDisplay(Display):
+    """A display of average precision against MCDP, for several models."""
+
+    @staticmethod
+    def _add_model(ax: Any, interval: Interval, average_precision: float, **look: Any) -> None:
+        """A model at its MCDP and average precision, with the interval of the former."""
+        ends = [[interval.estimate - interval.low], [interval.high - interval.estimate]]
+        ax.errorbar(interval.estimate, average_precision, xerr=ends, capsize=3, **look)
+
+    def _show_axes(self, ax: Any, epsilon: float, names: Sequence[str], *, part: str = "") -> None:
+        """The two axes, measured on a part of the data, and the models' names above."""
+        ax.set_xlim(0.0, None)
+        ax.margins(y=0.15)
+        self._show_percent(ax.xaxis, f"MCDP({epsilon:g}){part}")
+        self._show_percent(ax.yaxis, f"average precision{part}")
+        ax.grid(alpha=0.3)
+        self._add_legend(ax, names)
+
+
 def scores_of(estimator: Any, X: Rows) -> Any:
     """The probability of label 1 that a classifier gives."""
     if not hasattr(estimator, "predict_proba"):
@@ -117,12 +171,6 @@ def chosen_curve(
     return max(gap_curves(counts, Comparison(criterion)), key=lambda curve: curve.mcdp(epsilon))
 
 
-def error_bars(intervals: Sequence[Interval]) -> list[list[float]]:
-    """How far intervals reach below and above their estimates, as matplotlib takes it."""
-    below = [interval.estimate - interval.low for interval in intervals]
-    return [below, [interval.high - interval.estimate for interval in intervals]]
-
-
 def shown_name(group: Group) -> str:
     r"""A group as matplotlib shows it: a dollar sign starts no formula, an underscore hides nothing.
 
@@ -133,45 +181,3 @@ def shown_name(group: Group) -> str:
     """
     name = group_text(group).replace("$", r"\$")
     return f" {name}" if name.startswith("_") else name
-
-
-def shade_window(ax: Any, window: Window) -> None:
-    """Shade the worst window; its edges make the narrowest visible."""
-    if window.gap > 0.0:
-        ax.axvspan(window.low, window.high, facecolor=WINDOW, alpha=0.3, lw=0, label="worst window")
-        for edge in {window.low, window.high}:
-            ax.axvline(edge, color=WINDOW, lw=0.8)
-
-
-def show_percent(axis: Any, label: str) -> None:
-    """Name an axis of fractions, and number it in percent."""
-    ticker = require("matplotlib.ticker", extra="report")
-    axis.set_major_formatter(ticker.PercentFormatter(1.0))
-    axis.set_label_text(label)
-
-
-def show_thresholds(ax: Any, score_range: Sequence[float] | FloatArray, label: int | None) -> None:
-    """The axis of thresholds."""
-    ax.set_xlim(score_range[0], score_range[-1])
-    ax.set_xlabel("threshold" if label is None else f"threshold, among people with label {label}")
-
-
-def show_trade_off(ax: Any, epsilon: float, names: Sequence[str], *, part: str = "") -> None:
-    """The axes of average precision against MCDP, measured on a part of the data, and the names above."""
-    ax.set_xlim(0.0, None)
-    ax.margins(y=0.15)
-    show_percent(ax.xaxis, f"MCDP({epsilon:g}){part}")
-    show_percent(ax.yaxis, f"average precision{part}")
-    ax.grid(alpha=0.3)
-    legend_above(ax, names)
-
-
-def legend_above(ax: Any, names: Sequence[str]) -> None:
-    """A legend above the axes, where it hides nothing; in columns as long as the names are short."""
-    longest = max(map(len, names), default=0)
-    width = ax.figure.get_figwidth() * ax.get_position().width * 72.0
-    columns = max(1, min(len(ax.get_legend_handles_labels()[1]), int(width / (26.0 + 4.8 * longest))))
-    place = {"loc": "lower left", "bbox_to_anchor": (0.0, 1.0), "borderaxespad": 0.2, "ncols": columns}
-    ax.legend(
-        **place, frameon=False, fontsize="small", handlelength=1.6, handletextpad=0.5, columnspacing=1.0
-    )

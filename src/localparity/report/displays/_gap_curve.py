@@ -14,22 +14,12 @@ from localparity.counts._inputs import Data
 from localparity.metrics import GapCurve
 from localparity.metrics._gap_curves import gap_curves
 from localparity.report._thin import thin_thresholds
-from localparity.report.displays._display import (
-    QUIET,
-    PredictionsDisplay,
-    chosen_curve,
-    counts_of,
-    legend_above,
-    shade_window,
-    show_percent,
-    show_thresholds,
-    shown_name,
-)
+from localparity.report.displays._display import QUIET, PairDisplay, chosen_curve, counts_of, shown_name
 from localparity.uncertainty._bands import as_interval_method, band_radii, dkw_radii
 from localparity.uncertainty._resampling import Draws
 
 
-class GapCurveDisplay(PredictionsDisplay):
+class GapCurveDisplay(PairDisplay):
     """The gap of a pair at every threshold, with a band that holds the whole true curve.
 
     Make one with `from_predictions` or `from_estimator`; `GapCurve.plot` draws a curve that you have.
@@ -120,7 +110,7 @@ class GapCurveDisplay(PredictionsDisplay):
     def _draw(self, ax: Any) -> None:
         thresholds = thin_thresholds(self.curve)
         gap = self.curve(thresholds)
-        shade_window(ax, self.curve.worst_window(self.epsilon))
+        self._shade_window(ax, self.curve.worst_window(self.epsilon))
         if self.radius is not None:
             below, above = np.maximum(gap - self.radius, -1.0), np.minimum(gap + self.radius, 1.0)
             band = f"{100 * self.confidence:g}% band"
@@ -128,9 +118,9 @@ class GapCurveDisplay(PredictionsDisplay):
         ax.axhline(0.0, color=QUIET, lw=0.8)
         ax.step(thresholds, gap, where="post", color="black", lw=1.2, label="gap")
         first, second = (shown_name(group).strip() for group in self.curve.groups)
-        show_percent(ax.yaxis, f"gap, {first} less {second}")
-        show_thresholds(ax, thresholds, self.curve.label)
-        legend_above(ax, ["worst window"])
+        self._show_percent(ax.yaxis, f"gap, {first} less {second}")
+        self._show_thresholds(ax, thresholds, self.curve.label)
+        self._add_legend(ax, ["worst window"])
 
 
 def _radius(

@@ -15,18 +15,14 @@ from localparity.report.displays._display import (
     FIRST,
     QUIET,
     SECOND,
-    PredictionsDisplay,
+    PairDisplay,
     chosen_curve,
     counts_of,
-    legend_above,
-    shade_window,
-    show_percent,
-    show_thresholds,
     shown_name,
 )
 
 
-class GroupCdfDisplay(PredictionsDisplay):
+class GroupCdfDisplay(PairDisplay):
     """Two groups' cumulative distributions with the gap and the worst window shaded.
 
     Make one with `from_predictions` or `from_estimator`.
@@ -102,11 +98,11 @@ class GroupCdfDisplay(PredictionsDisplay):
 
     def _draw(self, ax: Any) -> None:
         names = [shown_name(group) for group in self.window.groups]
-        shade_window(ax, self.window)
+        self._shade_window(ax, self.window)
         ax.fill_between(self.thresholds, *self.shares, step="post", color=QUIET, alpha=0.2, lw=0, label="gap")
         for share, name, colour, style in zip(self.shares, names, (FIRST, SECOND), ("-", "--"), strict=True):
             ax.step(self.thresholds, share, where="post", color=colour, ls=style, label=name)
         ax.set_ylim(0.0, 1.0)
-        show_percent(ax.yaxis, "share at or below")
-        show_thresholds(ax, self.thresholds, self.window.label)
-        legend_above(ax, [*names, "worst window"])
+        self._show_percent(ax.yaxis, "share at or below")
+        self._show_thresholds(ax, self.thresholds, self.window.label)
+        self._add_legend(ax, [*names, "worst window"])

@@ -14,7 +14,7 @@ from localparity.counts import Comparison
 from localparity.counts._inputs import Data, as_data
 from localparity.metrics import Interval
 from localparity.predictions import Predictions
-from localparity.report.displays._display import FIRST, SECOND, PredictionsDisplay, legend_above, show_percent
+from localparity.report.displays._display import FIRST, SECOND, PredictionsDisplay
 from localparity.uncertainty import mcdp_interval
 
 if TYPE_CHECKING:
@@ -203,9 +203,9 @@ class McdpOverTimeDisplay(PredictionsDisplay):
             alarmed = np.where(self.alarms, estimate, np.nan)
             ax.plot(self.times, alarmed, "X", color=SECOND, ms=9, label="alarm")
         ax.set_ylim(0.0, None)
-        show_percent(ax.yaxis, f"MCDP({self.epsilon:g})")
+        self._show_percent(ax.yaxis, f"MCDP({self.epsilon:g})")
         ax.tick_params(axis="x", rotation=30 if len(self.times) > 4 else 0)
-        legend_above(ax, [confidence])
+        self._add_legend(ax, [confidence])
 
 
 def _rows_of(data: Predictions, rows: BoolArray) -> Predictions:

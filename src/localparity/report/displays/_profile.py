@@ -13,14 +13,7 @@ from localparity.counts._inputs import Data
 from localparity.metrics import McdpProfile
 from localparity.metrics._gap_curves import gap_curves
 from localparity.report._thin import MOST_POINTS
-from localparity.report.displays._display import (
-    FIRST,
-    QUIET,
-    PredictionsDisplay,
-    counts_of,
-    legend_above,
-    show_percent,
-)
+from localparity.report.displays._display import FIRST, QUIET, PredictionsDisplay, counts_of
 from localparity.uncertainty._bands import bootstrap_radii, dkw_radii
 from localparity.uncertainty._intervals import pair_intervals, worst_intervals
 from localparity.uncertainty._permutation import parity_resamples
@@ -138,5 +131,5 @@ class McdpProfileDisplay(PredictionsDisplay):
         ax.set_xlim(0.0, end)
         ax.set_ylim(0.0, None)
         ax.set_xlabel("epsilon, half of a window's width")
-        show_percent(ax.yaxis, "MCDP")
-        legend_above(ax, ["expected under parity"])
+        self._show_percent(ax.yaxis, "MCDP")
+        self._add_legend(ax, ["expected under parity"])

@@ -13,17 +13,14 @@ from localparity.report._thin import thin_thresholds
 from localparity.report.displays._display import (
     FIRST,
     SECOND,
-    PredictionsDisplay,
+    PairDisplay,
     chosen_curve,
     counts_of,
-    legend_above,
-    show_percent,
-    show_thresholds,
     shown_name,
 )
 
 
-class SelectionRateDisplay(PredictionsDisplay):
+class SelectionRateDisplay(PairDisplay):
     """How far the selection rates of a pair are apart at every threshold, and where they are farthest.
 
     A score above the threshold is selected. Make one with `from_predictions` or `from_estimator`.
@@ -95,6 +92,6 @@ class SelectionRateDisplay(PredictionsDisplay):
         worst = int(np.argmax(np.abs(difference)))
         where = f"largest: {100 * abs(difference[worst]):.1f} points at {thresholds[worst]:.3g}"
         ax.plot(thresholds[worst], difference[worst], "o", color="black", ms=4, label=where)
-        show_percent(ax.yaxis, "difference of rates")
-        show_thresholds(ax, thresholds, self.curve.label)
-        legend_above(ax, [*more, where])
+        self._show_percent(ax.yaxis, "difference of rates")
+        self._show_thresholds(ax, thresholds, self.curve.label)
+        self._add_legend(ax, [*more, where])

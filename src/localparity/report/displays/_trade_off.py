@@ -7,19 +7,11 @@ from typing import Any, Self
 
 from localparity._types import ArrayLike, Groups, Rows
 from localparity.metrics import Interval
-from localparity.report.displays._display import (
-    COLOURS,
-    MARKERS,
-    Display,
-    error_bars,
-    scores_of,
-    show_trade_off,
-    shown_name,
-)
+from localparity.report.displays._display import COLOURS, MARKERS, ModelsDisplay, scores_of, shown_name
 from localparity.uncertainty import mcdp_interval
 
 
-class TradeOffDisplay(Display):
+class TradeOffDisplay(ModelsDisplay):
     """How well models rank people and how large their local disparity is: up and to the left is better.
 
     Make one with `from_predictions` or `from_estimators`.
@@ -141,7 +133,6 @@ class TradeOffDisplay(Display):
     def _draw(self, ax: Any) -> None:
         found = zip(self.names, self.average_precision, self.intervals, strict=True)
         for i, (name, precision, interval) in enumerate(found):
-            look: dict[str, Any] = {"fmt": MARKERS[i % len(MARKERS)], "color": COLOURS[i % len(COLOURS)]}
-            look |= {"capsize": 3, "label": shown_name(name)}
-            ax.errorbar(interval.estimate, precision, xerr=error_bars([interval]), **look)
-        show_trade_off(ax, self.epsilon, self.names)
+            look = {"fmt": MARKERS[i % len(MARKERS)], "color": COLOURS[i % len(COLOURS)]}
+            self._add_model(ax, interval, precision, label=shown_name(name), **look)
+        self._show_axes(ax, self.epsilon, self.names)

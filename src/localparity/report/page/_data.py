@@ -73,17 +73,21 @@ class PageModel:
         if audit.threshold is not None:
             thresholds = np.union1d(thresholds, [audit.threshold])
         reach = reach_of(thresholds, counts.resolution, counts.score_range)
-        pairs, groups, radii = self.pairs[: plan.pairs], self.groups(plan.pairs), self._radii()
+        pairs, groups = self.pairs[: plan.pairs], self.groups(plan.pairs)
+        others = self._other_bands()
+        radii = {(pair.label, pair.groups): pair.radius for pair in audit.pairs}
         sides: list[dict[str, Any]] = []
         views: list[dict[str, Any]] = []
         for label, stratum in self.strata.items():
             place = {group: len(sides) + i for i, group in enumerate(groups)}
             sides += [{"rates": pack(1.0 - stratum[group].shares_at_or_below(reach))} for group in groups]
             for number, pair in enumerate(pairs):
-                curve = curve_between(counts, stratum, pair, label)
-                view = _view_data(curve, stratum, radii[label, pair], plan)
-                ends = [place[group] for group in pair]
-                views.append(view | {"pair": number, "label": label, "sides": ends})
+                if (label, pair) in others:
+                    curve, radius = others[label, pair]
+                else:
+                    curve, radius = curve_between(counts, stratum, pair, label), radii[label, pair]
+                place_of = {"pair": number, "label": label, "sides": [place[group] for group in pair]}
+                views.append(_view_data(curve, stratum, radius, plan) | place_of)
         return {
             "name": self.name,
             "range": list(counts.score_range),
@@ -116,17 +120,15 @@ class PageModel:
         clearest = self.audit.most_significant.groups
         return pairs.index(clearest) if worst.too_small and clearest in pairs else -1
 
-    def _radii(self) -> dict[tuple[int | None, Pair], float]:
-        """How far the true gap of each pair may be off, under each label.
+    def _other_bands(self) -> dict[tuple[int | None, Pair], tuple[GapCurve, float]]:
+        """The curves under labels that are not the audit's, and how far the true gap of each may be off.
 
-        The bands of all pairs and labels of one criterion hold together; those of the audit's criterion are
-        the audit's own.
+        Of these labels, the bands of everyone hold by themselves and those of people with a label together.
         """
         audit = self.audit
-        found = {(pair.label, pair.groups): pair.radius for pair in audit.pairs}
+        found: dict[tuple[int | None, Pair], tuple[GapCurve, float]] = {}
         others = set(self.strata) - set(audit.comparison.labels)
         for criterion in CRITERIA:
-            # Of the other labels, everyone by themselves and those with a label together.
             if set(labels_of(criterion)) in ({None} & others, others - {None}):
                 comparison = Comparison(criterion, audit.comparison.compare)
                 curves = gap_curves(audit.counts, comparison)
@@ -138,7 +140,8 @@ class PageModel:
                     method=audit.method,
                     draws=Draws(audit.n_resamples, 0, -1),
                 )
-                found |= {(curve.label, curve.groups): r for curve, r in zip(curves, radii, strict=True)}
+                bands = zip(curves, radii.tolist(), strict=True)
+                found |= {(curve.label, curve.groups): (curve, radius) for curve, radius in bands}
         return found
 
 
