@@ -22,8 +22,9 @@ import numpy as np
 import torch
 
 import localparity as lp
-from localparity.engines._refine import MAX_SCORES, Tally, count_scores
-from localparity.engines._torch import LEVEL, TorchScores, check_scores
+from localparity.counts._bounded import LEVEL, MAX_SCORES
+from localparity.engines._refine import Tally, count_scores
+from localparity.engines._torch import TorchScores, check_scores
 from localparity.metrics._gap_curves import gap_curves
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1)

@@ -114,10 +114,10 @@ def _run_task(folder: Any, runs: Sequence[Run], device: str) -> list[tuple[Run, 
 
     store = Store(folder)
     with _ONE_AT_A_TIME:
-        results = train_runs(runs, device)
-    for run, result in zip(runs, results, strict=True):
-        store.add(run, result)
-    return [(run, result.metrics) for run, result in zip(runs, results, strict=True)]
+        trained = train_runs(runs, device)
+    for record, scores in trained:
+        store.add(record, scores)
+    return [(record.run, record.metrics) for record, _ in trained]
 
 
 def _cluster(backend: str, jobs: int) -> AbstractContextManager[Any]:

@@ -53,16 +53,6 @@ class TensorRows(NamedTuple):
         """
         return TensorRows(*(column[rows] for column in self))
 
-    def compared(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Return what the losses take after the scores.
-
-        Returns
-        -------
-        sensitive_features, y_true, sample_weight : Tensor
-            The groups, the labels and the weights.
-        """
-        return self.groups, self.labels, self.weights
-
     def to(self, device: torch.device) -> TensorRows:
         """Move the rows to a device.
 

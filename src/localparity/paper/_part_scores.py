@@ -1,8 +1,7 @@
-"""What a run gives: its metrics and the test scores they were measured on."""
+"""The scores of a part of a data set, and their metrics."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,6 @@ from numpy.typing import NDArray
 
 from localparity.metrics import abcc, delta_dp, mcdp_profile
 from localparity.metrics._mcdp import PAPER_EPSILONS
-
-FROM_SCRATCH, FROM_IMAGENET = "from scratch", "from ImageNet weights"
 
 
 class PartScores:
@@ -59,31 +56,3 @@ def mcdp_name(epsilon: float) -> str:
     'mcdp_0_05'
     """
     return f"mcdp_{epsilon:g}".replace(".", "_")
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a run gives.
-
-    Parameters
-    ----------
-    metrics : dict
-        The metrics of the validation and of the test part, as fractions.
-    test : PartScores
-        The scores of the test part.
-    seconds : float
-        The training time; in a stack, the run's share of it.
-    device : str
-        Where it was trained.
-    versions : dict
-        The versions of localparity and torch.
-    start : str
-        Where the network started: "from scratch" or "from ImageNet weights".
-    """
-
-    metrics: dict[str, float]
-    test: PartScores
-    seconds: float
-    device: str
-    versions: dict[str, str]
-    start: str = FROM_SCRATCH
