@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from localparity.paper._methods import TITLES
+from localparity.paper._grids import TITLES
 from localparity.paper._store import Record, Store
 
 KEPT_SHARE = 0.95

@@ -132,6 +132,6 @@ def check_finite(network: Network, steps: int) -> None:
     """Raise if training has diverged."""
     if not all(bool(tensor.isfinite().all()) for tensor in network.parameters()):
         raise ValueError(
-            f"training diverged: the network has weights that are not finite after {steps} steps; "
+            f"training has diverged: the network has weights that are not finite after {steps} steps; "
             "lower learning_rate or strength"
         )
