@@ -12,14 +12,7 @@ from localparity.metrics._mcdp import PAPER_EPSILONS
 
 
 class PartScores:
-    """The scores of a validation or test part as float32, with the groups' names and labels 0 and 1.
-
-    Examples
-    --------
-    >>> part = PartScores(np.array([0.1, 0.9]), np.array(["f", "m"]), np.array([0, 1]))
-    >>> part.measure("test")["test_mcdp_0"]
-    1.0
-    """
+    """The scores of a validation or test part as float32, with the groups' names and labels 0 and 1."""
 
     def __init__(self, score: NDArray[Any], group: NDArray[Any], label: NDArray[Any]) -> None:
         self.score = score.astype(np.float32)
@@ -48,11 +41,5 @@ class PartScores:
 
 
 def mcdp_name(epsilon: float) -> str:
-    """The metric's name at an epsilon.
-
-    Examples
-    --------
-    >>> mcdp_name(0.05)
-    'mcdp_0_05'
-    """
+    """The metric's name at an epsilon."""
     return f"mcdp_{epsilon:g}".replace(".", "_")

@@ -139,14 +139,7 @@ def random_layers(network: nn.Module) -> list[RandomLayer]:
 
 
 def multilayer(n_features: int, hidden: Sequence[int], dropout: float) -> Network:
-    """Linear layers of the given widths, each followed by ReLU and dropout, and a head.
-
-    Examples
-    --------
-    >>> weights = multilayer(101, (512, 256, 64), 0.5).hidden_weights()
-    >>> [tuple(weight.shape) for weight in weights.values()]
-    [(512, 101), (256, 512), (64, 256)]
-    """
+    """Linear layers of the given widths, each followed by ReLU and dropout, and a head."""
     widths = [n_features, *hidden]
     layers: list[nn.Module] = []
     for width, next_width in pairwise(widths):

@@ -74,12 +74,6 @@ class Batches:
 
     Rows left at the end of an epoch that do not fill a batch are skipped; if there are fewer rows than a
     batch has, every batch is all of them. Under several processes each takes its share of the same batch.
-
-    Examples
-    --------
-    >>> batches = Batches(5, 3, seed=0)
-    >>> len(batches.draw()), len(batches.draw())
-    (3, 3)
     """
 
     def __init__(self, rows: int, batch_size: int, seed: int) -> None:
