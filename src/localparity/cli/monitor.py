@@ -31,8 +31,14 @@ from localparity.metrics._window import percent
 from localparity.monitoring import Monitor, PeriodResult
 from localparity.monitoring._monitor import Every
 
-_OPTIONS = {"batch_id": "--id", "score_range": "--score-range"}
-_OPTIONS |= {name: f"--{name}" for name in ("every", "score", "group", "label")}
+_OPTIONS = {
+    "batch_id": "--id",
+    "every": "--every",
+    "score": "--score",
+    "group": "--group",
+    "label": "--label",
+}
+_OPTIONS |= {"score_range": "--score-range"}
 
 
 def monitor(
@@ -131,9 +137,8 @@ def _naming_options() -> Iterator[None]:
     try:
         yield
     except ValueError as error:
-        name, must, rest = str(error).partition(" must ")
-        message = f"{_OPTIONS.get(name, name)}{must}{rest}"
-        raise ValueError(message.replace("allow_duplicate=True", "--allow-duplicate")) from error
+        first, _, rest = str(error).replace("allow_duplicate=True", "--allow-duplicate").partition(" ")
+        raise ValueError(f"{_OPTIONS.get(first, first)} {rest}") from error
 
 
 def _show(console: Console, series: list[PeriodResult], epsilon: float, confidence: float) -> None:
