@@ -264,7 +264,7 @@ def test_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_gpu_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"device.*'cuda'"):
+    with pytest.raises(ValueError, match=r"device.*cuda"):
         quick(device="cuda").fit(X, Y, sensitive_features=SEX)
 
 
@@ -296,7 +296,7 @@ def test_a_method_without_a_strength_of_its_own_needs_one(monkeypatch: pytest.Mo
         ({"clip_norm": -1.0}, "clip_norm.*-1"),
         ({"dropout": 1.0}, "dropout.*1"),
         ({"learning_rate": 1e30}, "diverged"),
-        ({"device": "abacus"}, "device.*'abacus'"),
+        ({"device": "abacus"}, "device.*abacus"),
         ({"validation_fraction": 1.0}, "validation_fraction.*1"),
     ],
 )
