@@ -3,7 +3,8 @@ Training with a penalty on the local disparity
 ==============================================
 
 `LocalParityClassifier` adds MCDP of smoothed distributions, times a strength, to the loss. A larger strength
-lowers the disparity at the cost of average precision. The sensitive feature is needed to fit, not to predict.
+lowers the disparity at the cost of average precision. The sensitive feature is needed to fit, but not to
+predict.
 """
 
 import matplotlib.pyplot as plt

@@ -17,6 +17,7 @@ SRC = Path(__file__).parents[1] / "src"
 FILES = sorted((SRC / "localparity").rglob("*.py"))
 OF_NAMED_TUPLES = {"_asdict", "_fields", "_make", "_replace"}
 OWN = {"self", "cls", "mcs"}
+CONTEXT = "ctx"  # what torch hands to an autograd function to keep things on
 
 
 def room_of(path: Path) -> str:
@@ -90,8 +91,11 @@ def attributes_set(tree: ast.AST) -> Iterator[tuple[int, str]]:
     """Attributes that functions set on what they are given, as ``parameter.name = value``."""
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
-            given = {argument.arg for argument in [*function.args.args, *function.args.kwonlyargs]} - OWN
-            given.discard("ctx")  # torch's functions keep there what their backward needs
+            given = (
+                {argument.arg for argument in [*function.args.args, *function.args.kwonlyargs]}
+                - OWN
+                - {CONTEXT}
+            )
             for node in ast.walk(function):
                 if (
                     isinstance(node, ast.Attribute)
