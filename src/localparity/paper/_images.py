@@ -34,7 +34,8 @@ def load_utkface(source: Any, *, size: int = _SIDE) -> Any:
     Returns
     -------
     sklearn.utils.Bunch
-        `images` (uint8, shape (n_samples, size, size, 3)), `age`, `sensitive_features` (Male or Female), `names`.
+        `images` (uint8, shape (n_samples, size, size, 3)), `age`, `sensitive_features` (Male or Female) and
+        `names`.
 
     Examples
     --------
