@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from benchmarks import algorithms
-from benchmarks._algorithms_figure import draw_errors, draw_speed_ups, write_figure
+from benchmarks._algorithms_figure import draw_errors, draw_speed_ups
 from benchmarks._paper_algorithms import algorithm_1, algorithm_1_lean, algorithm_2
 from benchmarks.algorithms import EPSILONS, KS, study_store, time_table
 from hypothesis import given
@@ -36,7 +36,9 @@ def test_algorithm_1_is_the_definition(first: list[int], second: list[int], half
     assert algorithm_2(scores, groups, half / 64.0, 2) >= truth - 1e-12
 
 
-def test_the_study_of_a_store_its_table_and_its_figure(small_store: Store, tmp_path: Path) -> None:
+def test_the_study_of_a_store_its_table_and_its_figure(
+    small_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     studies = study_store(small_store)
     assert [each.dataset for each in studies] == ["adult", "bank"]
     for study in studies:
@@ -52,8 +54,12 @@ def test_the_study_of_a_store_its_table_and_its_figure(small_store: Store, tmp_p
         for each in study.approximations:
             assert 0.0 <= each.error_low <= each.error_high
     assert "| Adult | 450 | 3.529 ± 0.122 |" in time_table(studies).to_markdown()
-    names = [path.name for path in write_figure(studies, tmp_path)]
-    assert names == ["figure-5.png", "figure-5.svg", "figure-5.pdf"]
+    monkeypatch.setattr(algorithms, "study_store", lambda store: studies)
+    names = [path.name for path in algorithms.write(small_store, tmp_path)]
+    assert names == [
+        *(f"algorithm-times.{kind}" for kind in ("md", "csv", "tex")),
+        *(f"figure-5.{kind}" for kind in ("png", "svg", "pdf")),
+    ]
 
 
 def test_lines_for_every_epsilon_and_the_profile() -> None:

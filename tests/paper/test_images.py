@@ -108,7 +108,7 @@ def test_celeba_with_a_name_that_no_file_can_have(celeba: Path) -> None:
 def test_celeba_with_a_line_that_is_too_short(celeba: Path) -> None:
     with (celeba / "list_attr_celeba.txt").open("a") as stream:
         stream.write("000003.png 1\n")
-    with pytest.raises(ValueError, match="has 2 values in line 5 where 4 are expected"):
+    with pytest.raises(ValueError, match=r"4 values in line 5.*2"):
         lp.paper.load_celeba(celeba)
 
 
@@ -140,7 +140,7 @@ def test_celeba_as_the_benchmarks_csv(tmp_path: Path) -> None:
 
 def test_celeba_csv_with_too_few_pixels(tmp_path: Path) -> None:
     path = write_pixels(tmp_path / "celeba.csv", ["1 2 3 4"])
-    with pytest.raises(ValueError, match="has 4 numbers in line 2 where side x side x 3 are expected"):
+    with pytest.raises(ValueError, match=r"side x side x 3.*line 2.*4"):
         lp.paper.load_celeba(path)
 
 
@@ -149,11 +149,11 @@ def test_celeba_csv_with_too_few_pixels(tmp_path: Path) -> None:
     [
         (
             "pixels,Attractive,Male\n0 1 300,1,0\n",
-            "has numbers in line 2 where pixels from 0 to 255 are expected",
+            "0 to 255 in line 2",
         ),
         (
             "pixels,Attractive,Male\n0 1 nan,1,0\n",
-            "has numbers in line 2 where pixels from 0 to 255 are expected",
+            "0 to 255 in line 2",
         ),
         ("pixels,Attractive,Male\n0 1 2\n", "celeba.csv is damaged: list index out of range"),
         ("pixels,Attractive,Male\n0 1 2,yes,0\n", "celeba.csv is damaged: could not convert string to float"),

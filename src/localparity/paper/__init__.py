@@ -1,6 +1,7 @@
 """The reproduction of the paper: its data, grids, a store of runs, tables and figures."""
 
 from localparity.paper._images import load_celeba, load_utkface
+from localparity.paper._part_scores import PartScores
 from localparity.paper._preparation import Split, paper_preprocessor, paper_split
 from localparity.paper._run import Run, grid
 from localparity.paper._runner import run_missing
@@ -9,6 +10,7 @@ from localparity.paper._store import DamagedRunWarning, OutdatedRunWarning, Reco
 __all__ = [
     "DamagedRunWarning",
     "OutdatedRunWarning",
+    "PartScores",
     "Record",
     "Run",
     "Split",

@@ -21,20 +21,21 @@ _SIDE = 48
 
 
 def load_utkface(source: Any, *, size: int = _SIDE) -> Any:
-    """Faces with age and gender, from the UTKFace files.
+    """Load faces with age and gender from the UTKFace files.
 
     Parameters
     ----------
     source : path
-        The folder, or the zip archive, with images named ``age_gender_race_date...``; an image of another
-        name is left out.
-    size : int
-        Images are scaled to this many pixels a side.
+        The folder, or the zip archive, with images named ``age_gender_race_date...``; images with other
+        names are skipped.
+    size : int, default=48
+        The side in pixels to which images are scaled.
 
     Returns
     -------
     sklearn.utils.Bunch
-        `images` (uint8, rows x size x size x 3), `age`, `sensitive_features` (Male or Female), `names`.
+        `images` (uint8, shape (n_samples, size, size, 3)), `age`, `sensitive_features` (Male or Female) and
+        `names`.
 
     Examples
     --------
@@ -66,24 +67,27 @@ def load_utkface(source: Any, *, size: int = _SIDE) -> Any:
 
 
 def load_celeba(source: Any, *, target: str = "Attractive", group: str = "Male", size: int = _SIDE) -> Any:
-    """Faces of celebrities with one attribute as the target and another as the group.
+    """Load CelebA's faces with one attribute as the target and another as the group.
 
     Parameters
     ----------
     source : path
         The folder of the official layout (``img_align_celeba/`` and ``list_attr_celeba.txt``), or the CSV
-        file of the FFB benchmark: a column ``pixels`` with one number a pixel and channel, and a column an
+        file of the FFB benchmark: a column ``pixels`` with the numbers of an image, and a column for each
         attribute.
-    target, group : str
-        The attributes' names.
-    size : int
-        Images of the official layout are scaled to this many pixels a side; those of the CSV have their
-        own size.
+    target : str, default="Attractive"
+        The attribute that is the target.
+    group : str, default="Male"
+        The attribute that is the group.
+    size : int, default=48
+        The side in pixels to which images of the official layout are scaled; those of the CSV keep their
+        own.
 
     Returns
     -------
     sklearn.utils.Bunch
-        `images` (uint8, rows x size x size x 3), `target` (0 or 1), `sensitive_features` (0 or 1), `names`.
+        `images` (uint8, shape (n_samples, size, size, 3)), `target` (0 or 1), `sensitive_features` (0 or 1)
+        and `names`.
 
     Examples
     --------
@@ -140,7 +144,7 @@ def _read(path: Path) -> bytes:
 
 
 def _read_attributes(path: Path, wanted: Sequence[str]) -> tuple[list[str], dict[str, NDArray[np.int64]]]:
-    """The official list: a count, a line of attributes, then a line an image with 1 and -1."""
+    """The official list: a count, a line of attributes, then a line of 1 and -1 for each image."""
     with reading(str(path)):
         _, header, *lines = _read(path).decode("ascii").splitlines()
     columns = header.split()
@@ -149,9 +153,7 @@ def _read_attributes(path: Path, wanted: Sequence[str]) -> tuple[list[str], dict
         raise ValueError(f"{path} lists no image")
     for number, row in enumerate(rows, start=3):
         if len(row) != len(columns) + 1:
-            raise ValueError(
-                f"{path} has {len(row)} values in line {number} where {len(columns) + 1} are expected"
-            )
+            raise ValueError(f"{path} must have {len(columns) + 1} values in line {number}, got {len(row)}")
     places = [_place(name, columns, path) + 1 for name in wanted]
     values = {
         name: np.asarray([row[place] == "1" for row in rows], dtype=np.int64)
@@ -180,11 +182,10 @@ def _square(text: str, path: Path, line: int) -> NDArray[np.uint8]:
     numbers = np.asarray(text.replace(",", " ").split(), dtype=np.float64)
     side = round((numbers.size / 3) ** 0.5)
     if side == 0 or side * side * 3 != numbers.size:
-        raise ValueError(
-            f"{path} has {numbers.size} numbers in line {line} where side x side x 3 are expected"
-        )
+        raise ValueError(f"{path} must have side x side x 3 numbers in line {line}, got {numbers.size}")
     if not ((numbers >= 0.0) & (numbers <= 255.0)).all():
-        raise ValueError(f"{path} has numbers in line {line} where pixels from 0 to 255 are expected")
+        found = f"{numbers.min():g} to {numbers.max():g}"
+        raise ValueError(f"{path} must have pixels from 0 to 255 in line {line}, got {found}")
     return numbers.astype(np.uint8).reshape(side, side, 3)
 
 

@@ -12,7 +12,25 @@ from localparity.metrics._mcdp import PAPER_EPSILONS
 
 
 class PartScores:
-    """The scores of a validation or test part as float32, with the groups' names and labels 0 and 1."""
+    """The scores of a validation or test part.
+
+    Parameters
+    ----------
+    score : ndarray of shape (n_samples,)
+        Scores in [0, 1], kept as float32.
+    group : ndarray of shape (n_samples,)
+        The groups, kept as text.
+    label : ndarray of shape (n_samples,)
+        Labels 0 and 1.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import localparity as lp
+    >>> part = lp.paper.PartScores(np.array([0.1, 0.9]), np.array(["f", "m"]), np.array([0, 1]))
+    >>> part.measure("test")["test_mcdp_0"]
+    1.0
+    """
 
     def __init__(self, score: NDArray[Any], group: NDArray[Any], label: NDArray[Any]) -> None:
         self.score = score.astype(np.float32)
@@ -20,7 +38,18 @@ class PartScores:
         self.label = label.astype(np.int8)
 
     def measure(self, part: str) -> dict[str, float]:
-        """Average precision and the disparities, as fractions; each name starts with the part's."""
+        """Compute average precision and the disparities.
+
+        Parameters
+        ----------
+        part : str
+            The part's name, with which the names of the metrics start.
+
+        Returns
+        -------
+        dict of str to float
+            The metrics, as fractions.
+        """
         from sklearn.metrics import average_precision_score
 
         codes = np.unique(self.group, return_inverse=True)[1]
@@ -36,7 +65,13 @@ class PartScores:
         return {f"{part}_{name}": value for name, value in found.items()}
 
     def group_sizes(self) -> list[int]:
-        """The number of people in each group."""
+        """Count the people in each group.
+
+        Returns
+        -------
+        list of int
+            The counts, in the order of the groups' names.
+        """
         return [int((self.group == group).sum()) for group in np.unique(self.group)]
 
 

@@ -70,7 +70,7 @@ class Training:
 
 
 class Steps:
-    """Optimiser steps of a training, replayed as a CUDA graph on one GPU unless told otherwise."""
+    """Optimiser steps of a training, replayed as a CUDA graph on one GPU unless `recorded` is False."""
 
     def __init__(self, training: Trainable, plan: TrainingPlan, *, recorded: bool | None = None) -> None:
         self.training, self.plan = training, plan
