@@ -17,11 +17,15 @@ _FROM_ELSEWHERE = re.compile(
 )
 
 
+def is_protocol(value: type) -> bool:
+    return getattr(value, "_is_protocol", False)
+
+
 def documented() -> Iterator[tuple[str, Any, str]]:
     """What has parameters, with the docstring that describes them."""
     for name, value in public_names().items():
         if inspect.isclass(value):
-            if not is_dataclass(value) and not issubclass(value, tuple | Warning):
+            if not is_dataclass(value) and not is_protocol(value) and not issubclass(value, tuple | Warning):
                 yield name, value, value.__doc__ or ""
             for member, found in vars(value).items():
                 function = found.__func__ if isinstance(found, classmethod | staticmethod) else found

@@ -40,6 +40,13 @@ class GroupSummary:
         The (weighted) mean of its scores.
     too_small : bool
         Whether no comparison of the group could tell a gap of half its people from chance.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> found = lp.audit(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"], random_state=0)
+    >>> [(group.group, group.rows) for group in found.groups]
+    [('a', 2), ('b', 2)]
     """
 
     group: Group
@@ -52,7 +59,24 @@ class GroupSummary:
 
 @dataclass(frozen=True)
 class LeftOut:
-    """A group that was left out, and how many of the people compared it has, at the least under any label."""
+    """A group that was left out because it is too small.
+
+    Attributes
+    ----------
+    group : hashable
+        The group.
+    rows : int
+        Its rows; where people are compared by label, of the label with the fewest.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> scores, groups = [0.1, 0.4, 0.6, 0.9, 0.5], ["a", "a", "b", "b", "c"]
+    >>> lp.audit(
+    ...     None, scores, sensitive_features=groups, min_group_size=2, small_groups="drop", random_state=0
+    ... ).left_out
+    (LeftOut(group='c', rows=1),)
+    """
 
     group: Group
     rows: int
@@ -81,6 +105,13 @@ class PairSummary:
         The area between the two distributions, and the difference of mean scores or of selection rates.
     window : Window
         Where the gap is largest, at the smallest epsilon.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> found = lp.audit(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"], random_state=0)
+    >>> found.pairs[0].groups, found.pairs[0].mcdp
+    (('a', 'b'), (1.0, 1.0, 1.0, 0.5))
     """
 
     groups: tuple[Group, Group]
@@ -141,6 +172,13 @@ class Finding:
         Where the gap is largest, and between whom.
     vacuous : bool
         Whether MCDP is 0 whatever the groups, since the scores do not span a window of this width.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> found = lp.audit(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"], random_state=0)
+    >>> found.findings[0].mcdp, found.findings[0].window.low, found.findings[0].window.high
+    (1.0, 0.4, 0.6)
     """
 
     epsilon: float

@@ -48,6 +48,13 @@ class Verdict:
         A sentence or two each.
     notes : tuple of str
         What else must be said beside it: the largest estimate where it is another, groups too small to judge.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> found = lp.audit(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"], random_state=0)
+    >>> found.verdict.status
+    'undecided'
     """
 
     status: Literal["found", "not found", "undecided"]

@@ -48,6 +48,13 @@ class GroupCounts:
     units : ndarray or None
         The weight and the squared weight at each, in the whole units of `localparity.counts._weights`; None
         where every row weighs 1.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> scores, rows = np.array([0.25, 0.75]), np.array([3, 1])
+    >>> lp.engines.GroupCounts(("a", None), scores, rows, scores, scores).rows.sum()
+    np.int64(4)
     """
 
     key: tuple[Group, int | None]
@@ -59,7 +66,14 @@ class GroupCounts:
 
 
 class CellSelection(NamedTuple):
-    """The cells that a pass is restricted to: their numbers on the grid of ``2**level`` cells."""
+    """The cells that a pass is restricted to: their numbers on the grid of ``2**level`` cells.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> lp.engines.CellSelection(level=2, numbers=np.array([1, 3])).level
+    2
+    """
 
     level: int
     numbers: IntArray
@@ -76,6 +90,15 @@ class ScoreSource(Protocol):
         `localparity._validation.score_resolution` of the scores' dtype.
     max_refined : int
         The most cells or scores that one further pass may return.
+
+    Examples
+    --------
+    An engine of arrays is on the page "Add an engine" of the documentation; DuckDB, Spark and PyTorch are such
+    sources too.
+
+    >>> import localparity as lp
+    >>> sorted(name for name in dir(lp.engines.ScoreSource) if name.startswith(("count", "estimate")))
+    ['count_cells', 'count_scores', 'estimate_distinct']
     """
 
     score_range: ScoreRange
@@ -87,11 +110,34 @@ class ScoreSource(Protocol):
 
         Cell i holds the scores above edge i - 1 and not above edge i, as in `cell_numbers`; cell 0 holds the
         lowest score there can be.
+
+        Parameters
+        ----------
+        level : int
+            The grid has ``2**level`` cells.
+        within : CellSelection, optional
+            Count only the rows in these cells.
+
+        Returns
+        -------
+        list of GroupCounts
+            One for each group and label.
         """
         ...
 
     def count_scores(self, within: CellSelection | None = None) -> list[GroupCounts]:
-        """Count the rows by their scores."""
+        """Count the rows by their scores.
+
+        Parameters
+        ----------
+        within : CellSelection, optional
+            Count only the rows in these cells.
+
+        Returns
+        -------
+        list of GroupCounts
+            One for each group and label.
+        """
         ...
 
     def estimate_distinct(self) -> int:
@@ -113,6 +159,12 @@ class CountOptions:
         The most distinct scores, summed over groups and labels, that are counted one by one.
     level : int
         Beyond it, scores are counted on a grid of ``2**level`` cells.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> lp.engines.CountOptions(epsilons=[0.05], level=16).comparison
+    Comparison(criterion='demographic_parity', compare='between_groups', min_group_size=1)
     """
 
     epsilons: Sequence[float] = PAPER_EPSILONS
@@ -143,6 +195,16 @@ def count_source(source: ScoreSource, options: CountOptions) -> ScoreCounts:
     -------
     ScoreCounts
         The counts by group, and by label where the source has labels.
+
+    Examples
+    --------
+    >>> import torch
+    >>> import localparity as lp
+    >>> from localparity.engines._torch import TorchScores
+    >>> scores, groups = torch.tensor([0.2, 0.6, 0.4, 0.8]), torch.tensor([0, 0, 1, 1])
+    >>> source = TorchScores(scores, groups)
+    >>> lp.mcdp(lp.engines.count_source(source, lp.engines.CountOptions()))
+    0.5
     """
     found = source.count_cells(options.level)
     single = [counted.lowest == counted.highest for counted in found]
