@@ -93,8 +93,7 @@ class ScoreSource(Protocol):
 
     Examples
     --------
-    An engine of arrays is on the page "Add an engine" of the documentation; DuckDB, Spark and PyTorch are such
-    sources too.
+    The page "Add an engine" of the documentation has an engine of arrays.
 
     >>> import localparity as lp
     >>> sorted(name for name in dir(lp.engines.ScoreSource) if name.startswith(("count", "estimate")))
