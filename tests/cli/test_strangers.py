@@ -49,14 +49,14 @@ def typed(
         (["audit", "scores.csv", *AUDIT, "--label", "z"], "there is no column in scores.csv named 'z'"),
         (
             ["audit", "scores.csv", "--score", "p", "--group", "p"],
-            "column 'p' is named as the score and as a group",
+            "column 'p' cannot be both the score and a group",
         ),
         (["audit", "nothere.csv", *AUDIT], "there is no file nothere.csv"),
         (["audit", "empty.csv", *AUDIT], "empty.csv is empty"),
         (["audit", "header.csv", *AUDIT], "header.csv has no rows"),
         (
             ["audit", "folder.csv", *AUDIT],
-            "folder.csv is a folder where a file is expected; folder.csv/*.csv names its files",
+            "folder.csv is a folder; name its files, e.g. folder.csv/*.csv",
         ),
         (["audit", "latin.csv", *AUDIT], "latin.csv cannot be read: line 2: Invalid unicode"),
         (["audit", "nan.csv", *AUDIT], "column 'p' must be finite, got nan at data row 2"),
@@ -100,7 +100,7 @@ def typed(
             ["train", "people.csv", *TRAIN[:4], "--out", "nan.csv"],
             "--out: nan.csv is a file, not a folder",
         ),
-        (["train", "folder.csv", *TRAIN], "folder.csv is a folder where a file is expected"),
+        (["train", "folder.csv", *TRAIN], "folder.csv is a folder; name its files"),
         (
             ["predict", "model", "people.csv", "--out", "folder.csv"],
             "--out: folder.csv is a folder, not a file",

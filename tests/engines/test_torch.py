@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import localparity as lp
+from localparity.counts._bounded import cell_edges, cell_numbers
 from localparity.engines._torch import TorchScores
 from scale_rows import (
     CRITERIA,
@@ -112,6 +113,22 @@ def test_ends_of_the_range_that_few_bits_cannot_hold(device: str, score_range: t
     tensors[0][7] = float(np.nextafter(scores.max(), np.float32(2)))
     with pytest.raises(ValueError, match=r"y_score .*score_range.* at row 7"):
         lp.engines.from_torch(*tensors, score_range=score_range)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("score_range", [(0.0, 1.0), (300.0, 850.0), (-1.0, 1.0), (0.1, 0.7), (0.0, 3.0)])
+def test_the_cells_of_the_metric_are_those_of_numpy(device: str, score_range: tuple[float, float]) -> None:
+    """Also of the scores at the cells' edges, where one rounding more would put them into the next cell."""
+    edges = cell_edges(np.arange(2**8 + 1), 8, score_range)
+    scores = np.concatenate([edges, np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf)])
+    scores = scores.clip(*score_range)
+    groups = np.arange(scores.size) % 2
+    metric = lp.monitoring.LocalDisparity(level=8, score_range=score_range)
+    metric.update(torch.tensor(scores, device=device), torch.tensor(groups, device=device))
+    assert metric._state is not None
+    numbers = cell_numbers(scores, 8, score_range)
+    expected = np.bincount(groups * (2**8 + 1) + numbers, minlength=2 * (2**8 + 1))
+    np.testing.assert_array_equal(metric._state.cpu().numpy(), expected)
 
 
 def test_groups_of_any_whole_numbers() -> None:

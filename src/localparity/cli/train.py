@@ -34,25 +34,32 @@ _KINDS = {
 }
 
 
+ModelOption = Annotated[Literal["network", "lightgbm", "xgboost"], typer.Option(help="The kind of model.")]
+MethodOption = Annotated[
+    str | None,
+    typer.Option(help="erm, advdebias, diffdp, fairmixup, dralign, diffabcc or diffmcdp (default)."),
+]
+MaxMcdpOption = Annotated[
+    float | None, typer.Option(help="Find the most accurate model within this bound instead.")
+]
+ConfidenceOption = Annotated[
+    float | None, typer.Option(help="Bound the upper end of the interval of this confidence.")
+]
+CheckpointOption = Annotated[
+    Path | None, typer.Option(help="A folder from which an interrupted run resumes.")
+]
+
+
 def train(
     file: PeopleArgument,
     target: TargetOption,
     group: GroupOption,
     out: Annotated[Path, typer.Option(help="The folder that the model is written to.")],
-    model: Annotated[
-        Literal["network", "lightgbm", "xgboost"], typer.Option(help="The kind of model.")
-    ] = "network",
-    method: Annotated[
-        str | None,
-        typer.Option(help="erm, advdebias, diffdp, fairmixup, dralign, diffabcc or diffmcdp (default)."),
-    ] = None,
+    model: ModelOption = "network",
+    method: MethodOption = None,
     strength: Annotated[float | None, typer.Option(help="The weight of the penalty.")] = None,
-    max_mcdp: Annotated[
-        float | None, typer.Option(help="Find the most accurate model within this bound instead.")
-    ] = None,
-    confidence: Annotated[
-        float | None, typer.Option(help="Bound the upper end of the interval of this confidence.")
-    ] = None,
+    max_mcdp: MaxMcdpOption = None,
+    confidence: ConfidenceOption = None,
     epsilon: EpsilonOption = 0.0,
     criterion: CriterionOption = "demographic_parity",
     preset: Annotated[str | None, typer.Option(help="paper or tuned (default).")] = None,
@@ -61,9 +68,7 @@ def train(
     drop: DropOption = None,
     text: TextOption = None,
     keep_group: Annotated[bool, typer.Option(help="Whether the groups are features too.")] = False,
-    checkpoint: Annotated[
-        Path | None, typer.Option(help="A folder from which an interrupted run resumes.")
-    ] = None,
+    checkpoint: CheckpointOption = None,
     device: Annotated[str | None, typer.Option(help="auto (default), cpu, cuda, ...")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
@@ -75,16 +80,8 @@ def train(
     Exit codes: 0 when it is done, 1 when the bound of --max-mcdp was not met (the model is written all the
     same), 2 for wrong usage or input.
     """
-    of_networks = {
-        "method": method,
-        "preset": preset,
-        "steps": steps,
-        "device": device,
-        "checkpoint": checkpoint,
-    }
-    given: dict[str, Any] = {name: value for name, value in of_networks.items() if value is not None}
-    if model != "network" and given:
-        raise typer.BadParameter(f"--model {model} does not take it", param_hint=f"--{next(iter(given))}")
+    of_networks = {"method": method, "preset": preset, "steps": steps, "device": device}
+    given = _given(model, checkpoint=checkpoint, **of_networks)
     check_folder(out, "--out", replace=force)
     people = read_training_table(
         file, target, group, weight=weight, drop=drop, text=text, keep_group=keep_group
@@ -111,6 +108,14 @@ def train(
         _show(classifier, getattr(classifier, "method", model), out)
     if max_mcdp is not None and not classifier.bound_met_:
         raise typer.Exit(1)
+
+
+def _given(model: str, **of_networks: Any) -> dict[str, Any]:
+    """Return the options that are given, which only networks take."""
+    given = {name: value for name, value in of_networks.items() if value is not None}
+    if model != "network" and given:
+        raise typer.BadParameter(f"--model {model} does not take it", param_hint=f"--{next(iter(given))}")
+    return given
 
 
 def _found(classifier: Any, out: Path) -> dict[str, Any]:

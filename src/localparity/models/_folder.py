@@ -139,8 +139,7 @@ def _load(folder: Path, kind: type[FolderMixin] | None) -> Any:
         raise ValueError(f"{folder} is not a model: {path.name} cannot be read ({error.strerror})") from error
     with reading(str(path)):
         described = _parse_description(content)
-        kind = kind or _estimator_class(described)
-    found = described["estimator"]
+        found, kind = described["estimator"], kind or _estimator_class(described)
     if found != kind.__name__:
         raise ValueError(f"{folder} holds a {found}, not a {kind.__name__}; use localparity.load")
     with reading(str(path)):

@@ -97,7 +97,9 @@ class LocalDisparity:
             return
         scale = range_scale(self.score_range)
         low, high = (scale * end for end in self.score_range)
-        fractions = (scores.double() * scale - low) / (high - low)
+        # A GPU multiplies by the inverse of a plain number, which rounds differently; not of a tensor.
+        length = self._torch.tensor(high - low, dtype=self._torch.float64, device=scores.device)
+        fractions = (scores.double() * scale - low) / length
         numbers = self._torch.ceil(fractions * 2.0**self.level).long()
         size = 2**self.level + 1
         counted = self._torch.bincount(

@@ -233,10 +233,10 @@ def test_folders_that_are_not_a_whole_model(tmp_path: Path) -> None:
 def test_an_interrupted_fit_goes_on_to_the_same_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from localparity.models.networks import _trainer
+    from localparity.models.networks import _training
 
     whole = quick(steps=60).fit(X, Y, sensitive_features=SEX).predict_proba(X)
-    step, count = _trainer.Trainer._step, 0
+    step, count = _training.Steps._optimise, 0
 
     def interrupted(self: Any, *arguments: Any) -> Any:
         nonlocal count
@@ -245,7 +245,7 @@ def test_an_interrupted_fit_goes_on_to_the_same_result(
             raise KeyboardInterrupt
         return step(self, *arguments)
 
-    monkeypatch.setattr(_trainer.Trainer, "_step", interrupted)
+    monkeypatch.setattr(_training.Steps, "_optimise", interrupted)
     model = quick(steps=60, checkpoint=tmp_path)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y, sensitive_features=SEX)
@@ -264,7 +264,7 @@ def test_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_gpu_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ValueError, match=r"device.*'cuda'"):
+    with pytest.raises(ValueError, match=r"device.*cuda"):
         quick(device="cuda").fit(X, Y, sensitive_features=SEX)
 
 
@@ -296,7 +296,7 @@ def test_a_method_without_a_strength_of_its_own_needs_one(monkeypatch: pytest.Mo
         ({"clip_norm": -1.0}, "clip_norm.*-1"),
         ({"dropout": 1.0}, "dropout.*1"),
         ({"learning_rate": 1e30}, "diverged"),
-        ({"device": "abacus"}, "device.*'abacus'"),
+        ({"device": "abacus"}, "device.*abacus"),
         ({"validation_fraction": 1.0}, "validation_fraction.*1"),
     ],
 )

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, ScoreRange, Seed
 from localparity._validation import (
+    as_count,
     as_epsilon,
     as_fraction,
     as_groups,
@@ -275,30 +276,39 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         return measure
 
     def _dump(self) -> tuple[dict[str, Any], Files]:
-        content = io.BytesIO()
-        maps = self.maps_.values()
-        np.save(content, np.hstack([[one.knots, one.values] for one in maps]), allow_pickle=False)
+        maps = list(self.maps_.values())
+        sizes = [one.knots.size for one in maps]
+        numbers = np.hstack([[one.knots, one.values] for one in maps]).astype("<f8")
         learned = {
             "groups": plain(self.groups_, "sensitive_features"),
-            "knots": [one.knots.size for one in maps],
+            "knots": sizes,
             "soft": self.soft_,
             "promise": self.promise_,
             **{name: getattr(self, name) for name in _MEASURED},
         }
-        return learned, {_FILE: content.getvalue()}
+        return learned, {_FILE: _npy_header(sum(sizes)) + numbers.tobytes()}
 
     def _restore(self, learned: dict[str, Any], files: Files) -> None:
         self.groups_ = restore_groups(learned["groups"])
         self.soft_, self.promise_ = bool(learned["soft"]), str(learned["promise"])
         for name in _MEASURED:
             setattr(self, name, as_number(learned[name], name))
-        array = np.load(io.BytesIO(files[_FILE]), allow_pickle=False)
-        sizes = learned["knots"]
-        if array.shape != (2, sum(sizes)) or array.dtype != np.float64 or len(sizes) != len(self.groups_):
-            raise ValueError(f"{_FILE} has shape {array.shape} and {array.dtype}, for knots {sizes}")
-        low, high = as_score_range(self.score_range)
-        parts = np.split(array, np.cumsum(sizes)[:-1], axis=1)
+        sizes, content = [as_count(size, "knots") for size in learned["knots"]], files[_FILE]
+        header = _npy_header(sum(sizes))
+        if not content.startswith(header) or len(content) != len(header) + 16 * sum(sizes):
+            raise ValueError(f"{_FILE} must be float64 of shape (2, {sum(sizes)})")
+        numbers = np.frombuffer(content, "<f8", offset=len(header)).astype(np.float64).reshape(2, -1)
+        parts = np.split(numbers, np.cumsum(sizes)[:-1], axis=1)
+        score_range = as_score_range(self.score_range)
         self.maps_ = {
-            group: checked_map(part[0].copy(), part[1].copy(), (low, high))
+            group: checked_map(part[0].copy(), part[1].copy(), score_range)
             for group, part in zip(self.groups_, parts, strict=True)
         }
+
+
+def _npy_header(columns: int) -> bytes:
+    """Return how a file of numpy starts that holds float64 of shape (2, columns): no other is read."""
+    header = io.BytesIO()
+    described = {"descr": "<f8", "fortran_order": False, "shape": (2, columns)}
+    np.lib.format.write_array_header_1_0(header, described)
+    return header.getvalue()
