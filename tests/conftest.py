@@ -58,7 +58,7 @@ _WANTED = re.compile(rf"No module named '({'|'.join(_ABSENT)})[.']")
 
 CORE = (
     "tests/_io/",
-    "tests/_validation/",
+    "tests/_validation/test_validation.py",
     "tests/audit/",
     "tests/cli/test_cli.py",
     "tests/cli/test_pipe.py",
