@@ -5,50 +5,71 @@ BIN := $(VENV)/bin
 COVERAGE_FLOOR := 95
 FUZZ_SECONDS ?= 30
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+SPHINX := OMP_NUM_THREADS=1 $(BIN)/sphinx-build -q -W --keep-going -b html
+# A file's tests run in one process, so that what they share, such as Spark, is started once.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadfile
+CHECKED := src tests benchmarks docs examples
 
-.PHONY: demo test lint unit coverage versions instructions docs test-slow mutants test-versions fuzz bench bench-scale promises clean
+.PHONY: demo test lint unit coverage instructions pages docs dist nightly test-slow mutants test-versions fuzz bench \
+	bench-scale promises clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/localparity demo
 
-test: lint unit coverage versions instructions docs
+# Stops at the first stage that fails; ends with how long each stage took.
+test: $(VENV)/.docs
+	@took=; for stage in lint unit coverage pages; do \
+		start=$$(date +%s); \
+		$(MAKE) --no-print-directory $$stage || exit 1; \
+		took="$$took$$(printf '%6d s  %s' $$(($$(date +%s) - start)) $$stage)\n"; \
+	done; printf "$$took"
 
 lint: $(VENV)/.development
-	$(BIN)/ruff check src tests benchmarks docs examples
-	$(BIN)/ruff format --check src tests benchmarks docs examples
+	$(BIN)/ruff check $(CHECKED)
+	$(BIN)/ruff format --check $(CHECKED)
 	$(BIN)/mypy
 	$(BIN)/lint-imports
 	$(BIN)/vulture
-	$(BIN)/codespell src tests benchmarks examples docs README.md CHANGELOG.md CONTRIBUTING.md Makefile pyproject.toml
+	$(BIN)/codespell $(CHECKED) *.md Makefile pyproject.toml .github .ci
 
 unit: $(VENV)/.development
-	OMP_NUM_THREADS=1 $(BIN)/pytest -n auto -m "not slow" --durations=20 --cov --cov-report=
+	$(PYTEST) -m "not slow" --durations=20 --cov --cov-report=
 
-# Compiled kernels are invisible to coverage, so their tests run once more with the compiler off.
-coverage: unit
-	COVERAGE_FILE=.coverage.core NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=few $(BIN)/pytest -q -n auto -m "not slow and not compiled" \
-		tests/counts tests/metrics tests/uncertainty tests/_validation --cov --cov-report=
+# Compiled kernels are invisible to coverage, so their tests run once more with the compiler off. Runs after `unit`.
+coverage: $(VENV)/.development
+	COVERAGE_FILE=.coverage.core NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=few $(PYTEST) \
+		-m "not slow and not compiled" tests/counts tests/metrics tests/uncertainty tests/_validation --cov --cov-report=
 	COVERAGE_FILE=.coverage.core $(BIN)/coverage report --show-missing --skip-covered --fail-under=100 \
 		--include="src/localparity/counts/*,src/localparity/metrics/*,src/localparity/uncertainty/*,src/localparity/_validation/*"
 	$(BIN)/coverage combine --quiet --append .coverage.core
 	$(BIN)/coverage report --skip-covered --omit="*/_kernels.py,*/_split_kernels.py" --fail-under=$(COVERAGE_FLOOR)
 
-# The core with no extra installed and with the lowest versions of what it needs; test-versions has the others.
-versions: $(VENV)/.development
-	$(BIN)/python tests/versions.py --core no-extras lowest-core
-
 instructions: $(VENV)/.development
 	$(BIN)/python -m benchmarks.instructions
+
+# The documentation with warnings as errors, without running the gallery.
+pages: $(VENV)/.docs
+	rm -rf docs/_build/pages docs/gallery docs/reference/generated
+	$(SPHINX) -t pages_only docs docs/_build/pages
 
 # From nothing, so that a page or a figure that nothing makes any more is missed.
 docs: $(VENV)/.docs
 	rm -rf docs/_build docs/gallery docs/reference/generated
-	OMP_NUM_THREADS=1 $(BIN)/sphinx-build -q -W --keep-going -b html docs docs/_build/html
+	$(SPHINX) docs docs/_build/html
 	@echo "the documentation is in docs/_build/html/index.html"
 
+# Builds the wheel and the sdist, installs each into an environment of its own and audits a file there.
+dist: $(VENV)/.development
+	rm -rf dist
+	$(BIN)/python -m hatchling build -d dist
+	LOCALPARITY_DIST=dist $(BIN)/pytest -q -m slow tests/install
+
+nightly: test-slow test-versions docs dist fuzz instructions
+	$(MAKE) mutants MUTANTS="--sample 150"
+
+# The simulations of the statistical guarantees, and every property with many more examples than in `make test`.
 test-slow: $(VENV)/.development
-	$(BIN)/pytest -n auto -m slow
-	$(MAKE) mutants
+	HYPOTHESIS_PROFILE=many $(BIN)/pytest -q -n auto -m "slow or hypothesis" --durations=20
 
 # Takes long; goes on where it was stopped, and tries again only what has changed or survived.
 # A few minutes' worth, the same mutants each time: make mutants MUTANTS="--sample 150"

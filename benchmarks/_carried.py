@@ -11,7 +11,7 @@ from pathlib import Path
 
 import numpy as np
 
-from localparity._io._files import damage_of, parse_json, write_whole
+from localparity._io._files import parse_json, reading, write_whole
 from localparity.paper import Record, Run, Store
 from localparity.paper._part_scores import PartScores
 
@@ -29,7 +29,7 @@ def save_run(path: Path, record: Record, test: PartScores) -> None:
 def load_run(path: Path) -> tuple[Record, PartScores]:
     """What `save_run` wrote."""
     errors = (OSError, EOFError, MemoryError, zlib.error, zipfile.BadZipFile, NotImplementedError)
-    with path.open("rb") as file, damage_of(str(path), *errors):
+    with path.open("rb") as file, reading(str(path), *errors):
         found = np.load(file, allow_pickle=False)
         facts = parse_json(str(found["facts"]).encode())
         test = PartScores(found["score"], found["group"], found["label"])

@@ -12,8 +12,9 @@ from numpy.typing import NDArray
 import localparity as lp
 from benchmarks import _designs as designs
 from benchmarks._designs import Design, Drawn, Rng
+from localparity.metrics._gap_curves import gap_curves
 from localparity.models import ScoreRepair
-from localparity.monitoring._monitor import PeriodQuestion, share_of_look
+from localparity.monitoring._alarms import alarm_share, sketch_interval
 
 
 def misses(design: Design, truth: float, **options: Any) -> Callable[[Rng], bool]:
@@ -103,7 +104,7 @@ def band_misses(groups: int) -> Callable[[Rng], bool]:
         drawn = designs.powers(sizes, [1.0] * len(sizes))(rng)
         rows = lp.Predictions.from_arrays(None, drawn.scores, sensitive_features=drawn.groups)
         counts = lp.ScoreCounts.from_predictions(rows)
-        display = lp.report.GapCurveDisplay.from_counts(counts, ax=Figure().subplots())
+        display = lp.report.GapCurveDisplay.from_predictions(counts, ax=Figure().subplots())
         return bool(np.abs(display.curve.gap).max() > display.radius)
 
     return fails
@@ -156,12 +157,12 @@ def repaired_misses(share: float) -> Callable[[Rng], bool]:
 
 def monitor_alarms(rng: Rng) -> bool:
     """Whether a year of days at parity, 200 people of either group each, ever raises an alarm."""
-    asked = PeriodQuestion(0.0, lp.Comparison(), 0.95)
     groups = np.repeat(["a", "b"], 200)
     for day in range(1, 366):
         sketch = lp.monitoring.ScoreSketch()
         sketch.update(None, rng.random(400), sensitive_features=groups)
-        if asked.interval(sketch, 1.0 - 0.05 * share_of_look(day, 1)).low > 0.0:
+        curves = gap_curves(sketch.counts(), lp.Comparison())
+        if sketch_interval(sketch, curves, 0.0, 1.0 - 0.05 * alarm_share(day, 1)).low > 0.0:
             return True
     return False
 

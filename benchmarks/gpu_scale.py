@@ -22,9 +22,8 @@ import numpy as np
 import torch
 
 import localparity as lp
-from localparity.counts._bounded import LEVEL, MAX_SCORES
-from localparity.engines._refine import Tally, count_scores
-from localparity.engines._torch import TorchScores, check_scores
+from localparity.engines import CountOptions, GroupCounts, count_source
+from localparity.engines._torch import LEVEL, TorchScores, check_scores
 from localparity.metrics._gap_curves import gap_curves
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1)
@@ -71,20 +70,20 @@ def evaluate(counts: lp.ScoreCounts) -> list[tuple[float, float, float]]:
 class TimedScores(TorchScores):
     """A source that keeps how long each of its rounds took, and what came back."""
 
-    def on_grid(self, *arguments: Any) -> list[Tally]:
+    def count_cells(self, *arguments: Any) -> list[GroupCounts]:
         """Count by cells."""
-        return self._timed(super().on_grid, *arguments)
+        return self._timed(super().count_cells, *arguments)
 
-    def exactly(self, *arguments: Any) -> list[Tally]:
+    def count_scores(self, *arguments: Any) -> list[GroupCounts]:
         """Count by scores."""
-        return self._timed(super().exactly, *arguments)
+        return self._timed(super().count_scores, *arguments)
 
-    def _timed(self, work: Callable[..., list[Tally]], *arguments: Any) -> list[Tally]:
+    def _timed(self, work: Callable[..., list[GroupCounts]], *arguments: Any) -> list[GroupCounts]:
         start = time.perf_counter()
-        tallies = work(*arguments)
+        counted = work(*arguments)
         took = time.perf_counter() - start
-        self.rounds = [*getattr(self, "rounds", []), (took, sum(tally.at.size for tally in tallies))]
-        return tallies
+        self.rounds = [*getattr(self, "rounds", []), (took, sum(each.at.size for each in counted))]
+        return counted
 
 
 def times_of_group(
@@ -99,12 +98,9 @@ def times_of_group(
 
 def breakdown(repeats: int, device: str, scores: torch.Tensor, groups: torch.Tensor) -> dict[str, Any]:
     """The shortest time of each step; the steps of the rounds are of the quickest run."""
-    range_of_scores = (0.0, 1.0)
-    check_time, _ = best_of(repeats, device, lambda: check_scores(scores, range_of_scores))
+    check_time, _ = best_of(repeats, device, lambda: check_scores(scores, (0.0, 1.0)))
     parts = [times_of_group(repeats, device, scores, groups, group) for group in (0, 1)]
-    read_time, source = best_of(
-        repeats, device, lambda: TimedScores(scores, groups, None, None, range_of_scores)
-    )
+    read_time, source = best_of(repeats, device, lambda: TimedScores(scores, groups))
     runs = []
     for _ in range(repeats):
         source.rounds = []
@@ -126,7 +122,7 @@ def breakdown(repeats: int, device: str, scores: torch.Tensor, groups: torch.Ten
 
 
 def count(source: TorchScores) -> lp.ScoreCounts:
-    return count_scores(source, MAX_SCORES, LEVEL, EPSILONS, lp.Comparison())
+    return count_source(source, CountOptions(EPSILONS, level=LEVEL))
 
 
 def by_brute_force(scores: torch.Tensor, groups: torch.Tensor) -> float:

@@ -16,8 +16,8 @@ import numpy as np
 import localparity as lp
 from benchmarks._measure import write_json
 from benchmarks._series import local_spark
-from localparity.engines._columns import ScoreColumns
 from localparity.engines._spark import SparkScores
+from localparity.engines._sql import ScoreColumns
 
 
 def main() -> None:
@@ -39,7 +39,7 @@ def main() -> None:
     expected = lp.ScoreCounts.from_predictions(
         lp.Predictions.from_arrays(None, scores, sensitive_features=rows % 5 < 2)
     )
-    source = SparkScores(frame, ScoreColumns.of("p", "g", None, None, (0.0, 1.0)))
+    source = SparkScores(frame, ScoreColumns("p", ("g",)))
     plan = source.counted(source._cell(20))._jdf.queryExecution().toString()
     result = {
         "rows": options.rows,

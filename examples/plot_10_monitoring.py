@@ -25,9 +25,7 @@ for day in range(1, 11):
     monitor.append(batch, at=datetime(2026, 5, day, tzinfo=UTC), batch_id=f"day {day}")
 
 series = monitor.series(0.05, max_mcdp=0.10)
-intervals = [point.interval for point in series]
-days = [point.period.removeprefix("2026-") for point in series]
-lp.report.McdpOverTimeDisplay(days, intervals, epsilon=0.05, bound=0.10).plot()
+lp.report.McdpOverTimeDisplay.from_periods(series, epsilon=0.05, max_mcdp=0.10)
 plt.show()
 
 # %%

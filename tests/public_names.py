@@ -21,8 +21,12 @@ SNAPSHOT = Path(__file__).with_name("public_names.txt")
 
 def modules() -> list[ModuleType]:
     """The package and its public parts; the command line is no library."""
-    parts = [part.name for part in pkgutil.iter_modules(localparity.__path__) if part.ispkg]
-    public = sorted(name for name in parts if not name.startswith("_") and name != "cli")
+    parts = {part.name: part.ispkg for part in pkgutil.iter_modules(localparity.__path__)}
+    public = sorted(
+        name
+        for name, is_package in parts.items()
+        if (is_package or name in localparity.__all__) and not name.startswith("_") and name != "cli"
+    )
     return [localparity, *(import_module(f"localparity.{name}") for name in public)]
 
 

@@ -67,6 +67,13 @@ def assert_same_counts(found: lp.ScoreCounts, expected: lp.ScoreCounts) -> None:
     assert (found.score_range, found.resolution) == (expected.score_range, expected.resolution)
 
 
+def assert_exact(found: lp.ScoreCounts, exact: lp.ScoreCounts, **asked: Any) -> None:
+    """MCDP, and its bounds, of counts on a grid are those of the exact counts."""
+    value = lp.mcdp(exact, **asked)
+    assert lp.mcdp_bounds(found, **asked) == lp.Interval(value, value, value)
+    assert lp.mcdp(found, **asked) == value
+
+
 def narrow_scores(score_range: tuple[float, float], size: int = 2000) -> NDArray[np.float32]:
     """Scores of 32 bits, many of them at the ends of the range as these bits have them."""
     low, high = score_range

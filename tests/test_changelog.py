@@ -68,5 +68,5 @@ def test_a_name_is_told_of_in_backticks_with_or_without_its_modules() -> None:
     )
     assert untold("a Sketch that merges, `merge`, `a Sketch`, `Sketches`", names, known) == names
     assert untold("`Sketch(k=3)`", names, known) == ["lp.engines.Sketch.merge"]
-    assert untold("`scale.Sketch.merge`", names, known) == []
+    assert untold("`engines.Sketch.merge`", names, known) == []
     assert untold("`lp.engines.Sketch`, `Sketch.merge(self)`", names, known) == []

@@ -1,4 +1,4 @@
-"""One idea a file and one step a function: none of them grows past what can be read at once."""
+"""One idea per file and one step per function: none of them grows past what can be read at once."""
 
 from __future__ import annotations
 
@@ -10,11 +10,12 @@ ROOT = Path(__file__).parents[1]
 FILES = sorted(path for folder in ("src", "tests", "benchmarks") for path in (ROOT / folder).rglob("*.py"))
 MOST_LINES_OF_A_FILE = 400
 MOST_LINES_OF_A_FUNCTION = 60
+MOST_POSITIONAL_PARAMETERS = 5
 
 
 def functions(path: Path) -> Iterator[tuple[str, int]]:
     """The functions of a file and how many lines each has beside its docstring."""
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
             told = node.body[0] if ast.get_docstring(node, clean=False) is not None else None
             lines = (node.end_lineno or 0) - node.lineno + 1
@@ -22,7 +23,9 @@ def functions(path: Path) -> Iterator[tuple[str, int]]:
 
 
 def test_no_file_is_too_long() -> None:
-    lines = {str(path.relative_to(ROOT)): len(path.read_text().splitlines()) for path in FILES}
+    lines = {
+        str(path.relative_to(ROOT)): len(path.read_text(encoding="utf-8").splitlines()) for path in FILES
+    }
     assert len(lines) > 100
     assert {name: count for name, count in lines.items() if count > MOST_LINES_OF_A_FILE} == {}
 
@@ -30,3 +33,26 @@ def test_no_file_is_too_long() -> None:
 def test_no_function_is_too_long() -> None:
     found = {f"{path.relative_to(ROOT)}::{name}": lines for path in FILES for name, lines in functions(path)}
     assert {name: lines for name, lines in found.items() if lines > MOST_LINES_OF_A_FUNCTION} == {}
+
+
+def positional(path: Path) -> Iterator[tuple[str, int]]:
+    """The functions of a file and how many arguments each takes by position, itself or its class not counted.
+
+    Compiled kernels take arrays by position alone, and typer hands a command its options by name.
+    """
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            is_compiled = any(ast.unparse(each) == "compiled" for each in node.decorator_list)
+            is_command = path.parent.name == "cli" and not node.name.startswith("_")
+            if not is_compiled and not is_command:
+                names = [argument.arg for argument in [*node.args.posonlyargs, *node.args.args]]
+                yield node.name, len([name for name in names if name not in ("self", "cls")])
+
+
+def test_no_function_takes_many_arguments_by_position() -> None:
+    source = [path for path in FILES if path.is_relative_to(ROOT / "src")]
+    found = {
+        f"{path.relative_to(ROOT)}::{name}": count for path in source for name, count in positional(path)
+    }
+    assert len(found) > 500
+    assert {name: count for name, count in found.items() if count > MOST_POSITIONAL_PARAMETERS} == {}

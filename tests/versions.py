@@ -1,4 +1,4 @@
-"""The tests in other environments than the developer's: ``make test-versions`` runs them all, continuous integration two.
+"""The tests in other environments than the developer's: ``make test-versions`` runs them all, every night.
 
 Each environment is a folder under `.venvs`, made anew when pyproject.toml or its constraints change. Tests that need
 what is not in an environment are skipped there, those of the core never are (`conftest.CORE`).
@@ -20,6 +20,7 @@ from pathlib import Path
 from conftest import CORE
 
 ROOT = Path(__file__).parents[1]
+COMMANDS = "Scripts" if os.name == "nt" else "bin"
 PINS, LOWEST = ROOT / "constraints.txt", ROOT / "constraints-lowest.txt"
 
 _TOOLS = ("pytest", "pytest-xdist", "hypothesis")
@@ -78,14 +79,14 @@ def prepared(name: str, python: str) -> Path:
     package = f"{ROOT}[{','.join(wanted.extras)}]" if wanted.extras else str(ROOT)
     install = ["--editable", package, *wanted.others, *_TOOLS, *pins]
     sources = [ROOT / "pyproject.toml", *([wanted.pins] if wanted.pins else [])]
-    content = "\n".join([python, *install, *(path.read_text() for path in sources)])
+    content = "\n".join([python, *install, *(path.read_text(encoding="utf-8") for path in sources)])
     folder, mark = ROOT / ".venvs" / name, hashlib.sha256(content.encode()).hexdigest()
-    found = folder / "bin" / "python"
-    if not (folder / "made").exists() or (folder / "made").read_text() != mark:
+    found = folder / COMMANDS / "python"
+    if not (folder / "made").exists() or (folder / "made").read_text(encoding="utf-8") != mark:
         subprocess.run([python, "-m", "venv", "--clear", folder], check=True)
         quietly = ["--quiet", "--disable-pip-version-check"]
         subprocess.run([found, "-m", "pip", "install", *quietly, *install], check=True)
-        (folder / "made").write_text(mark)
+        (folder / "made").write_text(mark, encoding="utf-8")
     return found
 
 

@@ -1,11 +1,12 @@
 """Where two groups of people are treated most differently by a model's scores, and how sure that is."""
 
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING
 
-from localparity import datasets, engines, monitoring, report
+from localparity import counts, datasets, engines, monitoring, report
 from localparity._lazy import lazy_names
-from localparity.audit import Audit, audit
+from localparity._types import Compare, Criterion
+from localparity.audit import Audit, Finding, GroupSummary, LeftOut, PairSummary, Verdict, audit
 from localparity.counts import Comparison, ScoreCounts
 from localparity.metrics import (
     GapCurve,
@@ -37,28 +38,41 @@ from localparity.uncertainty import (
 
 if TYPE_CHECKING:
     from localparity import losses, models, paper
+    from localparity.models import load
 
-__version__ = version("localparity")
+try:
+    __version__ = version("localparity")
+except PackageNotFoundError:  # imported from a source tree that is not installed
+    __version__ = "0+unknown"
 
 __all__ = [
     "Audit",
+    "Compare",
     "Comparison",
+    "Criterion",
+    "Finding",
     "GapCurve",
+    "GroupSummary",
     "Interval",
+    "LeftOut",
     "McdpProfile",
     "NoiseFloor",
+    "PairSummary",
     "Predictions",
     "ScoreCounts",
     "TestResult",
+    "Verdict",
     "Window",
     "WorstSplit",
     "abcc",
     "abcc_bound",
     "audit",
+    "counts",
     "datasets",
     "delta_dp",
     "engines",
     "gap_curve",
+    "load",
     "losses",
     "mcdp",
     "mcdp_approximate",
@@ -78,4 +92,6 @@ __all__ = [
 ]
 
 # What imports torch, numba or scikit-learn.
-__getattr__, __dir__ = lazy_names(__name__, {"losses": [], "models": [], "paper": []})
+__getattr__, __dir__ = lazy_names(
+    __name__, {"losses": [], "models": [], "models._folder": ["load"], "paper": []}
+)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -69,6 +69,7 @@ class Predictions:
     (('f', 'm'), array([0, 1, 0], dtype=uint32))
     """
 
+    _: KW_ONLY
     scores: NDArray[Any]
     codes: NDArray[np.uint32]
     groups: tuple[Group, ...]
@@ -229,14 +230,14 @@ def check_predictions(
     if cluster is not None:
         clusters = as_groups(cluster, scores.size, names.cluster, at_least=1, at_most=scores.size).codes
     return Predictions(
-        _frozen(scores),
-        _frozen(codes),
-        groups,
-        None if labels is None else _frozen(labels),
-        None if weights is None else _frozen(weights),
-        score_range,
-        resolution,
-        None if clusters is None else _frozen(clusters),
+        scores=_frozen(scores),
+        codes=_frozen(codes),
+        groups=groups,
+        labels=None if labels is None else _frozen(labels),
+        weights=None if weights is None else _frozen(weights),
+        score_range=score_range,
+        resolution=resolution,
+        clusters=None if clusters is None else _frozen(clusters),
     )
 
 

@@ -62,7 +62,7 @@ def test_a_glob_and_a_list_are_all_their_files(tmp_path: Path) -> None:
 def test_files_with_other_columns_are_not_mixed_up(tmp_path: Path) -> None:
     (tmp_path / "1.csv").write_text("p,q,sex\n0.1,0.9,f\n")
     (tmp_path / "2.csv").write_text("q,p,sex\n0.9,0.3,f\n")
-    with pytest.raises(ValueError, match=r"2.csv has other columns, or in another order, than .*1.csv"):
+    with pytest.raises(ValueError, match=r"2.csv must have the columns of .*1.csv"):
         Table(str(tmp_path / "*.csv"))
 
 
@@ -104,8 +104,8 @@ def test_a_missing_value_is_none(tmp_path: Path) -> None:
         ("a.csv", "p,sex\n0.1,f\n0.2,m,x\n", r"a.csv cannot be read: line 3: .*Columns: 2 Found: 3"),
         ("a.csv", 'p,sex\n0.1,"f\n', "a.csv cannot be read: line 2: .*unterminated quote"),
         ("a.csv", "p,sex\n" + "0.1,f\n" * 30000 + "oops\n", "a.csv cannot be read: line 30002: "),
-        ("a.csv", "p,sex\n0.1,f\nhigh,m\n", "column 'p' of .*a.csv has 'high' in data row 2 where numbers"),
-        ("a.csv", "p,sex\n0.1,f\n,m\n", "column 'p' of .*a.csv has no value in data row 2 where numbers"),
+        ("a.csv", "p,sex\n0.1,f\nhigh,m\n", "column 'p' of .*a.csv .* got 'high' at data row 2"),
+        ("a.csv", "p,sex\n0.1,f\n,m\n", "column 'p' of .*a.csv .* got no value at data row 2"),
         ("a.csv", "p,sex,p\n0.1,f,1\n", "a.csv has more than one column named 'p', apart from case"),
         ("a.csv", "P,sex\n0.1,f\n", "there is no column in .*a.csv named 'p'; did you mean 'P'?"),
         ("a.csv", "p,P,sex\n0.1,1,f\n", "a.csv has more than one column named 'p', apart from case"),
@@ -113,7 +113,7 @@ def test_a_missing_value_is_none(tmp_path: Path) -> None:
         ("a.csv", 'p,"sex\n or so"\n0.1,f\n', "a.csv cannot be read: line 1: a quote in the header"),
         ("a.parquet", "PAR1 or not", "a.parquet cannot be read: "),
         ("a.jsonl", '{"p": 1, "sex": "f"}\n{"p": \n', "a.jsonl cannot be read: .*line"),
-        ("a.xlsx", "", "a.xlsx ends with none of .csv, .txt, .tsv, .parquet"),
+        ("a.xlsx", "", "a.xlsx must end in one of .csv, .txt, .tsv, .parquet"),
     ],
 )
 def test_what_cannot_be_read_is_said(tmp_path: Path, name: str, text: str, message: str) -> None:
@@ -129,9 +129,9 @@ def test_bytes_that_are_no_text_are_said(tmp_path: Path) -> None:
 
 
 def test_no_file_and_files_of_two_kinds(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="no file is named"):
+    with pytest.raises(ValueError, match=r"source .* got none"):
         Table([])
-    with pytest.raises(ValueError, match=r"the files are of several kinds \(csv, parquet\)"):
+    with pytest.raises(ValueError, match="one kind, got csv, parquet"):
         Table(["a.csv", "b.parquet"])
     with pytest.raises(
         ValueError, match=r"nowhere.csv and 1 more cannot be read: there is no file nowhere.csv"

@@ -122,7 +122,7 @@ def test_the_two_arguments_whose_indexes_differ_are_named() -> None:
         lp.mcdp(None, scores, sensitive_features=SHUFFLED)
     assert lp.mcdp(None, scores, sensitive_features=SHUFFLED.to_numpy()) == 0.5
     assert lp.mcdp(None, scores, sensitive_features=SHUFFLED.loc[scores.index]) == 0.5
-    with pytest.raises(ValueError, match=r"sensitive_features.* 4 rows where y_score has 3"):
+    with pytest.raises(ValueError, match=r"sensitive_features.* 4 rows, y_score has 3"):
         lp.mcdp(None, scores[:3], sensitive_features=SHUFFLED)
 
 

@@ -84,72 +84,72 @@ def test_the_callers_arrays_stay_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"y_score": [0.1, float("nan"), 0.3, 0.4]}, "y_score has nan at row 1 where finite numbers"),
-        ({"y_score": [0.1, 0.2, float("inf"), 0.4]}, "y_score has inf at row 2 where finite numbers"),
-        ({"y_score": [0.1, 1.2, 0.3, 0.4]}, r"y_score has 1.2 at row 1, outside score_range \(0.0, 1.0\)"),
-        ({"y_score": [-0.1, 0.2, 0.3, 0.4]}, r"y_score has -0.1 at row 0, outside score_range"),
-        ({"y_score": ["a", "b", "c", "d"]}, "y_score has values that are not numbers"),
+        ({"y_score": [0.1, float("nan"), 0.3, 0.4]}, "y_score .*got nan at row 1"),
+        ({"y_score": [0.1, 0.2, float("inf"), 0.4]}, "y_score .*got inf at row 2"),
+        ({"y_score": [0.1, 1.2, 0.3, 0.4]}, r"y_score .*got 1.2 at row 1"),
+        ({"y_score": [-0.1, 0.2, 0.3, 0.4]}, r"y_score .*got -0.1 at row 0"),
+        ({"y_score": ["a", "b", "c", "d"]}, "y_score must be numbers"),
         ({"y_score": [[0.1], [0.1, 0.2]]}, "y_score cannot be read as an array"),
         (
             {"y_score": np.zeros((4, 2))},
-            "y_score has two columns where one is expected; pass that of the positive",
+            "y_score .*two columns",
         ),
-        ({"y_score": np.zeros((4, 3))}, r"y_score has shape \(4, 3\) where one value a row is expected"),
-        ({"y_score": np.ones(4) + 1j}, "y_score has complex numbers where real ones are expected"),
+        ({"y_score": np.zeros((4, 3))}, r"y_score .*got \(4, 3\)"),
+        ({"y_score": np.ones(4) + 1j}, "y_score .*got complex128"),
         (
             {"y_score": np.ma.array(SCORES, mask=[0, 0, 0, 1])},
-            "y_score has no value at row 3, where its mask is",
+            "y_score .*row 3",
         ),
         (
             {"y_score": np.zeros((4, 2, 2))},
-            r"y_score has shape \(4, 2, 2\) where one value a row is expected$",
+            r"y_score .*got \(4, 2, 2\)$",
         ),
         ({"y_score": []}, "y_score is empty"),
-        ({"sensitive_features": ["f", "m", "f"]}, "sensitive_features has 3 rows where y_score has 4"),
-        ({"sensitive_features": ["f"] * 4}, "sensitive_features has one group only, 'f', where two or more"),
-        ({"sensitive_features": None}, "sensitive_features is None where the group of each row is expected"),
+        ({"sensitive_features": ["f", "m", "f"]}, "sensitive_features has 3 rows, y_score has 4"),
+        ({"sensitive_features": ["f"] * 4}, "sensitive_features .*got 'f' only"),
+        ({"sensitive_features": None}, "sensitive_features .*got None"),
         ({"sensitive_features": ["f", None, "m", "m"]}, "sensitive_features has no value at row 1"),
         ({"sensitive_features": [0.5, 1.0, np.nan, 1.0]}, "sensitive_features has no value at row 2"),
         ({"sensitive_features": [float("nan"), "f", "m", "m"]}, "sensitive_features has no value at row 0"),
         ({"sensitive_features": np.array(["2020", "NaT", "2021", "2021"], "M8[D]")}, "has no value at row 1"),
         (
             {"sensitive_features": np.array([{}, {}, {}, {}])},
-            r"has {} at row 0 where values that can be compared",
+            r"sensitive_features .*got {} at row 0",
         ),
         ({"sensitive_features": {}}, "sensitive_features has no columns"),
         (
             {"sensitive_features": {"sex": SEX, "age": [1, 2]}},
-            r"sensitive_features\['age'\] has 2 rows where",
+            r"sensitive_features\['age'\] has 2 rows",
         ),
-        ({"sample_weight": [1, 1, -2, 1]}, "sample_weight has -2 at row 2 where weights >= 0 are expected"),
-        ({"sample_weight": [1, 1, np.nan, 1]}, "sample_weight has nan at row 2 where finite numbers"),
-        ({"sample_weight": [1, 1, 1]}, "sample_weight has 3 rows where y_score has 4"),
-        ({"sample_weight": [0, 1, 0, 1]}, "sample_weight is 0 in all rows of group 'f'"),
-        ({"sample_weight": [0, 0, 0, 0]}, "sample_weight is 0 in all rows of group 'f'"),
-        ({"score_range": (1, 0)}, r"score_range is \(1.0, 0.0\) where two finite numbers, low < high"),
-        ({"score_range": (0, float("inf"))}, r"score_range is \(0.0, inf\) where two finite numbers"),
-        ({"score_range": 1}, r"score_range is 1 where two numbers \(low, high\) are expected"),
-        ({"score_range": "ab"}, r"score_range is 'ab' where two numbers"),
-        ({"criterion": "fair"}, "criterion is 'fair' where one of 'demographic_parity', "),
-        ({"compare": "all"}, "compare is 'all' where one of 'between_groups', 'to_overall' is expected"),
+        ({"sample_weight": [1, 1, -2, 1]}, "sample_weight .*got -2 at row 2"),
+        ({"sample_weight": [1, 1, np.nan, 1]}, "sample_weight .*got nan at row 2"),
+        ({"sample_weight": [1, 1, 1]}, "sample_weight has 3 rows, y_score has 4"),
+        ({"sample_weight": [0, 1, 0, 1]}, "sample_weight .*group 'f', got 0"),
+        ({"sample_weight": [0, 0, 0, 0]}, "sample_weight .*group 'f', got 0"),
+        ({"score_range": (1, 0)}, r"score_range .*got \(1.0, 0.0\)"),
+        ({"score_range": (0, float("inf"))}, r"score_range .*got \(0.0, inf\)"),
+        ({"score_range": 1}, r"score_range .*got 1"),
+        ({"score_range": "ab"}, r"score_range .*got 'ab'"),
+        ({"criterion": "fair"}, "criterion .*got 'fair'"),
+        ({"compare": "all"}, "compare .*got 'all'"),
         (
             {"criterion": "equal_opportunity"},
-            "y_true is None where criterion='equal_opportunity' needs labels",
+            "criterion='equal_opportunity' needs y_true, got None",
         ),
         (
             {"criterion": "equalized_odds", "y_true": [0, 1, 2, 1]},
-            "y_true has 2 at row 2 where labels 0 and 1",
+            "y_true .*got 2 at row 2",
         ),
-        ({"criterion": "equalized_odds", "y_true": [0, 1, None, 1]}, "y_true has nan at row 2 where labels"),
+        ({"criterion": "equalized_odds", "y_true": [0, 1, None, 1]}, "y_true .*got nan at row 2"),
         (
             {"criterion": "equalized_odds", "y_true": ["0", "1", "no", "1"]},
-            "y_true has 'no' where labels",
+            "y_true .*got 'no'",
         ),
-        ({"criterion": "equalized_odds", "y_true": [0, 1]}, "y_true has 2 rows where y_score has 4"),
+        ({"criterion": "equalized_odds", "y_true": [0, 1]}, "y_true has 2 rows, y_score has 4"),
         ({"criterion": "equal_opportunity", "y_true": [0, 1, 0, 1]}, "group 'f' has no rows with y_true = 1"),
-        ({"min_group_size": 3}, "group 'f' has 2 rows where min_group_size is 3; leave the group out"),
-        ({"min_group_size": 0}, "min_group_size is 0 where a whole number >= 1 is expected"),
-        ({"min_group_size": 1.5}, "min_group_size is 1.5 where a whole number is expected"),
+        ({"min_group_size": 3}, "group 'f' has 2 rows, min_group_size is 3"),
+        ({"min_group_size": 0}, "min_group_size .*got 0"),
+        ({"min_group_size": 1.5}, "min_group_size .*got 1.5"),
     ],
 )
 def test_wrong_input_is_named(options: dict[str, Any], message: str) -> None:
@@ -168,7 +168,7 @@ def test_labels_may_be_truth_values_and_floats() -> None:
 
 @pytest.mark.parametrize(
     ("value", "message"),
-    [("high", "bound is 'high' where a number is expected"), (float("nan"), "bound is nan where a number")],
+    [("high", "bound .*got 'high'"), (float("nan"), "bound .*got nan")],
 )
 def test_a_number_is_a_number(value: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
@@ -177,7 +177,7 @@ def test_a_number_is_a_number(value: object, message: str) -> None:
 
 @pytest.mark.parametrize("level", [0, 1, 1.5, -0.1])
 def test_a_level_lies_between_0_and_1(level: float) -> None:
-    with pytest.raises(ValueError, match=f"level is {level:g} where a number between 0 and 1 is expected"):
+    with pytest.raises(ValueError, match=f"confidence .*got {level:g}"):
         validation.as_probability(level)
 
 
@@ -189,7 +189,7 @@ def test_a_name_that_is_not_there_gets_the_nearest_ones() -> None:
 
 def test_a_column_of_a_file_counts_its_rows_from_one() -> None:
     name = validation.Column("column 'p'")
-    with pytest.raises(ValueError, match="column 'p' has nan at data row 2 where"):
+    with pytest.raises(ValueError, match=r"column 'p' .*got nan at data row 2"):
         validation.as_numbers([0.1, float("nan")], name)
     with pytest.raises(ValueError, match="column 'sex' has no value at data row 1"):
         validation.as_groups({"sex": [None, "f"], "age": [1, 2]}, 2, name)
@@ -214,9 +214,7 @@ def test_what_is_not_equal_stays_apart() -> None:
 
 @pytest.mark.parametrize("seed", ["x", -1])
 def test_a_seed_is_a_seed(seed: object) -> None:
-    with pytest.raises(
-        ValueError, match=r"random_state is .* where a whole number >= 0, a Generator or None"
-    ):
+    with pytest.raises(ValueError, match=r"random_state .*got "):
         validation.as_rng(seed)
 
 
@@ -228,7 +226,7 @@ def test_an_extended_float_is_held_to_what_is_kept_of_it() -> None:
 @pytest.mark.parametrize("strength", [-0.1, np.inf])
 def test_a_strength_is_a_weight(strength: float) -> None:
     assert validation.as_strength(0) == 0.0
-    message = f"strength is {strength:g} where a finite number >= 0 is expected"
+    message = f"strength .*got {strength:g}"
     with pytest.raises(ValueError, match=message):
         validation.as_strength(strength)
 
@@ -236,35 +234,31 @@ def test_a_strength_is_a_weight(strength: float) -> None:
 def test_fraction() -> None:
     assert validation.as_fraction(1, "max_mcdp") == 1.0
     for value in (-0.1, 1.1):
-        with pytest.raises(
-            ValueError, match=rf"max_mcdp is {value:g} where a fraction in \[0, 1\] is expected"
-        ):
+        with pytest.raises(ValueError, match=rf"max_mcdp .*got {value:g}"):
             validation.as_fraction(value, "max_mcdp")
 
 
 def test_temperature() -> None:
     assert validation.as_temperature(10) == 10.0
     assert validation.as_temperature(100, at_most=100.0) == 100.0
-    with pytest.raises(ValueError, match="temperature is 0 where a number above 0 is expected"):
+    with pytest.raises(ValueError, match=r"temperature .*got 0"):
         validation.as_temperature(0.0)
-    with pytest.raises(
-        ValueError, match="temperature is 101 where a number above 0 and at most 100 is expected"
-    ):
+    with pytest.raises(ValueError, match=r"temperature .*got 101"):
         validation.as_temperature(101, at_most=100.0)
-    with pytest.raises(ValueError, match="temperature is inf where a number above 0 is expected"):
+    with pytest.raises(ValueError, match=r"temperature .*got inf"):
         validation.as_temperature(float("inf"))
 
 
 def test_sharpness() -> None:
     assert validation.as_sharpness(1) == 1.0
-    with pytest.raises(ValueError, match=r"sharpness is 0\.5 where a number >= 1 is expected"):
+    with pytest.raises(ValueError, match=r"sharpness .*got 0\.5"):
         validation.as_sharpness(0.5)
 
 
 def test_search_and_windows() -> None:
     assert validation.as_search("soft", ("exact", "soft"), 0.0) == "soft"
     assert validation.as_search("exact", ("exact", "soft"), 0.1) == "exact"
-    with pytest.raises(ValueError, match=r"epsilon is 0\.1 where search='soft' needs 0; use search='exact'"):
+    with pytest.raises(ValueError, match=r"search='soft' .*got 0\.1"):
         validation.as_search("soft", ("exact", "soft"), 0.1)
 
 
@@ -334,7 +328,7 @@ def test_a_figure_and_a_page_show_where_wide_profiles_end() -> None:
     ],
 )
 def test_whole_numbers_that_floats_do_not_hold_are_refused(values: object) -> None:
-    with pytest.raises(ValueError, match=r"y_score must be whole numbers .* got -?\d{16,} at row"):
+    with pytest.raises(ValueError, match=r"y_score must be .* got -?\d{16,} at row"):
         validation.as_scores(values, (-1e30, 1e30))
 
 

@@ -30,7 +30,7 @@ def test_a_disparity() -> None:
     assert pair.p_values is not None
     assert f"adjusted p-value against parity is {pair.p_values[0]:.4f}" in found.how_sure
     assert pair.detectable is not None
-    assert f"MCDP above {percent(pair.detectable)} can be told from chance" in found.how_sure
+    assert f"MCDP above {percent(pair.detectable)} can be distinguished from chance" in found.how_sure
     assert found.notes == ()
 
 
@@ -48,7 +48,7 @@ def test_a_name_from_right_to_left_keeps_to_itself() -> None:
 def test_chance() -> None:
     found = audit_of(0.0).verdict
     assert found.status == "not found"
-    assert found.headline.startswith("No disparity can be told from chance at these sizes")
+    assert found.headline.startswith("No disparity can be distinguished from chance at these sizes")
 
 
 @pytest.mark.parametrize(("shift", "status"), [(0.3, "found"), (0.0, "undecided")])
@@ -59,7 +59,7 @@ def test_without_a_test_the_interval_decides(shift: float, status: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "options", [{"level": 0.9995}, {"n_resamples": 10}, {"level": 0.999, "n_resamples": 500}]
+    "options", [{"confidence": 0.9995}, {"n_resamples": 10}, {"confidence": 0.999, "n_resamples": 500}]
 )
 def test_nothing_is_called_chance_by_fewer_resamples_than_the_level_needs(options: dict[str, Any]) -> None:
     """Two groups that do not overlap were called chance where no p-value could have been small enough."""

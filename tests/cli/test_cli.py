@@ -52,7 +52,7 @@ def test_intersections_weights_and_left_out_groups(scores: Path) -> None:
     groups = ["--group", "sex", "--group", "occupation", "--min-group-size", 60, "--small-groups", "drop"]
     found = run("audit", scores, "--score", "p", *groups, "--weight", "age", "--resamples", 19)
     assert found.returncode == 0, found.stderr
-    for text in ("Female × care", "effective rows", "Left out as too small: Female × trades", "pairs more"):
+    for text in ("Female × care", "effective", "Left out as too small: Female × trades", "more pairs"):
         assert text in found.stdout
 
 
@@ -79,22 +79,25 @@ def test_a_bound_decides_the_exit_code(scores: Path, options: list[object], code
         (["--score", "q", "--group", "sex"], "named 'q'; there is 'age', "),
         (["--score", "p", "--group", "sexx"], "named 'sexx'; did you mean 'sex'?"),
         (["--score", "p"], "Missing option '--group'"),
-        (["--score", "p", "--group", "sex", "--epsilon", "wide"], "--epsilon: 'wide' where numbers"),
+        (
+            ["--score", "p", "--group", "sex", "--epsilon", "wide"],
+            "--epsilon: must be numbers separated by commas, got 'wide'",
+        ),
         (["--score", "p", "--group", "sex", "--epsilon", "-1"], "--epsilon must be >= 0 and < 0.5, got -1"),
         (
             ["--score", "p", "--group", "sex", "--epsilon", "0,0.5"],
             "--epsilon must be >= 0 and < 0.5, got 0.5",
         ),
         (["--score", "p", "--group", "sex", "--score-range", "1"], "two numbers LOW,HIGH"),
-        (["--score", "p", "--group", "sex", "--score-range", "5,6"], "outside score_range (5.0, 6.0)"),
+        (["--score", "p", "--group", "sex", "--score-range", "5,6"], "--score-range (5.0, 6.0)"),
         (
             ["--score", "p", "--group", "sex", "--criterion", "equal_opportunity"],
-            "needs the column of the labels",
+            "--criterion equal_opportunity needs --label",
         ),
         (["--score", "p", "--group", "sex", "--criterion", "fair"], "'fair' is not one of"),
         (
             ["--score", "p", "--group", "sex", "--max-mcdp", "7"],
-            "--max-mcdp: must be in [0, 1], got 7",
+            "--max-mcdp must be between 0 and 1, got 7",
         ),
         (["--score", "occupation", "--group", "sex"], "column 'occupation' of"),
         (["--score", "p", "--group", "sex", "--speed", "7"], "No such option: --speed"),

@@ -37,7 +37,7 @@ def test_append_print_and_fail(tmp_path: Path, scores: Path) -> None:
     assert "expected under parity" in " ".join(found.stdout.split())
     again = run(folder, scores, *COLUMNS, "--at", "2026-05-18", "--json", "--max-mcdp", 0.9)
     assert again.returncode == 0
-    assert "is known and was not counted again" in again.stderr
+    assert "was counted before and is not counted again" in again.stderr
     assert "no alarm: MCDP in 2026-05-17 is " in again.stderr
     (point,) = json.loads(again.stdout)
     assert (point["period"], point["rows"]) == ("2026-05-17", 800)
@@ -57,6 +57,9 @@ def test_the_same_rows_under_another_name_are_refused(tmp_path: Path, scores: Pa
     twin = run(folder, scores, *COLUMNS, "--id", "b")
     assert twin.returncode == 2
     assert "'b' has the same rows as batch 'a'" in twin.stderr
+    assert "pass --allow-duplicate" in twin.stderr
+    other = run(folder, scores, *COLUMNS, "--every", "hour")
+    assert "--every must be 'day'" in other.stderr
     assert run(folder, scores, *COLUMNS, "--id", "b", "--allow-duplicate").returncode == 0
 
 
@@ -77,8 +80,8 @@ def test_batches_of_other_columns_are_refused(tmp_path: Path) -> None:
     folder = tmp_path / "monitor"
     assert run(folder, tmp_path / "a.csv", "--score", "p", "--group", "sex").returncode == 0
     for score, group, message in (
-        ("p", "job", "--group: ['job'] where the batches in"),
-        ("q", "sex", "--score: 'q' where the batches in"),
+        ("p", "job", "--group must be ['sex'], as in"),
+        ("q", "sex", "--score must be 'p', as in"),
     ):
         found = run(folder, tmp_path / "b.csv", "--score", score, "--group", group)
         assert found.returncode == 2
@@ -89,17 +92,19 @@ def test_batches_of_other_columns_are_refused(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "has no period yet; name a batch to append"),
+        ([], "has no periods; name a batch to append"),
         (["{file}"], "--score and --group: a batch needs its columns"),
-        (["{file}", *COLUMNS, "--at", "noon"], "--at: 'noon' where a time such as"),
-        (["{file}", *COLUMNS, "--criterion", "equalized_odds"], "needs the column of the labels"),
+        (["{file}", *COLUMNS, "--at", "noon"], "--at must be a time such as 2026-05-17T13:00, got 'noon'"),
+        (["{file}", *COLUMNS, "--criterion", "equalized_odds"], "--criterion equalized_odds needs --label"),
         (["{file}", "--score", "q", "--group", "sex"], "named 'q'"),
-        (["{folder}/*.csv", *COLUMNS], "is no single file, so it needs a name"),
-        (["{file}", *COLUMNS, "--max-mcdp", "7"], "--max-mcdp: must be in [0, 1], got 7"),
-        (["{file}", *COLUMNS, "--alarm-rate", "7"], "alarm_rate is 7 where a number between 0 and 1"),
+        (["{folder}/*.csv", *COLUMNS], "--id must be given unless the source is a single file"),
+        (["{file}", *COLUMNS, "--max-mcdp", "7"], "--max-mcdp must be between 0 and 1, got 7"),
+        (["{file}", *COLUMNS, "--alarm-rate", "7"], "--alarm-rate must be > 0 and < 1, got 7"),
+        (["{file}", *COLUMNS, "--confidence", "1"], "--confidence must be > 0 and < 1, got 1"),
+        (["{file}", *COLUMNS, "--score-range", "6,5"], "--score-range must be finite with low < high"),
         (["{file}", *COLUMNS, "--epsilon", "5"], "--epsilon must be >= 0 and < 0.5, got 5"),
         (["{file}", *COLUMNS, "--every", "week"], "'week' is not one of"),
-        (["{file}", *COLUMNS, "--score-range", "5,6"], "outside score_range (5.0, 6.0)"),
+        (["{file}", *COLUMNS, "--score-range", "5,6"], "column 'p' must be inside --score-range (5.0, 6.0)"),
     ],
 )
 def test_wrong_use_is_one_line_and_exit_code_2(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 import localparity as lp
+from localparity.counts._comparison import CRITERIA
 from typed_commands import run_here
 
 OPTIONS = ["--score", "p", "--group", "sex", "--resamples", "5", "--jobs", "1"]
@@ -43,7 +44,7 @@ def test_several_files_are_several_models_on_one_page(
     assert err == f"report: {page}\n"
     models = page_data(page)["models"]
     assert [model["name"] for model in models] == [str(path) for path in files]
-    assert models[0]["criteria"] == list(lp.metrics._criteria.CRITERIA)
+    assert models[0]["criteria"] == list(CRITERIA)
     assert "Column of the labels" in page.read_text(encoding="utf-8")
 
 
@@ -135,4 +136,6 @@ def test_the_demo_ends_with_the_path_of_a_page(
     page = tmp_path / "demo.html"
     assert run_here(monkeypatch, "demo", "--rows", 500, "--report", page) == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"All models on one page:  {page}"
+    assert run_here(monkeypatch, "demo", "--rows", 500, "--report", page, "--force", "--json") == 0
+    assert list(json.loads(capsys.readouterr().out)) == ["as made", "ERM", "DiffMCDP"]
     assert [model["name"] for model in page_data(page)["models"]] == ["as made", "ERM", "DiffMCDP"]

@@ -49,27 +49,27 @@ def typed(
         (["audit", "scores.csv", *AUDIT, "--label", "z"], "there is no column in scores.csv named 'z'"),
         (
             ["audit", "scores.csv", "--score", "p", "--group", "p"],
-            "column 'p' is named as the score and as a group",
+            "column 'p' cannot be both the score and a group",
         ),
         (["audit", "nothere.csv", *AUDIT], "there is no file nothere.csv"),
         (["audit", "empty.csv", *AUDIT], "empty.csv is empty"),
         (["audit", "header.csv", *AUDIT], "header.csv has no rows"),
         (
             ["audit", "folder.csv", *AUDIT],
-            "folder.csv is a folder where a file is expected; folder.csv/*.csv names its files",
+            "folder.csv is a folder; name its files, e.g. folder.csv/*.csv",
         ),
         (["audit", "latin.csv", *AUDIT], "latin.csv cannot be read: line 2: Invalid unicode"),
-        (["audit", "nan.csv", *AUDIT], "column 'p' has nan at data row 2 where finite numbers are expected"),
+        (["audit", "nan.csv", *AUDIT], "column 'p' must be finite, got nan at data row 2"),
         (
             ["audit", "huge.csv", *AUDIT],
-            "column 'p' has 1e+300 at data row 2, outside score_range (0.0, 1.0)",
+            "--score-range (0.0, 1.0)",
         ),
         (["audit", "damaged.parquet", *AUDIT], "damaged.parquet cannot be read: "),
         (
             ["audit", "scores.csv", *AUDIT, "--report", "folder.csv"],
-            "--report: folder.csv is a folder where a",
+            "--report: folder.csv is a folder, not a file",
         ),
-        (["audit", "scores.csv", *AUDIT, "--max-mcdp", "5"], "--max-mcdp: must be in [0, 1], got 5"),
+        (["audit", "scores.csv", *AUDIT, "--max-mcdp", "5"], "--max-mcdp must be between 0 and 1, got 5"),
         (["audti", "scores.csv"], "No such command 'audti'"),
         (["audit", "scores.csv", *AUDIT, "--score", "q"], "--score was given 2 times; it takes one value"),
         (["audit", "scores.csv", *AUDIT, "--json", "--json"], "--json was given 2 times"),
@@ -94,16 +94,16 @@ def typed(
             ["train", "people.csv", *TRAIN, "--group", "income"],
             "column 'income' is named as the target and as a group",
         ),
-        (["train", "people.csv", *TRAIN, "--steps", "0"], "steps is 0 where a whole number >= 1 is expected"),
-        (["train", "people.csv", *TRAIN, "--max-mcdp", "5"], "max_mcdp is 5 where a fraction in [0, 1]"),
+        (["train", "people.csv", *TRAIN, "--steps", "0"], "--steps must be >= 1, got 0"),
+        (["train", "people.csv", *TRAIN, "--max-mcdp", "5"], "--max-mcdp must be between 0 and 1, got 5"),
         (
             ["train", "people.csv", *TRAIN[:4], "--out", "nan.csv"],
-            "--out: nan.csv is a file where a folder is",
+            "--out: nan.csv is a file, not a folder",
         ),
-        (["train", "folder.csv", *TRAIN], "folder.csv is a folder where a file is expected"),
+        (["train", "folder.csv", *TRAIN], "folder.csv is a folder; name its files"),
         (
             ["predict", "model", "people.csv", "--out", "folder.csv"],
-            "--out: folder.csv is a folder where a file",
+            "--out: folder.csv is a folder, not a file",
         ),
         (
             ["predict", "model", "people.csv", "--out", "s.csv"],
@@ -111,13 +111,13 @@ def typed(
         ),
         (
             ["monitor", "nan.csv", "scores.csv", *AUDIT],
-            "FOLDER: nan.csv is a file where a folder is expected",
+            "FOLDER: nan.csv is a file, not a folder",
         ),
-        (["demo", "--report", "folder.csv"], "--report: folder.csv is a folder where a file is expected"),
+        (["demo", "--report", "folder.csv"], "--report: folder.csv is a folder, not a file"),
         (["compare", "people.csv", *TRAIN[:4], "--figure", "a.gif"], "where a .png, .svg or .pdf file is"),
         (
             ["reproduce", "adult", "--store", "nan.csv"],
-            "--store: nan.csv is a file where a folder is expected",
+            "--store: nan.csv is a file, not a folder",
         ),
     ],
 )
@@ -143,5 +143,5 @@ def test_a_bound_that_is_no_fraction_is_refused_before_the_batch_is_kept(
     words = ["monitor", "kept", "scores.csv", *AUDIT, "--max-mcdp", "7"]
     code, line = typed(capsys, monkeypatch, *words)
     assert code == 2
-    assert "--max-mcdp: must be in [0, 1], got 7" in line
+    assert "--max-mcdp must be between 0 and 1, got 7" in line
     assert not (folder / "kept").exists()

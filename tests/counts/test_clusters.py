@@ -65,7 +65,7 @@ def test_a_cluster_moves_as_one() -> None:
 
 
 def test_what_cannot_be() -> None:
-    with pytest.raises(ValueError, match="counts with clusters cannot merge"):
+    with pytest.raises(ValueError, match="counts with clusters cannot be merged"):
         counts_of().merge(counts_of())
     with pytest.raises(ValueError, match="cluster has 2 rows"):
         counts_of(cluster=["p", "q"])

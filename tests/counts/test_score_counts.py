@@ -63,12 +63,12 @@ def test_a_group_that_appears_late_merges_in() -> None:
     assert merged.groups == ("a", "b", "c")
     assert merged.size == 4
     with pytest.raises(ValueError, match="group 'b' has no rows with y_true = 0"):
-        merged.mcdp(criterion="predictive_equality")
+        lp.mcdp(merged, criterion="predictive_equality")
     assert merged.without(["c"]).groups == ("a", "b")
-    assert merged.small_groups("demographic_parity", 2) == {"b": 1, "c": 1}
+    assert merged.small_groups(lp.Comparison(min_group_size=2)) == {"b": 1, "c": 1}
     # A table that never saw a group under a label has no atoms there at all.
     trimmed = lp.ScoreCounts({key: atoms for key, atoms in merged.atoms.items() if key != ("b", 0)})
-    assert trimmed.small_groups("predictive_equality", 1) == {"b": 0, "c": 0}
+    assert trimmed.small_groups(lp.Comparison("predictive_equality")) == {"b": 0, "c": 0}
 
 
 def test_effective_size_is_the_size_of_equal_weights() -> None:
@@ -89,7 +89,7 @@ def test_sizes_too_large_for_exact_numerators_still_agree() -> None:
     everyone = np.array([4 * 10**9])
     low, high = (Atoms(np.array([score]), everyone, everyone) for score in (0.1, 0.5))
     apart = lp.ScoreCounts({("a", None): low, ("b", None): high})
-    assert apart.gap_curve("a", "b").gap.tolist() == [1.0, 0.0]
+    assert lp.gap_curve(apart).gap.tolist() == [1.0, 0.0]
 
 
 def test_one_curve_of_the_counts() -> None:
@@ -102,7 +102,7 @@ def test_one_curve_of_the_counts() -> None:
     assert lp.gap_curve(counts, groups=("a", "b"), criterion="equal_opportunity").knots.tolist() == [0.4, 0.8]
     with pytest.raises(ValueError, match="there is no group 'c'"):
         lp.gap_curve(counts, groups=("a", "c"))
-    with pytest.raises(ValueError, match="compares the people of each label apart and has no one curve"):
+    with pytest.raises(ValueError, match="criterion='equalized_odds'"):
         lp.gap_curve(counts, groups=("a", "b"), criterion="equalized_odds")
 
 
@@ -114,23 +114,21 @@ def test_what_does_not_fit_together_does_not_merge() -> None:
         return lp.ScoreCounts.from_predictions(predictions)
 
     plain = counts(None, (0, 1))
-    with pytest.raises(
-        ValueError, match=r"counts over \(0.0, 1.0\) cannot merge with counts over \(0.0, 2.0\)"
-    ):
+    with pytest.raises(ValueError, match=r"\(0.0, 1.0\) .* \(0.0, 2.0\)"):
         plain.merge(counts(None, (0, 2)))
-    with pytest.raises(ValueError, match="counts with labels cannot merge with counts without"):
+    with pytest.raises(ValueError, match="counts with labels"):
         plain.merge(counts([0, 1], (0, 1)))
-    with pytest.raises(ValueError, match="compares people by label, and there are no labels"):
-        plain.mcdp(criterion="equal_opportunity")
+    with pytest.raises(ValueError, match="criterion='equal_opportunity' needs labels"):
+        lp.mcdp(plain, criterion="equal_opportunity")
 
 
 def test_no_group_may_be_named_everyone_where_everyone_is_compared() -> None:
     options = {"sensitive_features": ["everyone", "b"]}
     assert lp.mcdp(None, [0.1, 0.2], **options) == 1.0
-    with pytest.raises(ValueError, match="a group is named 'everyone', as all people together are"):
+    with pytest.raises(ValueError, match="'everyone'"):
         lp.mcdp(None, [0.1, 0.2], compare="to_overall", **options)
     counts = lp.ScoreCounts.from_predictions(lp.Predictions.from_arrays(None, [0.1, 0.2], **options))
-    with pytest.raises(ValueError, match="a group is named 'everyone'"):
+    with pytest.raises(ValueError, match="'everyone'"):
         lp.gap_curve(counts, groups=("everyone", "b"))
 
 

@@ -70,6 +70,6 @@ def test_a_number_has_one_form_after_the_carry(limbs: list[list[int]]) -> None:
 
 @pytest.mark.parametrize("weight", [1e-20, 1e10])
 def test_a_weight_that_does_not_fit_is_named(weight: float) -> None:
-    message = f"sample_weight has {weight:g} at row 1 where 0 or a weight from 3.6e-15 to 4.3e+09 is expected"
-    with pytest.raises(ValueError, match=re.escape(message)):
+    message = re.escape(f"got {weight:g} at row 1")
+    with pytest.raises(ValueError, match=f"sample_weight .*{message}"):
         validation.as_weights([0.0, weight], 2)

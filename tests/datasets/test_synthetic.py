@@ -68,9 +68,9 @@ def test_a_seed_seeds_and_a_frame_is_a_frame() -> None:
 
 
 def test_wrong_arguments() -> None:
-    with pytest.raises(ValueError, match="n_samples is 0 where a whole number >= 1 is expected"):
+    with pytest.raises(ValueError, match=r"n_samples .* got 0"):
         make_census(0)
-    with pytest.raises(ValueError, match="group is 'Other' where one of 'Female', 'Male' is expected"):
+    with pytest.raises(ValueError, match=r"group .*'Female', 'Male', got 'Other'"):
         census_cdf("Other", 0.5)
     with pytest.raises(ValueError, match=r"epsilon must be .* got -1"):
         census_mcdp(-1)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -9,15 +11,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import localparity as lp
-from localparity.engines._refine import (
-    Parents,
-    Tally,
-    cell_edges,
-    cell_numbers,
-    count_scores,
-    deciding_cells,
-)
-from scale_rows import EPSILONS, Rows, assert_same_counts, make_rows
+from localparity.counts._bounded import cell_edges, cell_numbers
+from localparity.engines import CellSelection, CountOptions, GroupCounts, count_source
+from localparity.engines._refine import deciding_cells
+from scale_rows import EPSILONS, Rows, assert_exact, assert_same_counts, make_rows
 
 RANGES = [(0.0, 1.0), (300.0, 850.0), (-1.0, 1.0), (0.1, 0.7), (-1e300, 1e300)]
 
@@ -46,44 +43,40 @@ class RowsInMemory:
         self.rows, self.score_range = rows, score_range
         self.resolution = 4.0 * float(np.finfo(np.float64).eps)
         self.calls: list[str] = []
-        self.budget = 300
+        self.max_refined = 300
 
-    def _count(self, at: NDArray[np.float64], parents: Parents | None) -> list[Tally]:
+    def _count(self, at: NDArray[np.float64], within: CellSelection | None) -> list[GroupCounts]:
         kept = np.ones(at.size, dtype=bool)
-        if parents is not None:
-            kept = np.isin(cell_numbers(self.rows.scores, parents.level, self.score_range), parents.numbers)
-        tallies = []
+        if within is not None:
+            kept = np.isin(cell_numbers(self.rows.scores, within.level, self.score_range), within.numbers)
+        counted = []
         for group in np.unique(self.rows.groups):
             chosen = kept & (self.rows.groups == group)
             places, inverse, rows = np.unique(at[chosen], return_inverse=True, return_counts=True)
             ends = [np.full(places.size, end) for end in (np.inf, -np.inf)]
             np.minimum.at(ends[0], inverse, self.rows.scores[chosen])
             np.maximum.at(ends[1], inverse, self.rows.scores[chosen])
-            tallies.append(Tally((str(group), None), places, rows, *ends))
-        return tallies
+            counted.append(GroupCounts((str(group), None), places, rows, *ends))
+        return counted
 
-    def on_grid(self, level: int, parents: Parents | None = None) -> list[Tally]:
+    def count_cells(self, level: int, within: CellSelection | None = None) -> list[GroupCounts]:
         self.calls.append(f"grid {level}")
-        return self._count(cell_numbers(self.rows.scores, level, self.score_range), parents)
+        return self._count(cell_numbers(self.rows.scores, level, self.score_range), within)
 
-    def exactly(self, parents: Parents | None = None) -> list[Tally]:
-        self.calls.append("exactly" if parents is None else "exactly inside")
-        return self._count(self.rows.scores, parents)
+    def count_scores(self, within: CellSelection | None = None) -> list[GroupCounts]:
+        self.calls.append("exactly" if within is None else "exactly inside")
+        return self._count(self.rows.scores, within)
 
-    def distinct(self) -> int:
+    def estimate_distinct(self) -> int:
         self.calls.append("distinct")
         return np.unique(self.rows.scores).size
 
 
-def count(source: RowsInMemory, **options: object) -> lp.ScoreCounts:
-    given_options = {
-        "max_scores": 300,
-        "level": 6,
-        "epsilons": EPSILONS,
-        "criterion": "demographic_parity",
-        "compare": "between_groups",
-    }
-    return count_scores(source, **given_options | options)  # type: ignore[arg-type]
+def count(
+    source: RowsInMemory, *, max_scores: int = 300, level: int = 6, compare: Any = "between_groups"
+) -> lp.ScoreCounts:
+    comparison = lp.Comparison(compare=compare)
+    return count_source(source, CountOptions(EPSILONS, comparison, max_scores, level))
 
 
 @settings(max_examples=60)
@@ -92,17 +85,16 @@ def test_refined_counts_are_exact_where_it_was_asked(seed: int, level: int, max_
     rows = make_rows(1500, seed)
     exact = rows.counts(labelled=False, weighted=False)
     for compare in ("between_groups", "to_overall"):
-        refined = count(RowsInMemory(rows), confidence=confidence, max_scores=max_scores, compare=compare)
+        refined = count(RowsInMemory(rows), level=level, max_scores=max_scores, compare=compare)
         for epsilon in EPSILONS:
-            value = exact.mcdp(epsilon, compare=compare)
-            assert refined.mcdp_bounds(epsilon, compare=compare) == (value, value)
-            assert refined.mcdp(epsilon, compare=compare) == value
+            assert_exact(refined, exact, epsilon=epsilon, compare=compare)
             ours, theirs = (
                 lp.mcdp_profile(counts, compare=compare).worst_window(epsilon) for counts in (refined, exact)
             )
             assert ours == theirs
-        low, high = refined.mcdp_bounds(0.033, compare=compare)
-        assert low <= exact.mcdp(0.033, compare=compare) <= high
+        asked: dict[str, Any] = {"epsilon": 0.033, "compare": compare}
+        bounds = lp.mcdp_bounds(refined, **asked)
+        assert bounds.low <= lp.mcdp(exact, **asked) <= bounds.high
 
 
 def test_few_scores_are_counted_as_they_are() -> None:
@@ -125,16 +117,15 @@ def test_clustered_scores_are_estimated_before_they_are_counted() -> None:
     source = RowsInMemory(clustered)
     found = count(source, max_scores=50)
     assert source.calls[:3] == ["grid 6", "distinct", "grid 14"]
-    assert found.mcdp(0.0) == clustered.counts(labelled=False, weighted=False).mcdp(0.0)
+    assert lp.mcdp(found) == lp.mcdp(clustered.counts(labelled=False, weighted=False))
 
 
 def test_two_equal_groups_end_with_bounds_or_with_zero() -> None:
     rng = np.random.default_rng(0)
     half = rng.random(2000)
     rows = Rows(np.tile(half, 2), np.repeat(["a", "b"], 2000), np.zeros(4000, int), np.ones(4000))
-    found = count(RowsInMemory(rows), max_scores=200, epsilons=[0.0])
-    low, high = found.mcdp_bounds(0.0)
-    assert (low, high) == (0.0, 0.0)
+    found = count(RowsInMemory(rows), max_scores=200)
+    assert lp.mcdp_bounds(found) == lp.Interval(0.0, 0.0, 0.0)
 
 
 def test_an_exact_curve_has_no_cells_to_open() -> None:

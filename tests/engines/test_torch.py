@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import localparity as lp
+from localparity.counts._bounded import cell_edges, cell_numbers
 from localparity.engines._torch import TorchScores
 from scale_rows import (
     CRITERIA,
@@ -19,6 +20,7 @@ from scale_rows import (
     FINE_EPSILONS,
     NARROW_RANGES,
     Rows,
+    assert_exact,
     assert_same_counts,
     far_scores,
     make_rows,
@@ -43,7 +45,7 @@ def test_counts_are_those_of_numpy_bit_for_bit(rows: Rows, device: str, dtype: t
         torch.tensor(values, device=device) for values in (rows.groups, rows.labels, rows.weights)
     )
     exact = Rows(scores.cpu().numpy(), rows.groups, rows.labels, rows.weights)
-    found = lp.engines.from_torch(scores, groups, labels=labels, weights=weights)
+    found = lp.engines.from_torch(scores, groups, y_true=labels, sample_weight=weights)
     assert_same_counts(found, exact.counts())
     plain = lp.engines.from_torch(scores, groups.to(torch.int8))
     assert_same_counts(plain, exact.counts(labelled=False, weighted=False))
@@ -56,13 +58,13 @@ def test_counts_are_those_of_numpy_bit_for_bit(rows: Rows, device: str, dtype: t
 def test_on_a_grid_it_is_exact_where_it_was_asked(
     rows: Rows, device: str, criterion: Any, compare: Any, weighted: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(TorchScores, "budget", 100)
+    monkeypatch.setattr(TorchScores, "max_refined", 100)
     single = rows.scores.astype(np.float32)
     found = lp.engines.from_torch(
         torch.tensor(single, device=device),
         torch.tensor(rows.groups, device=device),
-        labels=torch.tensor(rows.labels, device=device),
-        weights=torch.tensor(rows.weights, device=device) if weighted else None,
+        y_true=torch.tensor(rows.labels, device=device),
+        sample_weight=torch.tensor(rows.weights, device=device) if weighted else None,
         criterion=criterion,
         compare=compare,
         max_scores=200,
@@ -71,9 +73,7 @@ def test_on_a_grid_it_is_exact_where_it_was_asked(
     assert found.cells is not None
     exact = Rows(single, rows.groups, rows.labels, rows.weights).counts(weighted=weighted)
     for epsilon in EPSILONS:
-        value = exact.mcdp(epsilon, criterion, compare)
-        assert found.mcdp_bounds(epsilon, criterion, compare) == (value, value)
-        assert found.mcdp(epsilon, criterion, compare) == value
+        assert_exact(found, exact, epsilon=epsilon, criterion=criterion, compare=compare)
 
 
 @settings(max_examples=30)
@@ -88,11 +88,11 @@ def test_any_range_and_grid(seed: int, level: int, score_range: tuple[float, flo
         torch.tensor(groups),
         score_range=score_range,
         max_scores=50,
-        confidence=confidence,
+        level=level,
     )
     for epsilon in EPSILONS:
         value = lp.mcdp(None, scores, sensitive_features=groups, epsilon=epsilon, score_range=score_range)
-        assert found.mcdp_bounds(epsilon) == (value, value)
+        assert lp.mcdp_bounds(found, epsilon=epsilon) == lp.Interval(value, value, value)
 
 
 @pytest.mark.parametrize("device", DEVICES)
@@ -104,15 +104,31 @@ def test_ends_of_the_range_that_few_bits_cannot_hold(device: str, score_range: t
     assert_same_counts(lp.engines.from_torch(*tensors, score_range=score_range), exact)
     found = lp.engines.from_torch(*tensors, score_range=score_range, max_scores=100, level=5)
     for epsilon in EPSILONS:
-        assert found.mcdp_bounds(epsilon) == (exact.mcdp(epsilon),) * 2
+        assert_exact(found, exact, epsilon=epsilon)
     for level in (None, 8):
-        metric = lp.monitoring.LocalDisparity(epsilon=0.01, confidence=confidence, score_range=score_range)
+        metric = lp.monitoring.LocalDisparity(epsilon=0.01, level=level, score_range=score_range)
         metric.update(*tensors)
-        low, high = metric.bounds()
-        assert low <= exact.mcdp(0.01) <= high
+        bounds = metric.bounds()
+        assert bounds.low <= lp.mcdp(exact, epsilon=0.01) <= bounds.high
     tensors[0][7] = float(np.nextafter(scores.max(), np.float32(2)))
-    with pytest.raises(ValueError, match=r"scores has .* at row 7, outside score_range"):
+    with pytest.raises(ValueError, match=r"y_score .*score_range.* at row 7"):
         lp.engines.from_torch(*tensors, score_range=score_range)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("score_range", [(0.0, 1.0), (300.0, 850.0), (-1.0, 1.0), (0.1, 0.7), (0.0, 3.0)])
+def test_the_cells_of_the_metric_are_those_of_numpy(device: str, score_range: tuple[float, float]) -> None:
+    """Also of the scores at the cells' edges, where one rounding more would put them into the next cell."""
+    edges = cell_edges(np.arange(2**8 + 1), 8, score_range)
+    scores = np.concatenate([edges, np.nextafter(edges, -np.inf), np.nextafter(edges, np.inf)])
+    scores = scores.clip(*score_range)
+    groups = np.arange(scores.size) % 2
+    metric = lp.monitoring.LocalDisparity(level=8, score_range=score_range)
+    metric.update(torch.tensor(scores, device=device), torch.tensor(groups, device=device))
+    assert metric._state is not None
+    numbers = cell_numbers(scores, 8, score_range)
+    expected = np.bincount(groups * (2**8 + 1) + numbers, minlength=2 * (2**8 + 1))
+    np.testing.assert_array_equal(metric._state.cpu().numpy(), expected)
 
 
 def test_groups_of_any_whole_numbers() -> None:
@@ -125,22 +141,26 @@ def test_groups_of_any_whole_numbers() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"scores": torch.tensor([0.1, 1.5])}, r"scores has 1.5 at row 1, outside score_range \(0.0, 1.0\)"),
-        ({"scores": torch.tensor([float("nan"), 0.5])}, "scores has nan at row 0, outside score_range"),
-        ({"scores": torch.tensor([0, 1])}, "scores has dtype torch.int64 where one of torch.float16, "),
-        ({"scores": torch.empty(0)}, "scores is empty"),
-        ({"groups": torch.tensor([0])}, "groups has 1 rows where scores has 2"),
-        ({"groups": torch.tensor([0.0, 1.0])}, "groups has dtype torch.float32 where whole numbers or truth"),
-        ({"groups": torch.tensor([1, 1])}, "groups has one group only, 1, where two or more are expected"),
-        ({"labels": torch.tensor([0, 2])}, "labels has 2 at row 1 where labels 0 and 1 are expected"),
-        ({"labels": torch.tensor([0, 1, 0])}, "labels has 3 rows where scores has 2"),
-        ({"weights": torch.tensor([1.0, -2.0])}, "weights has -2 at row 1 where 0 or a weight from 3.6e-15"),
-        ({"weights": torch.tensor([0.0, 2.0])}, "weights is 0 in all rows of group 0"),
-        ({"score_range": (1, 0)}, r"score_range is \(1.0, 0.0\)"),
+        ({"y_score": torch.tensor([0.1, 1.5])}, r"y_score .*score_range \(0.0, 1.0\), got 1.5 at row 1"),
+        ({"y_score": torch.tensor([float("nan"), 0.5])}, "y_score .*score_range.* got nan at row 0"),
+        ({"y_score": torch.tensor([0, 1])}, "y_score .* torch.float16, .* got torch.int64"),
+        ({"y_score": torch.empty(0)}, "y_score is empty"),
+        ({"sensitive_features": torch.tensor([0])}, "sensitive_features has 1 rows, y_score has 2"),
+        ({"sensitive_features": torch.tensor([0.0, 1.0])}, "sensitive_features .* got torch.float32"),
+        ({"sensitive_features": torch.tensor([1, 1])}, "sensitive_features .* got 1 only"),
+        ({"y_true": torch.tensor([0, 2])}, "y_true .* got 2 at row 1"),
+        ({"y_true": torch.tensor([0, 1, 0])}, "y_true has 3 rows, y_score has 2"),
+        ({"sample_weight": torch.tensor([1.0, -2.0])}, "sample_weight .*3.6e-15.* got -2 at row 1"),
+        ({"sample_weight": torch.tensor([0.0, 2.0])}, "sample_weight .* group 0, got 0"),
+        ({"score_range": (1, 0)}, r"score_range .* got \(1.0, 0.0\)"),
     ],
 )
 def test_what_does_not_fit_is_named(options: dict[str, Any], message: str) -> None:
-    given_options = {"scores": torch.tensor([0.1, 0.2]), "groups": torch.tensor([0, 1]), **options}
+    given_options = {
+        "y_score": torch.tensor([0.1, 0.2]),
+        "sensitive_features": torch.tensor([0, 1]),
+        **options,
+    }
     with pytest.raises(ValueError, match=message):
         lp.engines.from_torch(**given_options)
 
@@ -155,8 +175,8 @@ def test_scores_of_any_size_are_counted_as_in_memory(device: str, score_range: t
     options: dict[str, Any] = {"max_scores": 100, "level": 5, "epsilons": FINE_EPSILONS}
     found = lp.engines.from_torch(*tensors, score_range=score_range, **options)
     for epsilon in FINE_EPSILONS:
-        assert found.mcdp_bounds(epsilon) == (exact.mcdp(epsilon),) * 2
+        assert_exact(found, exact, epsilon=epsilon)
     metric = lp.monitoring.LocalDisparity(level=8, score_range=score_range)
     metric.update(*tensors)
-    low, high = metric.bounds()
-    assert low <= exact.mcdp() <= high
+    bounds = metric.bounds()
+    assert bounds.low <= lp.mcdp(exact) <= bounds.high

@@ -12,7 +12,13 @@ from hypothesis import strategies as st
 
 from fuzzing import damaged, damaged_json, fuzz, read_or_refuse
 from localparity.datasets import make_census
-from localparity.models import LocalParityClassifier, LocalParityLGBMClassifier, LocalParityXGBClassifier
+from localparity.models import (
+    LocalParityClassifier,
+    LocalParityLGBMClassifier,
+    LocalParityXGBClassifier,
+    ScoreRepair,
+    load,
+)
 from localparity.models.networks._checkpoint import load_tensors, save_tensors
 
 CENSUS = make_census(300, random_state=0)
@@ -70,12 +76,38 @@ def test_tensors_that_lie_and_whose_checksum_fits_are_refused_or_work(tmp_path: 
 
     def check(content: bytes) -> None:
         path.write_bytes(content)
-        fitting = description | {"sha256": hashlib.sha256(content).hexdigest()}
+        fitting = description | {"files": {path.name: hashlib.sha256(content).hexdigest()}}
         (tmp_path / "model.json").write_text(json.dumps(fitting))
         found = read_or_refuse(lambda: LocalParityClassifier.load(tmp_path), str(tmp_path))
         assert found is None or found.predict(NUMBERS).shape == (300,)
 
     fuzz(damaged(valid), check)
+
+
+def test_a_damaged_repair_is_refused_or_works(tmp_path: Path) -> None:
+    sex = CENSUS.sensitive_features
+    ScoreRepair().fit(CENSUS.score, sensitive_features=sex).save(tmp_path)
+    path, maps = tmp_path / "model.json", tmp_path / "maps.npy"
+    description, valid = path.read_bytes(), maps.read_bytes()
+
+    def transform() -> None:
+        found = read_or_refuse(lambda: load(tmp_path), str(tmp_path))
+        if isinstance(found, ScoreRepair):
+            told = "sensitive_features", "group_probabilities", "scores", "score_range"
+            read_or_refuse(lambda: found.transform(CENSUS.score, sensitive_features=sex), *told)
+
+    def check_description(content: bytes) -> None:
+        path.write_bytes(content)
+        transform()
+
+    def check_maps(content: bytes) -> None:
+        maps.write_bytes(content)
+        fitting = json.loads(description) | {"files": {maps.name: hashlib.sha256(content).hexdigest()}}
+        path.write_text(json.dumps(fitting))
+        transform()
+
+    fuzz(damaged_json(json.loads(description)).map(json.dumps).map(str.encode), check_description)
+    fuzz(damaged(valid), check_maps)
 
 
 def test_a_damaged_checkpoint_is_refused_or_read(tmp_path: Path) -> None:

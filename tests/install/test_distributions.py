@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import tarfile
@@ -9,6 +10,8 @@ import zipfile
 from pathlib import Path
 
 import pytest
+
+from versions import COMMANDS
 
 ROOT = Path(__file__).parents[2]
 PINS = ROOT / "constraints.txt"
@@ -18,6 +21,9 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder that LOCALPARITY_DIST names, as `make dist` does, else one that is built here."""
+    if "LOCALPARITY_DIST" in os.environ:
+        return ROOT / os.environ["LOCALPARITY_DIST"]
     folder = tmp_path_factory.mktemp("built")
     run(sys.executable, "-m", "hatchling", "build", "-d", folder, cwd=ROOT)
     return folder
@@ -29,7 +35,7 @@ def python(request: pytest.FixtureRequest, built: Path, tmp_path_factory: pytest
     (distribution,) = built.glob(request.param)
     folder = tmp_path_factory.mktemp("fresh")
     run(sys.executable, "-m", "venv", folder)
-    found = folder / "bin" / "python"
+    found = folder / COMMANDS / "python"
     quietly = ("--quiet", "--disable-pip-version-check", "--constraint", PINS)
     run(found, "-m", "pip", "install", *quietly, distribution)
     return found
@@ -51,8 +57,16 @@ def test_what_is_in_them(built: Path) -> None:
             assert str(file.relative_to(ROOT / "src")) in in_wheel
             assert str(file.relative_to(ROOT)) in in_sdist
     assert not [name for name in in_wheel if name.startswith("tests")]
-    for name in ("LICENSE", "README.md", "CHANGELOG.md", "pyproject.toml", "tests/oracles.py"):
+    for name in ("LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md", "pyproject.toml", "tests/oracles.py"):
         assert name in in_sdist
+
+
+def test_it_knows_its_version(python: Path, built: Path, tmp_path: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    version = wheel.name.split("-")[1]
+    assert run(python.with_name("localparity"), "--version", cwd=tmp_path) == f"localparity {version}\n"
+    code = "import localparity as lp; print(lp.__version__)"
+    assert run(python, "-c", code, cwd=tmp_path) == f"{version}\n"
 
 
 def test_it_works_without_extras(python: Path, tmp_path: Path) -> None:

@@ -78,12 +78,12 @@ def test_zero_and_large_epsilons() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"epsilon": 0.1, "k": 0}, "k is 0 where a whole number >= 1 is expected"),
-        ({"epsilon": 0.1, "k": 1.5}, "k is 1.5 where a whole number is expected"),
+        ({"epsilon": 0.1, "k": 0}, "k .*got 0"),
+        ({"epsilon": 0.1, "k": 1.5}, "k .*got 1.5"),
         ({"epsilon": -1.0}, r"epsilon must be .* got -1"),
         (
             {"epsilon": 1e-9},
-            "epsilon = 1e-09 and k = 32 ask for 32,000,000,000 points where at most 100,000,000",
+            "epsilon .*100,000,000, got 32,000,000,000",
         ),
     ],
 )

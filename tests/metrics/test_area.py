@@ -75,9 +75,9 @@ def test_both_branches_of_the_bound_meet_at_two() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((1.2, 0.1, 1.0), r"mcdp is 1.2 where a fraction in \[0, 1\] is expected"),
-        ((-0.5, 0.1, 1.0), r"mcdp is -0.5 where a fraction in \[0, 1\] is expected"),
-        ((0.2, 0.1, -1.0), "lipschitz is -1 where a number >= 0 is expected"),
+        ((1.2, 0.1, 1.0), r"mcdp .*got 1.2"),
+        ((-0.5, 0.1, 1.0), r"mcdp .*got -0.5"),
+        ((0.2, 0.1, -1.0), "lipschitz .*got -1"),
         ((0.2, -0.1, 1.0), r"epsilon must be .* got -0\.1"),
     ],
 )

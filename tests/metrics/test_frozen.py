@@ -11,7 +11,8 @@ import pytest
 
 import localparity as lp
 from localparity.counts._atoms import Atoms
-from localparity.counts._cells import CellGaps, Cells, find_envelope
+from localparity.counts._cells import Cells
+from localparity.metrics._envelope import CellGaps, find_envelope
 from localparity.uncertainty._splits import OrderedPeople
 
 

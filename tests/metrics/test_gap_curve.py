@@ -35,16 +35,8 @@ def test_the_short_way_and_the_way_through_counts_are_one_curve() -> None:
     rng = np.random.default_rng(0)
     scores, groups = rng.random(1000).round(2), rng.integers(0, 2, 1000)
     scores[0] = -0.0
-    (short,) = gap_curves(
-        None,
-        scores,
-        sensitive_features=groups,
-        criterion="demographic_parity",
-        compare="between_groups",
-        sample_weight=None,
-        score_range=(0.0, 1.0),
-        min_group_size=1,
-    )
+    predictions = lp.Predictions.from_arrays(None, scores, sensitive_features=groups)
+    (short,) = gap_curves(predictions, lp.Comparison())
     long = lp.gap_curve(None, scores, sensitive_features=groups)
     np.testing.assert_array_equal(short.knots, long.knots)
     np.testing.assert_array_equal(short.gap, long.gap)
@@ -62,9 +54,9 @@ def test_knots_keep_the_scores_own_units() -> None:
 @pytest.mark.parametrize(
     ("groups", "message"),
     [
-        (None, "groups is None where a pair of the 3 groups is expected"),
-        (("a", "b", "c"), r"groups is \('a', 'b', 'c'\) where a pair \(a, b\) is expected"),
-        (["a", "b"], r"where a pair \(a, b\) is expected"),
+        (None, "groups .*got None"),
+        (("a", "b", "c"), r"groups .*got \('a', 'b', 'c'\)"),
+        (["a", "b"], r"groups .*got \["),
         (("a", "d"), "there is no group 'd'"),
     ],
 )
@@ -75,7 +67,7 @@ def test_the_pair_must_be_there(groups: object, message: str) -> None:
 
 def test_a_threshold_is_a_number() -> None:
     curve = lp.gap_curve(None, [0.1, 0.2], sensitive_features=["a", "b"])
-    with pytest.raises(ValueError, match="threshold has nan at row 0"):
+    with pytest.raises(ValueError, match=r"threshold .*nan at row 0"):
         curve(float("nan"))
 
 
@@ -100,11 +92,11 @@ def test_the_bounds_of_a_sketch_are_off_by_twice_its_error_up_to_its_highest_sco
     assert lower.gap.tolist() == [0.0, 0.5, 0.25, 0.0]
     assert upper.gap.tolist() == [0.5, 1.0, 0.75, 0.0]
     assert lower.rank_error == upper.rank_error == 0.0
-    assert curve.mcdp_bounds() == (0.5, 1.0)
+    assert curve.mcdp_bounds() == lp.Interval(0.5, 0.75, 1.0)
     # By hand: over lengths of 1/8, 1/4 and 3/8; the means are off by twice the error over 3/4 of the range.
-    assert curve.abcc_bounds() == (0.21875, 0.59375)
+    assert curve.abcc_bounds() == lp.Interval(0.21875, 0.40625, 0.59375)
     assert curve.mean_difference() == 0.03125
-    assert curve.mean_difference_bounds() == (0.03125 - 0.1875, 0.03125 + 0.1875)
+    assert curve.mean_difference_bounds() == lp.Interval(0.03125 - 0.1875, 0.03125, 0.03125 + 0.1875)
 
 
 def test_knots_that_stand_for_an_end_of_the_range_are_moved_there() -> None:
@@ -117,9 +109,9 @@ def test_knots_that_stand_for_an_end_of_the_range_are_moved_there() -> None:
     # What lies beside an end is told by the size of that end, not of the other one.
     near, gap = 0.1 * (1 + 2 * eps), np.array([0.5, 0.0])
     beside = lp.GapCurve(np.array([near, 1.0]), gap, ("a", "b"), (1, 1), **options)
-    assert beside.unit_knots[0] == 0.0
+    assert beside._unit_knots[0] == 0.0
     inside = lp.GapCurve(np.array([0.1 + eps, 1.0]), gap, ("a", "b"), (1, 1), **options)
-    assert inside.unit_knots[0] == pytest.approx(eps, rel=1e-6)
+    assert inside._unit_knots[0] == pytest.approx(eps, rel=1e-6)
     for knots in ([0.1 - 8 * eps, 1.0], [0.2, 1.1 + 8 * eps]):
         with pytest.raises(ValueError, match="do not make a curve"):
             lp.GapCurve(np.array(knots), np.array([0.5, 0.0]), ("a", "b"), (1, 1), **options)

@@ -12,6 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from localparity.counts import _kernels as counts_kernels
 from localparity.metrics import _kernels
 
 SIXTEENTHS = st.integers(0, 16).map(lambda number: number / 16)
@@ -28,8 +29,8 @@ def test_kernels_compile_where_nothing_can_be_kept_on_disk(monkeypatch: pytest.M
             raise RuntimeError("cannot cache function: no locator available")
         return lambda function: function
 
-    monkeypatch.setattr(_kernels, "njit", njit)
-    assert _kernels.compiled(abs)(-1) == 1
+    monkeypatch.setattr(counts_kernels, "njit", njit)
+    assert counts_kernels.compiled(abs)(-1) == 1
     # Without the lock in both cases, so that resamples run side by side.
     assert asked == [{"cache": True, "nogil": True, "fastmath": False}, {"nogil": True, "fastmath": False}]
 
@@ -132,7 +133,7 @@ def test_a_gap_that_rises_up_to_the_end_is_read_within_bounds() -> None:
 )
 def test_each_score_is_found_in_its_cell(ends: list[float], scores: list[float]) -> None:
     lows, highs = np.array(ends[:-1:2]), np.array(ends[1::2])
-    at, inside = _kernels.find_cells(lows, highs, np.array(scores))
+    at, inside = counts_kernels.find_cells(lows, highs, np.array(scores))
     for score, cell, found in zip(scores, at, inside, strict=True):
         holding = [i for i in range(highs.size) if lows[i] < score <= highs[i]]
         assert ([cell] if found else []) == holding

@@ -10,7 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import localparity as lp
-from localparity.metrics._profile import carried_half_widths, leading_runs, mcdp_of_runs
+from localparity.metrics._profile import carried_half_widths, leading_runs
 from strategies import People, people
 
 EPS = float(np.finfo(np.float64).eps)
@@ -30,13 +30,6 @@ def test_a_run_makes_a_step_where_no_other_is_as_long_and_as_high(drawn: list[tu
     assert (16 * np.stack([half_widths, values], axis=1))[places].tolist() == [
         list(map(float, run)) for run in expected
     ]
-
-
-@given(runs, st.integers(0, 13))
-def test_mcdp_is_the_highest_run_that_is_longer(drawn: list[tuple[int, int]], reach: int) -> None:
-    half_widths, values = np.array(drawn, dtype=float).reshape(-1, 2).T
-    expected = max((value for length, value in drawn if length > reach), default=0)
-    assert mcdp_of_runs(half_widths, values, np.array([float(reach)])).tolist() == [expected]
 
 
 def test_a_run_that_is_longer_by_a_rounding_error_makes_no_step() -> None:
@@ -90,4 +83,4 @@ def test_a_profile_says_how_many_steps_it_has() -> None:
 def test_a_profile_draws_at_the_usual_level() -> None:
     pytest.importorskip("matplotlib")
     profile = lp.mcdp_profile(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"])
-    assert profile.plot().level == pytest.approx(0.95)
+    assert profile.plot().confidence == pytest.approx(0.95)

@@ -66,7 +66,7 @@ def test_p_rule_is_the_lowest_rate_over_the_highest(data: st.DataObject) -> None
         "threshold": float(threshold),
     }
     if max(rates) == 0:
-        with pytest.raises(ValueError, match="no score is above it, so no ratio is defined"):
+        with pytest.raises(ValueError, match="no score is above threshold"):
             lp.p_rule(None, drawn.scores, **options)
     else:
         expected = float(min(rates) / max(rates))
@@ -83,11 +83,11 @@ def test_p_rule_of_equalized_odds_is_the_worse_label() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda **o: lp.delta_dp(threshold=1.5, **o), r"threshold is 1.5, outside score_range \(0.0, 1.0\)"),
-        (lambda **o: lp.p_rule(threshold=-1, **o), r"threshold is -1, outside score_range \(0.0, 1.0\)"),
-        (lambda **o: lp.delta_dp(threshold="x", **o), "threshold is 'x' where a number is expected"),
-        (lambda **o: lp.p_rule(threshold=float("nan"), **o), "threshold is nan where a number is expected"),
-        (lambda **o: lp.spdd(n_thresholds=1, **o), "n_thresholds is 1 where a whole number >= 2 is expected"),
+        (lambda **o: lp.delta_dp(threshold=1.5, **o), r"threshold .*\(0.0, 1.0\), got 1.5"),
+        (lambda **o: lp.p_rule(threshold=-1, **o), r"threshold .*\(0.0, 1.0\), got -1"),
+        (lambda **o: lp.delta_dp(threshold="x", **o), "threshold .*got 'x'"),
+        (lambda **o: lp.p_rule(threshold=float("nan"), **o), "threshold .*got nan"),
+        (lambda **o: lp.spdd(n_thresholds=1, **o), "n_thresholds .*got 1"),
     ],
 )
 def test_wrong_arguments(call: object, message: str) -> None:

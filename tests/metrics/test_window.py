@@ -134,7 +134,7 @@ def test_scores_in_cells_are_not_known_to_be_whole() -> None:
         None, np.arange(1024) / 8, sensitive_features=np.arange(1024) % 2, score_range=(0, 128)
     )
     counts = lp.ScoreCounts.from_predictions(predictions)
-    curve = lp.counts.bounded(counts, max_scores=10, level=7).gap_curve(0, 1)
+    curve = lp.gap_curve(lp.counts.bounded(counts, max_scores=10, level=7))
     assert not np.any(curve.knots % 1.0)
     assert not curve.whole
 

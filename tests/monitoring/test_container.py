@@ -24,31 +24,31 @@ def test_any_damaged_byte_is_found(data: st.DataObject) -> None:
     packed = bytearray(pack(MARK, 3, {"k": 1}, [b"some bytes"]))
     place = data.draw(st.integers(0, len(packed) - 1))
     packed[place] ^= data.draw(st.integers(1, 255))
-    with pytest.raises(ValueError, match=r"it (begins with the mark|has version|is damaged)"):
+    with pytest.raises(ValueError, match=r"it (must begin with|was written by|is damaged)"):
         unpack(bytes(packed), MARK, 3, "it")
 
 
 def test_the_field_that_does_not_fit_is_named() -> None:
     packed = pack(MARK, 3, {}, [])
-    with pytest.raises(ValueError, match="it has 5 bytes where 18 or more are expected"):
+    with pytest.raises(ValueError, match=r"it .* 18 bytes, got 5"):
         unpack(packed[:5], MARK, 3, "it")
-    with pytest.raises(ValueError, match="it has version 3 where version 4 is expected"):
+    with pytest.raises(ValueError, match=r"it .*localparity 0.1, in format 3; .*format 4"):
         unpack(packed, MARK, 4, "it")
-    with pytest.raises(ValueError, match="it begins with the mark b'LP-ABOUT' where b'LP-OTHER' is expected"):
+    with pytest.raises(ValueError, match=r"it .* b'LP-OTHER', got b'LP-ABOUT'"):
         unpack(packed, b"LP-OTHER", 3, "it")
-    with pytest.raises(ValueError, match="it is damaged: its checksum does not fit"):
+    with pytest.raises(ValueError, match=r"it is damaged: .*checksum"):
         unpack(packed[:-1], MARK, 3, "it")
 
 
 @pytest.mark.parametrize(
     ("header", "message"),
     [
-        (b"[]", "it is damaged: JSON of a list where an object is expected"),
-        (b"[" * 50_000, "it is damaged: JSON that is nested too deep"),
+        (b"[]", "it is damaged: .*object, got list"),
+        (b"[" * 50_000, "it is damaged: .*nested"),
         (b"{}", "it is damaged: '_sizes' is missing"),
         (b'{"_sizes": 3}', "it is damaged: 'int' object is not iterable"),
-        (b'{"_sizes": [-1]}', "it is damaged: _sizes is -1 where a whole number >= 0 is expected"),
-        (b'{"_sizes": [3]}', "it is damaged: its parts end at 18 of 17 bytes"),
+        (b'{"_sizes": [-1]}', "it is damaged: _sizes .* got -1"),
+        (b'{"_sizes": [3]}', "it is damaged: .* 18 of 17"),
         (b"\xff", "it is damaged: 'utf-8' codec"),
     ],
 )

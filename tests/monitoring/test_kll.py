@@ -39,16 +39,16 @@ MANY = sketched(400)
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "has 0 bytes where 16 or more are expected"),
-        (MANY[:18], "has 18 bytes where 20 or more are expected"),
-        (changed(MANY, 2, b"\x07"), "is none of k = 8"),
-        (changed(MANY, 4, b"\x09"), "is none of k = 8"),
-        (changed(MANY, 3, b"\x01"), "is none of k = 8"),
-        (changed(MANY, 8, b"\x91"), "counted 401 rows and kept scores for 400"),
-        (changed(MANY, 16, b"\x09"), "counted 400 rows and kept scores for 400"),
-        (changed(MANY, 24, b"\xff\xff\xff\xff"), "counted 400 rows and kept scores for"),
-        (changed(MANY, len(MANY) - 8, np.float64(2.0).tobytes()), r"scores outside score_range \(0.0, 1.0\)"),
-        (changed(sketched(1), 8, np.float64(np.nan).tobytes()), "scores outside score_range"),
+        (b"", "16 bytes, got 0"),
+        (MANY[:18], "20 bytes, got 18"),
+        (changed(MANY, 2, b"\x07"), "must be a KLL sketch .* k = 8"),
+        (changed(MANY, 4, b"\x09"), "must be a KLL sketch .* k = 8"),
+        (changed(MANY, 3, b"\x01"), "must be a KLL sketch .* k = 8"),
+        (changed(MANY, 8, b"\x91"), "401 rows, got 400"),
+        (changed(MANY, 16, b"\x09"), "400 rows, got 400"),
+        (changed(MANY, 24, b"\xff\xff\xff\xff"), "400 rows, got"),
+        (changed(MANY, len(MANY) - 8, np.float64(2.0).tobytes()), r"scores .*score_range \(0.0, 1.0\)"),
+        (changed(sketched(1), 8, np.float64(np.nan).tobytes()), "scores .*score_range"),
     ],
     ids=itertools.count(),
 )
@@ -75,5 +75,5 @@ def test_what_a_merged_sketch_kept_stands_for_all_of_its_rows() -> None:
 
 
 def test_levels_that_do_not_add_up_to_the_rows_are_refused() -> None:
-    with pytest.raises(ValueError, match="counted 401 rows and kept scores for 400"):
+    with pytest.raises(ValueError, match="401 rows, got 400"):
         kept_scores(changed(MANY, 8, b"\x91"))

@@ -6,14 +6,19 @@ import random
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from unittest.mock import Mock
 
 import numpy as np
 import pytest
 
 import localparity as lp
+from localparity._io._files import write_whole
 from localparity.monitoring import Monitor
+from localparity.monitoring import _monitor as module
+from localparity.monitoring._index import Batch, BatchIndex
 
 pytest.importorskip("datasketches")
 
@@ -101,7 +106,7 @@ def test_an_alarm_needs_more_than_chance_on_every_look(tmp_path: Path) -> None:
     # A later period, and one more often looked at, must show more.
     alarms = [point.alarm for point in monitor.series(max_mcdp=0.1, alarm_rate=1e-12)]
     assert not any(alarms)
-    with pytest.raises(ValueError, match="max_mcdp is 2 where a fraction"):
+    with pytest.raises(ValueError, match=r"max_mcdp .* got 2"):
         monitor.series(max_mcdp=2)
 
 
@@ -110,9 +115,10 @@ def test_days_that_come_late_spend_what_is_left(tmp_path: Path) -> None:
     monitor = Monitor(tmp_path)
     for day in (2, 1, 0):
         monitor.append(batch(day), at=NOON + timedelta(days=day), batch_id=str(day))
-    assert [arrival for *_, arrival in monitor._periods()] == [3, 2, 1]
+    arrivals = [3, 2, 1]
+    assert [arrival for _, arrival, _ in map(monitor._indexed, monitor._names())] == arrivals
     monitor.append(batch(9), at=NOON, batch_id="more")
-    assert [arrival for *_, arrival in monitor._periods()] == [3, 2, 1]
+    assert [arrival for _, arrival, _ in map(monitor._indexed, monitor._names())] == arrivals
 
 
 def test_the_same_rows_under_another_id_are_refused(tmp_path: Path) -> None:
@@ -125,15 +131,149 @@ def test_the_same_rows_under_another_id_are_refused(tmp_path: Path) -> None:
     assert [point.rows for point in monitor.series()] == [600]
 
 
+class Killed(BaseException):
+    """Stands for a kill: nothing after it runs."""
+
+
+def test_killed_between_the_index_and_the_period_nothing_is_lost(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The index says that a batch is in a period, new or old, that it is not in."""
+    monitor = Monitor(tmp_path)
+    monitor.append(batch(0), at=NOON, batch_id="0")
+    for number, days in ((1, 0), (2, 1)):
+        with monkeypatch.context() as patch:
+            patch.setattr(module, "write_whole", Mock(side_effect=Killed))
+            with pytest.raises(Killed):
+                monitor.append(batch(number), at=NOON + timedelta(days=days), batch_id=str(number))
+        # The job is repeated, on another day: it counts there, once.
+        assert monitor.append(batch(number), at=NOON + timedelta(days=2), batch_id=str(number))
+        assert not monitor.append(batch(number), at=NOON, batch_id=str(number))
+    assert [point.rows for point in monitor.series()] == [300, 600]
+
+
+def test_killed_after_the_period_nothing_counts_twice(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def write_and_die(path: Path, content: bytes, *, durable: bool) -> None:
+        write_whole(path, content, durable=durable)
+        raise Killed
+
+    monitor = Monitor(tmp_path)
+    monitor.append(batch(0), at=NOON, batch_id="0")
+    monkeypatch.setattr(module, "write_whole", write_and_die)
+    with pytest.raises(Killed):
+        monitor.append(batch(1), at=NOON, batch_id="1")
+    monkeypatch.undo()
+    assert not monitor.append(batch(1), at=NOON + timedelta(days=2), batch_id="1")
+    assert [point.rows for point in monitor.series()] == [600]
+
+
+def damage_index(folder: Path) -> None:
+    (folder / "index.sqlite").write_bytes(b"no database" * 100)
+
+
+def empty_index(folder: Path) -> None:
+    """As a kill in the middle of a rebuild leaves it."""
+    BatchIndex(folder / "index.sqlite").rebuild([])
+
+
+def older_index(folder: Path) -> None:
+    """As a copy of a folder in use may have it: without the newest period."""
+    BatchIndex(folder / "index.sqlite").rebuild([("2026-05-17", 1, [Batch("0", "other rows", "2026-05-17")])])
+
+
+@pytest.mark.parametrize(
+    "spoil", [lambda folder: (folder / "index.sqlite").unlink(), damage_index, empty_index, older_index]
+)
+def test_an_index_that_is_missing_damaged_or_stale_is_rebuilt(
+    tmp_path: Path, spoil: Callable[[Path], None]
+) -> None:
+    monitor = Monitor(tmp_path)
+    for number in (0, 1):
+        monitor.append(batch(number), at=NOON + timedelta(days=number), batch_id=str(number))
+    spoil(tmp_path)
+    assert not monitor.append(batch(1), at=NOON, batch_id="1")
+    spoil(tmp_path)
+    with pytest.raises(ValueError, match="batch 'b' has the same rows as batch '0'"):
+        monitor.append(batch(0), at=NOON, batch_id="b")
+    spoil(tmp_path)
+    assert monitor.append(batch(2), at=NOON + timedelta(days=2), batch_id="2")
+    assert [arrival for _, arrival, _ in map(monitor._indexed, monitor._names())] == [1, 2, 3]
+    assert [point.rows for point in monitor.series()] == [300, 300, 300]
+
+
+def test_a_period_that_was_deleted_can_be_appended_again(tmp_path: Path) -> None:
+    monitor = Monitor(tmp_path)
+    for number in (0, 1):
+        monitor.append(batch(number), at=NOON + timedelta(days=number), batch_id=str(number))
+    (tmp_path / "2026-05-17.period").unlink()
+    assert monitor.append(batch(0), at=NOON, batch_id="0")
+    assert [point.rows for point in monitor.series()] == [300, 300]
+
+
+def test_an_append_reads_a_few_periods_however_many_there_are(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monitor = Monitor(tmp_path, every="hour")
+    for number in range(30):
+        monitor.append(batch(number, 10), at=NOON + timedelta(hours=number), batch_id=str(number))
+    read = Mock(side_effect=module._read_period)
+    monkeypatch.setattr(module, "_read_period", read)
+    monitor.append(batch(30, 10), at=NOON + timedelta(hours=30), batch_id="30")
+    monitor.append(batch(31, 10), at=NOON, batch_id="31")
+    assert not monitor.append(batch(7, 10), at=NOON, batch_id="7")
+    assert read.call_count <= 6
+
+
+def test_a_period_is_counted_and_compared_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monitor = Monitor(tmp_path)
+    for number in range(3):
+        monitor.append(batch(number), at=NOON + timedelta(days=number), batch_id=str(number))
+    counts, curves = Mock(side_effect=module.ScoreSketch.counts), Mock(side_effect=module.gap_curves)
+    monkeypatch.setattr(module.ScoreSketch, "counts", lambda sketch: counts(sketch))
+    monkeypatch.setattr(module, "gap_curves", curves)
+    monitor.series(max_mcdp=0.1)
+    assert (counts.call_count, curves.call_count) == (3, 3)
+
+
+def test_a_period_of_an_older_version_is_refused_with_advice(tmp_path: Path) -> None:
+    monitor = Monitor(tmp_path)
+    monitor.append(batch(0), at=NOON, batch_id="a")
+    path = tmp_path / "2026-05-17.period"
+    content = bytearray(path.read_bytes())
+    content[8] = 1
+    path.write_bytes(content)
+    with pytest.raises(ValueError, match=r"2026-05-17.period .*localparity 0.1.* new folder"):
+        monitor.series()
+    with pytest.raises(ValueError, match=r"2026-05-17.period .*localparity 0.1.* new folder"):
+        monitor.append(batch(1), at=NOON, batch_id="b")
+
+
+def test_files_of_a_folder_have_the_same_columns(tmp_path: Path) -> None:
+    (tmp_path / "a.csv").write_text("p,q,sex,job\n0.1,0.2,f,a\n0.2,0.3,m,b\n")
+    (tmp_path / "b.csv").write_text("p,q,sex,job\n0.1,0.2,f,a\n0.3,0.3,m,b\n")
+    monitor = Monitor(tmp_path / "monitor")
+    assert monitor.append_file(tmp_path / "a.csv", score="p", group="sex", at=NOON)
+    assert not monitor.append_file(tmp_path / "a.csv", score="p", group="sex")
+    with pytest.raises(ValueError, match=r"group must be \['sex'\], .* got \['job'\]"):
+        monitor.append_file(tmp_path / "b.csv", score="p", group="job", at=NOON)
+    with pytest.raises(ValueError, match=r"batch_id must be given .*\*.csv"):
+        monitor.append_file(str(tmp_path / "*.csv"), score="p", group=["sex"], at=NOON)
+    assert Monitor(tmp_path / "monitor").append_file(tmp_path / "b.csv", score="p", group=["sex"], at=NOON)
+    assert [point.rows for point in monitor.series()] == [4]
+
+
 APPEND = """
 import sys
 sys.path.insert(0, sys.argv[1])
+from datetime import timedelta
 from test_monitor import batch, NOON
 from localparity.monitoring import Monitor
 monitor = Monitor(sys.argv[2])
 print("ready", flush=True)
 for number in range(int(sys.argv[3])):
-    monitor.append(batch(number), at=NOON, batch_id=str(number))
+    monitor.append(batch(number), at=NOON + number % 3 * timedelta(days=1), batch_id=str(number))
 """
 
 
@@ -158,13 +298,14 @@ def test_killed_while_writing_nothing_is_lost_and_nothing_counts_twice(tmp_path:
     process = start(tmp_path, 60)
     assert process.wait(60) == 0
     process.communicate()
-    (point,) = Monitor(tmp_path).series()
-    assert point.rows == 60 * 300
+    series = Monitor(tmp_path).series()
+    assert [point.rows for point in series] == [20 * 300] * 3
     exact = lp.ScoreCounts.from_predictions(batch(0))
-    for number in range(1, 60):
+    for number in range(3, 60, 3):
         exact = exact.merge(lp.ScoreCounts.from_predictions(batch(number)))
+    point = series[0]
     assert point.interval is not None
-    assert point.interval.low <= exact.mcdp() <= point.interval.high
+    assert point.interval.low <= lp.mcdp(exact) <= point.interval.high
 
 
 def test_two_processes_at_a_time(tmp_path: Path) -> None:
@@ -172,23 +313,21 @@ def test_two_processes_at_a_time(tmp_path: Path) -> None:
     for process in processes:
         assert process.wait(60) == 0
         process.communicate()
-    assert [point.rows for point in Monitor(tmp_path).series()] == [25 * 300]
+    assert [point.rows for point in Monitor(tmp_path).series()] == [9 * 300, 8 * 300, 8 * 300]
 
 
 def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
-    with pytest.raises(ValueError, match="every is 'week' where one of 'day', 'hour' is expected"):
+    with pytest.raises(ValueError, match=r"every .* got 'week'"):
         Monitor(tmp_path, every="week")  # type: ignore[arg-type]
     monitor = Monitor(tmp_path, every="hour")
     monitor.append(batch(0), at=NOON, batch_id="a")
-    with pytest.raises(ValueError, match=r"every is 'day' where the monitor in .* has 'hour'"):
+    with pytest.raises(ValueError, match=r"every must be 'hour', .* got 'day'"):
         Monitor(tmp_path, every="day")
-    with pytest.raises(
-        ValueError, match=r"score_range is \(0.0, 2.0\) where the monitor in .* has \(0.0, 1.0\)"
-    ):
+    with pytest.raises(ValueError, match=r"score_range must be \(0.0, 1.0\), .* got \(0.0, 2.0\)"):
         Monitor(tmp_path, score_range=(0, 2))
     path = tmp_path / "2026-05-17T12.period"
     path.write_bytes(path.read_bytes()[:-3])
-    with pytest.raises(ValueError, match=r"2026-05-17T12.period is damaged: its checksum does not fit"):
+    with pytest.raises(ValueError, match=r"2026-05-17T12.period is damaged: .*checksum"):
         monitor.series()
     (tmp_path / "monitor.json").write_text("{}")
     with pytest.raises(ValueError, match=r"monitor.json is damaged: 'every' is missing"):

@@ -45,7 +45,8 @@ def test_a_short_stream_is_kept_whole() -> None:
     assert counts.rank_error == 0.0
     for criterion in ("demographic_parity", "equalized_odds"):
         expected = lp.mcdp(labels, scores, sensitive_features=groups, epsilon=0.02, criterion=criterion)
-        assert lp.mcdp_bounds(counts, epsilon=0.02, criterion) == (expected, expected)
+        bounds = lp.mcdp_bounds(counts, epsilon=0.02, criterion=criterion)
+        assert bounds == lp.Interval(expected, expected, expected)
 
 
 def test_a_million_scores_a_group_fit_in_64_kilobytes() -> None:
@@ -55,13 +56,13 @@ def test_a_million_scores_a_group_fit_in_64_kilobytes() -> None:
     counts = sketch.counts()
     assert counts.size == 2 * SIZE
     for epsilon in (0.0, 0.05):
-        low, high = lp.mcdp_bounds(counts, epsilon=epsilon)
-        assert low <= exact_mcdp(scores, groups, epsilon) <= high
-        assert high - low < 0.012
+        bounds = lp.mcdp_bounds(counts, epsilon=epsilon)
+        assert bounds.low <= exact_mcdp(scores, groups, epsilon) <= bounds.high
+        assert bounds.high - bounds.low < 0.012
     # The highest and the lowest score are exact.
     assert counts.atoms[0, None].scores[0] == scores[groups == 0].min()
     assert counts.atoms[1, None].scores[-1] == scores[groups == 1].max()
-    assert lp.mcdp_bounds(counts, epsilon=0.499) == (0.0, 0.0)
+    assert lp.mcdp_bounds(counts, epsilon=0.499) == lp.Interval(0.0, 0.0, 0.0)
 
 
 @pytest.mark.slow
@@ -84,20 +85,18 @@ def test_merged_sketches_are_a_sketch_of_all() -> None:
     merged = parts[0].merge(parts[1]).merge(parts[2].merge(parts[3]))
     assert merged.size == scores.size
     assert parts[0].size == scores.size // 4  # what was merged stays as it was
-    low, high = merged.counts().mcdp_bounds(0.01)
-    assert low <= exact_mcdp(scores, groups, 0.01) <= high
+    bounds = lp.mcdp_bounds(merged.counts(), epsilon=0.01)
+    assert bounds.low <= exact_mcdp(scores, groups, 0.01) <= bounds.high
 
 
 def test_a_group_that_appears_late() -> None:
     sketch = ScoreSketch()
     sketch.update(None, [0.2], sensitive_features=["a"])
-    with pytest.raises(
-        ValueError, match=r"the counts have too few groups \('a'\) where two or more are expected"
-    ):
-        sketch.counts().mcdp()
+    with pytest.raises(ValueError, match=r"two groups .* got 'a'"):
+        lp.mcdp(sketch.counts())
     late = ScoreSketch()
     late.update(None, [0.7], sensitive_features=["b"])
-    assert sketch.merge(late).counts().mcdp() == 1.0
+    assert lp.mcdp(sketch.merge(late).counts()) == 1.0
     assert "1 rows, 1 groups" in repr(late)
 
 
@@ -118,45 +117,43 @@ def test_bytes_keep_everything() -> None:
 
 def test_damaged_bytes_and_other_versions_are_named() -> None:
     data = sketch_of(*two_groups(10, 0)).to_bytes()
-    with pytest.raises(ValueError, match="the sketch is damaged: its checksum does not fit"):
+    with pytest.raises(ValueError, match=r"the sketch is damaged: .*checksum"):
         ScoreSketch.from_bytes(data[:-1] + b"!")
     other = bytearray(data)
     other[8] = 2
-    with pytest.raises(ValueError, match="the sketch has version 2 where version 1 is expected"):
+    with pytest.raises(ValueError, match=r"the sketch .*newer.* format 2; .*format 1"):
         ScoreSketch.from_bytes(bytes(other))
-    with pytest.raises(ValueError, match="the file has 0 bytes"):
+    with pytest.raises(ValueError, match=r"the file .* got 0"):
         ScoreSketch.from_bytes(b"", "the file")
 
 
 def test_what_does_not_fit_is_named() -> None:
     sketch = sketch_of(*two_groups(10, 0))
-    with pytest.raises(ValueError, match="rows with labels cannot join a sketch without"):
+    with pytest.raises(ValueError, match="without labels, got rows with"):
         sketch.update([0, 1], [0.1, 0.2], sensitive_features=[0, 1])
-    with pytest.raises(ValueError, match=r"y_score has 7\.0 at row 0, outside score_range"):
+    with pytest.raises(ValueError, match=r"y_score .*score_range.* got 7\.0 at row 0"):
         sketch.update(None, [7.0], sensitive_features=[0])
     weighted = lp.Predictions.from_arrays(None, [0.1, 0.2], sensitive_features=[0, 1], sample_weight=[1, 2])
-    with pytest.raises(ValueError, match="takes no clusters"):
+    with pytest.raises(ValueError, match="got predictions with clusters"):
         ScoreSketch().add(
             lp.Predictions.from_arrays(None, [0.1, 0.2], sensitive_features=[0, 1], cluster=[0, 0])
         )
-    with pytest.raises(ValueError, match="a sketch counts rows and takes no weights"):
+    with pytest.raises(ValueError, match="got predictions with weights"):
         sketch.add(weighted)
     wide = lp.Predictions.from_arrays(None, [0.1, 0.2], sensitive_features=[0, 1], score_range=(0, 2))
-    with pytest.raises(ValueError, match=r"scores over \(0.0, 2.0\) cannot join a sketch over \(0.0, 1.0\)"):
+    with pytest.raises(ValueError, match=r"score_range must be \(0.0, 1.0\), got \(0.0, 2.0\)"):
         sketch.add(wide)
-    with pytest.raises(
-        ValueError, match=r"a sketch over .* with k = 2048 cannot merge with one over .* k = 100"
-    ):
+    with pytest.raises(ValueError, match=r"k .* 2048, got 100"):
         sketch.merge(ScoreSketch(k=100))
-    with pytest.raises(ValueError, match="k is 70000 where a whole number <= 65535 is expected"):
+    with pytest.raises(ValueError, match=r"k .*65535, got 70000"):
         ScoreSketch(k=70_000)
     with pytest.raises(ValueError, match="the sketch has no rows"):
         ScoreSketch().counts()
-    with pytest.raises(ValueError, match="confidence is 1 where a number between 0 and 1"):
+    with pytest.raises(ValueError, match=r"confidence .* got 1"):
         sketch.counts(1.0)
     odd = ScoreSketch()
     odd.update(None, [0.1], sensitive_features=np.array([3 + 4j], dtype=object))
-    with pytest.raises(ValueError, match=r"group \(3\+4j\) is no text, number or truth value"):
+    with pytest.raises(ValueError, match=r"group .* got \(3\+4j\)"):
         odd.to_bytes()
 
 
@@ -178,14 +175,14 @@ def test_equal_scores_are_counted_once_each(rows: int) -> None:
 @pytest.mark.parametrize(
     ("field", "value", "message"),
     [
-        ("k", 70_000, "the sketch is damaged: k is 70000 where"),
-        ("score_range", [1.0, 0.0], "the sketch is damaged: score_range is"),
-        ("resolution", "high", "the sketch is damaged: resolution is 'high'"),
+        ("k", 70_000, "the sketch is damaged: k .* got 70000"),
+        ("score_range", [1.0, 0.0], "the sketch is damaged: score_range .* got"),
+        ("resolution", "high", "the sketch is damaged: resolution .* got 'high'"),
         ("keys", [[0, None]], "the sketch is damaged: zip"),
-        ("keys", [[0, None], [0, None]], "the sketch is damaged: keys has .* where different ones"),
-        ("keys", [[0, None], [1, 1]], "the sketch is damaged: keys has .* with labels or without"),
-        ("keys", [[0, 2], [1, 1]], "the sketch is damaged: keys has the label 2 where 0, 1 or none"),
-        ("keys", [[{}, None], [1, None]], r"the sketch is damaged: group \{\} is no text"),
+        ("keys", [[0, None], [0, None]], "the sketch is damaged: keys must be distinct"),
+        ("keys", [[0, None], [1, 1]], "the sketch is damaged: keys .* labels"),
+        ("keys", [[0, 2], [1, 1]], "the sketch is damaged: a label .* got 2"),
+        ("keys", [[{}, None], [1, None]], r"the sketch is damaged: a group .* got \{\}"),
     ],
 )
 def test_a_header_that_lies_is_named(field: str, value: object, message: str) -> None:

@@ -15,7 +15,7 @@ from mutation.mutants import Mutant, mutants_of
 from mutation.report import unexplained, write_results
 from mutation.selection import KERNELS, ROOT, WORK, baseline, environment, load_ahead, state_of_tests
 
-PACKAGES = ("metrics", "uncertainty")
+PACKAGES = ("counts", "metrics", "uncertainty")
 OUTCOMES = WORK / "outcomes.jsonl"
 
 

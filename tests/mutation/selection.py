@@ -21,8 +21,8 @@ from mutation.mutants import Mutant, lines_of_statement
 ROOT = Path(__file__).parents[2]
 WORK = ROOT / ".mutants"
 
-TESTS = ("tests/metrics", "tests/uncertainty")
-EXAMPLES = ("src/localparity/metrics", "src/localparity/uncertainty")
+TESTS = ("tests/counts", "tests/metrics", "tests/uncertainty")
+EXAMPLES = ("src/localparity/counts", "src/localparity/metrics", "src/localparity/uncertainty")
 SIGNATURES = "tests/test_public_names.py::test_they_are_those_that_were_agreed_on"
 """What holds the signatures, and with them what runs on import."""
 
@@ -122,7 +122,7 @@ def _measure(kept: Path, *, compiled: bool, state: str) -> None:
     tests = (*TESTS, *EXAMPLES, SIGNATURES) if compiled else (*TESTS, SIGNATURES)
     command = [
         *(sys.executable, "-m", "pytest", *PYTEST, "-m", marks, "-p", "mutation.times", *tests),
-        *("--cov=src/localparity/metrics", "--cov=src/localparity/uncertainty"),
+        *(f"--cov={folder}" for folder in EXAMPLES),
         *("--cov-context=test", "--cov-report=", "--no-cov-on-fail"),
     ]
     settings = {

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from mutation import report
+from mutation import report, selection
 from mutation.mutants import Mutant, lines_of_statement, mutants_of
 from mutation.report import Explanation, unexplained
 
@@ -85,10 +85,10 @@ def test_survivors_are_explained_and_explanations_have_survivors(
 
 
 def test_every_explanation_is_of_a_line_that_is_there() -> None:
-    folders = [report.ROOT / "src" / "localparity" / package for package in ("metrics", "uncertainty")]
+    folders = [report.ROOT / folder for folder in selection.EXAMPLES]
     sources: dict[str, str] = {}
     for path in (path for folder in folders for path in folder.glob("*.py")):
-        sources[path.name] = sources.get(path.name, "") + path.read_text()  # two folders have a _kernels.py
+        sources[path.name] = sources.get(path.name, "") + path.read_text()  # each folder has a _kernels.py
     for each in report.explanations():
         lines = " ".join(line.strip() for line in sources[each.file].splitlines())
         assert each.was in lines

@@ -48,6 +48,16 @@ def education_score(census: Any) -> Any:
     return 1.0 / (1.0 + np.exp(-0.5 * (np.asarray(census.data["education_years"]) - 14.0)))
 
 
+def predictions_of(census: Any) -> lp.Predictions:
+    return lp.Predictions.from_arrays(
+        census.target, census.score, sensitive_features=census.sensitive_features
+    )
+
+
+def counts_of(census: Any) -> lp.ScoreCounts:
+    return lp.ScoreCounts.from_predictions(predictions_of(census))
+
+
 def draw_cdfs(census: Any, **options: Any) -> Any:
     return report.GroupCdfDisplay.from_predictions(None, census.score, epsilon=0.05, **options)
 
@@ -76,7 +86,7 @@ def draw_trade_off(census: Any, **options: Any) -> Any:
 
 def draw_over_time(census: Any, **options: Any) -> Any:
     return report.McdpOverTimeDisplay.from_predictions(
-        None, census.score, times=months(census.score.size), bound=0.25, **options
+        None, census.score, times=months(census.score.size), max_mcdp=0.25, **options
     )
 
 
@@ -162,6 +172,29 @@ def test_an_estimator_is_drawn_as_its_scores_are(census: Any, name: str) -> None
         np.testing.assert_array_equal(one, other)
 
 
+OF_PAIRS = (report.GroupCdfDisplay, report.GapCurveDisplay, report.SelectionRateDisplay)
+
+
+@pytest.mark.parametrize(
+    ("kind", "make"),
+    [
+        *((kind, counts_of) for kind in (*OF_PAIRS, report.McdpProfileDisplay)),
+        *((kind, predictions_of) for kind in (*OF_PAIRS, report.McdpOverTimeDisplay)),
+    ],
+)
+def test_predictions_and_counts_are_drawn_as_arrays_are(census: Any, kind: Any, make: Any) -> None:
+    options: dict[str, Any] = {"criterion": "equal_opportunity"}
+    if kind is report.McdpProfileDisplay:
+        options["n_resamples"] = 0
+    if kind is report.McdpOverTimeDisplay:
+        options["times"] = months(2000)
+    arrays = (census.target, census.score)
+    first = kind.from_predictions(*arrays, sensitive_features=census.sensitive_features, **options)
+    second = kind.from_predictions(make(census), **options)
+    for one, other in zip(first.ax_.lines, second.ax_.lines, strict=True):
+        np.testing.assert_array_equal(one.get_xydata(), other.get_xydata())
+
+
 def test_several_estimators_trade_off(census: Any) -> None:
     from sklearn.linear_model import LogisticRegression
     from sklearn.metrics import average_precision_score
@@ -184,6 +217,22 @@ def test_audits_over_time(census: Any) -> None:
     assert [interval.estimate for interval in display.intervals] == [audit.finding(0.05).mcdp] * 2
 
 
+def test_periods_of_a_monitor_with_an_alarm_and_one_that_is_empty() -> None:
+    Period, interval = lp.monitoring.PeriodResult, lp.Interval(0.2, 0.3, 0.4, 0.95)
+    periods = [
+        Period("2026-05-01", 100, interval),
+        Period("2026-05-02", 1, None, missing="one group only"),
+        Period("2026-05-03", 100, interval, alarm=True),
+    ]
+    display = report.McdpOverTimeDisplay.from_periods(periods, epsilon=0.05, max_mcdp=0.1)
+    display.figure_.canvas.draw()
+    assert display.times == [period.period for period in periods]
+    drawn = {line.get_label(): np.asarray(line.get_ydata(), dtype=float) for line in display.ax_.lines}
+    np.testing.assert_array_equal(drawn["MCDP(0.05)"], [0.3, np.nan, 0.3])
+    np.testing.assert_array_equal(drawn["alarm"], [np.nan, np.nan, 0.3])
+    assert "bound of 10%" in drawn
+
+
 def test_curves_and_profiles_plot_themselves(census: Any) -> None:
     curve = lp.gap_curve(None, census.score, sensitive_features=census.sensitive_features)
     from_curve = curve.plot(epsilon=0.1)
@@ -195,7 +244,7 @@ def test_curves_and_profiles_plot_themselves(census: Any) -> None:
 
 def test_the_pair_asked_for_is_drawn(census: Any) -> None:
     groups = np.asarray(census.data["occupation"])
-    for kind in (report.GroupCdfDisplay, report.GapCurveDisplay, report.SelectionRateDisplay):
+    for kind in OF_PAIRS:
         display = kind.from_predictions(
             None, census.score, sensitive_features=groups, groups=("office", "everyone")
         )
@@ -227,16 +276,17 @@ def test_what_cannot_be_drawn_is_named(census: Any) -> None:
     from sklearn.svm import LinearSVC
 
     groups = census.sensitive_features
-    with pytest.raises(ValueError, match=r"estimator is LinearSVC\(\) where a classifier with predict_proba"):
+    over_time = report.McdpOverTimeDisplay.from_predictions
+    with pytest.raises(ValueError, match=r"predict_proba.*LinearSVC\(\)"):
         report.GapCurveDisplay.from_estimator(LinearSVC(), None, None, sensitive_features=groups)
-    with pytest.raises(ValueError, match="times has 3 rows where y_score has 2000 rows"):
-        report.McdpOverTimeDisplay.from_predictions(
-            None, census.score, sensitive_features=groups, times=[1, 2, 3]
-        )
-    with pytest.raises(ValueError, match="times has None where y_score has 2000 rows"):
-        report.McdpOverTimeDisplay.from_predictions(None, census.score, sensitive_features=groups)
-    with pytest.raises(ValueError, match="level is 2"):
-        lp.gap_curve(None, census.score, sensitive_features=groups).plot(level=2.0)
+    with pytest.raises(ValueError, match=r"times.*3 rows.*2000"):
+        over_time(None, census.score, sensitive_features=groups, times=[1, 2, 3])
+    with pytest.raises(ValueError, match=r"times.*None"):
+        over_time(None, census.score, sensitive_features=groups)
+    with pytest.raises(ValueError, match=r"ScoreCounts.*no rows"):
+        over_time(counts_of(census), times=months(2000))
+    with pytest.raises(ValueError, match=r"confidence.*2"):
+        lp.gap_curve(None, census.score, sensitive_features=groups).plot(confidence=2.0)
 
 
 def test_a_missing_component_names_the_extra(census: Any, monkeypatch: pytest.MonkeyPatch) -> None:

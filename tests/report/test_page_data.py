@@ -11,7 +11,8 @@ from hypothesis import given, settings
 from numpy.typing import NDArray
 
 import localparity as lp
-from localparity.report.page._data import MOST_VIEWS, model_data, pack, plan_page
+from localparity.counts._comparison import CRITERIA
+from localparity.report.page._data import MOST_VIEWS, pack, plan_page
 from strategies import People, people
 
 
@@ -32,8 +33,7 @@ def test_every_slider_position_has_the_values_of_the_library(people: People) -> 
     audit = lp.audit(
         None, people.scores, sensitive_features=people.groups, epsilons=[0, 0.033], n_resamples=0
     )
-    plan = plan_page({"model": audit})
-    data = model_data("model", audit, plan)
+    plan, (data,) = plan_page({"model": audit})
     assert 0.033 in plan.epsilons
     assert len(data["views"]) == len(data["pairs"]) == 3
     for view in data["views"]:
@@ -65,8 +65,8 @@ def labelled(n_groups: int, *, criterion: Any, rows: int = 4000) -> lp.Audit:
 
 def test_with_labels_every_criterion_can_be_chosen() -> None:
     audit = labelled(2, criterion="demographic_parity")
-    data = model_data("model", audit, plan_page({"model": audit}))
-    assert data["criteria"] == list(lp.metrics._criteria.CRITERIA)
+    _, (data,) = plan_page({"model": audit})
+    assert data["criteria"] == list(CRITERIA)
     assert {view["label"] for view in data["views"]} == {None, 0, 1}
     assert 0.123 in data["thresholds"]
 
@@ -76,14 +76,13 @@ def test_a_group_without_one_label_leaves_that_criterion_out() -> None:
         [0, 1, 0, 0], [0.1, 0.2, 0.3, 0.4], sensitive_features=["a", "a", "b", "b"]
     )
     audit = lp.audit(lp.ScoreCounts.from_predictions(predictions), n_resamples=0)
-    data = model_data("model", audit, plan_page({"model": audit}))
+    _, (data,) = plan_page({"model": audit})
     assert data["criteria"] == ["demographic_parity", "predictive_equality"]
 
 
 def test_more_pairs_than_fit_leave_the_least_bad_out() -> None:
     audit = labelled(30, criterion="equalized_odds")
-    plan = plan_page({"model": audit})
-    data = model_data("model", audit, plan)
+    _, (data,) = plan_page({"model": audit})
     assert len(data["views"]) == MOST_VIEWS
     assert data["criteria"] == ["equal_opportunity", "predictive_equality", "equalized_odds"]
     assert data["pairs"][0] == [str(group) for group in audit.pairs[0].groups]
@@ -95,7 +94,7 @@ def test_everyone_and_other_ranges() -> None:
     audit = lp.audit(
         None, scores, sensitive_features=groups, compare="to_overall", score_range=(300, 850), n_resamples=0
     )
-    data = model_data("model", audit, plan_page({"model": audit}))
+    _, (data,) = plan_page({"model": audit})
     assert {pair[1] for pair in data["pairs"]} == {"everyone"}
     everyone = data["views"][0]["sides"][1]
     rates = (scores[None, :] > np.array(data["thresholds"])[:, None]).mean(axis=1)

@@ -43,7 +43,7 @@ def coverage(epsilon: float, sizes: tuple[int, int], n_draws: int, **options: An
 @pytest.mark.parametrize("sizes", [(50, 50), (60, 2000)])
 @pytest.mark.parametrize("level", [0.5, 0.9])
 def test_dkw_covers_at_its_level_or_above(epsilon: float, sizes: tuple[int, int], level: float) -> None:
-    assert coverage(epsilon, sizes, 1000, confidence=confidence) >= level
+    assert coverage(epsilon, sizes, 1000, confidence=level) >= level
 
 
 @pytest.mark.parametrize("compare", ["between_groups", "to_overall"])

@@ -90,17 +90,17 @@ def test_what_parity_measures_in_the_test_is_the_floor() -> None:
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [
-        ((5,), "group_sizes has 1 groups where two or more are expected"),
-        (([5],), "group_sizes has 1 groups where two or more are expected"),
-        (([5, 0],), "group_sizes is 0 where a whole number >= 1 is expected"),
-        (([5, 2.5],), "group_sizes is 2.5 where a whole number is expected"),
+        ((5,), "group_sizes .*got 1"),
+        (([5],), "group_sizes .*got 1"),
+        (([5, 0],), "group_sizes .*got 0"),
+        (([5, 2.5],), "group_sizes .*got 2.5"),
         (([5, 5], -1.0), r"epsilon must be .* got -1"),
     ],
 )
 def test_wrong_arguments(arguments: tuple[Any, ...], message: str) -> None:
     with pytest.raises(ValueError, match=message):
         lp.noise_floor(*arguments)
-    with pytest.raises(ValueError, match=r"scores go from 0 to 2 where \[0, 1\] is expected"):
+    with pytest.raises(ValueError, match=r"scores .*got 0 to 2"):
         lp.noise_floor([2, 2], scores=[0, 2])
-    with pytest.raises(ValueError, match=r"scores go from -0.5 to 1 where \[0, 1\] is expected"):
+    with pytest.raises(ValueError, match=r"scores .*got -0.5 to 1"):
         lp.noise_floor([2, 2], scores=[-0.5, 1])

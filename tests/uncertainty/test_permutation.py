@@ -14,6 +14,7 @@ from scipy.stats import ks_2samp
 
 import localparity as lp
 import oracles
+from localparity.metrics._gap_curves import gap_curves
 from localparity.uncertainty import _pool
 from localparity.uncertainty._permutation import (
     adjusted_p_values,
@@ -110,10 +111,9 @@ def test_a_test_that_others_confirm_has_the_larger_of_both_p_values() -> None:
     rows = lp.Predictions.from_arrays(None, rng.random(300), sensitive_features=np.arange(300) % 3)
     counts = lp.ScoreCounts.from_predictions(rows)
     epsilons = np.array([0.0, 0.05])
-    names = ("demographic_parity", "between_groups")
-    mcdp = np.array([curve.mcdp_at(epsilons) for curve in counts.gap_curves()])
-    dealt = parity_resamples(counts, epsilons, *names, Draws(99, 0))
-    deviated = resample_counts(counts, _pool.Pool.deviated, Draws(99, 0), *names, epsilons)
+    mcdp = np.array([curve.mcdp_at(epsilons) for curve in gap_curves(counts, lp.Comparison())])
+    dealt = parity_resamples(counts, lp.Comparison(), epsilons, Draws(99, 0))
+    deviated = resample_counts(counts, lp.Comparison(), _pool.Pool.deviated, Draws(99, 0), epsilons)
     first, second = parity_test(mcdp, dealt), parity_test(mcdp, deviated)
     both = first.confirmed_by(deviated)
     np.testing.assert_array_equal(both.p_values, np.maximum(first.p_values, second.p_values))
@@ -170,7 +170,7 @@ def test_another_score_range_is_the_same_test() -> None:
 
 
 def test_wrong_arguments() -> None:
-    with pytest.raises(ValueError, match="n_resamples is 0 where a whole number >= 1 is expected"):
+    with pytest.raises(ValueError, match=r"n_resamples .*got 0"):
         lp.permutation_test(None, [0.1, 0.2], sensitive_features=[0, 1], n_resamples=0)
 
 

@@ -13,6 +13,8 @@ from hypothesis import strategies as st
 from scipy.stats import hypergeom, ks_2samp, norm, t
 
 import localparity as lp
+from localparity._types import Compare
+from localparity.counts import Comparison
 from localparity.uncertainty import _pool
 from localparity.uncertainty._pool import Pool, pools_of
 from strategies import People, people
@@ -23,8 +25,8 @@ def counts_of(drawn: People, **options: Any) -> lp.ScoreCounts:
     return lp.ScoreCounts.from_predictions(predictions)
 
 
-def pool_of(drawn: People, compare: str = "between_groups", **options: Any) -> Pool:
-    (pool,) = pools_of(counts_of(drawn, **options), "demographic_parity", compare)
+def pool_of(drawn: People, compare: Compare = "between_groups", **options: Any) -> Pool:
+    (pool,) = pools_of(counts_of(drawn, **options), Comparison(compare=compare))
     return pool
 
 
@@ -38,7 +40,7 @@ def test_a_pool_lies_on_the_unit_interval(drawn: People) -> None:
         score_range=(64, 192),
     )
     counts = lp.ScoreCounts.from_predictions(predictions)
-    (pool,) = pools_of(counts, "demographic_parity", "between_groups")
+    (pool,) = pools_of(counts, Comparison())
     np.testing.assert_allclose(pool.unit_knots, np.unique(drawn.scores), rtol=0, atol=1e-12)
     for group, sample in enumerate(drawn.samples(weighted=True)):
         total = sum(weight for _, weight in sample)
@@ -59,7 +61,7 @@ def test_only_independent_rows_of_one_weight_are_exchangeable(kind: str) -> None
         None, [0.1, 0.2, 0.3, 0.4], sensitive_features=["a", "a", "b", "b"], **options
     )
     counts = lp.ScoreCounts.from_predictions(predictions)
-    (pool,) = pools_of(counts, "demographic_parity", "between_groups")
+    (pool,) = pools_of(counts, Comparison())
     assert counts.exchangeable == pool.exchangeable == (kind == "plain")
     assert pool.coarsened(2).exchangeable == pool.exchangeable
 
@@ -78,7 +80,7 @@ def test_a_pool_is_coarse_from_32769_scores_on_and_sooner_for_many_pairs() -> No
         places = (np.arange(rows) + 0.5) / rows
         predictions = lp.Predictions.from_arrays(None, places, sensitive_features=np.arange(rows) % groups)
         counts = lp.ScoreCounts.from_predictions(predictions)
-        (found,) = pools_of(counts, "demographic_parity", "between_groups")
+        (found,) = pools_of(counts, Comparison())
         return found.unit_knots.size
 
     assert knots(2, 40_000) == 2**15
@@ -109,7 +111,9 @@ def test_a_coarser_pool_has_the_same_distributions_at_fewer_thresholds() -> None
     assert 32 < coarse.unit_knots.size <= 64
     kept = np.isin(pool.unit_knots, coarse.unit_knots)
     for compare in ("between_groups", "to_overall"):
-        fine, seen = (each.distributions(each.weights, compare) for each in (pool, coarse))
+        fine, seen = (
+            each.distributions(each.weights, Comparison(compare=compare)) for each in (pool, coarse)
+        )
         np.testing.assert_array_equal(fine[:, kept], seen)
     shares = coarse.weights / coarse.sizes[:, None]
     assert (shares.mean(axis=0) > 1.5 / 64).sum() == 1
@@ -153,7 +157,7 @@ def test_dealing_from_a_coarser_pool_is_dealing_from_all_seen_at_fewer_threshold
 
     def dealt(each: Pool, chosen: Any, seed: int) -> Any:
         streams = np.random.default_rng(seed).spawn(2000)
-        return np.array([each.dealt("between_groups", stream)[0] for stream in streams])[:, chosen]
+        return np.array([each.dealt(Comparison(), stream)[0] for stream in streams])[:, chosen]
 
     fine, seen = dealt(pool, kept, 0), dealt(coarse, slice(None), 1)
     error = fine.std(axis=0) * np.sqrt(2 / 2000) + 1e-12
@@ -193,8 +197,8 @@ def test_deviations_are_as_large_as_the_rows_contributions(kind: str) -> None:
         sample_weight=weights if "weights" in kind else None,
         cluster=clusters if "clusters" in kind else None,
     )
-    (pool,) = pools_of(lp.ScoreCounts.from_predictions(predictions), "demographic_parity", "between_groups")
-    drawn = np.array([pool.deviated("between_groups", rng) for _ in range(6000)])
+    (pool,) = pools_of(lp.ScoreCounts.from_predictions(predictions), Comparison())
+    drawn = np.array([pool.deviated(Comparison(), rng) for _ in range(6000)])
     np.testing.assert_allclose(drawn.mean(axis=0), 0.0, atol=0.01)
     for group in (0, 1):
         among = groups == group
@@ -209,8 +213,8 @@ def test_a_cluster_in_two_groups_moves_both() -> None:
 
     def gap(**more: Any) -> float:
         rows = lp.Predictions.from_arrays(None, scores, **options, **more)
-        (pool,) = pools_of(lp.ScoreCounts.from_predictions(rows), "demographic_parity", "between_groups")
-        drawn = np.array([pool.deviated("between_groups", rng) for _ in range(500)])
+        (pool,) = pools_of(lp.ScoreCounts.from_predictions(rows), Comparison())
+        drawn = np.array([pool.deviated(Comparison(), rng) for _ in range(500)])
         return float(np.abs(drawn[:, 0] - drawn[:, 1]).max(axis=1).mean())
 
     # The partners always have one score, so the groups cannot differ but at the ends that are supposed.
@@ -221,11 +225,11 @@ def test_a_cluster_in_two_groups_moves_both() -> None:
 def test_pairs_are_scaled_by_what_chance_does_to_them(drawn: People) -> None:
     pool = pool_of(drawn)
     sizes = pool.sizes.astype(float)
-    between = pool.pairs("between_groups")
+    between = pool.pairs(Comparison())
     np.testing.assert_array_equal([between.first, between.second], [[0, 0, 1], [1, 2, 2]])
     expected = [np.sqrt(sizes[a] * sizes[b] / (sizes[a] + sizes[b])) for a, b in ((0, 1), (0, 2), (1, 2))]
     np.testing.assert_allclose(between.scale, expected)
-    overall = pool.pairs("to_overall")
+    overall = pool.pairs(Comparison(compare="to_overall"))
     np.testing.assert_array_equal([overall.first, overall.second], [[0, 1, 2], [3, 3, 3]])
     everyone = sizes.sum()
     np.testing.assert_allclose(overall.scale, np.sqrt(sizes * everyone / (everyone - sizes)))
@@ -236,8 +240,8 @@ def test_a_deviation_from_everyone_counts_ones_own_share() -> None:
     rows = lp.Predictions.from_arrays(
         None, rng.random(300), sensitive_features=rng.integers(0, 3, 300), sample_weight=np.full(300, 2.0)
     )
-    (pool,) = pools_of(lp.ScoreCounts.from_predictions(rows), "demographic_parity", "to_overall")
-    drawn = np.array([pool.deviated("to_overall", rng) for _ in range(3000)])
+    (pool,) = pools_of(lp.ScoreCounts.from_predictions(rows), Comparison(compare="to_overall"))
+    drawn = np.array([pool.deviated(Comparison(compare="to_overall"), rng) for _ in range(3000)])
     shares = pool.totals / pool.totals.sum()
     middle = pool.unit_knots.size // 2
     combined = np.einsum("g,dgk->dk", shares, drawn[:, :3])

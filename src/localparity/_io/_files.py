@@ -1,88 +1,124 @@
-"""Files that are written whole or not at all, and what is said of those that are damaged."""
+"""Files that are written whole or not at all, checksums, locks, and errors that name a damaged file."""
 
 from __future__ import annotations
 
+import errno
+import hashlib
 import json
 import os
+import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 from uuid import uuid4
 
-_BREAKS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RuntimeError)
+_PARSE_ERRORS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RuntimeError)
 
 
-def write_whole(path: Path, content: bytes, *, lasting: bool = False) -> None:
-    """Write under a temporary name and rename, so that nothing half-written ever has the file's name.
+def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
+    """Write to a temporary file and rename it, so that a file is never seen half-written.
 
-    `lasting` waits until the disk has it, so that a machine that stops has the new file or the old.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> path = Path(tempfile.mkdtemp()) / "new" / "file"
-    >>> write_whole(path, b"all of it")
-    >>> path.read_bytes()
-    b'all of it'
+    `durable` waits until the content is on the disk, for a power failure to leave the old or the new file.
+    Where a folder cannot be opened, as on Windows, the rename is left to the file system.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     temporary = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
-        # Made as any new file is, so that whoever may read the folder's other files may read this one.
+        # Not by `tempfile`, whose files only their owner may read.
         with temporary.open("xb") as stream:
             stream.write(content)
-            if lasting:
+            if durable:
                 stream.flush()
                 os.fsync(stream.fileno())
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    if lasting:
-        folder = os.open(path.parent, os.O_RDONLY)
+    if durable:
+        _sync_folder(path.parent)
+
+
+def _sync_folder(folder: Path) -> None:
+    """Wait until a rename in a folder is on the disk, where the system can open folders."""
+    try:
+        descriptor = os.open(folder, os.O_RDONLY)
+    except OSError:
+        return
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+@contextmanager
+def locked(path: Path) -> Iterator[None]:
+    """Hold the lock of a file, one process at a time; it ends with the process that holds it.
+
+    By `flock` on Linux and macOS, by a lock on the first byte on Windows. Both are advisory.
+    """
+    with path.open("ab") as file:
+        if sys.platform != "win32":
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+            yield
+            return
+        import msvcrt
+
+        while True:
+            file.seek(0)
+            try:
+                msvcrt.locking(file.fileno(), msvcrt.LK_LOCK, 1)
+                break
+            except OSError as error:  # it gives up after ten seconds
+                if error.errno not in (errno.EDEADLK, errno.EACCES):
+                    raise
         try:
-            os.fsync(folder)
+            yield
         finally:
-            os.close(folder)
+            file.seek(0)
+            msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
+
+
+def sha256_of(content: bytes | Path) -> str:
+    """The sha256 of bytes or of a file, in hexadecimal digits."""
+    if isinstance(content, bytes):
+        return hashlib.sha256(content).hexdigest()
+    with content.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
 
 
 def parse_json(content: bytes) -> dict[str, Any]:
-    """The object that JSON describes; anything else is a ValueError.
-
-    Examples
-    --------
-    >>> parse_json(b'{"format": 1}')
-    {'format': 1}
-    """
+    """The object that JSON describes; anything else is a ValueError."""
     try:
         found = json.loads(content)
     except RecursionError as error:
-        raise ValueError("JSON that is nested too deep") from error
+        raise ValueError("its JSON is nested too deeply") from error
     if not isinstance(found, dict):
-        raise ValueError(f"JSON of a {type(found).__name__} where an object is expected")
+        raise ValueError(f"its JSON must be an object, got {type(found).__name__}")
     return found
 
 
 @contextmanager
-def damage_of(name: str, *others: type[Exception]) -> Iterator[None]:
-    """Turn what breaks on a file's content into a ValueError that names the file.
+def reading(name: str, *errors: type[Exception]) -> Iterator[None]:
+    """Turn errors in a file's content into a ValueError that names the file.
 
-    `others` are errors that the reader of the content has of its own.
+    `errors` are those that a parser of the content has of its own.
 
     Examples
     --------
-    >>> with damage_of("model.json"):
+    >>> with reading("model.json"):
     ...     parse_json(b"{}")["format"]
     Traceback (most recent call last):
     ValueError: model.json is damaged: 'format' is missing
     """
-    breaks: tuple[type[Exception], ...] = (*_BREAKS, *others)
+    parse_errors: tuple[type[Exception], ...] = (*_PARSE_ERRORS, *errors)
     try:
         yield
     except KeyError as error:
         raise ValueError(f"{name} is damaged: {error} is missing") from error
-    except breaks as error:
+    except parse_errors as error:
         if isinstance(error, ValueError) and str(error).startswith(f"{name} "):
             raise
         raise ValueError(f"{name} is damaged: {error}") from error

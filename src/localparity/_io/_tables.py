@@ -1,7 +1,7 @@
 """Columns out of CSV, TSV, Parquet and JSON files, through DuckDB.
 
-Nothing is guessed: the header line names a CSV's columns, all of its values are text until a column is asked
-for as numbers, and a line or a value that does not fit is an error that says where it stands.
+Nothing is guessed: the header names a CSV's columns, all of its values are text until a column is read as
+numbers, and a malformed line or value is an error that says where it is.
 """
 
 from __future__ import annotations
@@ -37,52 +37,31 @@ _READERS = {
 
 
 def as_group_columns(score: str, group: str | Sequence[str]) -> tuple[str, ...]:
-    """The columns of the groups, one or more, of which none is that of the scores."""
+    """The names of the group columns: at least one, none of them the score column."""
     groups = (group,) if isinstance(group, str) else tuple(group)
     if not groups:
-        raise ValueError("group names no column")
+        raise ValueError("group must name at least one column, got none")
     if score in groups:
-        raise ValueError(f"column {score!r} is named as the score and as a group")
+        raise ValueError(f"column {score!r} cannot be both the score and a group")
     return groups
 
 
 def quote_name(name: str) -> str:
-    """A column's name as SQL takes it, whatever characters it has.
-
-    Examples
-    --------
-    >>> print(quote_name('a "b"; drop table c'))
-    "a ""b""; drop table c"
-    """
+    """A column name as a quoted SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def quote_text(text: str) -> str:
-    """A text as SQL takes it, whatever characters it has."""
+    """A text as a quoted SQL literal."""
     return "'" + text.replace("'", "''") + "'"
 
 
 class Table:
-    r"""The rows of files of one kind, of a query or of a DuckDB relation, of which columns can be read.
+    """The rows of files of one kind, of a query or of a DuckDB relation.
 
-    Parameters
-    ----------
-    source : path, sequence of paths, query or relation
-        CSV, TSV, Parquet, JSON or JSON lines, also compressed; a glob stands for the files that match it. A
-        text with a query in it is run by DuckDB.
-    memory_limit : str, optional
-        How much memory DuckDB may use before it writes to disk, such as "2GB"; a relation keeps its own.
-
-    Examples
-    --------
-    >>> import pathlib, tempfile
-    >>> path = pathlib.Path(tempfile.mkdtemp()) / "scores.csv"
-    >>> _ = path.write_text("p,sex\n0.2,f\n0.9,m\n")
-    >>> table = Table(path)
-    >>> table.columns
-    ['p', 'sex']
-    >>> table.read(numbers=["p"], values=["sex"])["p"]
-    array([0.2, 0.9])
+    Files are CSV, TSV, Parquet, JSON or JSON lines, also compressed; a glob stands for the files that match
+    it. `memory_limit`, such as "2GB", is the memory DuckDB may use before it spills to disk; a relation keeps
+    its own.
     """
 
     def __init__(self, source: Source | DuckDBPyRelation, *, memory_limit: str | None = None) -> None:
@@ -94,8 +73,8 @@ class Table:
             self._execute: Callable[[str], Any] = lambda query: source.query(self.rows, query)
         elif hasattr(source, "columns") or isinstance(source, duckdb.DuckDBPyConnection):
             raise ValueError(
-                f"the source is a {type(source).__name__} where a path, a query or a relation is expected; "
-                "connection.sql(...) makes a relation, of a data frame too"
+                f"source must be a path, a query or a DuckDB relation, got {type(source).__name__}; "
+                "duckdb.sql(...) makes a relation, also of a data frame"
             )
         else:
             connection = duckdb.connect(config={"memory_limit": memory_limit} if memory_limit else {})
@@ -107,13 +86,13 @@ class Table:
         self.types: dict[str, str] = dict(zip(map(str, names), map(str, types), strict=True))
 
     def _name_and_rows(self) -> tuple[str, str]:
-        """What messages call the rows, and what SQL does."""
+        """The name of the rows in messages and in SQL."""
         first, others = self._paths[0], len(self._paths) - 1
         if not others and _QUERY.match(first) and _ending(first) not in (*_READERS, *_DELIMITERS):
             return "the query", f"({first.rstrip().rstrip(';')})"
         folder = next((path for path in self._paths if Path(path).is_dir()), None)
         if folder is not None:
-            raise ValueError(f"{folder} is a folder where a file is expected; {folder}/*.csv names its files")
+            raise ValueError(f"{folder} is a folder; name its files, e.g. {folder}/*.csv")
         self.name = f"{first} and {others} more" if others else first
         return self.name, self._reader(kind_of(self._paths))
 
@@ -123,13 +102,13 @@ class Table:
         return list(self.types)
 
     def check(self, names: Iterable[str]) -> None:
-        """Whether there are such columns."""
+        """Raise a ValueError where a column does not exist."""
         for name in names:
             if name not in self.types:
                 raise unknown_name(f"column in {self.name} named", name, self.columns)
 
     def number(self, name: str) -> str:
-        """A column as numbers, as an expression: NULL where it is none; true and false are 1 and 0."""
+        """The SQL of a column as numbers: NULL where a value is none, 1 and 0 for true and false."""
         if _NUMBER_TYPES.fullmatch(self.types[name]):
             kept = quote_name(name)
             return kept if self.types[name] == "FLOAT" else f"CAST({kept} AS DOUBLE)"
@@ -138,11 +117,7 @@ class Table:
         return f"coalesce({truth}, TRY_CAST({text} AS DOUBLE))"
 
     def read(self, *, numbers: Iterable[str], values: Iterable[str]) -> dict[str, NDArray[Any]]:
-        """The named columns: `numbers` as floats, of 32 bits where the file has such, `values` as they are.
-
-        True and false count as 1 and 0. A missing number, and a text where a number is expected, are errors;
-        a missing value is None.
-        """
+        """Read `numbers` as floats (float32 stays float32) and `values` as they are, None where missing."""
         numbers, values = list(dict.fromkeys(numbers)), list(dict.fromkeys(values))
         self.check((*numbers, *values))
         expressions = [self.number(name) for name in numbers] + [quote_name(name) for name in values]
@@ -150,27 +125,21 @@ class Table:
         fetched = self.fetch(f"SELECT {selected} FROM {self.rows}")
         columns = {name: fetched[f"c{i}"] for i, name in enumerate((*numbers, *values))}
         if not next(iter(columns.values())).size:
-            raise self.no_rows()
+            raise ValueError(f"{self.name} has no rows")
         for name in numbers:
             missing = np.ma.getmaskarray(columns[name])
             if missing.any():
-                raise self.no_number(name, int(np.argmax(missing)) + 1)
+                raise self.not_a_number(name, int(np.argmax(missing)) + 1)
         found: dict[str, NDArray[Any]] = {name: np.ma.getdata(columns[name]) for name in numbers}
         return found | {name: _with_none(columns[name]) for name in values}
 
-    def no_rows(self) -> ValueError:
-        """The error for a table without rows."""
-        return ValueError(f"{self.name} has no rows")
-
-    def no_number(self, name: str, row: int) -> ValueError:
-        """The error for the first value of a column that is no number, which is in a known data row."""
-        no_number = f"{self.number(name)} IS NULL LIMIT 1"
-        query = f"SELECT CAST({quote_name(name)} AS VARCHAR) AS value FROM {self.rows} WHERE {no_number}"
+    def not_a_number(self, name: str, row: int) -> ValueError:
+        """The error for the first value of a column that is not a number, given its data row."""
+        condition = f"{self.number(name)} IS NULL LIMIT 1"
+        query = f"SELECT CAST({quote_name(name)} AS VARCHAR) AS value FROM {self.rows} WHERE {condition}"
         value = _with_none(self.fetch(query)["value"])[0]
-        what = "no value" if value is None else repr(str(value))
-        return ValueError(
-            f"column {name!r} of {self.name} has {what} in data row {row} where numbers are expected"
-        )
+        found = "no value" if value is None else repr(str(value))
+        return ValueError(f"column {name!r} of {self.name} must be numbers, got {found} at data row {row}")
 
     def _reader(self, kind: str) -> str:
         paths = "[" + ", ".join(map(quote_text, self._paths)) + "]"
@@ -180,7 +149,7 @@ class Table:
         header = self._first_line(first)
         for other in others:
             if self._first_line(other) != header:
-                raise ValueError(f"{other} has other columns, or in another order, than {first}")
+                raise ValueError(f"{other} must have the columns of {first}, in the same order")
         delimiter, names = self._header(header, kind)
         columns = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in names)
         return (
@@ -208,7 +177,7 @@ class Table:
         return str(lines[0]).removeprefix("\ufeff")
 
     def _header(self, line: str, kind: str) -> tuple[str, list[str]]:
-        """The delimiter and the column names of a CSV; a column without a name is called by its place."""
+        """The delimiter and the column names of a CSV; an unnamed column is named by its position."""
         if line.count('"') % 2:
             raise ValueError(f"{self.name} cannot be read: line 1: a quote in the header is not closed")
         delimiter = delimiter_of(line, kind)
@@ -221,7 +190,7 @@ class Table:
         return delimiter, names
 
     def fetch(self, query: str) -> dict[str, NDArray[Any]]:
-        """What a query over `rows` returns; a fault in the files is an error that names them."""
+        """The result of a query, by column; an error in the files names them."""
         try:
             found: dict[str, NDArray[Any]] = self._execute(query).fetchnumpy()
         except self._error as error:
@@ -230,7 +199,7 @@ class Table:
 
 
 def _with_none(column: NDArray[Any]) -> NDArray[Any]:
-    """A fetched column with None for what is missing."""
+    """A fetched column with None for missing values."""
     if not np.ma.is_masked(column):
         return np.asarray(np.ma.getdata(column))
     values = np.ma.getdata(column).astype(object)
@@ -252,7 +221,7 @@ def delimiter_of(line: str, kind: str) -> str:
 def _paths(source: PathLike[str] | Sequence[str | PathLike[str]]) -> list[str]:
     paths = [source] if isinstance(source, PathLike) else list(source)
     if not paths:
-        raise ValueError("no file is named")
+        raise ValueError("source must name at least one file, got none")
     return [fspath(path) for path in paths]
 
 
@@ -260,11 +229,11 @@ def kind_of(paths: Sequence[str]) -> str:
     """The kind of the files, from the endings of their names."""
     kinds = {_ending(path) for path in paths}
     if len(kinds) > 1:
-        raise ValueError(f"the files are of several kinds ({', '.join(sorted(kinds))}) where one is expected")
+        raise ValueError(f"all files must be of one kind, got {', '.join(sorted(kinds))}")
     kind = kinds.pop()
     if kind not in _READERS and kind not in _DELIMITERS:
         known = ", ".join(f".{ending}" for ending in (*_DELIMITERS, *_READERS))
-        raise ValueError(f"{paths[0]} ends with none of {known}, so its kind is not known")
+        raise ValueError(f"{paths[0]} must end in one of {known}")
     return kind
 
 
@@ -276,13 +245,11 @@ def _ending(path: str) -> str:
 
 
 def _first_reason(message: str) -> str:
-    """Of an engine's long message, where it happened and what, in one line."""
+    """The line number and the reason in one of DuckDB's long messages, as one line."""
     lines = [line.strip() for line in message.splitlines()]
     reason = re.sub(r"^[A-Za-z ]+ Error: ", "", lines[0])
     at_line = re.search(r"CSV Error on Line: (\d+)", reason)
     if at_line:
-        what = next(
-            (line for line in lines[1:] if line and not line.startswith("Original Line")), "malformed"
-        )
-        return f"line {at_line.group(1)}: {what}"
+        reasons = (line for line in lines[1:] if line and not line.startswith("Original Line"))
+        return f"line {at_line.group(1)}: {next(reasons, 'malformed')}"
     return reason

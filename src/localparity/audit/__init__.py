@@ -1,5 +1,8 @@
 """An audit of a model's scores: findings, how sure each is, and a verdict in words."""
 
-from localparity.audit._audit import Audit, audit
+from localparity.audit._audit import Audit
+from localparity.audit._auditing import audit
+from localparity.audit._findings import Finding, GroupSummary, LeftOut, PairSummary
+from localparity.audit._wording import Verdict
 
-__all__ = ["Audit", "audit"]
+__all__ = ["Audit", "Finding", "GroupSummary", "LeftOut", "PairSummary", "Verdict", "audit"]

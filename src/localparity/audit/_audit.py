@@ -3,58 +3,39 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from os import PathLike, fspath
 from typing import Any, Literal, get_args
 
-import numpy as np
-
 from localparity._types import (
-    ArrayLike,
     Compare,
     Criterion,
-    Groups,
     HigherIs,
-    IntervalMethod,
     ScoreRange,
-    Seed,
 )
 from localparity._validation import (
     as_choice,
-    as_count,
-    as_epsilons,
     as_fraction,
-    as_higher_is,
-    as_probability,
-    as_threshold,
     require,
 )
-from localparity.audit._evidence import Evidence
 from localparity.audit._findings import (
     Finding,
     GroupSummary,
     LeftOut,
     PairSummary,
-    check_group_count,
-    summarise_groups,
-    warn_of_narrow_scores,
-    without_small_groups,
 )
 from localparity.audit._wording import Verdict, assumptions_of, interval_text, p_value_text, verdict_of
 from localparity.counts import Comparison, ScoreCounts
-from localparity.counts._inputs import Data, as_counts, as_data
 from localparity.engines import from_duckdb, from_spark
 from localparity.engines._spark import read_spark
 from localparity.metrics._mcdp import PAPER_EPSILONS
 from localparity.metrics._window import percent
 from localparity.predictions import Predictions
-from localparity.uncertainty._bands import as_interval_method
-from localparity.uncertainty._resampling import Draws, least_resamples
+from localparity.uncertainty._resampling import least_resamples
 
 Engine = Literal["duckdb", "spark"]
-SmallGroups = Literal["raise", "drop"]
 DecideBy = Literal["estimate", "upper", "lower"]
 
 
@@ -177,6 +158,9 @@ class Audit:
             data = from_spark(frame, **columns, **asked, score_range=score_range)
         else:
             data = from_duckdb(source, **columns, **asked, score_range=score_range)
+        # Imported here: the function makes an object of this class.
+        from localparity.audit._auditing import audit
+
         return audit(data, **asked, **options)
 
     @property
@@ -195,7 +179,17 @@ class Audit:
         return max(self.pairs, key=lambda pair: pair.strength)
 
     def worst_pair(self, finding: Finding) -> PairSummary:
-        """The pair that a finding is about, with its own interval and p-value."""
+        """Return the pair that a finding is about, with its own interval and p-value.
+
+        Parameters
+        ----------
+        finding : Finding
+            One of the audit's findings.
+
+        Returns
+        -------
+        PairSummary
+        """
         who = (finding.window.groups, finding.window.label)
         return next(pair for pair in self.pairs if (pair.groups, pair.label) == who)
 
@@ -212,7 +206,7 @@ class Audit:
     def passes(
         self, max_mcdp: float, *, epsilon: float | None = None, decide_by: DecideBy = "estimate"
     ) -> bool:
-        """Whether MCDP is at most `max_mcdp`.
+        """Return whether MCDP is at most `max_mcdp`.
 
         Parameters
         ----------
@@ -245,7 +239,17 @@ class Audit:
         return ends[as_choice(decide_by, "decide_by", get_args(DecideBy))] <= max_mcdp
 
     def finding(self, epsilon: float) -> Finding:
-        """The finding at one of the audit's epsilons."""
+        """Return the finding at one of the audit's epsilons.
+
+        Parameters
+        ----------
+        epsilon : float
+            One of the epsilons that the audit was asked for.
+
+        Returns
+        -------
+        Finding
+        """
         for finding in self.findings:
             if finding.epsilon == epsilon:
                 return finding
@@ -253,7 +257,7 @@ class Audit:
         raise ValueError(f"epsilon must be one of the audit's ({known}), got {epsilon!r}")
 
     def to_dict(self) -> dict[str, Any]:
-        """The whole audit as plain dictionaries and lists."""
+        """Return the whole audit as plain dictionaries and lists."""
         found: dict[str, Any] = asdict(replace(self, counts=ScoreCounts({}), pairs=()))
         del found["counts"]
         found = {**found.pop("comparison"), **found}
@@ -273,11 +277,11 @@ class Audit:
         return found
 
     def to_json(self) -> str:
-        """The whole audit as JSON; groups that JSON has no form for become text."""
+        """Return the whole audit as JSON; groups that JSON cannot represent become text."""
         return json.dumps(self.to_dict(), indent=2, default=str, ensure_ascii=False)
 
     def to_frame(self) -> Any:
-        """All pairs at all epsilons as a pandas data frame, a row for each."""
+        """Return all pairs at all epsilons as a pandas data frame, one row for each."""
         rows = [
             {
                 "group_a": pair.groups[0],
@@ -309,7 +313,7 @@ class Audit:
         title : str
             The page's heading.
         force : bool
-            Whether a file that is there already is replaced.
+            Overwrite a file that already exists.
 
         Examples
         --------
@@ -346,126 +350,3 @@ class Audit:
         from localparity.report._terminal import terminal_parts
 
         yield from terminal_parts(self)
-
-
-def audit(
-    y_true: ArrayLike | Data | None,
-    y_score: ArrayLike | None = None,
-    *,
-    sensitive_features: Groups | None = None,
-    epsilons: Sequence[float] = PAPER_EPSILONS,
-    criterion: Criterion = "demographic_parity",
-    compare: Compare = "between_groups",
-    threshold: float | None = None,
-    sample_weight: ArrayLike | None = None,
-    cluster: ArrayLike | None = None,
-    score_range: ScoreRange = (0.0, 1.0),
-    min_group_size: int = 1,
-    small_groups: SmallGroups = "raise",
-    confidence: float = 0.95,
-    method: IntervalMethod | None = None,
-    n_resamples: int = 1000,
-    random_state: Seed = None,
-    n_jobs: int | None = None,
-    higher_is: HigherIs | None = None,
-    on_resample: Callable[[], object] | None = None,
-) -> Audit:
-    """How large the disparity is, where it sits, for whom, and how sure that is.
-
-    Parameters
-    ----------
-    y_true : array-like, Predictions, ScoreCounts or None
-        Labels 0 and 1; None where the criterion does not need them. Predictions or ScoreCounts stand for all
-        of the arrays.
-    y_score : array-like
-        Scores inside `score_range`.
-    sensitive_features : array-like, data frame or mapping of columns
-        The group of each row. Of several columns, the groups are the combinations that occur.
-    epsilons : sequence of float
-        The half-widths of windows at which MCDP is reported.
-    criterion : str
-        Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1),
-        "predictive_equality" (label 0) or "equalized_odds" (the worse of the two labels).
-    compare : str
-        "between_groups" takes the worst pair, "to_overall" compares each group with everyone.
-    threshold : float, optional
-        The threshold of delta-DP, in the scores' own units; None compares mean scores.
-    sample_weight : array-like, optional
-        Weights that are not negative.
-    cluster : array-like, optional
-        The person or household that each row belongs to; rows are assumed independent without it.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
-    min_group_size : int
-        A group with fewer rows among the people compared is too small.
-    small_groups : str
-        Whether a group that is too small is an error ("raise") or left out and named ("drop").
-    confidence : float
-        The probability with which the intervals of all pairs, labels and epsilons hold together.
-    method : str, optional
-        How intervals are made, "dkw" or "bootstrap", as in `mcdp_interval`; where the test does not reject
-        parity for a pair, its interval goes down to 0.
-    n_resamples : int
-        How many resamples the test draws, and the bootstrap; 0 leaves the test out.
-    random_state : int, Generator or None
-        The same seed gives the same result.
-    n_jobs : int, optional
-        How many resamples run at a time, -1 for as many as there are cores.
-    higher_is : str, optional
-        Whether a higher score is the "better" or the "worse" outcome for a person, for the sentences.
-    on_resample : callable, optional
-        Called without arguments after each resample, to show progress.
-
-    Returns
-    -------
-    Audit
-        Findings at each epsilon, all pairs, all groups.
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> scores, sex = [0.1, 0.3, 0.5, 0.4, 0.6, 0.9], ["f", "f", "f", "m", "m", "m"]
-    >>> found = lp.audit(None, scores, sensitive_features=sex, epsilons=[0, 0.1], random_state=0)
-    >>> [finding.mcdp for finding in found.findings]
-    [0.6666666666666666, 0.3333333333333333]
-    """
-    at = np.unique(as_epsilons(epsilons, "epsilons"))
-    if not at.size:
-        raise ValueError("epsilons must have at least one number, got none")
-    as_choice(small_groups, "small_groups", get_args(SmallGroups))
-    comparison = Comparison(criterion, compare, min_group_size)
-    data = as_data(
-        comparison,
-        y_true,
-        y_score,
-        sensitive_features,
-        sample_weight=sample_weight,
-        cluster=cluster,
-        score_range=score_range,
-    )
-    counts = as_counts(data)
-    left_out: tuple[LeftOut, ...] = ()
-    if small_groups == "drop":
-        counts, left_out = without_small_groups(counts, comparison)
-    check_group_count(counts, comparison)
-    warn_of_narrow_scores(counts, stacklevel=2)
-    draws = Draws(as_count(n_resamples, "n_resamples", at_least=0), random_state, n_jobs, on_resample)
-    found_method = as_interval_method(method, counts)
-    evidence = Evidence.gather(
-        counts, comparison, at, confidence=as_probability(confidence), method=found_method, draws=draws
-    )
-    threshold = None if threshold is None else as_threshold(threshold, counts.score_range)
-    pairs = evidence.pairs(threshold)
-    return Audit(
-        comparison=comparison,
-        score_range=counts.score_range,
-        method=found_method,
-        n_resamples=draws.n_resamples,
-        threshold=threshold,
-        higher_is=as_higher_is(higher_is),
-        groups=summarise_groups(counts, comparison, pairs),
-        findings=evidence.findings(),
-        pairs=pairs,
-        left_out=left_out,
-        counts=counts,
-    )

@@ -6,41 +6,76 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from localparity._types import FloatArray
+from localparity._types import BoolArray, FloatArray, Group
 from localparity.audit._findings import ROUNDING, Finding, PairSummary
 from localparity.counts import Comparison, ScoreCounts
-from localparity.metrics import GapCurve, Interval
-from localparity.metrics._gap_curves import gap_curves
+from localparity.metrics import GapCurve, Interval, Window
+from localparity.metrics._gap_curves import each_gap_curve
 from localparity.metrics._profile import carried_half_widths
 from localparity.uncertainty._bands import band_radii, bootstrap_radii
-from localparity.uncertainty._intervals import pair_intervals, worst_intervals
+from localparity.uncertainty._intervals import intervals_around, worst_intervals
 from localparity.uncertainty._permutation import ParityTest, parity_resamples, parity_test
 from localparity.uncertainty._pool import Pool
 from localparity.uncertainty._resampling import Draws, least_resamples, resample_counts
 
 
+@dataclass(frozen=True, eq=False, kw_only=True)
+class PairMeasures:
+    """What is measured of one pair; there may be too many pairs to keep their curves."""
+
+    groups: tuple[Group, Group]
+    label: int | None
+    sizes: tuple[float, float]
+    least: FloatArray
+    mcdp: FloatArray
+    most: FloatArray
+    windows: Sequence[Window]
+    widest_window: float
+    abcc: float
+    delta_dp: float
+
+    @classmethod
+    def of(cls, curve: GapCurve, epsilons: FloatArray, threshold: float | None) -> PairMeasures:
+        """Measure a curve at each epsilon: MCDP, the bounds that always hold it, and its worst window."""
+        least, most = (bound.mcdp_at(epsilons) for bound in curve.bounds())
+        return cls(
+            groups=curve.groups,
+            label=curve.label,
+            sizes=curve.sizes,
+            least=least,
+            mcdp=curve.mcdp_at(epsilons),
+            most=most,
+            windows=curve.worst_windows(epsilons),
+            widest_window=curve.widest_window,
+            abcc=curve.abcc(),
+            delta_dp=abs(curve.mean_difference() if threshold is None else curve(threshold)),
+        )
+
+
 @dataclass(frozen=True, eq=False)
 class Evidence:
-    """The curves of all pairs, with the intervals, the bands and the test of each.
+    """The measures of all pairs, with the intervals, the bands and the test of each.
 
     Attributes
     ----------
-    curves : sequence of GapCurve
-        The curves.
+    measures : list of PairMeasures
+        One for each pair, and label where people are compared by label.
     epsilons : ndarray
         The half-widths of windows, ascending.
+    vacuous : ndarray of bool
+        At each epsilon, whether no pair's scores span a window.
     intervals : list of list of Interval
-        For each curve, the interval at each epsilon.
+        For each pair, the interval at each epsilon.
     radii : ndarray
-        How far the true gap of each curve may be off anywhere, all curves together.
+        How far the true gap of each pair may be off anywhere, all pairs together.
     test : ParityTest or None
         The test against parity; None where no resamples were drawn.
     """
 
-    curves: Sequence[GapCurve]
+    measures: list[PairMeasures]
     epsilons: FloatArray
+    vacuous: BoolArray
     intervals: list[list[Interval]]
     radii: FloatArray
     test: ParityTest | None
@@ -52,12 +87,15 @@ class Evidence:
         comparison: Comparison,
         epsilons: FloatArray,
         *,
+        threshold: float | None,
         confidence: float,
         method: str,
         draws: Draws,
     ) -> Evidence:
-        """Draw the resamples, and measure."""
-        curves = gap_curves(counts, comparison)
+        """Measure all pairs, and draw the resamples."""
+        measures = [
+            PairMeasures.of(curve, epsilons, threshold) for curve in each_gap_curve(counts, comparison)
+        ]
         resampled = None
         if draws.n_resamples:
             resampled = parity_resamples(counts, comparison, epsilons, draws)
@@ -65,13 +103,17 @@ class Evidence:
             # The test's resamples are those of the bootstrap too.
             radii = bootstrap_radii(resampled, confidence)
         else:
-            radii = band_radii(counts, comparison, curves, confidence=confidence, method=method, draws=draws)
-        intervals = pair_intervals(curves, epsilons, radii, confidence)
+            radii = band_radii(
+                counts, comparison, measures, confidence=confidence, method=method, draws=draws
+            )
+        intervals = [
+            intervals_around(pair.least, pair.mcdp, pair.most, radius, confidence)
+            for pair, radius in zip(measures, radii.tolist(), strict=True)
+        ]
         test = None
         if resampled is not None:
-            least = np.array([curve.bounds()[0].mcdp_at(epsilons) for curve in curves])
-            mcdp = np.array([[at.estimate for at in each] for each in intervals])
-            test = parity_test(mcdp, resampled.at_most(least))
+            least = np.array([pair.least for pair in measures])
+            test = parity_test(np.array([pair.mcdp for pair in measures]), resampled.at_most(least))
             if draws.n_resamples >= least_resamples(confidence):
                 error = 1.0 - confidence + ROUNDING
                 if counts.exchangeable and len(counts.groups) > 2 and (test.p_values <= error).any():
@@ -79,55 +121,55 @@ class Evidence:
                     others = resample_counts(counts, comparison, Pool.deviated, draws, epsilons)
                     test = test.confirmed_by(others.at_most(least))
                 intervals = _hold_parity(intervals, test.p_values > error)
-        return cls(curves, epsilons, intervals, radii, test)
+        widest = max(pair.widest_window for pair in measures)
+        vacuous = widest <= carried_half_widths(epsilons, counts.resolution)
+        return cls(measures, epsilons, vacuous, intervals, radii, test)
 
     def findings(self) -> tuple[Finding, ...]:
         """The worst pair at each epsilon."""
-        widest = max(curve.widest_window for curve in self.curves)
-        reach = carried_half_widths(self.epsilons, self.curves[0].resolution)
-        worst = np.argmax([[at.estimate for at in each] for each in self.intervals], axis=0)
+        worst = np.argmax([pair.mcdp for pair in self.measures], axis=0)
         return tuple(
             Finding(
-                float(self.epsilons[place]),
-                found.estimate,
-                found,
-                None if self.test is None else self.test.results[place],
-                self.curves[worst[place]].worst_window(float(self.epsilons[place])),
-                bool(widest <= reach[place]),
+                epsilon=float(self.epsilons[place]),
+                mcdp=found.estimate,
+                interval=found,
+                test=None if self.test is None else self.test.results[place],
+                window=self.measures[worst[place]].windows[place],
+                vacuous=bool(self.vacuous[place]),
             )
             for place, found in enumerate(worst_intervals(self.intervals))
         )
 
-    def pairs(self, threshold: float | None) -> tuple[PairSummary, ...]:
+    def pairs(self) -> tuple[PairSummary, ...]:
         """Every pair: the worst first, and those that are too small to judge last."""
         detectable = self._detectable()
         p_values = None if self.test is None else self.test.p_values
         found = [
             PairSummary(
-                curve.groups,
-                curve.label,
-                tuple(each.estimate for each in self.intervals[place]),
-                tuple(self.intervals[place]),
-                None if p_values is None else tuple(p_values[place].tolist()),
-                float(detectable[place]) if detectable[place] < 1.0 else None,
-                float(self.radii[place]),
-                curve.abcc(),
-                abs(curve.mean_difference() if threshold is None else curve(threshold)),
-                curve.worst_window(float(self.epsilons[0])),
+                groups=pair.groups,
+                label=pair.label,
+                mcdp=tuple(pair.mcdp.tolist()),
+                intervals=tuple(self.intervals[place]),
+                p_values=None if p_values is None else tuple(p_values[place].tolist()),
+                detectable=float(detectable[place]) if detectable[place] < 1.0 else None,
+                radius=float(self.radii[place]),
+                abcc=pair.abcc,
+                delta_dp=pair.delta_dp,
+                window=pair.windows[0],
             )
-            for place, curve in enumerate(self.curves)
+            for place, pair in enumerate(self.measures)
         ]
         return tuple(sorted(found, key=lambda pair: (pair.too_small, *(-value for value in pair.mcdp))))
 
     def _detectable(self) -> FloatArray:
-        """For each pair, what MCDP must exceed to be told from chance: by the test, or by its interval."""
+        """For each pair, what MCDP must exceed to be significant, by the test or by its interval."""
         confidence = self.intervals[0][0].confidence
         if self.test is None or len(self.test.resampled[0].scaled) < least_resamples(confidence):
             return self.radii
         return self.test.detectable(confidence)
 
 
-def _hold_parity(intervals: list[list[Interval]], accepted: NDArray[np.bool_]) -> list[list[Interval]]:
+def _hold_parity(intervals: list[list[Interval]], accepted: BoolArray) -> list[list[Interval]]:
     """The intervals, down to 0 where the test does not reject parity: the two never contradict each other."""
     return [
         [replace(at, low=0.0) if holds else at for at, holds in zip(each, row, strict=True)]

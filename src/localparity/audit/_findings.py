@@ -21,10 +21,10 @@ ROUNDING = 1e-9
 """1 - 0.9 is a little less than 0.1, and a p-value of 0.1 is small enough at a confidence of 0.9."""
 
 TOO_COARSE = 0.5
-"""A pair is too small to judge where only an MCDP above this could be told from chance."""
+"""A pair is too small to judge where only an MCDP above this could be distinguished from chance."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class GroupSummary:
     """A group among the people compared.
 
@@ -58,7 +58,7 @@ class LeftOut:
     rows: int
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PairSummary:
     """One pair of groups.
 
@@ -73,8 +73,8 @@ class PairSummary:
     p_values : tuple of float or None
         The p-value at each epsilon, adjusted over all pairs, labels and epsilons; None without a test.
     detectable : float or None
-        The smallest MCDP at the first epsilon that could be told from chance at these sizes; None where not
-        even a gap of 1 could.
+        The smallest MCDP at the first epsilon that could be significant at these sizes; None where not even a
+        gap of 1 could.
     radius : float
         How far the true gap may be from the measured one at any threshold, all pairs and labels together.
     abcc, delta_dp : float
@@ -96,12 +96,24 @@ class PairSummary:
 
     @property
     def too_small(self) -> bool:
-        """Whether nothing was told from chance, and only a gap of more than half the people could be."""
+        """Whether nothing is significant, and only a gap of more than half the people could be."""
         coarse = self.detectable is None or self.detectable > TOO_COARSE
         return coarse and not any(self.significant_at(place, by_test=True) for place in range(len(self.mcdp)))
 
     def significant_at(self, place: int, *, by_test: bool) -> bool:
-        """Whether the disparity at one of the epsilons can be told from chance, by its test or interval."""
+        """Return whether the disparity at one of the epsilons can be distinguished from chance.
+
+        Parameters
+        ----------
+        place : int
+            The place of the epsilon among the audit's.
+        by_test : bool
+            Whether the p-value counts as well as the interval.
+
+        Returns
+        -------
+        bool
+        """
         p_values = self.p_values if by_test else None
         error = 1.0 - self.intervals[place].confidence + ROUNDING
         rejected = p_values is not None and p_values[place] <= error
@@ -113,7 +125,7 @@ class PairSummary:
         return self.mcdp[0] / self.radius
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Finding:
     """MCDP at one epsilon, of the worst pair.
 
@@ -153,12 +165,12 @@ def summarise_groups(
             effective = (np.square(totals) / rows.squares).tolist()
         found += [
             GroupSummary(
-                group,
-                label,
-                atoms.size,
-                size,
-                float(np.average(atoms.scores, weights=atoms.weights)),
-                (label, group) not in judged,
+                group=group,
+                label=label,
+                rows=atoms.size,
+                effective_rows=size,
+                mean_score=float(np.average(atoms.scores, weights=atoms.weights)),
+                too_small=(label, group) not in judged,
             )
             for (group, atoms), size in zip(stratum.items(), effective, strict=True)
         ]

@@ -42,8 +42,8 @@ class Verdict:
     Attributes
     ----------
     status : str
-        "found" where a disparity can be told from chance, "not found" where a test that could have found one
-        did not, "undecided" where there was no such test or there are too few people.
+        "found" where a disparity is significant, "not found" where a test that could have found one did not,
+        "undecided" where there was no such test or there are too few people.
     headline, where, how_sure : str
         A sentence or two each.
     notes : tuple of str
@@ -122,7 +122,7 @@ def verdict_of(audit: Audit) -> Verdict:
             )
     judged = [pair for pair in audit.pairs if not pair.too_small]
     worst = max(judged or audit.pairs, key=lambda pair: pair.mcdp[0])
-    largest = f"the largest is {_pair_at(audit, worst, 0)}"
+    largest = f"the largest {_pair_at(audit, worst, 0)}"
     vacuous = audit.findings[0].vacuous
     if vacuous:
         epsilon = audit.findings[0].epsilon
@@ -130,9 +130,9 @@ def verdict_of(audit: Audit) -> Verdict:
     elif not audit.tested:
         headline = f"Whether there is a disparity was not tested; {largest}."
     elif not judged:
-        headline = f"There are too few people to tell a disparity from chance; {largest}."
+        headline = f"There are too few people to distinguish a disparity from chance; {largest}."
     else:
-        headline = f"No disparity can be told from chance at these sizes; {largest}."
+        headline = f"No disparity can be distinguished from chance at these sizes; {largest}."
     return Verdict(
         "not found" if judged and audit.tested and not vacuous else "undecided",
         headline,
@@ -171,10 +171,9 @@ def _how_sure(audit: Audit, pair: PairSummary, place: int) -> str:
     if place or audit.findings[0].vacuous:
         return sentence.rstrip()
     if pair.detectable is None:
-        return sentence + "At these group sizes not even a gap of 100% could be told from chance."
-    return (
-        sentence + f"At these group sizes an MCDP above {percent(pair.detectable)} can be told from chance."
-    )
+        return sentence + "At these group sizes not even a gap of 100% could be distinguished from chance."
+    smallest = percent(pair.detectable)
+    return sentence + f"At these group sizes an MCDP above {smallest} can be distinguished from chance."
 
 
 def _other_pairs(
@@ -184,7 +183,8 @@ def _other_pairs(
     if len(audit.pairs) == 1:
         return ()
     largest = max(found, key=lambda pair: pair.mcdp[place])
-    sentence = f"A disparity can be told from chance for {len(found):,} of {len(audit.pairs):,} pairs"
+    how_many = f"{len(found):,} of {len(audit.pairs):,} pairs"
+    sentence = f"A disparity can be distinguished from chance for {how_many}"
     if largest is named:
         return (f"{sentence}, of which this is the largest.",)
     at = f"{percent(largest.mcdp[place])} between {pair_text(largest.groups)}"
@@ -192,7 +192,7 @@ def _other_pairs(
 
 
 def _notes(audit: Audit, found: Sequence[PairSummary], place: int) -> tuple[str, ...]:
-    """The largest estimate where it cannot be told from chance, and the groups too small to judge."""
+    """The largest estimate where it is not significant, and the groups too small to judge."""
     notes = []
     largest = max(audit.pairs, key=lambda pair: pair.mcdp[place])
     if found and largest not in found:

@@ -67,7 +67,7 @@ def main() -> None:
         typer.echo("interrupted", err=True)
         sys.exit(130)
     except Exception as error:
-        # Exit code 1 says that a bound was passed, so nothing else may end with it.
+        # Exit code 1 means "above the bound", so nothing else may end with it.
         _fail(f"this should not have happened, please report it: {type(error).__name__}: {error}", code=3)
     sys.exit(code if isinstance(code, int) else 0)
 

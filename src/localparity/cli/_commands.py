@@ -1,4 +1,4 @@
-"""Commands that take each option once, unless it is a list."""
+"""Commands that take each option once, unless it is a list, and whose messages name their options."""
 
 from __future__ import annotations
 
@@ -8,8 +8,11 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
+from localparity.cli._messages import in_options, options_of
+from localparity.cli._warnings import warnings_in_lines
 
-class StrictCommand(TyperCommand):
+
+class Command(TyperCommand):
     """A command to which a second value of an option is an error, where the parser would keep the last."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -24,10 +27,19 @@ class StrictCommand(TyperCommand):
                     ctx.fail(f"{param.opts[0]} was given {times} times; {limit}")
         return super().parse_args(ctx, args)
 
+    def invoke(self, ctx: Any) -> Any:
+        """Run, with what the library complains of in the command's own words."""
+        options = options_of(self.params)
+        try:
+            with warnings_in_lines(options):
+                return super().invoke(ctx)
+        except (ValueError, ImportError, OSError) as error:
+            ctx.fail(in_options(str(error), options) or type(error).__name__)
+
 
 class Commands(typer.Typer):
-    """An application all of whose commands are strict."""
+    """An application all of whose commands are such."""
 
     def command(self, name: str | None = None, **options: Any) -> Callable[[Any], Any]:
         """Add a command, as `typer.Typer.command` does."""
-        return super().command(name, **{"cls": StrictCommand, **options})
+        return super().command(name, **{"cls": Command, **options})

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import io
 import sys
 from collections.abc import Iterator
@@ -16,8 +17,21 @@ class _Pipe(io.FileIO):
         """Write, or count as written what nobody reads."""
         try:
             return super().write(data) or 0
-        except BrokenPipeError:
+        except OSError as error:
+            if not reader_has_gone(error):
+                raise
             return memoryview(data).nbytes
+
+
+def reader_has_gone(error: OSError) -> bool:
+    """Whether a failed write means that nobody reads the pipe; Windows has a number of its own for it.
+
+    Examples
+    --------
+    >>> reader_has_gone(BrokenPipeError(errno.EPIPE, "")), reader_has_gone(OSError(errno.ENOSPC, ""))
+    (True, False)
+    """
+    return error.errno in (errno.EPIPE, errno.EINVAL)
 
 
 @contextmanager
@@ -42,8 +56,10 @@ def _outliving(name: str) -> Iterator[None]:
         yield
         return
     printed.flush()
+    # Where the encoding is not UTF-8, as on Windows, a name that it lacks is printed escaped.
+    errors = "backslashreplace" if printed.errors == "strict" else printed.errors
     stream = io.TextIOWrapper(
-        io.BufferedWriter(piped), encoding=printed.encoding, errors=printed.errors, line_buffering=True
+        io.BufferedWriter(piped), encoding=printed.encoding, errors=errors, line_buffering=True
     )
     setattr(sys, name, stream)
     try:

@@ -3,17 +3,24 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from types import MappingProxyType
+from typing import Any
 
 import typer
 
+from localparity.cli._messages import in_options
+
 
 @contextmanager
-def warnings_in_lines() -> Iterator[None]:
+def warnings_in_lines(options: Mapping[str, str] = MappingProxyType({})) -> Iterator[None]:
     """A warning is one line on the standard error, as an error is."""
-    with warnings.catch_warnings(record=True) as caught:
+
+    def show(message: Any, *_: Any, **__: Any) -> None:
+        typer.echo(f"warning: {in_options(str(message), options)}", err=True)
+
+    with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
+        warnings.showwarning = show
         yield
-    for warning in caught:
-        typer.echo(f"warning: {warning.message}", err=True)

@@ -12,7 +12,8 @@ from rich.text import Text
 import localparity as lp
 from localparity._types import FloatArray
 from localparity._validation import require
-from localparity.cli._options import ForceOption, check_file
+from localparity.cli._options import ForceOption, SeedOption, check_file
+from localparity.cli.audit import audits_json
 from localparity.metrics._window import percent
 from localparity.report._terminal import terminal_parts
 
@@ -20,15 +21,16 @@ _PAGE = Path("localparity-demo.html")
 
 
 def demo(
-    rows: Annotated[int, typer.Option(help="How many people there are.")] = 20_000,
-    seed: Annotated[int, typer.Option(help="The same seed gives the same people.")] = 0,
+    rows: Annotated[int, typer.Option(min=100, help="How many people there are.")] = 20_000,
+    seed: SeedOption = 0,
     report: Annotated[Path, typer.Option(help="Where to write a page with charts.")] = _PAGE,
+    json: Annotated[bool, typer.Option("--json", help="Print the audits as JSON.")] = False,
     force: ForceOption = False,
 ) -> None:
     """Audit an invented model on an invented census, then train one without and one with a penalty."""
     # A page under the demo's own name is the demo's.
     check_file(report, "--report", replace=force or report == _PAGE)
-    console = Console()
+    console = Console(stderr=json)
     census = lp.datasets.make_census(rows, random_state=seed, as_frame=False)
     found = _audit(census.score, census, seed)
     console.print(*terminal_parts(found, title=f"A census of {rows:,} invented people"), sep="\n")
@@ -50,6 +52,8 @@ def demo(
         console.print(Text(f"All models on one page:  {report.resolve()}"), soft_wrap=True)
     except ImportError as error:
         console.print(Text(f"No page with charts: {error}"), soft_wrap=True)
+    if json:
+        typer.echo(audits_json(audits))
 
 
 def _audit(scores: FloatArray, census: Any, seed: int) -> lp.Audit:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._types import FloatArray
+from localparity._types import FloatArray, IntArray
 from localparity.counts._cells import Cells, is_among
 from localparity.counts._weights import (
     UNIT_BITS,
@@ -41,7 +41,7 @@ class Atoms:
 
     scores: FloatArray
     weights: NDArray[Any]
-    rows: NDArray[np.int64]
+    rows: IntArray
     units: Units | None = None
 
     @classmethod
@@ -56,7 +56,7 @@ class Atoms:
         return cls.of_counts(distinct, np.diff(np.append(starts, ordered.size)))
 
     @classmethod
-    def of_counts(cls, scores: FloatArray, rows: NDArray[np.int64], units: Units | None = None) -> Atoms:
+    def of_counts(cls, scores: FloatArray, rows: IntArray, units: Units | None = None) -> Atoms:
         """Of distinct scores, ascending, the rows at each and, where there are weights, their units."""
         if units is None:
             return cls(scores, rows, rows)
@@ -98,7 +98,7 @@ class Atoms:
         return self.gather(scores, np.concatenate([self.rows[kept], finer.rows]), units)
 
     @classmethod
-    def gather(cls, scores: NDArray[Any], rows: NDArray[np.int64], units: Units | None = None) -> Atoms:
+    def gather(cls, scores: NDArray[Any], rows: IntArray, units: Units | None = None) -> Atoms:
         """Of scores in any order, which may repeat, what `of_counts` takes."""
         order = np.argsort(scores, kind="stable")
         ordered = scores[order]
@@ -158,7 +158,7 @@ class Atoms:
         return np.asarray(shares, dtype=np.float64)
 
 
-def _run_starts(ordered: NDArray[Any]) -> NDArray[np.int64]:
+def _run_starts(ordered: NDArray[Any]) -> IntArray:
     """Where each distinct value of a sorted array begins."""
     changes = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     return np.concatenate([np.zeros(min(1, ordered.size), dtype=np.int64), changes])

@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
-from localparity._types import FloatArray
+from localparity._types import BoolArray, FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -29,7 +28,7 @@ class Cells:
     lows: FloatArray
     highs: FloatArray
 
-    def find(self, scores: FloatArray) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    def find(self, scores: FloatArray) -> tuple[IntArray, BoolArray]:
         """For ascending scores the first cell that does not end below each, and whether it lies in it."""
         # Imported here: numba is not loaded with the package.
         from localparity.counts import _kernels
@@ -89,7 +88,7 @@ class Cells:
         return Cells(lows[apart], highs[apart])
 
 
-def is_among(ordered: FloatArray, few: FloatArray) -> NDArray[np.bool_]:
+def is_among(ordered: FloatArray, few: FloatArray) -> BoolArray:
     """For each of many numbers, ascending, whether it is one of a few.
 
     Examples

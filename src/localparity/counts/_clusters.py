@@ -10,9 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._types import FloatArray, Group
-
-IntArray = NDArray[np.int64]
+from localparity._types import FloatArray, Group, IntArray
 
 
 @dataclass(frozen=True, eq=False)

@@ -75,28 +75,42 @@ class Comparison:
         """Whether people are compared by label."""
         return self.labels != (None,)
 
-    def check_labels(self, y_true: Any) -> None:
-        """Raise a ValueError where the criterion needs labels and there are none."""
-        if self.needs_labels and y_true is None:
-            raise ValueError(f"criterion={self.criterion!r} needs y_true, got None")
-
     def pairs(self, groups: Sequence[Group]) -> list[tuple[Group, Group]]:
-        """The pairs that are compared."""
+        """Return the pairs that are compared.
+
+        Parameters
+        ----------
+        groups : sequence
+            The groups.
+
+        Returns
+        -------
+        list of tuple
+        """
         if self.compare == "between_groups":
             return list(combinations(groups, 2))
         return [(group, EVERYONE) for group in groups]
 
-    def check_sizes(self, groups: Sequence[Group], rows: Sequence[int], label: int | None) -> None:
-        """Raise a ValueError where a group has fewer than `min_group_size` of the people compared."""
-        among = "" if label is None else f" with y_true = {label}"
-        for group, size in zip(groups, rows, strict=True):
-            if size == 0:
-                raise ValueError(f"group {group!r} has no rows{among}")
-            if size < self.min_group_size:
-                raise ValueError(
-                    f"group {group!r} has {size} rows{among}, min_group_size is {self.min_group_size}; "
-                    "leave the group out or merge it with another"
-                )
+
+def require_labels(comparison: Comparison, y_true: Any) -> None:
+    """Raise a ValueError where the criterion needs labels and there are none."""
+    if comparison.needs_labels and y_true is None:
+        raise ValueError(f"criterion={comparison.criterion!r} needs y_true, got None")
+
+
+def check_sizes(
+    comparison: Comparison, groups: Sequence[Group], rows: Sequence[int], label: int | None
+) -> None:
+    """Raise a ValueError where a group has fewer than `min_group_size` of the people compared."""
+    among = "" if label is None else f" with y_true = {label}"
+    for group, size in zip(groups, rows, strict=True):
+        if size == 0:
+            raise ValueError(f"group {group!r} has no rows{among}")
+        if size < comparison.min_group_size:
+            raise ValueError(
+                f"group {group!r} has {size} rows{among}, min_group_size is {comparison.min_group_size}; "
+                "leave the group out or merge it with another"
+            )
 
 
 def group_text(group: Group) -> str:

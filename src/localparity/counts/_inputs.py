@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from localparity._types import ArrayLike, Groups, ScoreRange
-from localparity.counts._comparison import Comparison
+from localparity.counts._comparison import Comparison, require_labels
 from localparity.counts._score_counts import ScoreCounts
 from localparity.predictions import Predictions, check_predictions
 
@@ -22,7 +22,7 @@ def as_data(
 ) -> Data:
     """The arguments that all metrics share, checked; labels only where the criterion needs them."""
     if not isinstance(y_true, Predictions | ScoreCounts):
-        comparison.check_labels(y_true)
+        require_labels(comparison, y_true)
         if y_score is None:
             raise ValueError("y_score must be the score of each row, got None")
         return check_predictions(
@@ -33,6 +33,8 @@ def as_data(
             cluster=cluster,
             score_range=score_range,
         )
+    if isinstance(y_true, Predictions):
+        require_labels(comparison, y_true.labels)
     arrays = {
         "y_score": y_score,
         "sensitive_features": sensitive_features,

@@ -11,9 +11,8 @@ from typing import Any, TypeVar, cast
 
 import numpy as np
 from numba import njit
-from numpy.typing import NDArray
 
-from localparity._types import FloatArray
+from localparity._types import BoolArray, FloatArray, IntArray
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -32,9 +31,7 @@ def compiled_fast(function: F) -> F:
 
 
 @compiled
-def merge_scores(
-    first: FloatArray, second: FloatArray
-) -> tuple[FloatArray, NDArray[np.int64], NDArray[np.int64]]:
+def merge_scores(first: FloatArray, second: FloatArray) -> tuple[FloatArray, IntArray, IntArray]:
     """The union of two sorted arrays of distinct scores, and how many of each are at or below each knot."""
     knots = np.empty(first.size + second.size, np.float64)
     in_first = np.empty(knots.size, np.int64)
@@ -57,9 +54,7 @@ def merge_scores(
 
 
 @compiled
-def find_cells(
-    lows: FloatArray, highs: FloatArray, scores: FloatArray
-) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+def find_cells(lows: FloatArray, highs: FloatArray, scores: FloatArray) -> tuple[IntArray, BoolArray]:
     """For ascending scores the first cell that does not end below each, and whether the score lies in it."""
     at = np.empty(scores.size, np.int64)
     inside = np.empty(scores.size, np.bool_)

@@ -8,12 +8,12 @@ from functools import cached_property
 
 import numpy as np
 
-from localparity._types import Group
+from localparity._types import Group, ScoreRange
 from localparity._validation import at_ends, sort_groups
 from localparity.counts._atoms import Atoms
 from localparity.counts._cells import Cells
 from localparity.counts._clusters import ClusteredRows
-from localparity.counts._comparison import EVERYONE, Comparison
+from localparity.counts._comparison import EVERYONE, Comparison, check_sizes
 from localparity.predictions import Predictions
 
 Stratum = dict[Group, Atoms]
@@ -29,9 +29,9 @@ def with_everyone(stratum: Stratum) -> Stratum:
 
 @dataclass(frozen=True, eq=False)
 class ScoreCounts:
-    """For each group, and label where a criterion needs it, the distinct scores and the weight at each.
+    """The distinct scores of each group, and label where there are labels, with the weight at each.
 
-    All metrics come from such a table, it merges by addition, and every engine can make one.
+    Everything is computed from such counts. They merge by addition, and every engine can make them.
 
     Attributes
     ----------
@@ -62,7 +62,7 @@ class ScoreCounts:
     """
 
     atoms: Mapping[tuple[Group, int | None], Atoms]
-    score_range: tuple[float, float] = (0.0, 1.0)
+    score_range: ScoreRange = (0.0, 1.0)
     resolution: float = 4.0 * float(np.finfo(np.float64).eps)
     rank_error: float = 0.0
     cells: Cells | None = None
@@ -71,7 +71,17 @@ class ScoreCounts:
 
     @classmethod
     def from_predictions(cls, predictions: Predictions) -> ScoreCounts:
-        """Count the rows of `predictions`, by label where it has labels."""
+        """Count rows, by label where they have labels.
+
+        Parameters
+        ----------
+        predictions : Predictions
+            The rows.
+
+        Returns
+        -------
+        ScoreCounts
+        """
         codes = predictions.codes.astype(np.int64)
         labels: tuple[int | None, ...] = (None,)
         if predictions.labels is not None:
@@ -119,17 +129,27 @@ class ScoreCounts:
         return sum(atoms.size for atoms in self.atoms.values())
 
     def merge(self, other: ScoreCounts) -> ScoreCounts:
-        """The counts of both tables' rows together."""
+        """Return the counts of the rows of both together.
+
+        Parameters
+        ----------
+        other : ScoreCounts
+            Counts over the same score range, with labels or without as these are.
+
+        Returns
+        -------
+        ScoreCounts
+        """
         if self.score_range != other.score_range:
             raise ValueError(
-                f"score_range is {other.score_range}, that of the first counts {self.score_range}"
+                f"counts over {self.score_range} cannot be merged with counts over {other.score_range}"
             )
         if self.labelled != other.labelled:
-            raise ValueError("counts with labels cannot merge with counts without")
+            raise ValueError("counts with labels cannot be merged with counts without")
         if self.clusters is not None or other.clusters is not None:
-            raise ValueError("counts with clusters cannot merge: a cluster may have rows in both")
+            raise ValueError("counts with clusters cannot be merged: a cluster may have rows in both")
         if _sketched(self) != _sketched(other) and (self.cells or other.cells):
-            raise ValueError("counts of a sketch cannot merge with counts on a grid")
+            raise ValueError("counts of a sketch cannot be merged with counts on a grid")
         keys = [*self.atoms, *(key for key in other.atoms if key not in self.atoms)]
         atoms = {
             key: Atoms.join(counts.atoms[key] for counts in (self, other) if key in counts.atoms)
@@ -145,16 +165,34 @@ class ScoreCounts:
         return snap(merged, cells)
 
     def without(self, groups: Iterable[Group]) -> ScoreCounts:
-        """The counts without some groups."""
+        """Return the counts without some groups.
+
+        Parameters
+        ----------
+        groups : iterable
+            The groups to leave out.
+
+        Returns
+        -------
+        ScoreCounts
+        """
         left_out = set(groups)
         atoms = {key: found for key, found in self.atoms.items() if key[0] not in left_out}
         clusters = None if self.clusters is None else self.clusters.without(left_out)
         return replace(self, atoms=atoms, clusters=clusters)
 
     def small_groups(self, comparison: Comparison) -> dict[Group, int]:
-        """The groups with fewer than `min_group_size` of the people compared, and how many they have.
+        """Return the groups that have fewer rows than `comparison.min_group_size`.
 
-        Where people are compared by label, the label with the fewest counts.
+        Parameters
+        ----------
+        comparison : Comparison
+            Which people are compared.
+
+        Returns
+        -------
+        dict
+            The rows of each small group; where people are compared by label, of the label with the fewest.
         """
         strata = [self._stratum(label, comparison.criterion) for label in comparison.labels]
         fewest = {group: min(stratum[group].size for stratum in strata) for group in self.groups}
@@ -180,7 +218,7 @@ def strata_of(counts: ScoreCounts, comparison: Comparison) -> dict[int | None, S
     """The people that are compared with each other, by label; a group that is too small is an error."""
     found = {label: counts._stratum(label, comparison.criterion) for label in comparison.labels}
     for label, stratum in found.items():
-        comparison.check_sizes(list(stratum), [atoms.size for atoms in stratum.values()], label)
+        check_sizes(comparison, list(stratum), [atoms.size for atoms in stratum.values()], label)
     return found
 
 

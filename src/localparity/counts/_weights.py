@@ -12,7 +12,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-Units = NDArray[np.int64]
+from localparity._types import FloatArray, IntArray
+
+Units = IntArray
 """A column of limbs for each number, the least significant first; the last two axes are limb and number."""
 
 LIMBS = 5
@@ -30,7 +32,7 @@ def limb_scale(limb: int) -> float:
     return 2.0 ** (UNIT_BITS - LIMB_BITS * limb)
 
 
-def to_units(numbers: NDArray[np.float64]) -> Units:
+def to_units(numbers: FloatArray) -> Units:
     """Numbers that are not negative in whole units.
 
     Examples
@@ -48,14 +50,14 @@ def to_units(numbers: NDArray[np.float64]) -> Units:
     return units
 
 
-def units_of_rows(rows: NDArray[np.int64]) -> Units:
+def units_of_rows(rows: IntArray) -> Units:
     """The weights, and the squared weights, of rows that weigh 1 each."""
     units = np.zeros((2, LIMBS, rows.size), dtype=np.int64)
     units[:, _WHOLE_LIMB] = rows
     return carry(units)
 
 
-def units_of_weights(weights: NDArray[np.float64]) -> Units:
+def units_of_weights(weights: FloatArray) -> Units:
     """The weights, and the squared weights, of rows: two tables of limbs in one array.
 
     Examples

@@ -1,42 +1,24 @@
-"""Files from their original source: from a folder at hand, from the cache, or downloaded and checked."""
+"""Files from a local folder, from the cache, or downloaded from their original source; always checked."""
 
 from __future__ import annotations
 
-import hashlib
 import io
 import os
 import urllib.request
 import zipfile
 from dataclasses import dataclass
 from http.client import HTTPException
+from os import PathLike
 from pathlib import Path
-from typing import Any
 
-from localparity._io._files import write_whole
+from localparity._io._files import sha256_of, write_whole
 
 _TIMEOUT = 60.0
 
 
 @dataclass(frozen=True)
 class RemoteFile:
-    """A file, where it comes from, and the checksum that says it is the one.
-
-    Parameters
-    ----------
-    name : str
-        Where it lies inside a data folder, such as "adult/adult.data".
-    url : str
-        Where it is downloaded from.
-    sha256 : str
-        The checksum of the file itself.
-    member : str, optional
-        What it is called inside the zip archive that `url` gives.
-
-    Examples
-    --------
-    >>> RemoteFile("adult/adult.data", "https://example.org/adult.data", "5b00").member is None
-    True
-    """
+    """A file by its path inside a data folder, its source, its sha256, and its name in a zip archive."""
 
     name: str
     url: str
@@ -44,29 +26,16 @@ class RemoteFile:
     member: str | None = None
 
 
-def read_bytes(file: RemoteFile, *, cache: bool = True, data_home: Any = None) -> bytes:
-    """The file's bytes, checked: from LOCALPARITY_DATA, else from the cache, else from its source.
-
-    Parameters
-    ----------
-    file : RemoteFile
-        What to read.
-    cache : bool
-        Whether a download is kept for the next time.
-    data_home : path, optional
-        The cache folder, in place of the user's own.
-
-    Returns
-    -------
-    bytes
-        The whole file; its sha256 is the expected one.
-    """
+def read_bytes(
+    file: RemoteFile, *, cache: bool = True, data_home: str | PathLike[str] | None = None
+) -> bytes:
+    """Read a file from LOCALPARITY_DATA, else from the cache, else from its source, and check its sha256."""
     folder = os.environ.get("LOCALPARITY_DATA")
     cached = cache_folder(data_home) / file.name
     for path in ([Path(folder) / file.name] if folder else []) + [cached]:
         if path.is_file():
             content = path.read_bytes()
-            _check(content, file, str(path), "delete it to have it downloaded again")
+            _check(content, file, str(path), "delete it to download it again")
             return content
     content = _download(file)
     _check(content, file, file.url, "nothing was kept")
@@ -75,14 +44,8 @@ def read_bytes(file: RemoteFile, *, cache: bool = True, data_home: Any = None) -
     return content
 
 
-def cache_folder(data_home: Any = None) -> Path:
-    """Where downloads are kept.
-
-    Examples
-    --------
-    >>> cache_folder("somewhere").name
-    'somewhere'
-    """
+def cache_folder(data_home: str | PathLike[str] | None = None) -> Path:
+    """The folder that downloads are kept in."""
     if data_home is not None:
         return Path(data_home)
     return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "localparity"
@@ -99,14 +62,11 @@ def _download(file: RemoteFile) -> bytes:
     except (OSError, HTTPException, zipfile.BadZipFile, KeyError) as error:
         raise OSError(
             f"{file.name} could not be downloaded from {file.url}: {error}; nothing was kept. "
-            "Put the file into a folder and name that folder in LOCALPARITY_DATA to do without a download"
+            "To work offline, put the file into a folder and set LOCALPARITY_DATA to that folder"
         ) from error
 
 
 def _check(content: bytes, file: RemoteFile, source: str, remedy: str) -> None:
-    found = hashlib.sha256(content).hexdigest()
+    found = sha256_of(content)
     if found != file.sha256:
-        raise OSError(
-            f"{source} is not the expected {file.name}: its sha256 is {found} "
-            f"where {file.sha256} is expected; {remedy}"
-        )
+        raise OSError(f"{source} must have sha256 {file.sha256} to be {file.name}, got {found}; {remedy}")

@@ -1,19 +1,18 @@
-"""A synthetic census whose true disparity is known."""
+"""A synthetic census with known disparity."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from localparity._types import FloatArray
+from localparity._types import ArrayLike, FloatArray, Seed
 from localparity._validation import as_choice, as_count, as_epsilon, as_rng, require
 from localparity.metrics import GapCurve
 
 _SHARE_OF_MEN = 0.55
 _OCCUPATIONS = ("care", "office", "technical", "trades")
-# The proxy: who works where depends on sex, and the score depends on who works where.
+# Occupation is a proxy: it depends on sex, and the score depends on it.
 _SHARES = {"Female": (0.35, 0.40, 0.20, 0.05), "Male": (0.08, 0.27, 0.25, 0.40)}
 _EFFECTS = (-0.9, 0.0, 0.9, 0.3)
 _HOURS = {"Female": 37.0, "Male": 42.0}
@@ -22,21 +21,21 @@ _HOURS_MEAN, _HOURS_DEVIATION, _HOURS_EFFECT = 40.0, 8.0, 0.05
 _INTERCEPT = -0.9
 
 
-def make_census(n_samples: int = 20_000, *, random_state: Any = None, as_frame: bool = True) -> Any:
-    """A census of invented people, with the scores of an invented model whose disparity is known exactly.
+def make_census(n_samples: int = 20_000, *, random_state: Seed = None, as_frame: bool = True) -> Any:
+    """Generate a census of invented people, scored by a model whose disparity is known.
 
-    Men and women do different work (`occupation` is a proxy for sex) for different hours. The model's score
-    is the logistic function of a sum over education, hours and occupation, so that in each group it is a
-    mixture of logit-normal distributions; `census_mcdp` gives its true MCDP.
+    Men and women have different occupations (`occupation` is a proxy for sex) and working hours. The score is
+    the logistic function of a linear index of education, hours and occupation, so in each group it is a
+    mixture of logit-normal distributions; `census_mcdp` returns its true MCDP.
 
     Parameters
     ----------
     n_samples : int
-        How many people there are.
+        The number of people.
     random_state : int, Generator or None
         The same seed gives the same census.
     as_frame : bool
-        Whether `data` is a pandas data frame or a plain dictionary of columns.
+        Whether `data` is a pandas data frame or a dictionary of columns.
 
     Returns
     -------
@@ -89,7 +88,7 @@ def make_census(n_samples: int = 20_000, *, random_state: Any = None, as_frame: 
 
 
 def census_cdf(group: str, threshold: ArrayLike) -> FloatArray:
-    """The true share of a census group with a score at or below a threshold.
+    """Return the true share of a census group with a score at or below a threshold.
 
     Parameters
     ----------
@@ -122,9 +121,9 @@ def census_cdf(group: str, threshold: ArrayLike) -> FloatArray:
 
 
 def census_mcdp(epsilon: float = 0.0) -> float:
-    """The true MCDP(epsilon) of the census's scores, to about five decimals.
+    """Return the true MCDP(epsilon) of the census scores, to about five decimals.
 
-    The gap of the two true distributions is laid on a fine grid, and its profile taken there.
+    It is computed from the gap of the two true distributions on a fine grid.
 
     Parameters
     ----------

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterable, Sequence
+from os import PathLike
 from typing import Any
 
 import numpy as np
@@ -49,37 +49,42 @@ _ADULT_COLUMNS = [
     "income",
 ]
 _ADULT_NUMBERS = {"age", "education-num", "capital-gain", "capital-loss", "hours-per-week"}
-_BANK_NUMBERS = {
-    "duration",
-    "campaign",
-    "pdays",
-    "previous",
-    "emp.var.rate",
-    "cons.price.idx",
-    "cons.conf.idx",
-    "euribor3m",
-    "nr.employed",
-}
+_BANK_NUMBERS = set(
+    [
+        "duration",
+        "campaign",
+        "pdays",
+        "previous",
+        "emp.var.rate",
+        "cons.price.idx",
+        "cons.conf.idx",
+        "euribor3m",
+        "nr.employed",
+    ]
+)
 
 
 def fetch_adult(
-    *, cache: bool = True, data_home: Any = None, as_frame: bool = True, return_X_y: bool = False
+    *,
+    cache: bool = True,
+    data_home: str | PathLike[str] | None = None,
+    as_frame: bool = True,
+    return_X_y: bool = False,
 ) -> Any:
-    """The Adult census of 1994: is an income above 50,000 dollars, with sex as the sensitive feature.
+    """Load the Adult census of 1994: income above 50,000 dollars, with sex as the sensitive feature.
 
     Both original parts together, without the 3,620 rows that have a missing value and without `fnlwgt`:
     45,222 rows. It is read from the folder that LOCALPARITY_DATA names, else from the cache, else downloaded
-    from the UCI Machine Learning Repository (CC BY 4.0), and its sha256 is checked each time.
+    from the UCI Machine Learning Repository (CC BY 4.0); its sha256 is checked each time.
 
     Parameters
     ----------
     cache : bool
         Whether a download is kept for the next time.
     data_home : path, optional
-        The cache folder, in place of the user's own.
+        The cache folder; the user's own by default.
     as_frame : bool
-        Whether `data` is a pandas data frame (text columns are categorical) or a plain dictionary of
-        columns.
+        Whether `data` is a pandas data frame with categorical text columns, or a dictionary of columns.
     return_X_y : bool
         Whether to return only `data` and `target`.
 
@@ -105,27 +110,30 @@ def fetch_adult(
     target = np.char.startswith(columns.pop("income"), ">50K").astype(np.int64)
     sex = columns.pop("sex")
     del columns["fnlwgt"]
-    return _bunch(columns, _ADULT_NUMBERS, target, sex, as_frame, return_X_y)
+    return _bunch(columns, _ADULT_NUMBERS, target, sex, as_frame=as_frame, return_X_y=return_X_y)
 
 
 def fetch_bank(
-    *, cache: bool = True, data_home: Any = None, as_frame: bool = True, return_X_y: bool = False
+    *,
+    cache: bool = True,
+    data_home: str | PathLike[str] | None = None,
+    as_frame: bool = True,
+    return_X_y: bool = False,
 ) -> Any:
-    """A Portuguese bank's marketing calls: did the client subscribe, with age as the sensitive feature.
+    """Load a Portuguese bank's marketing calls: subscriptions, with age as the sensitive feature.
 
-    The 41,188 rows of `bank-additional-full.csv`. The groups are the clients of 25 and over and those under
-    25, 1,068 of them. It is read from the folder that LOCALPARITY_DATA names, else from the cache, else
-    downloaded from the UCI Machine Learning Repository (CC BY 4.0), and its sha256 is checked each time.
+    The 41,188 rows of `bank-additional-full.csv`. The groups are the clients of 25 and over and the 1,068
+    under 25. It is read from the folder that LOCALPARITY_DATA names, else from the cache, else downloaded
+    from the UCI Machine Learning Repository (CC BY 4.0); its sha256 is checked each time.
 
     Parameters
     ----------
     cache : bool
         Whether a download is kept for the next time.
     data_home : path, optional
-        The cache folder, in place of the user's own.
+        The cache folder; the user's own by default.
     as_frame : bool
-        Whether `data` is a pandas data frame (text columns are categorical) or a plain dictionary of
-        columns.
+        Whether `data` is a pandas data frame with categorical text columns, or a dictionary of columns.
     return_X_y : bool
         Whether to return only `data` and `target`.
 
@@ -148,30 +156,28 @@ def fetch_bank(
     target = (columns.pop("y") == "yes").astype(np.int64)
     grown = columns.pop("age").astype(np.int64) >= 25
     ages = np.where(grown, "25 and over", "under 25")
-    return _bunch(columns, _BANK_NUMBERS, target, ages, as_frame, return_X_y)
+    return _bunch(columns, _BANK_NUMBERS, target, ages, as_frame=as_frame, return_X_y=return_X_y)
 
 
 def _bunch(
     texts: dict[str, NDArray[Any]],
-    numbers: Iterable[str],
+    numbers: set[str],
     target: NDArray[np.int64],
     groups: NDArray[Any],
+    *,
     as_frame: bool,
     return_X_y: bool,
 ) -> Any:
     from sklearn.utils import Bunch
 
-    numbers = set(numbers)
-    columns = {
+    data: Any = {
         name: values.astype(np.float64) if name in numbers else values for name, values in texts.items()
     }
-    data = _frame(columns, [name for name in columns if name not in numbers]) if as_frame else columns
+    names = list(data)
+    if as_frame:
+        # Categories know all values of a column, also in a part that lacks some of them.
+        categories = {name: "category" for name in names if name not in numbers}
+        data = require("pandas", extra="data").DataFrame(data).astype(categories)
     if return_X_y:
         return data, target
-    return Bunch(data=data, target=target, sensitive_features=groups, feature_names=list(columns))
-
-
-def _frame(columns: dict[str, NDArray[Any]], texts: Sequence[str]) -> Any:
-    """A data frame whose text columns know all their values, also in a part that lacks some of them."""
-    frame = require("pandas", extra="data").DataFrame(columns)
-    return frame.astype(dict.fromkeys(texts, "category"))
+    return Bunch(data=data, target=target, sensitive_features=groups, feature_names=names)

@@ -1,7 +1,17 @@
-"""Engines that count scores where they lie: DuckDB, Spark, or a GPU."""
+"""Engines that count scores where they are: DuckDB, Spark or a GPU."""
 
 from localparity.engines._duckdb import from_duckdb
+from localparity.engines._refine import CellSelection, CountOptions, GroupCounts, ScoreSource, count_source
 from localparity.engines._spark import from_spark
 from localparity.engines._torch import from_torch
 
-__all__ = ["from_duckdb", "from_spark", "from_torch"]
+__all__ = [
+    "CellSelection",
+    "CountOptions",
+    "GroupCounts",
+    "ScoreSource",
+    "count_source",
+    "from_duckdb",
+    "from_spark",
+    "from_torch",
+]

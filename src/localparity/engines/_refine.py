@@ -1,23 +1,23 @@
-"""From cells to exact counts: a pass over the rows that lie in the cells that decide MCDP.
+"""From cells to exact counts: read again the rows in the cells that decide MCDP.
 
-A first pass counts rows by the cells of a grid. The gap is exact at the cells' edges, and inside a cell it is
-bounded by what lies in it. Reading again only the cells that decide MCDP makes it exact.
+A first pass counts rows by the cells of a grid. The gap is exact at the cells' edges and bounded inside them.
+Reading only the cells that decide MCDP again makes it exact.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._types import FloatArray, Group, IntArray
+from localparity._types import FloatArray, Group, IntArray, ScoreRange
 from localparity._validation import as_count, as_epsilons
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._atoms import Atoms
-from localparity.counts._bounded import cell_edges, cell_numbers, grid_cells
+from localparity.counts._bounded import LEVEL, MAX_SCORES, cell_edges, cell_numbers, grid_cells
 from localparity.counts._cells import is_among
 from localparity.counts._score_counts import on_cells
 from localparity.counts._weights import Units
@@ -25,114 +25,174 @@ from localparity.metrics import GapCurve
 from localparity.metrics._envelope import find_envelope
 from localparity.metrics._gap_curve import units_of
 from localparity.metrics._gap_curves import gap_curves
+from localparity.metrics._mcdp import PAPER_EPSILONS
 
-_MOST_CELLS_OPENED = 2**16
-_DEEPEST_LEVEL = 46
+_MAX_CELLS_READ = 2**16
+_MAX_LEVEL = 46
 
 
 @dataclass(frozen=True, eq=False)
-class Tally:
-    """What a source counted of one group and label.
+class GroupCounts:
+    """The rows of one group and label, counted by cell or by score.
 
     Attributes
     ----------
     key : tuple
-        The group and the label.
+        The group and the label; the label is None where labels are not counted.
     at : ndarray
         The cells' numbers, or the scores, ascending.
     rows : ndarray
-        How many rows are at each.
-    least, most : ndarray
-        The lowest and the highest score in each cell.
+        The number of rows at each.
+    lowest, highest : ndarray
+        The lowest and the highest score at each.
     units : ndarray or None
-        The weight at each, in whole units.
+        The weight and the squared weight at each, in the whole units of `localparity.counts._weights`; None
+        where every row weighs 1.
     """
 
     key: tuple[Group, int | None]
     at: NDArray[Any]
     rows: IntArray
-    least: FloatArray
-    most: FloatArray
+    lowest: FloatArray
+    highest: FloatArray
     units: Units | None = None
 
 
-class Parents(NamedTuple):
-    """The cells, numbers of one level, that a pass is restricted to."""
+class CellSelection(NamedTuple):
+    """The cells that a pass is restricted to: their numbers on the grid of ``2**level`` cells."""
 
     level: int
     numbers: IntArray
 
 
 class ScoreSource(Protocol):
-    """Rows that can be counted again and again, wherever they are."""
+    """Rows that can be counted several times, wherever they are: what an engine implements.
 
-    score_range: tuple[float, float]
+    Attributes
+    ----------
+    score_range : tuple of float
+        The lowest and the highest score there can be.
+    resolution : float
+        `localparity._validation.score_resolution` of the scores' dtype.
+    max_refined : int
+        The most cells or scores that one further pass may return.
+    """
+
+    score_range: ScoreRange
     resolution: float
-    budget: int
-    """How many scores, or cells, one more pass may bring."""
+    max_refined: int
 
-    def on_grid(self, level: int, parents: Parents | None = None) -> list[Tally]:
-        """Count the rows by cells of a level."""
+    def count_cells(self, level: int, within: CellSelection | None = None) -> list[GroupCounts]:
+        """Count the rows by the cells of the grid of ``2**level`` cells.
+
+        Cell i holds the scores above edge i - 1 and not above edge i, as in `cell_numbers`; cell 0 holds the
+        lowest score there can be.
+        """
         ...
 
-    def exactly(self, parents: Parents | None = None) -> list[Tally]:
+    def count_scores(self, within: CellSelection | None = None) -> list[GroupCounts]:
         """Count the rows by their scores."""
         ...
 
-    def distinct(self) -> int:
-        """About how many different scores there are, those of each group and label apart."""
+    def estimate_distinct(self) -> int:
+        """Estimate the number of distinct scores, summed over groups and labels."""
         ...
 
 
-def count_scores(
-    source: ScoreSource,
-    max_scores: int,
-    level: int,
-    epsilons: Sequence[float],
-    comparison: Comparison,
-) -> ScoreCounts:
-    """Count a source: exactly where its scores fit the limit, else on a grid that is exact where it is asked.
+@dataclass(frozen=True)
+class CountOptions:
+    """How the rows of a source are counted.
 
-    The first pass is on the grid. Where every cell turns out to hold one score, it is all; where the scores
-    fit the limit, a second pass counts them as they are.
+    Parameters
+    ----------
+    epsilons : sequence of float
+        The half-widths of windows at which MCDP is exact, also on a grid.
+    comparison : Comparison
+        Who is compared there.
+    max_scores : int
+        The most distinct scores, summed over groups and labels, that are counted one by one.
+    level : int
+        Beyond it, scores are counted on a grid of ``2**level`` cells.
     """
-    at = as_epsilons(list(epsilons), "epsilons")
-    max_scores, level = as_count(max_scores, "max_scores"), as_count(level, "level")
-    tallies = source.on_grid(level)
-    single = [tally.least == tally.most for tally in tallies]
+
+    epsilons: Sequence[float] = PAPER_EPSILONS
+    comparison: Comparison = field(default_factory=Comparison)
+    max_scores: int = MAX_SCORES
+    level: int = LEVEL
+
+    def __post_init__(self) -> None:
+        as_epsilons(list(self.epsilons), "epsilons")
+        as_count(self.max_scores, "max_scores")
+        as_count(self.level, "level")
+
+
+def count_source(source: ScoreSource, options: CountOptions) -> ScoreCounts:
+    """Count the rows of a source: by score up to `max_scores`, else on a grid that is exact where it matters.
+
+    The first pass is on the grid. Where every cell holds one score, no other is needed; where the scores fit
+    `max_scores`, a second pass counts them one by one.
+
+    Parameters
+    ----------
+    source : ScoreSource
+        The rows.
+    options : CountOptions
+        How they are counted.
+
+    Returns
+    -------
+    ScoreCounts
+        The counts by group, and by label where the source has labels.
+    """
+    found = source.count_cells(options.level)
+    single = [counted.lowest == counted.highest for counted in found]
     if all(each.all() for each in single):
-        return _counts_of(source, [replace(tally, at=tally.least) for tally in tallies])
+        return _counts_of(source, [replace(counted, at=counted.lowest) for counted in found])
     fewest = sum(int((2 - one).sum()) for one in single)
-    most = sum(int(np.where(one, 1, tally.rows).sum()) for one, tally in zip(single, tallies, strict=True))
-    if most <= max_scores or (fewest <= max_scores and source.distinct() <= max_scores):
-        exact = _counts_of(source, source.exactly())
-        if sum(atoms.scores.size for atoms in exact.atoms.values()) <= max_scores:
+    most = sum(int(np.where(one, 1, counted.rows).sum()) for one, counted in zip(single, found, strict=True))
+    limit = options.max_scores
+    if most <= limit or (fewest <= limit and source.estimate_distinct() <= limit):
+        exact = _counts_of(source, source.count_scores())
+        if sum(atoms.scores.size for atoms in exact.atoms.values()) <= limit:
             return exact
-    counts = _counts_of(source, tallies, level)
-    return refine(counts, source, level, at, comparison)
+    return refine(_counts_of(source, found, options.level), source, options)
 
 
-def _counts_of(source: ScoreSource, tallies: Sequence[Tally], level: int | None = None) -> ScoreCounts:
-    """The counts that tallies make: of cells where they have a level, else of scores."""
+def check_group_weights(
+    groups: Sequence[Group], weighted: Collection[Group], of_groups: str, of_weights: str
+) -> None:
+    """Raise a ValueError where there is one group only, or one without weight."""
+    if len(groups) == 1:
+        raise ValueError(f"{of_groups} must have at least two groups, got {groups[0]!r} only")
+    for group in groups:
+        if group not in weighted:
+            raise ValueError(f"{of_weights} must be > 0 in some row of group {group!r}, got 0 in all of them")
+
+
+def _counts_of(source: ScoreSource, counted: Sequence[GroupCounts], level: int | None = None) -> ScoreCounts:
+    """The counts of cells where they have a level, else of scores."""
     score_range = source.score_range
     if level is None:
-        atoms = {tally.key: _atoms_of(tally, tally.at) for tally in tallies}
+        atoms = {each.key: Atoms.of_counts(each.at, each.rows, each.units) for each in counted}
         return ScoreCounts(atoms, score_range, source.resolution)
-    numbers = _union([tally.at for tally in tallies])
-    places = [np.searchsorted(numbers, tally.at) for tally in tallies]
-    least, most = np.full(numbers.size, np.inf), np.full(numbers.size, -np.inf)
-    for place, tally in zip(places, tallies, strict=True):
-        least[place] = np.minimum(least[place], tally.least)
-        most[place] = np.maximum(most[place], tally.most)
+    numbers = _union([each.at for each in counted])
+    places = [np.searchsorted(numbers, each.at) for each in counted]
+    lowest, highest = np.full(numbers.size, np.inf), np.full(numbers.size, -np.inf)
+    for place, each in zip(places, counted, strict=True):
+        lowest[place] = np.minimum(lowest[place], each.lowest)
+        highest[place] = np.maximum(highest[place], each.highest)
     # A cell in which all people have one score is that score.
-    scores = np.where(least == most, least, cell_edges(numbers, level, score_range))
-    atoms = {tally.key: _atoms_of(tally, scores[place]) for place, tally in zip(places, tallies, strict=True)}
-    cells = grid_cells(numbers[least < most], level, score_range)
+    scores = np.where(lowest == highest, lowest, cell_edges(numbers, level, score_range))
+    atoms = {
+        each.key: Atoms.of_counts(scores[place], each.rows, each.units)
+        for place, each in zip(places, counted, strict=True)
+    }
+    cells = grid_cells(numbers[lowest < highest], level, score_range)
     return on_cells(ScoreCounts(atoms, score_range, source.resolution), cells)
 
 
 def _union(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
-    """The distinct numbers of parts that each ascend, ascending."""
+    """The distinct numbers of several ascending arrays, ascending."""
     if not parts:
         return np.empty(0)
     joined = np.concatenate(parts)
@@ -142,12 +202,8 @@ def _union(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return joined[kept]
 
 
-def _atoms_of(tally: Tally, scores: FloatArray) -> Atoms:
-    return Atoms.of_counts(scores, tally.rows, tally.units)
-
-
 def deciding_cells(curve: GapCurve, epsilons: FloatArray) -> FloatArray:
-    """The high ends of the cells that MCDP at some epsilons, and its worst window, hang on.
+    """The high ends of the cells that decide MCDP at some epsilons and its worst window.
 
     A window counts only where the gap may reach the lower bound of MCDP all along it, and in such a window
     only the cells in which the gap may fall below the upper bound. When these are known exactly, so is MCDP.
@@ -160,43 +216,37 @@ def deciding_cells(curve: GapCurve, epsilons: FloatArray) -> FloatArray:
     steps = find_envelope(curve.knots, curve.gap, curve.cells)
     begins = units_of(steps.knots, curve.score_range, curve.resolution)
     least, most = (bound.mcdp_at(epsilons) for bound in curve.bounds())
-    # Any run carries a window of 0; one that ties with an epsilon may be read again in vain.
+    # Every run carries a window of 0; a run that ties with an epsilon may be read again in vain.
     reach = np.where(epsilons > 0.0, epsilons, -1.0)
     decides = _kernels.deciding_steps(begins, steps.lower, steps.upper, least, most, reach)
     return curve.knots[steps.cell[decides & (steps.cell >= 0)]]
 
 
-def refine(
-    counts: ScoreCounts,
-    source: ScoreSource,
-    level: int,
-    epsilons: FloatArray,
-    comparison: Comparison,
-) -> ScoreCounts:
-    """Read again the cells that decide MCDP at some epsilons, ever finer, until it is exact for every pair.
+def refine(counts: ScoreCounts, source: ScoreSource, options: CountOptions) -> ScoreCounts:
+    """Read the cells that decide MCDP again, on ever finer grids, until it is exact for every pair.
 
-    Only where tens of thousands of cells decide, as when two groups are all but equal, the bounds stay.
+    The bounds remain only where tens of thousands of cells decide, as when two groups are all but equal.
     """
+    level, epsilons = options.level, np.asarray(options.epsilons, dtype=np.float64)
     while counts.cells is not None:
-        compared = counts.without(counts.small_groups(comparison))
-        curves = gap_curves(compared, comparison) if len(compared.groups) > 1 else []
-        deciding = [deciding_cells(curve, epsilons) for curve in curves]
-        opened = _union(deciding)
-        if not opened.size or opened.size > _MOST_CELLS_OPENED:
+        compared = counts.without(counts.small_groups(options.comparison))
+        curves = gap_curves(compared, options.comparison) if len(compared.groups) > 1 else []
+        opened = _union([deciding_cells(curve, epsilons) for curve in curves])
+        if not opened.size or opened.size > _MAX_CELLS_READ:
             break
-        parents = Parents(level, cell_numbers(opened, level, counts.score_range))
+        within = CellSelection(level, cell_numbers(opened, level, counts.score_range))
         inside = sum(int(atoms.rows[is_among(atoms.scores, opened)].sum()) for atoms in counts.atoms.values())
-        if inside <= source.budget or level >= _DEEPEST_LEVEL:
-            finer = _counts_of(source, source.exactly(parents))
+        if inside <= source.max_refined or level >= _MAX_LEVEL:
+            finer = _counts_of(source, source.count_scores(within))
         else:
-            level += int(np.clip(np.log2(source.budget / opened.size), 2, 10))
-            finer = _counts_of(source, source.on_grid(level, parents), level)
+            level += int(np.clip(np.log2(source.max_refined / opened.size), 2, 10))
+            finer = _counts_of(source, source.count_cells(level, within), level)
         counts = _splice(counts, opened, finer)
     return counts
 
 
 def _splice(counts: ScoreCounts, opened: FloatArray, finer: ScoreCounts) -> ScoreCounts:
-    """The counts with some of their cells replaced by finer counts of the same people."""
+    """The counts with some cells replaced by finer counts of the same people."""
     assert counts.cells is not None
     atoms = {
         key: found.replaced(opened, finer.atoms[key]) if key in finer.atoms else found

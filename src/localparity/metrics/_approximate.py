@@ -90,8 +90,7 @@ def mcdp_on_grid(curve: GapCurve, epsilon: float, k: int) -> float:
         return 0.0
     if k / epsilon > _MOST_POINTS:
         raise ValueError(
-            f"epsilon = {epsilon:g} and k = {k} ask for {k / epsilon:,.0f} points where at most "
-            f"{_MOST_POINTS:,} are looked at; mcdp is exact at any epsilon"
+            f"k / epsilon must be <= {_MOST_POINTS:,}, got {k / epsilon:,.0f}; mcdp is exact at any epsilon"
         )
     step = epsilon / k
     points = int(np.ceil(1.0 / step)) + 1

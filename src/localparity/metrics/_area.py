@@ -104,5 +104,5 @@ def abcc_bound(mcdp: float, epsilon: float, lipschitz: float) -> float:
     mcdp, epsilon = as_fraction(mcdp, "mcdp"), as_epsilon(epsilon)
     lipschitz = as_number(lipschitz, "lipschitz")
     if lipschitz < 0.0:
-        raise ValueError(f"lipschitz is {lipschitz:g} where a number >= 0 is expected")
+        raise ValueError(f"lipschitz must be >= 0, got {lipschitz:g}")
     return mcdp + epsilon * (lipschitz / 2.0 if lipschitz <= 2.0 else 2.0 * (1.0 - 1.0 / lipschitz))

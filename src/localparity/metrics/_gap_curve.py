@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import KW_ONLY, dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -39,7 +39,7 @@ def units_of(scores: FloatArray, score_range: ScoreRange, resolution: float) -> 
 
 @dataclass(frozen=True, eq=False)
 class GapCurve:
-    """For one pair of groups, the knots of the step function and the signed gap from each knot on.
+    """The signed gap between two groups' cumulative distributions, as a step function.
 
     The gap at a threshold y is F_a(y) - F_b(y), where F_g(y) is the share of group g with a score at or below
     y. It is 0 below the first knot and from the last one on.
@@ -81,6 +81,7 @@ class GapCurve:
     gap: FloatArray
     groups: tuple[Group, Group]
     sizes: tuple[float, float]
+    _: KW_ONLY
     label: int | None = None
     score_range: ScoreRange = (0.0, 1.0)
     resolution: float = 4.0 * float(np.finfo(np.float64).eps)
@@ -117,30 +118,83 @@ class GapCurve:
         return not np.any(self.knots[:100] % 1.0) and not np.any(self.knots % 1.0)
 
     def __call__(self, threshold: Any) -> Any:
-        """The signed gap at a threshold, a float for a number and an array for an array."""
+        """Return the signed gap at thresholds.
+
+        Parameters
+        ----------
+        threshold : float or array-like
+            In the scores' own units.
+
+        Returns
+        -------
+        float or ndarray
+            A float for a number, an array for an array.
+        """
         thresholds = as_numbers(np.atleast_1d(threshold), "threshold")
         reach = reach_of(thresholds, self.resolution, self.score_range)
         found = np.concatenate([[0.0], self.gap])[np.searchsorted(self.knots, reach, side="right")]
         return found if np.ndim(threshold) else float(found[0])
 
     def mcdp(self, epsilon: float = 0.0) -> float:
-        """MCDP(epsilon): the largest, over windows, of the smallest absolute gap in the window."""
+        """Return MCDP(epsilon): the largest, over windows, of the smallest absolute gap in the window.
+
+        Parameters
+        ----------
+        epsilon : float
+            The half-width of the windows, as a fraction of the score range.
+
+        Returns
+        -------
+        float
+            A fraction in [0, 1].
+        """
         return float(self.mcdp_at(np.array([as_epsilon(epsilon)]))[0])
 
     def mcdp_at(self, epsilons: FloatArray) -> FloatArray:
-        """MCDP at several epsilons, for less than a profile costs."""
+        """Return MCDP at several epsilons, for less than a profile costs.
+
+        Parameters
+        ----------
+        epsilons : ndarray
+            Half-widths of windows, not checked.
+
+        Returns
+        -------
+        ndarray
+            MCDP at each epsilon.
+        """
         return self._runs.mcdp_at(epsilons, self.resolution, self.score_range)
 
     def profile(self) -> McdpProfile:
-        """MCDP at every epsilon."""
+        """Return MCDP at every epsilon."""
         return McdpProfile([self])
 
     def worst_window(self, epsilon: float = 0.0) -> Window:
-        """The longest run on which the gap is nowhere below MCDP(epsilon)."""
+        """Return the longest run of thresholds on which the gap is nowhere below MCDP(epsilon).
+
+        Parameters
+        ----------
+        epsilon : float
+            The half-width of the windows, as a fraction of the score range.
+
+        Returns
+        -------
+        Window
+        """
         return self.worst_windows(np.array([as_epsilon(epsilon)]))[0]
 
     def worst_windows(self, epsilons: FloatArray) -> list[Window]:
-        """The worst windows at several epsilons, for little more than one costs."""
+        """Return the worst windows at several epsilons, for little more than one costs.
+
+        Parameters
+        ----------
+        epsilons : ndarray
+            Half-widths of windows, not checked.
+
+        Returns
+        -------
+        list of Window
+        """
         # Imported here: numba is not loaded with the package.
         from localparity.metrics import _kernels
 
@@ -166,31 +220,44 @@ class GapCurve:
         return Window(low, high, value, higher, lower, self.groups, self.label, self.whole)
 
     def plot(self, ax: Any = None, *, confidence: float = 0.95, epsilon: float = 0.0) -> GapCurveDisplay:
-        """Draw the curve with its band and its worst window; see `localparity.report.GapCurveDisplay`."""
+        """Draw the curve with its confidence band and its worst window.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; a new figure by default.
+        confidence : float
+            The probability that the band holds the true gap everywhere.
+        epsilon : float
+            The half-width of the window that is shaded.
+
+        Returns
+        -------
+        GapCurveDisplay
+        """
         from localparity.report import GapCurveDisplay
 
         return GapCurveDisplay(self, confidence=confidence, epsilon=epsilon).plot(ax)
 
     def abcc(self) -> float:
-        """The area between the two cumulative distributions, exactly, as a fraction of the score range."""
+        """Return the exact area between the two distributions, as a fraction of the score range."""
         return float(np.sum(np.abs(self.gap[:-1]) * np.diff(self._unit_knots)))
 
     def mean_difference(self) -> float:
-        """The mean score of group b less that of group a, as a fraction of the score range."""
+        """Return the mean score of group b minus that of group a, as a fraction of the score range."""
         return float(np.sum(self.gap[:-1] * np.diff(self._unit_knots)))
 
     @cached_property
     def _envelope(self) -> Envelope:
         """The bounds of the absolute gap, step by step, of a curve with cells."""
-        if self.cells is None:
-            raise ValueError("a curve without cells has no envelope: its gap is known everywhere")
+        assert self.cells is not None
         return find_envelope(self.knots, self.gap, self.cells)
 
     def bounds(self) -> tuple[GapCurve, GapCurve]:
-        """Two exact curves: the absolute gap is nowhere below the first and nowhere above the second.
+        """Return two exact curves: the absolute gap is nowhere below the first nor above the second.
 
-        Every metric of the absolute gap is therefore at least what it is for the first and at most what it
-        is for the second. Of an exact curve, both are the curve itself.
+        A metric of the absolute gap therefore lies between its values for the two. For an exact curve, both
+        are the curve itself.
         """
         if self.cells is not None:
             knots, lower, upper = self._envelope.knots, self._envelope.lower, self._envelope.upper
@@ -204,20 +271,30 @@ class GapCurve:
         return self._known(knots, lower), self._known(knots, upper)
 
     def mcdp_bounds(self, epsilon: float = 0.0) -> Interval:
-        """MCDP(epsilon) and what it lies between."""
+        """Return MCDP(epsilon) and the bounds that always hold it, equal for an exact curve.
+
+        Parameters
+        ----------
+        epsilon : float
+            The half-width of the windows, as a fraction of the score range.
+
+        Returns
+        -------
+        Interval
+        """
         low, high = (curve.mcdp(epsilon) for curve in self.bounds())
         return Interval(low, self.mcdp(epsilon), high)
 
     def abcc_bounds(self) -> Interval:
-        """ABCC and what it lies between."""
+        """Return ABCC and the bounds that always hold it."""
         low, high = (curve.abcc() for curve in self.bounds())
         return Interval(low, self.abcc(), high)
 
     def mean_difference_bounds(self) -> Interval:
-        """The mean score of group b less that of group a, and what it lies between."""
+        """Return the mean difference and the bounds that always hold it."""
         value = self.mean_difference()
         if self.cells is None:
-            reach = 2.0 * self.rank_error * self.spread
+            reach = 2.0 * self.rank_error * self._spread
             return Interval(value - reach, value, value + reach)
         ends = (self._known(self._envelope.knots, gap) for gap in (self._envelope.least, self._envelope.most))
         low, high = (end.mean_difference() for end in ends)
@@ -227,10 +304,10 @@ class GapCurve:
     def widest_window(self) -> float:
         """The half-width of the widest window that the pair's scores could carry, whoever has which."""
         lowest = self._unit_knots[0]
-        return float(self._unit_knots[-1]) if lowest <= 0.0 else 0.5 * self.spread
+        return float(self._unit_knots[-1]) if lowest <= 0.0 else 0.5 * self._spread
 
     @property
-    def spread(self) -> float:
+    def _spread(self) -> float:
         """The distance from the lowest score of the pair to the highest, as a fraction of the score range."""
         return float(self._unit_knots[-1] - self._unit_knots[0])
 

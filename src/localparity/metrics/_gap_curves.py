@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 from weakref import WeakKeyDictionary
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, ScoreRange
 from localparity._validation import unknown_name
-from localparity.counts._comparison import EVERYONE, Comparison
+from localparity.counts._comparison import EVERYONE, Comparison, check_sizes
 from localparity.counts._inputs import Data, as_counts, as_data
 from localparity.counts._score_counts import ScoreCounts, Stratum, strata_of, with_everyone
 from localparity.metrics._envelope import CellGaps
@@ -25,19 +26,24 @@ _kept: WeakKeyDictionary[ScoreCounts, dict[tuple[Pair, int | None], GapCurve]] =
 
 def gap_curves(data: Data, comparison: Comparison) -> list[GapCurve]:
     """The curves of all pairs that are compared."""
+    return list(each_gap_curve(data, comparison))
+
+
+def each_gap_curve(data: Data, comparison: Comparison) -> Iterator[GapCurve]:
+    """The curves of all pairs that are compared, one at a time where there are too many to keep."""
     if isinstance(data, Predictions):
         two_plain_groups = len(data.groups) == 2 and data.weights is None and data.clusters is None
         if two_plain_groups and comparison.compare == "between_groups" and data.score_range == (0.0, 1.0):
-            return [_curve_of_rows(data, label, comparison) for label in comparison.labels]
+            yield from [_curve_of_rows(data, label, comparison) for label in comparison.labels]
+            return
     counts = as_counts(data)
     if len(counts.groups) < 2:
         named = ", ".join(map(repr, counts.groups)) or "none"
         raise ValueError(f"at least two groups are needed, got {named}")
-    curves = []
     for label, stratum in strata_of(counts, comparison).items():
         sides = with_everyone(stratum) if comparison.compare == "to_overall" else stratum
-        curves += [curve_between(counts, sides, pair, label) for pair in comparison.pairs(list(stratum))]
-    return curves
+        for pair in comparison.pairs(list(stratum)):
+            yield curve_between(counts, sides, pair, label)
 
 
 def input_curves(
@@ -66,7 +72,7 @@ def _curve_of_rows(predictions: Predictions, label: int | None, comparison: Comp
         scores, codes = scores[among], codes[among]
     second = int(np.count_nonzero(codes))
     first = codes.size - second
-    comparison.check_sizes(predictions.groups, (first, second), label)
+    check_sizes(comparison, predictions.groups, (first, second), label)
     whole = np.uint32 if scores.dtype == np.float32 else np.uint64
     keys = (scores + scores.dtype.type(0)).view(whole)  # a copy, in which -0.0 has become 0.0
     keys <<= whole(1)
@@ -75,7 +81,7 @@ def _curve_of_rows(predictions: Predictions, label: int | None, comparison: Comp
     bits, gap = _kernels.gap_of_keys(keys, first, second)
     knots = bits.view(scores.dtype).astype(np.float64, copy=False)
     a, b = predictions.groups
-    return GapCurve(knots, gap, (a, b), (first, second), label, resolution=predictions.resolution)
+    return GapCurve(knots, gap, (a, b), (first, second), label=label, resolution=predictions.resolution)
 
 
 def curve_between(counts: ScoreCounts, sides: Stratum, pair: Pair, label: int | None) -> GapCurve:
@@ -118,12 +124,12 @@ def _merge_sides(counts: ScoreCounts, sides: Stratum, pair: Pair, label: int | N
         gap(in_first, in_second),
         pair,
         (first.effective_size, second.effective_size),
-        label,
-        counts.score_range,
-        counts.resolution,
-        counts.rank_error,
-        known_below,
-        counts.exchangeable,
+        label=label,
+        score_range=counts.score_range,
+        resolution=counts.resolution,
+        rank_error=counts.rank_error,
+        cells=known_below,
+        exchangeable=counts.exchangeable,
     )
 
 

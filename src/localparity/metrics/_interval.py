@@ -31,11 +31,9 @@ class Interval:
     high: float
     confidence: float = 1.0
 
-    @classmethod
-    def of_worst(cls, intervals: Iterable[Interval]) -> Interval:
-        """The interval of the largest of several numbers."""
-        found = list(intervals)
-        low, estimate, high = (
-            max(getattr(each, end) for each in found) for end in ("low", "estimate", "high")
-        )
-        return cls(low, estimate, high, found[0].confidence)
+
+def worst_interval(intervals: Iterable[Interval]) -> Interval:
+    """The interval of the largest of several numbers."""
+    found = list(intervals)
+    low, estimate, high = (max(getattr(each, end) for each in found) for end in ("low", "estimate", "high"))
+    return Interval(low, estimate, high, found[0].confidence)

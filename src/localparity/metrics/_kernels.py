@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._types import FloatArray
+from localparity._types import BoolArray, FloatArray, IntArray
 from localparity.counts._kernels import compiled
 
 # A run's half-width falls into one of eight classes an octave, read off the top bits of its float:
@@ -93,9 +93,7 @@ def profile_runs(knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatA
 
 
 @compiled
-def longest_runs(
-    knots: FloatArray, gap: FloatArray, values: FloatArray
-) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def longest_runs(knots: FloatArray, gap: FloatArray, values: FloatArray) -> tuple[IntArray, IntArray]:
     """For each of `values`, ascending, the longest run whose least absolute gap it is: first and next knot.
 
     `knots` lie in [0, 1] and the gap is 0 at the last of them. Every value is the least absolute gap of some
@@ -129,7 +127,7 @@ def longest_runs(
 @compiled
 def envelope_of(
     knots: FloatArray, gap: FloatArray, lows: FloatArray, least: FloatArray, most: FloatArray
-) -> tuple[FloatArray, FloatArray, FloatArray, NDArray[np.int64]]:
+) -> tuple[FloatArray, FloatArray, FloatArray, IntArray]:
     """The steps that a gap, known at the knots and bounded in the cells that end there, is bounded by.
 
     Returns where they begin, the least and the greatest signed gap of each, and the knot whose cell it is.
@@ -162,7 +160,7 @@ def deciding_steps(
     least: FloatArray,
     most: FloatArray,
     reach: FloatArray,
-) -> NDArray[np.bool_]:
+) -> BoolArray:
     """The steps that MCDP hangs on, at each half-width of `reach` known to lie from `least` to `most`.
 
     A run counts only where the upper bound of the gap is nowhere below `least` and it carries a window, and

@@ -7,7 +7,7 @@ from localparity._validation import as_epsilon
 from localparity.counts._comparison import Comparison
 from localparity.counts._inputs import Data
 from localparity.metrics._gap_curves import input_curves
-from localparity.metrics._interval import Interval
+from localparity.metrics._interval import Interval, worst_interval
 from localparity.metrics._profile import McdpProfile
 
 PAPER_EPSILONS = (0.0, 0.01, 0.05, 0.1)
@@ -203,4 +203,4 @@ def mcdp_bounds(
         sample_weight=sample_weight,
         score_range=score_range,
     )
-    return Interval.of_worst(curve.mcdp_bounds(epsilon) for curve in curves)
+    return worst_interval(curve.mcdp_bounds(epsilon) for curve in curves)

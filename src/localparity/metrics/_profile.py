@@ -7,9 +7,8 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
-from numpy.typing import NDArray
 
-from localparity._types import FloatArray
+from localparity._types import FloatArray, IntArray, ScoreRange
 from localparity._validation import as_epsilon, as_epsilons, rounding_of, score_resolution
 from localparity.metrics._window import Window
 
@@ -33,9 +32,7 @@ class Runs(NamedTuple):
         """Some of the runs."""
         return Runs(self.half_widths[places], self.values[places], self.starts[places])
 
-    def mcdp_at(
-        self, epsilons: FloatArray, resolution: float, score_range: tuple[float, float]
-    ) -> FloatArray:
+    def mcdp_at(self, epsilons: FloatArray, resolution: float, score_range: ScoreRange) -> FloatArray:
         """MCDP at each epsilon: the highest run that is longer by more than rounding.
 
         Any run carries a window of half-width 0, also one that is too short a fraction of the range for a
@@ -49,7 +46,7 @@ class Runs(NamedTuple):
             ]
         )
 
-    def _highest(self, epsilon: float, resolution: float, score_range: tuple[float, float]) -> float:
+    def _highest(self, epsilon: float, resolution: float, score_range: ScoreRange) -> float:
         longer = np.flatnonzero(self.half_widths > epsilon)
         if not longer.size:
             return 0.0
@@ -62,7 +59,7 @@ class Runs(NamedTuple):
         carried = near.half_widths - near.rounding(resolution, score_range)
         return float(values[carried > epsilon].max(initial=0.0))
 
-    def steps(self, resolution: float, score_range: tuple[float, float]) -> NDArray[np.int64]:
+    def steps(self, resolution: float, score_range: ScoreRange) -> IntArray:
         """The places of the leading runs, each longer than the one before by more than rounding."""
         places = leading_runs(self.half_widths, self.values)
         gains = np.diff(self.half_widths[places])
@@ -71,7 +68,7 @@ class Runs(NamedTuple):
         longer[1 + close] = gains[close] > self.at(places[1 + close]).rounding(resolution, score_range)
         return places[longer]
 
-    def rounding(self, resolution: float, score_range: tuple[float, float]) -> FloatArray:
+    def rounding(self, resolution: float, score_range: ScoreRange) -> FloatArray:
         """By how much the half-widths may be off, by the scores that the runs start and end at."""
         at_bottom = self.starts <= 0.0
         ends = self.half_widths + np.where(at_bottom, 0.0, self.starts + self.half_widths)
@@ -93,7 +90,7 @@ def runs_of(unit_knots: FloatArray, gap: FloatArray) -> Runs:
     return Runs(*_kernels.profile_runs(unit_knots, gap))
 
 
-def leading_runs(half_widths: FloatArray, values: FloatArray) -> NDArray[np.int64]:
+def leading_runs(half_widths: FloatArray, values: FloatArray) -> IntArray:
     """The places of the runs that no longer and at least as high run dominates, the highest first."""
     order = np.argsort(-values, kind="stable")
     ordered = half_widths[order]
@@ -176,13 +173,35 @@ class McdpProfile:
     def __call__(self, epsilon: Sequence[float] | FloatArray) -> FloatArray: ...
 
     def __call__(self, epsilon: Any) -> float | FloatArray:
-        """MCDP(epsilon): a float for a number, an array for an array."""
+        """Return MCDP(epsilon).
+
+        Parameters
+        ----------
+        epsilon : float or array-like
+            The half-width of the windows, as a fraction of the score range.
+
+        Returns
+        -------
+        float or ndarray
+            A float for a number, an array for an array.
+        """
         epsilons = as_epsilons(epsilon)
         found = self.mcdp_at(epsilons)
         return found if epsilons.ndim else float(found)
 
     def mcdp_at(self, epsilons: FloatArray) -> FloatArray:
-        """MCDP at half-widths of any size, unchecked: a figure shows where the profile ends."""
+        """Return MCDP at several epsilons.
+
+        Parameters
+        ----------
+        epsilons : ndarray
+            Half-widths of any size, not checked.
+
+        Returns
+        -------
+        ndarray
+            MCDP at each epsilon.
+        """
         if epsilons.size <= _A_FEW:
             # A few are found among the runs sooner than the runs are sorted into steps.
             found = self._runs.mcdp_at(epsilons.ravel(), self._resolution, self._score_range)
@@ -191,7 +210,7 @@ class McdpProfile:
         return values[np.where(epsilons > 0.0, np.searchsorted(carried, epsilons, side="right"), 0)]
 
     def worst_window(self, epsilon: float = 0.0) -> Window:
-        """The run that carries the worst window of half-width `epsilon`, of the worst curve.
+        """Return the run that carries the worst window of half-width `epsilon`, of the worst curve.
 
         Parameters
         ----------
@@ -216,7 +235,19 @@ class McdpProfile:
         return worst.worst_window(epsilon)
 
     def plot(self, ax: Any = None, *, confidence: float = 0.95) -> McdpProfileDisplay:
-        """Draw the profile with its band; see `localparity.report.McdpProfileDisplay`."""
+        """Draw the profile with its confidence band.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; a new figure by default.
+        confidence : float
+            The probability that the band holds the whole true profile.
+
+        Returns
+        -------
+        McdpProfileDisplay
+        """
         from localparity.report import McdpProfileDisplay
 
         return McdpProfileDisplay(self, confidence=confidence).plot(ax)

@@ -5,13 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from decimal import Decimal
-from typing import Literal
 
-from localparity._types import Group
+from localparity._types import Group, HigherIs
 from localparity._validation import as_higher_is
 from localparity.counts._comparison import EVERYONE, group_text
-
-HigherIs = Literal["better", "worse"]
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """Local disparity over time: sketches of a stream, a monitor of periods, and a streaming metric."""
 
-from localparity.monitoring._monitor import Monitor, PeriodResult
+from localparity.monitoring._alarms import PeriodResult
+from localparity.monitoring._monitor import Monitor
 from localparity.monitoring._sketch import ScoreSketch
 from localparity.monitoring._streaming import LocalDisparity
 

@@ -1,4 +1,4 @@
-"""Bytes that say what they are: a mark, a version, a checksum, a header in JSON, and parts."""
+"""Bytes that say what they are: a mark, a format, a checksum, a header in JSON, and parts."""
 
 from __future__ import annotations
 
@@ -9,41 +9,41 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
-from localparity._io._files import damage_of, parse_json
+from localparity._io._files import parse_json, reading
 from localparity._validation import as_count
 
 _HEAD = struct.Struct("<8sHII")
 
 
 def pack(mark: bytes, version: int, header: dict[str, Any], parts: Sequence[bytes]) -> bytes:
-    """One run of bytes; the checksum covers the header, its size and all parts.
-
-    Examples
-    --------
-    >>> unpack(pack(b"LP-ABOUT", 1, {"k": 2}, [b"xy"]), b"LP-ABOUT", 1, "the file")
-    ({'k': 2}, [b'xy'])
-    """
+    """Join a header and parts; the checksum covers the header, its size and all parts."""
     text = json.dumps({**header, "_sizes": [len(part) for part in parts]}, ensure_ascii=False).encode()
     body = text + b"".join(parts)
     return _HEAD.pack(mark, version, zlib.crc32(body, len(text)), len(text)) + body
 
 
 def unpack(data: bytes, mark: bytes, version: int, name: str) -> tuple[dict[str, Any], list[bytes]]:
-    """The header and the parts; what does not fit is an error that names the field."""
+    """Split packed bytes into the header and the parts; `name` is what messages call them."""
     if len(data) < _HEAD.size:
-        raise ValueError(f"{name} has {len(data)} bytes where {_HEAD.size} or more are expected")
+        raise ValueError(f"{name} must have at least {_HEAD.size} bytes, got {len(data)}")
     found_mark, found_version, checksum, size = _HEAD.unpack_from(data)
     if found_mark != mark:
-        raise ValueError(f"{name} begins with the mark {found_mark!r} where {mark!r} is expected")
+        raise ValueError(f"{name} must begin with {mark!r}, got {found_mark!r}")
     if found_version != version:
-        raise ValueError(f"{name} has version {found_version} where version {version} is expected")
+        author, advice = "a newer localparity", "update localparity to read it"
+        if found_version < version:
+            author, advice = "localparity 0.1", "append the batches again, to a new folder"
+        raise ValueError(
+            f"{name} was written by {author}, in format {found_version}; this version reads format "
+            f"{version}: {advice}"
+        )
     body = data[_HEAD.size :]
     if zlib.crc32(body, size) != checksum:
-        raise ValueError(f"{name} is damaged: its checksum does not fit its {len(body)} bytes")
-    with damage_of(name):
+        raise ValueError(f"{name} is damaged: its {len(body)} bytes do not match its checksum")
+    with reading(name):
         header = parse_json(body[:size])
         sizes = [as_count(length, "_sizes", at_least=0) for length in header.pop("_sizes")]
         ends = list(accumulate(sizes, initial=size))
         if ends[-1] != len(body):
-            raise ValueError(f"its parts end at {ends[-1]} of {len(body)} bytes")
+            raise ValueError(f"its parts end at byte {ends[-1]} of {len(body)}")
     return header, [body[start:end] for start, end in pairwise(ends)]

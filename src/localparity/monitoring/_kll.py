@@ -1,4 +1,4 @@
-"""The bytes of a KLL sketch of doubles, checked before DataSketches reads them: it can crash on others."""
+"""Check the bytes of a KLL sketch of doubles before DataSketches reads them: it may crash on others."""
 
 from __future__ import annotations
 
@@ -17,62 +17,47 @@ _SORTED, _SINGLE = 2, 4
 
 
 def check_kll(part: bytes, k: int, score_range: tuple[float, float]) -> None:
-    """Raise a ValueError where the bytes are no sketch of that size with scores in that range.
+    """Raise a ValueError unless the bytes are a sketch of that size with scores in that range.
 
-    A sketch keeps scores at levels, those of level i for ``2**i`` rows each; the bytes say how many rows
-    there were, where each level begins, the lowest and the highest score, and the scores.
-
-    Examples
-    --------
-    >>> check_kll(b"something else altogether", 8, (0.0, 1.0))
-    Traceback (most recent call last):
-    ValueError: a group's sketch is none of k = 8
+    A score at level i stands for ``2**i`` rows. The bytes hold the number of rows, where each level begins,
+    the lowest and the highest score, and the scores.
     """
     _check_length(part, _FIRST.size + 8)
     ints, version, family, flags, found_k, least, _ = _FIRST.unpack_from(part)
     kind, flags = (ints, version), flags & ~_SORTED
     of_one, of_more = (kind, flags) == (_ONE_ROW, _SINGLE), (kind, flags) == (_MORE_ROWS, 0)
     if (family, found_k, least) != (_FAMILY, k, _LEAST_LEVEL) or not (of_one or of_more):
-        raise ValueError(f"a group's sketch is none of k = {k}")
+        raise ValueError(f"a group's sketch must be a KLL sketch of doubles with k = {k}")
     scores = _scores_of_many(part, k) if of_more else np.frombuffer(part[_FIRST.size :], "<f8")
     low, high = score_range
     if not (low <= scores.min() and scores.max() <= high):
-        raise ValueError(f"a group's sketch has scores outside score_range ({low}, {high})")
+        raise ValueError(f"the scores of a group's sketch must be inside score_range ({low}, {high})")
 
 
 def kept_scores(part: bytes) -> tuple[FloatArray, NDArray[np.int64]]:
-    """The scores that a sketch of two rows or more kept, and how many rows each stands for.
+    """The scores that a sketch of two rows or more kept, and the number of rows each stands for.
 
-    DataSketches' own iterator must not be asked: of a merged sketch whose lowest level is empty it gives
-    every score the weight 1.
-
-    Examples
-    --------
-    >>> from datasketches import kll_doubles_sketch
-    >>> sketch = kll_doubles_sketch(8)
-    >>> sketch.update(np.array([0.5, 0.25, 0.5]))
-    >>> scores, rows = kept_scores(bytes(sketch.serialize()))
-    >>> sorted(scores.tolist()), rows.tolist()
-    ([0.25, 0.5, 0.5], [1, 1, 1])
+    DataSketches' own iterator is wrong: in a merged sketch whose lowest level is empty, it gives every score
+    the weight 1.
     """
     rows, _, kept, scores = _levels_of(part)
     weights = np.repeat(1 << np.arange(kept.size), kept)
     if weights.sum() != rows:
-        raise ValueError(f"a group's sketch counted {rows} rows and kept scores for {weights.sum()}")
+        raise ValueError(f"a group's sketch must keep scores for its {rows} rows, got {weights.sum()}")
     return scores[2:], weights
 
 
 def _scores_of_many(part: bytes, k: int) -> FloatArray:
-    """The lowest, the highest and all other scores of a sketch whose levels add up to its rows."""
+    """The lowest, the highest and the kept scores of a sketch whose levels add up to its rows."""
     rows, least_k, kept, scores = _levels_of(part)
     counted = sum(int(number) << level for level, number in enumerate(kept))
     if least_k != k or (kept < 0).any() or counted != rows:
-        raise ValueError(f"a group's sketch counted {rows} rows and kept scores for {counted}")
+        raise ValueError(f"a group's sketch must keep scores for its {rows} rows, got {counted}")
     return scores
 
 
 def _levels_of(part: bytes) -> tuple[int, int, NDArray[np.int64], FloatArray]:
-    """The rows, the least k, how many scores each level kept, and the scores: lowest, highest, kept ones."""
+    """The number of rows, the least k, the number of scores at each level, and the scores."""
     at = _FIRST.size + _SECOND.size
     _check_length(part, at)
     rows, least_k, n_levels, _ = _SECOND.unpack_from(part, _FIRST.size)
@@ -83,4 +68,4 @@ def _levels_of(part: bytes) -> tuple[int, int, NDArray[np.int64], FloatArray]:
 
 def _check_length(part: bytes, least: int) -> None:
     if len(part) < least:
-        raise ValueError(f"a group's sketch has {len(part)} bytes where {least} or more are expected")
+        raise ValueError(f"a group's sketch must have at least {least} bytes, got {len(part)}")

@@ -1,26 +1,23 @@
-"""MCDP over time: a folder with a sketch for each day or hour, which survives being killed at any moment.
+"""MCDP over time: a folder with a sketch for each day or hour, which survives a kill at any moment.
 
-A period is one file that holds its sketch and the ids of the batches in it. It is written beside and renamed
-into place, so a batch and its id are in the file together or not at all; and a batch whose id is known is not
-counted again.
+A period is one file with its sketch and the ids of the batches in it, written under another name and renamed
+into place: a batch and its id are both in the file or neither is, and a known id is not counted again.
 """
 
 from __future__ import annotations
 
-import hashlib
 import json
 import os
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Sequence
+from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 
-from localparity._io._files import damage_of, parse_json, write_whole
-from localparity._types import Compare, Criterion
+from localparity._io._files import locked, parse_json, reading, sha256_of, write_whole
+from localparity._types import Compare, Criterion, ScoreRange
 from localparity._validation import (
     as_choice,
     as_count,
@@ -30,65 +27,26 @@ from localparity._validation import (
     as_score_range,
 )
 from localparity.counts import Comparison
-from localparity.metrics import Interval
 from localparity.metrics._gap_curves import gap_curves
+from localparity.monitoring._alarms import (
+    PeriodResult,
+    alarm_share,
+    expected_under_parity,
+    missing_groups,
+    sketch_interval,
+)
 from localparity.monitoring._container import pack, unpack
+from localparity.monitoring._index import Batch, BatchIndex, StaleIndexError
 from localparity.monitoring._sketch import ScoreSketch
 from localparity.predictions import Predictions
-from localparity.uncertainty._bands import dkw_radii
-from localparity.uncertainty._intervals import pair_intervals, worst_intervals
-from localparity.uncertainty._permutation import parity_resamples
-from localparity.uncertainty._resampling import Draws
 
 Every = Literal["day", "hour"]
 
 _MARK, _VERSION = b"LPPERIOD", 2
 _FORMATS = {"day": "%Y-%m-%d", "hour": "%Y-%m-%dT%H"}
-_SETTINGS = "monitor.json"
+_SETTINGS, _INDEX, _LOCK = "monitor.json", "index.sqlite", "lock"
 _ENDING = ".period"
-
-_SKETCH_SHARE = 0.1
-_FLOOR_RESAMPLES = 50
-
-
-@dataclass(frozen=True)
-class PeriodResult:
-    """MCDP in one period.
-
-    Attributes
-    ----------
-    period : str
-        The day or the hour, in UTC.
-    rows : int
-        How many rows were counted.
-    interval : Interval or None
-        MCDP of the people that the period's rows were drawn from, counting in chance and what the sketch
-        leaves open; None where there is nothing to compare.
-    expected : float or None
-        What groups of these sizes that do not differ are expected to measure.
-    alarm : bool
-        Whether MCDP is above the bound, if one was given, by more than chance explains on any look.
-    missing : str
-        Why there is nothing to compare, else empty.
-
-    Examples
-    --------
-    >>> import datetime, tempfile
-    >>> import localparity as lp
-    >>> monitor = lp.monitoring.Monitor(tempfile.mkdtemp(), every="hour")
-    >>> batch = lp.Predictions.from_arrays(None, [0.2, 0.9], sensitive_features=["f", "m"])
-    >>> _ = monitor.append(batch, at=datetime.datetime(2026, 5, 17, 12, tzinfo=datetime.UTC), batch_id="1")
-    >>> point = monitor.series(max_mcdp=0.1)[0]
-    >>> point.rows, point.interval.estimate, point.interval.low, point.alarm
-    (2, 1.0, 0.0, False)
-    """
-
-    period: str
-    rows: int
-    interval: Interval | None
-    expected: float | None = None
-    alarm: bool = False
-    missing: str = ""
+_COLUMNS = ("score", "group", "label")
 
 
 class Monitor:
@@ -97,11 +55,11 @@ class Monitor:
     Parameters
     ----------
     folder : path
-        Where the sketches are; it is made where it does not exist.
+        Where the sketches are; it is created by the first batch.
     every : str
-        How long a period is, "day" or "hour"; a folder that exists keeps its own.
+        The length of a period, "day" or "hour"; an existing folder keeps its own.
     score_range : tuple of float
-        The lowest and the highest score there can be; a folder that exists keeps its own.
+        The lowest and the highest score there can be; an existing folder keeps its own.
 
     Examples
     --------
@@ -121,23 +79,19 @@ class Monitor:
         folder: str | os.PathLike[str],
         *,
         every: Every | None = None,
-        score_range: tuple[float, float] | None = None,
+        score_range: ScoreRange | None = None,
     ) -> None:
         self.folder = Path(folder)
+        self._index = BatchIndex(self.folder / _INDEX)
         if every is not None:
             as_choice(every, "every", get_args(Every))
-        given = None if score_range is None else as_score_range(score_range)
-        settings = self._settings()
-        if settings is None:
-            settings = {"every": every or "day", "score_range": given or (0.0, 1.0)}
-        self.every: str = settings["every"]
-        self.score_range: tuple[float, float] = settings["score_range"]
-        for name, asked, found in (
-            ("every", every, self.every),
-            ("score_range", given, self.score_range),
-        ):
-            if asked is not None and asked != found:
-                raise ValueError(f"{name} is {asked!r} where the monitor in {self.folder} has {found!r}")
+        if score_range is not None:
+            score_range = as_score_range(score_range)
+        given = {"every": every, "score_range": score_range}
+        known = self._settings() or {"every": every or "day", "score_range": score_range or (0.0, 1.0)}
+        self._check_same({name: value for name, value in given.items() if value is not None}, known)
+        self.every: str = known["every"]
+        self.score_range: ScoreRange = known["score_range"]
 
     def append(
         self, batch: Predictions, *, at: datetime, batch_id: str, allow_duplicate: bool = False
@@ -147,48 +101,67 @@ class Monitor:
         Parameters
         ----------
         batch : Predictions
-            The rows of the batch, which may have one group only.
+            The rows of the batch; they may be of one group only.
         at : datetime
-            When it was; a time without a zone is in UTC.
+            The time of the batch; without a time zone, in UTC.
         batch_id : str
-            The batch's own name. A batch that is applied again under the same id is not counted again.
+            The name of the batch. A batch with a known id is not counted again.
         allow_duplicate : bool
-            Whether a batch with the very rows of another, under another id, is counted; else it is an error.
+            Whether a batch with the same rows as another, under another id, is counted; else an error.
 
         Returns
         -------
         bool
-            False where the batch was known.
+            False where the id is known.
         """
-        at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
-        period = at.strftime(_FORMATS[self.every])
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with self._locked():
-            if self._settings() is None:
-                settings = {"every": self.every, "score_range": list(self.score_range)}
-                write_whole(self.folder / _SETTINGS, json.dumps(settings).encode(), lasting=True)
-            digest, arrival = _digest(batch), 0
-            for known in self._paths():
-                counted, arrived, _ = _read_batches(known)
-                arrival = max(arrival, arrived)
-                if batch_id in counted:
-                    return False
-                twin = next((name for name, other in counted.items() if other == digest), None)
-                if twin is not None and not allow_duplicate:
-                    raise ValueError(
-                        f"batch {batch_id!r} has the same rows as batch {twin!r}, which is counted already; "
-                        "pass allow_duplicate=True to count it again"
-                    )
-            path = self.folder / f"{period}{_ENDING}"
-            arrival += 1
-            sketch, batches = ScoreSketch(score_range=self.score_range), dict[str, str]()
-            if path.exists():
-                sketch, batches, arrival = _read_period(path)
-            sketch.add(batch)
-            batches[batch_id] = digest
-            header = {"batches": list(batches), "digests": list(batches.values()), "arrival": arrival}
-            write_whole(path, pack(_MARK, _VERSION, header, [sketch.to_bytes()]), lasting=True)
-        return True
+        return self._append(batch, at, batch_id, allow_duplicate=allow_duplicate)
+
+    def append_file(
+        self,
+        source: str | os.PathLike[str],
+        *,
+        score: str,
+        group: str | Sequence[str],
+        label: str | None = None,
+        at: datetime | None = None,
+        batch_id: str | None = None,
+        allow_duplicate: bool = False,
+    ) -> bool:
+        """Count the rows of a file in their period, once; every file has the same columns.
+
+        Parameters
+        ----------
+        source : path
+            CSV, TSV, Parquet or JSON lines; a glob needs a `batch_id`.
+        score : str
+            The column of the scores.
+        group : str or sequence of str
+            The column of the groups; of several, the groups are the combinations that occur.
+        label : str, optional
+            The column of the labels, 0 and 1.
+        at : datetime, optional
+            The time of the batch, in UTC without a time zone; now by default.
+        batch_id : str, optional
+            The name of the batch; the sha256 of the file by default.
+        allow_duplicate : bool
+            Whether a batch with the same rows as another, under another id, is counted; else an error.
+
+        Returns
+        -------
+        bool
+            False where the id is known.
+        """
+        groups = [group] if isinstance(group, str) else list(group)
+        batch = Predictions.read(
+            source, score=score, group=groups, label=label, score_range=self.score_range, min_groups=1
+        )
+        if batch_id is None:
+            if not Path(source).is_file():
+                raise ValueError(f"batch_id must be given unless the source is a single file, got {source}")
+            batch_id = sha256_of(Path(source))
+        columns = {"score": score, "group": groups, "label": label}
+        when = datetime.now(UTC) if at is None else at
+        return self._append(batch, when, batch_id, allow_duplicate=allow_duplicate, columns=columns)
 
     def series(
         self,
@@ -200,140 +173,175 @@ class Monitor:
         max_mcdp: float | None = None,
         alarm_rate: float = 0.05,
     ) -> list[PeriodResult]:
-        """MCDP(epsilon) in each period, from the oldest to the newest.
+        """Compute MCDP(epsilon) in each period, from the oldest to the newest.
 
         Rows are assumed to be independent. An alarm says that MCDP is above `max_mcdp`. Each look at a
-        period, which is each batch appended to it, may be wrong with a share of `alarm_rate`: the j-th look
-        at the period that came k-th with 1 / (j (j + 1) k (k + 1)) of it, and these sum to 1. So the
-        probability that a monitor ever raises a false alarm, however long it runs, is at most `alarm_rate`.
+        period, which is each batch appended to it, spends a share of `alarm_rate`: the j-th look at the
+        period that arrived k-th 1 / (j (j + 1) k (k + 1)) of it, and the shares sum to 1. So the probability
+        that a monitor ever raises a false alarm, however long it runs, is at most `alarm_rate`.
 
         Parameters
         ----------
         epsilon : float
             The half-width of the windows.
         criterion, compare : str
-            Which people, and which groups, are compared, as in `mcdp`.
+            Who is compared, as in `mcdp`.
         confidence : float
-            The probability with which the interval of one period holds.
+            The probability that the interval of a period contains the true MCDP.
         max_mcdp : float, optional
-            The most that MCDP may be; no period raises an alarm without it.
+            The most that MCDP may be; without it no period raises an alarm.
         alarm_rate : float
-            The probability that any alarm ever is false, at the most.
+            The most that the probability of any false alarm, ever, may be.
 
         Returns
         -------
         list of PeriodResult
-            A period in which a group is missing says so.
+            A period that lacks a group says so.
         """
-        comparison = Comparison(criterion, compare)
-        asked = PeriodQuestion(as_epsilon(epsilon), comparison, as_probability(confidence))
-        rate = as_probability(alarm_rate, "alarm_rate")
-        bound = None if max_mcdp is None else as_fraction(max_mcdp, "max_mcdp")
-        found = []
-        for period, sketch, batches, arrival in self._periods():
-            missing = asked.missing(sketch)
+        comparison, epsilon = Comparison(criterion, compare), as_epsilon(epsilon)
+        confidence, alarm_rate = as_probability(confidence), as_probability(alarm_rate, "alarm_rate")
+        if max_mcdp is not None:
+            max_mcdp = as_fraction(max_mcdp, "max_mcdp")
+        results = []
+        for period in self._names():
+            path = self._path(period)
+            stored = _read_period(path)
+            sketch = ScoreSketch.from_bytes(stored.sketch, f"the sketch in {path}")
+            counts = sketch.counts()
+            missing = missing_groups(counts, comparison)
             if missing:
-                found.append(PeriodResult(period, sketch.size, None, missing=missing))
+                results.append(PeriodResult(period, sketch.size, None, missing=missing))
                 continue
-            alarm = False
-            if bound is not None:
-                error = rate * share_of_look(arrival, len(batches))
-                alarm = asked.interval(sketch, 1.0 - error).low > bound
-            interval = asked.interval(sketch, asked.confidence)
-            found.append(PeriodResult(period, sketch.size, interval, asked.expected(sketch), alarm))
+            curves, alarm = gap_curves(counts, comparison), False
+            if max_mcdp is not None:
+                error = alarm_rate * alarm_share(stored.arrival, len(stored.batches))
+                alarm = sketch_interval(sketch, curves, epsilon, 1.0 - error).low > max_mcdp
+            interval = sketch_interval(sketch, curves, epsilon, confidence)
+            expected = expected_under_parity(counts, comparison, epsilon)
+            results.append(PeriodResult(period, sketch.size, interval, expected, alarm))
+        return results
+
+    def _append(
+        self,
+        batch: Predictions,
+        at: datetime,
+        batch_id: str,
+        *,
+        allow_duplicate: bool,
+        columns: dict[str, Any] | None = None,
+    ) -> bool:
+        at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+        added = Batch(batch_id, _digest(batch), at.strftime(_FORMATS[self.every]))
+        self.folder.mkdir(parents=True, exist_ok=True)
+        with locked(self.folder / _LOCK), closing(self._index):
+            self._keep_settings(columns)
+            try:
+                return self._count(batch, added, allow_duplicate)
+            except StaleIndexError:
+                self._index.rebuild(map(self._indexed, self._names()))
+                return self._count(batch, added, allow_duplicate)
+
+    def _count(self, batch: Predictions, added: Batch, allow_duplicate: bool) -> bool:
+        """Add a batch to its period unless its id is known; nothing is written where the index is stale."""
+        periods, arrival = self._index.periods()
+        newest = self._index.newest()
+        with os.scandir(self.folder) as files:
+            stored_periods = sum(file.name.endswith(_ENDING) for file in files)
+        if periods != stored_periods or (newest is not None and not self._is_counted(newest)):
+            raise StaleIndexError("the index does not match the periods")
+        if self._find("id", added.id) is not None:
+            return False
+        twin = self._find("digest", added.digest)
+        if twin is not None and not allow_duplicate:
+            raise ValueError(
+                f"batch {added.id!r} has the same rows as batch {twin.id!r}, which was counted before; "
+                "pass allow_duplicate=True to count it again"
+            )
+        path = self._path(added.period)
+        sketch, batches, arrival = ScoreSketch(score_range=self.score_range), dict[str, str](), arrival + 1
+        if path.exists():
+            stored = _read_period(path)
+            batches, arrival = stored.batches, stored.arrival
+            sketch = ScoreSketch.from_bytes(stored.sketch, f"the sketch in {path}")
+        sketch.add(batch)
+        batches[added.id] = added.digest
+        header = {"batches": list(batches), "digests": list(batches.values()), "arrival": arrival}
+        content = pack(_MARK, _VERSION, header, [sketch.to_bytes()])
+        self._index.add(added, arrival)
+        write_whole(path, content, durable=True)
+        return True
+
+    def _find(self, column: str, value: str) -> Batch | None:
+        """The batch of the index with an id or a digest, which must be in its period."""
+        found = self._index.find(column, value)
+        if found is not None and not self._is_counted(found):
+            raise StaleIndexError(f"batch {found.id!r} is not in its period")
         return found
 
-    def _settings(self) -> dict[str, Any] | None:
+    def _is_counted(self, batch: Batch) -> bool:
+        path = self._path(batch.period)
+        return path.exists() and _read_period(path).batches.get(batch.id) == batch.digest
+
+    def _indexed(self, period: str) -> tuple[str, int, list[Batch]]:
+        """A period as the index is rebuilt from it."""
+        stored = _read_period(self._path(period))
+        return period, stored.arrival, [Batch(*each, period) for each in stored.batches.items()]
+
+    def _settings(self) -> dict[str, Any]:
+        """What the first batch has fixed; empty before it."""
         path = self.folder / _SETTINGS
         if not path.exists():
-            return None
-        with damage_of(str(path)):
+            return {}
+        with reading(str(path)):
             settings = parse_json(path.read_bytes())
-            return {
-                "every": as_choice(settings["every"], "every", get_args(Every)),
-                "score_range": as_score_range(settings["score_range"]),
-            }
+            as_choice(settings["every"], "every", get_args(Every))
+            settings["score_range"] = as_score_range(settings["score_range"])
+            if "columns" in settings:
+                settings["columns"] = {name: settings["columns"][name] for name in _COLUMNS}
+        return settings
 
-    def _paths(self) -> list[Path]:
-        return sorted(self.folder.glob(f"*{_ENDING}"))
+    def _keep_settings(self, columns: dict[str, Any] | None) -> None:
+        """Keep the settings with the first batch, and the columns with the first file."""
+        known = self._settings()
+        if columns is not None and "columns" in known:
+            self._check_same(columns, known["columns"])
+        if not known or (columns is not None and "columns" not in known):
+            settings = {"every": self.every, "score_range": list(self.score_range)}
+            added = {} if columns is None else {"columns": columns}
+            write_whole(self.folder / _SETTINGS, json.dumps(settings | added).encode(), durable=True)
 
-    def _periods(self) -> Iterator[tuple[str, ScoreSketch, dict[str, str], int]]:
-        for path in self._paths():
-            yield (path.name.removesuffix(_ENDING), *_read_period(path))
+    def _check_same(self, given: dict[str, Any], known: dict[str, Any]) -> None:
+        for name, value in given.items():
+            if value != known[name]:
+                raise ValueError(f"{name} must be {known[name]!r}, as in {self.folder}, got {value!r}")
 
-    @contextmanager
-    def _locked(self) -> Iterator[None]:
-        """One process at a time; the lock ends with the process that holds it."""
-        import fcntl
+    def _path(self, period: str) -> Path:
+        return self.folder / f"{period}{_ENDING}"
 
-        with (self.folder / "lock").open("wb") as file:
-            fcntl.flock(file, fcntl.LOCK_EX)
-            yield
-
-
-def share_of_look(period: int, look: int) -> float:
-    """The share of the error that one look at one period may spend; over all looks and periods, 1.
-
-    Examples
-    --------
-    >>> share_of_look(1, 1), round(sum(share_of_look(k, j) for k in range(1, 500) for j in range(1, 500)), 2)
-    (0.25, 1.0)
-    """
-    return 1.0 / (period * (period + 1) * look * (look + 1))
+    def _names(self) -> list[str]:
+        """The names of the periods, in order."""
+        return sorted(path.stem for path in self.folder.glob(f"*{_ENDING}"))
 
 
-class PeriodQuestion(NamedTuple):
-    """What is asked of every period."""
+class _StoredPeriod(NamedTuple):
+    """The ids of a period's batches with the sha256 of their rows, its arrival number, and its sketch."""
 
-    epsilon: float
-    comparison: Comparison
-    confidence: float
-
-    def missing(self, sketch: ScoreSketch) -> str:
-        """Why a period has nothing to compare; empty where it has."""
-        counts = sketch.counts()
-        small = counts.small_groups(self.comparison)
-        if len(counts.groups) > 1 and not small:
-            return ""
-        named = ", ".join(map(repr, small or counts.groups))
-        return f"group {named} has no rows to compare" if small else f"the period has one group only, {named}"
-
-    def interval(self, sketch: ScoreSketch, confidence: float) -> Interval:
-        """MCDP with what chance and the sketch leave open; a tenth of the error is the sketch's."""
-        error = 1.0 - confidence
-        counts = sketch.counts(1.0 - _SKETCH_SHARE * error)
-        curves = gap_curves(counts, self.comparison)
-        radii = dkw_radii(curves, 1.0 - (1.0 - _SKETCH_SHARE) * error)
-        (found,) = worst_intervals(pair_intervals(curves, np.array([self.epsilon]), radii, confidence))
-        return found
-
-    def expected(self, sketch: ScoreSketch) -> float:
-        """What MCDP is expected under parity, at the period's sizes and scores."""
-        counts, epsilons = sketch.counts(), np.array([self.epsilon])
-        draws = Draws(_FLOOR_RESAMPLES, random_state=0)
-        found = parity_resamples(counts, self.comparison, epsilons, draws)
-        return float(found.worst.mean())
+    batches: dict[str, str]
+    arrival: int
+    sketch: bytes
 
 
-def _digest(batch: Predictions) -> str:
-    """A hash of a batch's rows, in their order."""
-    found = hashlib.sha256(repr(batch.groups).encode())
-    for column in (batch.scores, batch.codes, batch.labels):
-        if column is not None:
-            found.update(np.ascontiguousarray(column).tobytes())
-    return found.hexdigest()
-
-
-def _read_batches(path: Path) -> tuple[dict[str, str], int, bytes]:
-    """The ids that a period has counted with the hash of each one's rows, when it came, and its sketch."""
+def _read_period(path: Path) -> _StoredPeriod:
     header, parts = unpack(path.read_bytes(), _MARK, _VERSION, str(path))
-    with damage_of(str(path)):
+    with reading(str(path)):
         (sketch,) = parts
         batches, digests = (list(map(str, header[name])) for name in ("batches", "digests"))
         arrival = as_count(header["arrival"], "arrival")
-        return dict(zip(batches, digests, strict=True)), arrival, sketch
+        return _StoredPeriod(dict(zip(batches, digests, strict=True)), arrival, sketch)
 
 
-def _read_period(path: Path) -> tuple[ScoreSketch, dict[str, str], int]:
-    batches, arrival, sketch = _read_batches(path)
-    return ScoreSketch.from_bytes(sketch, f"the sketch in {path}"), batches, arrival
+def _digest(batch: Predictions) -> str:
+    """The sha256 of a batch's rows, in their order."""
+    columns = (batch.scores, batch.codes, batch.labels)
+    parts = [np.ascontiguousarray(column).tobytes() for column in columns if column is not None]
+    return sha256_of(b"".join([repr(batch.groups).encode(), *parts]))

@@ -1,4 +1,4 @@
-"""Scores that pass by once: a small sketch for each group, with a stated rank error."""
+"""A small sketch of a stream's scores for each group, with a stated rank error."""
 
 from __future__ import annotations
 
@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from localparity._io._files import damage_of
-from localparity._types import Group
+from localparity._io._files import reading
+from localparity._types import ArrayLike, Group, Groups, ScoreRange
 from localparity._validation import as_count, as_number, as_probability, as_score_range, at_ends, require
 from localparity.counts import ScoreCounts
 from localparity.counts._atoms import Atoms
@@ -27,17 +27,17 @@ Key = tuple[Group, int | None]
 
 
 class ScoreSketch:
-    """The scores of a stream in some 50 kilobytes a group, on Apache DataSketches' KLL.
+    """The scores of a stream in about 50 kilobytes for each group, by the KLL sketch of Apache DataSketches.
 
-    Rows weigh 1 each. The sketch draws lots inside, which cannot be seeded: two sketches of the same stream
-    differ within their stated error.
+    Rows weigh 1 each. KLL is randomised and cannot be seeded: two sketches of the same stream differ within
+    their stated error.
 
     Parameters
     ----------
     score_range : tuple of float
         The lowest and the highest score there can be.
     k : int
-        The size: the error falls about as 1 / k, and a group takes about 24 k bytes.
+        The size: the error decreases about as 1 / k, and a group takes about 24 k bytes.
 
     Examples
     --------
@@ -48,38 +48,42 @@ class ScoreSketch:
     >>> for _ in range(5):
     ...     sex = rng.choice(["f", "m"], 10_000)
     ...     sketch.update(None, rng.beta(2, 3 + (sex == "f")), sensitive_features=sex)
-    >>> low, high = sketch.counts().mcdp_bounds(0.05)
-    >>> high - low < 0.02
+    >>> bounds = lp.mcdp_bounds(sketch.counts(), epsilon=0.05)
+    >>> bounds.high - bounds.low < 0.02
     True
     >>> lp.monitoring.ScoreSketch.from_bytes(sketch.to_bytes()).size
     50000
     """
 
-    def __init__(self, *, score_range: tuple[float, float] = (0.0, 1.0), k: int = 2048) -> None:
+    def __init__(self, *, score_range: ScoreRange = (0.0, 1.0), k: int = 2048) -> None:
         self.score_range = as_score_range(score_range)
         self.k = as_count(k, "k", at_least=8)
         if self.k > 65535:
-            raise ValueError(f"k is {self.k} where a whole number <= 65535 is expected")
+            raise ValueError(f"k must be <= 65535, got {self.k}")
         self.resolution = 0.0
         self._sketches: dict[Key, Any] = {}
 
     @property
     def size(self) -> int:
-        """How many rows were counted."""
+        """The number of rows."""
         return sum(int(sketch.n) for sketch in self._sketches.values())
 
     @property
     def labelled(self) -> bool:
-        """Whether labels were counted."""
+        """Whether rows are counted by label."""
         return any(label is not None for _, label in self._sketches)
 
-    def update(self, y_true: Any, y_score: Any, *, sensitive_features: Any) -> None:
+    def update(self, y_true: ArrayLike | None, y_score: ArrayLike, *, sensitive_features: Groups) -> None:
         """Count a batch.
 
         Parameters
         ----------
-        y_true, y_score, sensitive_features : array-like
-            Labels (or None), scores and groups, as in `mcdp`; one group alone may do.
+        y_true : array-like or None
+            Labels 0 and 1, where a criterion needs them.
+        y_score : array-like
+            Scores inside `score_range`.
+        sensitive_features : array-like, data frame or mapping of columns
+            The group of each row; a batch may have one group only.
         """
         self.add(
             Predictions.from_arrays(
@@ -92,15 +96,18 @@ class ScoreSketch:
         )
 
     def add(self, predictions: Predictions) -> None:
-        """Count predictions that are checked already."""
-        if predictions.weights is not None:
-            raise ValueError("a sketch counts rows and takes no weights")
-        if predictions.clusters is not None:
-            raise ValueError("a sketch counts independent rows and takes no clusters")
+        """Count a batch that is checked already.
+
+        Parameters
+        ----------
+        predictions : Predictions
+            The rows, without weights or clusters.
+        """
+        for name, given in (("weights", predictions.weights), ("clusters", predictions.clusters)):
+            if given is not None:
+                raise ValueError(f"a sketch counts independent rows of weight 1, got predictions with {name}")
         if predictions.score_range != self.score_range:
-            raise ValueError(
-                f"scores over {predictions.score_range} cannot join a sketch over {self.score_range}"
-            )
+            raise ValueError(f"score_range must be {self.score_range}, got {predictions.score_range}")
         self._check_labels(predictions.labels is not None)
         labels = (None,) if predictions.labels is None else (0, 1)
         scores = at_ends(predictions.scores, self.score_range)
@@ -113,12 +120,21 @@ class ScoreSketch:
         self.resolution = max(self.resolution, predictions.resolution)
 
     def merge(self, other: ScoreSketch) -> ScoreSketch:
-        """A sketch of both sketches' rows together."""
-        if (self.score_range, self.k) != (other.score_range, other.k):
-            raise ValueError(
-                f"a sketch over {self.score_range} with k = {self.k} cannot merge with one over "
-                f"{other.score_range} with k = {other.k}"
-            )
+        """Return a sketch of the rows of both sketches.
+
+        Parameters
+        ----------
+        other : ScoreSketch
+            A sketch with the same `score_range` and `k`.
+
+        Returns
+        -------
+        ScoreSketch
+        """
+        for name in ("score_range", "k"):
+            ours, theirs = getattr(self, name), getattr(other, name)
+            if ours != theirs:
+                raise ValueError(f"{name} of the other sketch must be {ours}, got {theirs}")
         merged = ScoreSketch.from_bytes(self.to_bytes())
         if other._sketches:
             merged._check_labels(other.labelled)
@@ -128,28 +144,43 @@ class ScoreSketch:
         return merged
 
     def counts(self, confidence: float = 0.99) -> ScoreCounts:
-        """Counts that stand for the rows, with the rank error that holds for all groups at once.
+        """Return counts of all rows, with a rank error that holds for all groups together.
 
         Parameters
         ----------
         confidence : float
-            The probability with which no group's distribution is off by more than `rank_error` anywhere.
+            The probability that every group's distribution is within the rank error everywhere.
 
         Returns
         -------
         ScoreCounts
-            Its `mcdp_bounds` hold MCDP of the rows themselves with this probability.
+            `mcdp_bounds` of them contains the MCDP of the rows with this probability.
         """
-        confidence = as_probability(confidence, "confidence")
+        error = self.rank_error(confidence)
+        atoms = {key: _atoms_of(sketch) for key, sketch in self._sketches.items()}
+        return ScoreCounts(atoms, self.score_range, self.resolution, error)
+
+    def rank_error(self, confidence: float = 0.99) -> float:
+        """Return the most that any group's cumulative distribution is off, anywhere.
+
+        Parameters
+        ----------
+        confidence : float
+            The probability that this holds for all groups together.
+
+        Returns
+        -------
+        float
+            0 while all scores are kept.
+        """
+        confidence = as_probability(confidence)
         if not self._sketches:
             raise ValueError("the sketch has no rows")
         each = 1.0 - (1.0 - confidence) / len(self._sketches)
-        errors = [_rank_error(sketch, each) for sketch in self._sketches.values()]
-        atoms = {key: _atoms_of(sketch) for key, sketch in self._sketches.items()}
-        return ScoreCounts(atoms, self.score_range, self.resolution, max(errors))
+        return max(_rank_error(sketch, each) for sketch in self._sketches.values())
 
     def to_bytes(self) -> bytes:
-        """The sketch as bytes that any process and machine can read."""
+        """Return the sketch as bytes that any process and machine can read."""
         header = {
             "k": self.k,
             "score_range": list(self.score_range),
@@ -160,28 +191,27 @@ class ScoreSketch:
         return pack(_MARK, _VERSION, header, parts)
 
     def __reduce__(self) -> tuple[Any, ...]:
-        """Copies and pickles are made of the bytes."""
+        """Copy and pickle by way of the bytes."""
         return type(self).from_bytes, (self.to_bytes(),)
 
     @classmethod
     def from_bytes(cls, data: bytes, name: str = "the sketch") -> ScoreSketch:
-        """The sketch that `to_bytes` wrote.
+        """Read a sketch that `to_bytes` returned.
 
         Parameters
         ----------
         data : bytes
-            What `to_bytes` returned.
+            The bytes.
         name : str
-            What messages call it.
+            The name of the sketch in messages.
 
         Returns
         -------
         ScoreSketch
-            It can be updated and merged as before.
         """
         header, parts = unpack(data, _MARK, _VERSION, name)
         kll = require("datasketches", extra="sketch").kll_doubles_sketch
-        with damage_of(name):
+        with reading(name):
             sketch = cls(score_range=header["score_range"], k=header["k"])
             sketch.resolution = as_number(header["resolution"], "resolution")
             for key, part in zip(_read_keys(header["keys"]), parts, strict=True):
@@ -197,17 +227,18 @@ class ScoreSketch:
 
     def _check_labels(self, labelled: bool) -> None:
         if self._sketches and labelled != self.labelled:
-            raise ValueError("rows with labels cannot join a sketch without, nor the other way round")
+            ours, theirs = ("with" if each else "without" for each in (self.labelled, labelled))
+            raise ValueError(f"the sketch has rows {ours} labels, got rows {theirs}")
 
     def __repr__(self) -> str:
         return f"ScoreSketch({self.size} rows, {len({group for group, _ in self._sketches})} groups)"
 
 
 def _rank_error(sketch: Any, confidence: float) -> float:
-    """How far the sketched distribution may be off, anywhere, with some probability.
+    """The most that a sketched distribution is off, anywhere, with some probability.
 
-    The library states the error of one rank. It is asked here of many ranks at once, so many that between
-    two of them next to nothing can hide.
+    DataSketches states the error of one rank; here it holds at so many ranks together that little lies
+    between two of them.
     """
     if not sketch.is_estimation_mode():
         return 0.0
@@ -217,7 +248,7 @@ def _rank_error(sketch: Any, confidence: float) -> float:
 
 
 def _atoms_of(sketch: Any) -> Atoms:
-    """What the sketch kept, with one row each at the lowest and the highest score, which it knows exactly."""
+    """The scores kept, with one row each at the lowest and the highest score, which are exact."""
     if sketch.n == 1:
         return Atoms.of_rows(np.array([sketch.get_min_value()]))
     scores, rows = kept_scores(bytes(sketch.serialize()))
@@ -234,23 +265,23 @@ def _atoms_of(sketch: Any) -> Atoms:
 
 
 def _plain_group(group: Group) -> Any:
-    """A group as JSON has it; the parts of an intersection as a list."""
+    """A group as JSON; the parts of an intersection are a list."""
     parts = group if isinstance(group, tuple) else (group,)
     for part in parts:
         if not isinstance(part, _PLAIN):
-            raise ValueError(f"group {group!r} is no text, number or truth value and cannot be written")
+            raise ValueError(f"a group must be a text, a number or a boolean to be written, got {group!r}")
     return list(parts) if isinstance(group, tuple) else group
 
 
 def _read_keys(keys: Any) -> list[Key]:
-    """The groups and labels of a header: no two the same, and labels everywhere or nowhere."""
+    """The groups and labels of a header: distinct, and with a label each or none at all."""
     found: list[Key] = []
     for group, label in keys:
         key = (tuple(group) if isinstance(group, list) else group, label)
         _plain_group(key[0])
         if label is not None and (type(label) is not int or label not in (0, 1)):
-            raise ValueError(f"keys has the label {label!r} where 0, 1 or none is expected")
+            raise ValueError(f"a label in keys must be 0, 1 or null, got {label!r}")
         if key in found or (found and (label is None) != (found[0][1] is None)):
-            raise ValueError(f"keys has {keys!r} where different ones, with labels or without, are expected")
+            raise ValueError(f"keys must be distinct, all with labels or all without, got {keys!r}")
         found.append(key)
     return found

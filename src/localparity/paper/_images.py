@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._io._files import damage_of
+from localparity._io._files import reading
 from localparity._validation import as_count, require, unknown_name
 
 _GENDERS = ("Male", "Female")
@@ -145,7 +145,7 @@ def _read(path: Path) -> bytes:
 
 def _read_attributes(path: Path, wanted: Sequence[str]) -> tuple[list[str], dict[str, NDArray[np.int64]]]:
     """The official list: a count, a line of attributes, then a line of 1 and -1 for each image."""
-    with damage_of(str(path)):
+    with reading(str(path)):
         _, header, *lines = _read(path).decode("ascii").splitlines()
     columns = header.split()
     rows = [line.split() for line in lines if line.strip()]
@@ -166,7 +166,7 @@ def _read_pixels(
     path: Path, wanted: Sequence[str]
 ) -> tuple[list[str], NDArray[np.uint8], dict[str, NDArray[np.int64]]]:
     """The CSV of the FFB benchmark: an image's numbers, row by row and channel last, in one column."""
-    with damage_of(str(path), csv.Error):
+    with reading(str(path), csv.Error):
         header, *rows = csv.reader(io.StringIO(_read(path).decode("utf-8")))
         pixels = _place("pixels", header, path)
         places = [_place(name, header, path) for name in wanted]

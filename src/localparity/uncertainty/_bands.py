@@ -9,15 +9,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import get_args
+from typing import Protocol, get_args
 
 import numpy as np
 
-from localparity._types import FloatArray, IntervalMethod
+from localparity._types import FloatArray, Group, IntervalMethod
 from localparity._validation import as_choice, as_count, as_probability
 from localparity.counts._comparison import Comparison
 from localparity.counts._score_counts import ScoreCounts
-from localparity.metrics import GapCurve
 from localparity.uncertainty._pool import Pool
 from localparity.uncertainty._resampling import (
     Draws,
@@ -28,6 +27,17 @@ from localparity.uncertainty._resampling import (
 )
 
 INTERVAL_METHODS: tuple[str, ...] = get_args(IntervalMethod)
+
+
+class Compared(Protocol):
+    """Two groups among the people of a label: a `GapCurve`, or what was measured of one."""
+
+    @property
+    def groups(self) -> tuple[Group, Group]: ...
+    @property
+    def label(self) -> int | None: ...
+    @property
+    def sizes(self) -> tuple[float, float]: ...
 
 
 def dkw_radius(size: float, confidence: float, family: int = 1) -> float:
@@ -46,19 +56,19 @@ def dkw_radius(size: float, confidence: float, family: int = 1) -> float:
     return math.sqrt(math.log(2.0 * family / (1.0 - confidence)) / (2.0 * size))
 
 
-def distributions_of(curves: Sequence[GapCurve]) -> int:
-    """How many distributions some curves compare: those of each group, and of everyone, under each label."""
-    return len({(curve.label, group) for curve in curves for group in curve.groups})
+def distributions_of(pairs: Sequence[Compared]) -> int:
+    """How many distributions some pairs compare: those of each group, and of everyone, under each label."""
+    return len({(pair.label, group) for pair in pairs for group in pair.groups})
 
 
-def dkw_radii(curves: Sequence[GapCurve], confidence: float) -> FloatArray:
-    """The radius of each curve's band; all hold together, the error shared by all distributions involved."""
-    family = distributions_of(curves)
-    return np.array([sum(dkw_radius(size, confidence, family) for size in curve.sizes) for curve in curves])
+def dkw_radii(pairs: Sequence[Compared], confidence: float) -> FloatArray:
+    """The radius of each pair's band; all hold together, the error shared by all distributions involved."""
+    family = distributions_of(pairs)
+    return np.array([sum(dkw_radius(size, confidence, family) for size in pair.sizes) for pair in pairs])
 
 
 def bootstrap_radii(deviated: Resampled, confidence: float) -> FloatArray:
-    """The radius of each curve's band, from resamples of `Pool.deviated`; all hold together."""
+    """The radius of each pair's band, from resamples of `Pool.deviated`; all hold together."""
     check_resamples(deviated.supremum.size, confidence)
     return np.asarray(critical_value(deviated.supremum, confidence) / deviated.scale)
 
@@ -84,16 +94,16 @@ def as_interval_method(method: str | None, counts: ScoreCounts) -> str:
 def band_radii(
     counts: ScoreCounts,
     comparison: Comparison,
-    curves: Sequence[GapCurve],
+    pairs: Sequence[Compared],
     *,
     confidence: float,
     method: str,
     draws: Draws,
 ) -> FloatArray:
-    """The radius of the band of each of the counts' curves, all of which hold together."""
+    """The radius of the band of each of the counts' pairs, all of which hold together."""
     confidence = as_probability(confidence)
     if method == "dkw":
-        return dkw_radii(curves, confidence)
+        return dkw_radii(pairs, confidence)
     check_resamples(as_count(draws.n_resamples, "n_resamples", at_least=0), confidence)
     found = resample_counts(counts, comparison, Pool.deviated, draws, np.zeros(1))
     return bootstrap_radii(found, confidence)

@@ -21,7 +21,7 @@ from localparity.counts._comparison import Comparison
 from localparity.counts._inputs import Data, as_counts, as_data
 from localparity.metrics._gap_curve import GapCurve
 from localparity.metrics._gap_curves import gap_curves
-from localparity.metrics._interval import Interval
+from localparity.metrics._interval import Interval, worst_interval
 from localparity.uncertainty._bands import as_interval_method, band_radii
 from localparity.uncertainty._resampling import Draws
 
@@ -137,14 +137,20 @@ def pair_intervals(
     """For each curve, the interval at each epsilon: what the counts leave open, and a radius beside it."""
     found = []
     for curve, radius in zip(curves, radii.tolist(), strict=True):
-        estimate = curve.mcdp_at(epsilons)
-        least, most = (estimate if bound is curve else bound.mcdp_at(epsilons) for bound in curve.bounds())
-        low, high = np.maximum(least - radius, 0.0), np.minimum(most + radius, 1.0)
-        ends = zip(low.tolist(), estimate.tolist(), high.tolist(), strict=True)
-        found.append([Interval(*each, confidence) for each in ends])
+        least, most = (bound.mcdp_at(epsilons) for bound in curve.bounds())
+        found.append(intervals_around(least, curve.mcdp_at(epsilons), most, radius, confidence))
     return found
+
+
+def intervals_around(
+    least: FloatArray, estimate: FloatArray, most: FloatArray, radius: float, confidence: float
+) -> list[Interval]:
+    """Intervals in [0, 1] with a radius beside what each estimate is known to lie between."""
+    low, high = np.maximum(least - radius, 0.0), np.minimum(most + radius, 1.0)
+    ends = zip(low.tolist(), estimate.tolist(), high.tolist(), strict=True)
+    return [Interval(*each, confidence) for each in ends]
 
 
 def worst_intervals(pairs: Sequence[Sequence[Interval]]) -> list[Interval]:
     """At each epsilon the interval of the worst pair's MCDP, which no pair's lies above or below."""
-    return [Interval.of_worst(at) for at in zip(*pairs, strict=True)]
+    return [worst_interval(at) for at in zip(*pairs, strict=True)]

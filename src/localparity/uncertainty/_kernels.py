@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
-from localparity._types import FloatArray
+from localparity._types import FloatArray, IntArray
 from localparity.counts._kernels import compiled, compiled_fast
 from localparity.metrics._kernels import profile_runs
 
@@ -20,23 +19,27 @@ def largest_difference(first: FloatArray, second: FloatArray) -> float:
 
 
 @compiled
+def mcdp_of_rows(knots: FloatArray, first: FloatArray, second: FloatArray, reach: FloatArray) -> FloatArray:
+    """MCDP between two rows at each half-width of `reach`."""
+    gap = first - second
+    gap[-1] = 0.0
+    half_widths, values, _ = profile_runs(knots, gap)
+    found = np.zeros(reach.size)
+    for i in range(reach.size):
+        for run in range(values.size):
+            if half_widths[run] > reach[i] or reach[i] == 0.0:
+                found[i] = max(found[i], values[run])
+    return found
+
+
+@compiled
 def mcdp_of_pairs(
-    knots: FloatArray,
-    rows: FloatArray,
-    first: NDArray[np.int64],
-    second: NDArray[np.int64],
-    reach: FloatArray,
+    knots: FloatArray, rows: FloatArray, first: IntArray, second: IntArray, reach: FloatArray
 ) -> FloatArray:
     """MCDP at each half-width of `reach` (columns) of each pair of rows (rows)."""
     found = np.zeros((first.size, reach.size))
     for pair in range(first.size):
-        gap = rows[first[pair]] - rows[second[pair]]
-        gap[-1] = 0.0
-        half_widths, values, _ = profile_runs(knots, gap)
-        for i in range(reach.size):
-            for run in range(values.size):
-                if half_widths[run] > reach[i] or reach[i] == 0.0:
-                    found[pair, i] = max(found[pair, i], values[run])
+        found[pair] = mcdp_of_rows(knots, rows[first[pair]], rows[second[pair]], reach)
     return found
 
 
@@ -44,8 +47,8 @@ def mcdp_of_pairs(
 def worst_of_pairs(
     knots: FloatArray,
     rows: FloatArray,
-    first: NDArray[np.int64],
-    second: NDArray[np.int64],
+    first: IntArray,
+    second: IntArray,
     scale: FloatArray,
     reach: FloatArray,
 ) -> tuple[float, FloatArray, FloatArray]:
@@ -60,16 +63,8 @@ def worst_of_pairs(
         one, other = rows[first[pair]], rows[second[pair]]
         largest = largest_difference(one, other)
         supremum = max(supremum, scale[pair] * largest)
-        if not ((largest > worst) | (scale[pair] * largest > scaled)).any():
-            continue
-        gap = one - other
-        gap[-1] = 0.0
-        half_widths, values, _ = profile_runs(knots, gap)
-        for i in range(reach.size):
-            value = 0.0
-            for run in range(values.size):
-                if half_widths[run] > reach[i] or reach[i] == 0.0:
-                    value = max(value, values[run])
-            worst[i] = max(worst[i], value)
-            scaled[i] = max(scaled[i], scale[pair] * value)
+        if ((largest > worst) | (scale[pair] * largest > scaled)).any():
+            found = mcdp_of_rows(knots, one, other, reach)
+            worst = np.maximum(worst, found)
+            scaled = np.maximum(scaled, scale[pair] * found)
     return supremum, worst, scaled

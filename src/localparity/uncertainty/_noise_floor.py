@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
-from localparity._types import ArrayLike, Compare, FloatArray, Seed
+from localparity._types import ArrayLike, Compare, FloatArray, IntArray, Seed
 from localparity._validation import as_count, as_epsilon, as_numbers
 from localparity.counts._comparison import Comparison
 from localparity.uncertainty._permutation import null_quantiles
@@ -113,7 +112,7 @@ def noise_floor(
     return NoiseFloor(float(null.mean()), null_quantiles(null))
 
 
-def _drawn(shares: FloatArray, size: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def _drawn(shares: FloatArray, size: int, rng: np.random.Generator) -> IntArray:
     """How many of so many people lie at each knot, drawn one by one where they are few."""
     if size > 4 * shares.size:
         return np.asarray(rng.multinomial(size, shares))

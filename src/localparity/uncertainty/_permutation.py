@@ -11,17 +11,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import NDArray
 
-from localparity._types import (
-    ArrayLike,
-    Compare,
-    Criterion,
-    FloatArray,
-    Groups,
-    ScoreRange,
-    Seed,
-)
+from localparity._types import ArrayLike, Compare, Criterion, FloatArray, Groups, IntArray, ScoreRange, Seed
 from localparity._validation import as_epsilon
 from localparity.counts._comparison import Comparison
 from localparity.counts._inputs import Data, as_counts, as_data
@@ -112,13 +103,13 @@ def adjusted_p_values(seen: FloatArray, null: FloatArray) -> FloatArray:
     return np.asarray(as_small / len(pooled), dtype=np.float64)
 
 
-def _ranks(values: FloatArray, pooled: FloatArray) -> NDArray[np.int64]:
+def _ranks(values: FloatArray, pooled: FloatArray) -> IntArray:
     """How many of the pooled resamples are as large as each value, column by column."""
     columns = zip(np.sort(pooled, axis=0).T, values.T, strict=True)
     return len(pooled) - np.stack([np.searchsorted(a, b - _ROUNDING) for a, b in columns], axis=1)
 
 
-def _least_ranks(pooled: FloatArray) -> NDArray[np.int64]:
+def _least_ranks(pooled: FloatArray) -> IntArray:
     """The least rank of each of the pooled resamples over the epsilons, ascending."""
     return np.sort(_ranks(pooled, pooled).min(axis=1))
 

@@ -9,13 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._types import FloatArray, Group
+from localparity._types import FloatArray, Group, IntArray, ScoreRange
 from localparity.counts._clusters import ClusteredRows
 from localparity.counts._comparison import EVERYONE, Comparison
 from localparity.counts._score_counts import ScoreCounts, Stratum, strata_of
 from localparity.metrics._gap_curve import units_of
-
-IntArray = NDArray[np.int64]
 
 MOST_KNOTS = 2**15
 LEAST_KNOTS = 2**8
@@ -79,7 +77,7 @@ class Pool:
     def of_stratum(
         cls,
         stratum: Stratum,
-        score_range: tuple[float, float],
+        score_range: ScoreRange,
         resolution: float,
         clusters: ClusteredRows | None = None,
     ) -> Pool:

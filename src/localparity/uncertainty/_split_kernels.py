@@ -15,17 +15,15 @@ from a leaf to the root at most, and as t moves on only nodes whose time has com
 from __future__ import annotations
 
 import numpy as np
-from numpy.typing import NDArray
 
+from localparity._types import IntArray
 from localparity.counts._kernels import compiled
 
 _NEVER = np.int64(2**62)
 
-Whole = NDArray[np.int64]
-
 
 @compiled
-def worst_split(places: Whole, totals: Whole, ends: Whole, least: int) -> tuple[int, float]:
+def worst_split(places: IntArray, totals: IntArray, ends: IntArray, least: int) -> tuple[int, float]:
     """The number of people on the low side and the size of the gap at the worst split.
 
     `places` are the people's places among the distinct scores, in the order of the feature; `totals` says how
@@ -38,7 +36,7 @@ def worst_split(places: Whole, totals: Whole, ends: Whole, least: int) -> tuple[
 
 @compiled
 def _worst_of_sign(
-    places: Whole, totals: Whole, ends: Whole, least: int, sign: int, best_size: int, best: float
+    places: IntArray, totals: IntArray, ends: IntArray, least: int, sign: int, best_size: int, best: float
 ) -> tuple[int, float]:
     """Of gaps of one sign, the worst that exceeds the best so far.
 
@@ -81,7 +79,9 @@ def _worst_of_sign(
 
 
 @compiled
-def _catch_up(now: int, stale: Whole, rise: Whole, height: Whole, slope: Whole, expiry: Whole) -> None:
+def _catch_up(
+    now: int, stale: IntArray, rise: IntArray, height: IntArray, slope: IntArray, expiry: IntArray
+) -> None:
     """Decide anew, from the leaves up, wherever people have come over or the time has come."""
     found = 0
     if expiry[1] <= now:
@@ -99,7 +99,7 @@ def _catch_up(now: int, stale: Whole, rise: Whole, height: Whole, slope: Whole, 
 
 
 @compiled
-def _decide(node: int, now: int, rise: Whole, height: Whole, slope: Whole, expiry: Whole) -> None:
+def _decide(node: int, now: int, rise: IntArray, height: IntArray, slope: IntArray, expiry: IntArray) -> None:
     """The higher of two lines now, and until when nothing below can change that.
 
     Heights count from the left end of a node's leaves; all that lie to the right of a leaf rise with it.

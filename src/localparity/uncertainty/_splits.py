@@ -8,9 +8,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._types import FloatArray
-
-Whole = NDArray[np.int64]
+from localparity._types import FloatArray, IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -37,10 +35,10 @@ class OrderedPeople:
     (2, 1.0)
     """
 
-    places: Whole
-    totals: Whole
+    places: IntArray
+    totals: IntArray
     values: FloatArray
-    ends: Whole
+    ends: IntArray
     least: int
 
     @classmethod
@@ -58,7 +56,7 @@ class OrderedPeople:
         enough = (self.ends >= self.least) & (self.places.size - self.ends >= self.least)
         return np.asarray(self.values[enough])
 
-    def worst_split(self, order: Whole | None = None) -> tuple[int, float]:
+    def worst_split(self, order: IntArray | None = None) -> tuple[int, float]:
         """How many people are on the low side of the worst split, and MCDP(0) between its sides.
 
         `order` deals the scores out to the people anew.

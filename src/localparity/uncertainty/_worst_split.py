@@ -7,8 +7,9 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from localparity._types import Criterion, FloatArray
+from localparity._types import ArrayLike, Criterion, FloatArray, ScoreRange, Seed
 from localparity._validation import (
     as_count,
     as_labels,
@@ -19,10 +20,13 @@ from localparity._validation import (
     check_indexes,
     check_rows,
 )
-from localparity.counts._comparison import labels_of
+from localparity.counts import Comparison, ScoreCounts
+from localparity.counts._comparison import require_labels
+from localparity.counts._inputs import Data, as_data
 from localparity.metrics._gap_curve import GapCurve
 from localparity.metrics._gap_curves import gap_curve
 from localparity.metrics._window import Window
+from localparity.predictions import Predictions
 from localparity.uncertainty._permutation import TestResult, p_value_of, summarise_null
 from localparity.uncertainty._resampling import Draws, repeat
 from localparity.uncertainty._splits import OrderedPeople
@@ -73,15 +77,16 @@ class WorstSplit:
 
 
 def worst_split(
-    y_true: Any,
-    y_score: Any,
+    y_true: ArrayLike | Data | None,
+    y_score: ArrayLike | None = None,
     *,
-    sensitive_features: Any,
+    sensitive_features: ArrayLike | None = None,
     min_share: float = 0.1,
     criterion: Criterion = "demographic_parity",
-    score_range: tuple[float, float] = (0.0, 1.0),
+    score_range: ScoreRange = (0.0, 1.0),
+    min_group_size: int = 1,
     n_resamples: int = 1000,
-    random_state: Any = None,
+    random_state: Seed = None,
     n_jobs: int | None = None,
 ) -> WorstSplit:
     """The split of a sensitive feature that is a number, such as age, with the largest MCDP(0).
@@ -94,18 +99,21 @@ def worst_split(
 
     Parameters
     ----------
-    y_true : array-like or None
-        Labels 0 and 1; None where the criterion does not need them.
+    y_true : array-like, Predictions, ScoreCounts or None
+        Labels 0 and 1; None where the criterion does not need them. Predictions or ScoreCounts without
+        weights, whose groups are numbers, stand for all of the arrays.
     y_score : array-like
         Scores inside `score_range`.
-    sensitive_features : array-like
-        One number a row.
+    sensitive_features : array-like of shape (n_samples,)
+        Numbers, such as ages.
     min_share : float
         The least share of the people compared on either side, above 0 and at most one half.
     criterion : str
         Which people are compared, as in `mcdp`; with "equalized_odds" the worse of the two labels.
     score_range : tuple of float
         The lowest and the highest score there can be.
+    min_group_size : int
+        The fewest of the people compared on either side.
     n_resamples : int
         How many permutations the test draws; 0 leaves it out.
     random_state : int, Generator or None
@@ -132,80 +140,105 @@ def worst_split(
     With a threshold from 0.28041 up to, but not including, 0.28042, people in <= 34 are at least 48.9
     points more likely to be at or below it than people in > 34.
     """
-    strata = _strata(y_true, y_score, sensitive_features, min_share, criterion, score_range)
-    n_resamples = as_count(n_resamples, "n_resamples", at_least=0)
-    people = [OrderedPeople.of_rows(scores, feature, least) for _, scores, feature, least in strata]
-    for (label, _, feature, least), found in zip(strata, people, strict=True):
-        _check_splits(label, feature, least, found)
-    worst = [found.worst_split() for found in people]
+    comparison = Comparison(criterion, min_group_size=min_group_size)
+    if not isinstance(y_true, Predictions | ScoreCounts):
+        require_labels(comparison, y_true)
+        check_indexes({"y_true": y_true, "y_score": y_score, "sensitive_features": sensitive_features})
+        score_range = as_score_range(score_range)
+        scores = as_scores(y_score, score_range).values
+        feature = as_numbers(sensitive_features, "sensitive_features")
+        check_rows("sensitive_features", feature.size, scores.size)
+        labels = as_labels(y_true, scores.size) if comparison.needs_labels else None
+    else:
+        data = as_data(comparison, y_true, y_score, sensitive_features, score_range=score_range)
+        score_range, (scores, feature, labels) = data.score_range, _rows_of(data)
+    strata = _strata(scores, feature, labels, comparison, min_share)
+    worst = [stratum.people.worst_split() for stratum in strata]
     place = int(np.argmax([gap for _, gap in worst]))
-    label, scores, feature, _ = strata[place]
-    size = worst[place][0]
-    split = float(people[place].values[np.searchsorted(people[place].ends, size)])
-    curve = _curve(scores, feature, split, label, score_range)
+    size, gap = worst[place]
+    curve = strata[place].curve_at(size, score_range)
     test = None
-    if n_resamples:
+    if as_count(n_resamples, "n_resamples", at_least=0):
 
         def deal(stream: np.random.Generator) -> float:
-            return max(found.worst_split(stream.permutation(found.places.size))[1] for found in people)
+            found = [stratum.people for stratum in strata]
+            return max(each.worst_split(stream.permutation(each.places.size))[1] for each in found)
 
         null = repeat(deal, Draws(n_resamples, random_state, n_jobs))[:, 0]
-        test = summarise_null(worst[place][1], p_value_of(worst[place][1], null), null)
-    sizes = (size, feature.size - size)
+        test = summarise_null(gap, p_value_of(gap, null), null)
+    sizes = (size, strata[place].feature.size - size)
+    split = strata[place].value_at(size)
     return WorstSplit(split, curve.mcdp(), sizes, curve.worst_window(), curve, test)
 
 
-Stratum = tuple[int | None, FloatArray, FloatArray, int]
-"""The people compared: their label, scores and feature, and how many must be on either side."""
+def _rows_of(data: Data) -> tuple[FloatArray, FloatArray, NDArray[Any] | None]:
+    """The scores, the groups as numbers, and the labels, row by row."""
+    if isinstance(data, ScoreCounts):
+        weighted = any(atoms.units is not None for atoms in data.atoms.values())
+        rows = {key: np.repeat(atoms.scores, atoms.rows) for key, atoms in data.atoms.items()}
+        sizes = [part.size for part in rows.values()]
+        scores = np.concatenate(list(rows.values()))
+        groups = np.repeat([group for group, _ in rows], sizes)
+        labels = np.repeat([label for _, label in rows], sizes) if data.labelled else None
+    else:
+        weighted = data.weights is not None
+        scores, groups, labels = data.scores, np.asarray(data.groups)[data.codes], data.labels
+    if weighted:
+        raise ValueError("worst_split takes rows of equal weight, got weights")
+    return scores, as_numbers(groups, "sensitive_features"), labels
+
+
+@dataclass(frozen=True, eq=False)
+class _Compared:
+    """The people of one label, or everyone, with their scores and the feature."""
+
+    label: int | None
+    scores: FloatArray
+    feature: FloatArray
+    people: OrderedPeople
+
+    def value_at(self, size: int) -> float:
+        """The value of the feature at or below which `size` people are."""
+        return float(self.people.values[np.searchsorted(self.people.ends, size)])
+
+    def curve_at(self, size: int, score_range: ScoreRange) -> GapCurve:
+        """The gap between the `size` people lowest in the feature and the others."""
+        split = self.value_at(size)
+        number = f"{split:g}"
+        if float(number) != split:
+            number = repr(split).removesuffix(".0")
+        low, high = f"<= {number}", f"> {number}"
+        sides = np.where(self.feature <= split, low, high)
+        curve = gap_curve(
+            None, self.scores, sensitive_features=sides, groups=(low, high), score_range=score_range
+        )
+        return replace(curve, label=self.label)
 
 
 def _strata(
-    y_true: Any, y_score: Any, sensitive_features: Any, min_share: Any, criterion: str, score_range: Any
-) -> list[Stratum]:
-    """The people of each label that the criterion compares."""
-    check_indexes({"y_true": y_true, "y_score": y_score, "sensitive_features": sensitive_features})
-    scores = as_scores(y_score, as_score_range(score_range)).values
-    feature = as_numbers(sensitive_features, "sensitive_features")
-    check_rows("sensitive_features", feature.size, scores.size)
+    scores: FloatArray,
+    feature: FloatArray,
+    labels: NDArray[Any] | None,
+    comparison: Comparison,
+    min_share: float,
+) -> list[_Compared]:
+    """The people of each label that is compared, in the order of the feature."""
     share = as_number(min_share, "min_share")
     if not 0.0 < share <= 0.5:
-        raise ValueError(f"min_share is {share:g} where a number above 0 and at most 0.5 is expected")
-    wanted = labels_of(criterion)
-    if wanted == (None,):
-        return [(None, scores, feature, max(1, math.ceil(share * scores.size)))]
-    if y_true is None:
-        raise ValueError(f"y_true is None where criterion={criterion!r} needs labels 0 and 1")
-    labels = as_labels(y_true, scores.size)
-    members = {label: labels == label for label in wanted}
-    for label, among in members.items():
+        raise ValueError(f"min_share must be > 0 and <= 0.5, got {share:g}")
+    found = []
+    for label in comparison.labels:
+        who = "" if label is None else f" with y_true = {label}"
+        among = np.ones(scores.size, dtype=bool) if label is None else np.asarray(labels == label)
         if not among.any():
-            raise ValueError(f"no row has y_true = {label}, so there is nobody to compare")
-    return [
-        (label, scores[among], feature[among], max(1, math.ceil(share * np.count_nonzero(among))))
-        for label, among in members.items()
-    ]
-
-
-def _check_splits(label: int | None, feature: FloatArray, least: int, people: OrderedPeople) -> None:
-    if people.splits.size:
-        return
-    among = "" if label is None else f" with y_true = {label}"
-    raise ValueError(
-        f"sensitive_features has {people.values.size} different values among {feature.size} rows{among}, "
-        f"none of which has min_share of them, {least} rows, both at or below it and above it; "
-        "lower min_share"
-    )
-
-
-def _curve(
-    scores: FloatArray, feature: FloatArray, split: float, label: int | None, score_range: Any
-) -> GapCurve:
-    number = f"{split:g}"
-    if float(number) != split:
-        number = repr(split).removesuffix(".0")
-    low, high = f"<= {number}", f"> {number}"
-    sides = np.where(feature <= split, low, high)
-    curve = gap_curve(
-        None, scores, sensitive_features=sides, groups=(low, high), score_range=as_score_range(score_range)
-    )
-    return replace(curve, label=label)
+            raise ValueError(f"y_true must have a row of each label compared, got no rows{who}")
+        rows = int(np.count_nonzero(among))
+        least = max(math.ceil(share * rows), comparison.min_group_size)
+        people = OrderedPeople.of_rows(scores[among], feature[among], least)
+        if not people.splits.size:
+            raise ValueError(
+                f"no split of sensitive_features leaves {least} of {rows} rows{who} on either side; "
+                "lower min_share or min_group_size"
+            )
+        found.append(_Compared(label, scores[among], feature[among], people))
+    return found

@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from localparity.models._outcomes import ModelComparison, Outcome
-from localparity.report.displays._display import COLOURS, MARKERS, QUIET, Display, finish_trade_off
+from localparity.report.displays._display import COLOURS, MARKERS, QUIET, ModelsDisplay, shown_name
 
 
-class FrontierDisplay(Display):
+class FrontierDisplay(ModelsDisplay):
     """Average precision against MCDP of the test part: up and to the left is better.
 
     A method has one colour and marker, hollow where its scores are repaired. Large markers, with their
@@ -51,15 +51,11 @@ class FrontierDisplay(Display):
         floor = found.recommended.noise_floor
         ax.axvline(floor, color=QUIET, lw=1.0, ls=":", zorder=0, label="expected under parity")
         names = [outcome.name for outcome in found.outcomes]
-        finish_trade_off(ax, found.epsilon, names, part=" on test data")
+        self._show_axes(ax, found.epsilon, names, part=" on test data")
 
     def _draw_outcome(self, ax: Any, outcome: Outcome, place: int) -> None:
         colour, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
-        look = {"color": colour, "mfc": "white" if outcome.repaired else colour}
+        look: dict[str, Any] = {"color": colour, "mfc": "white" if outcome.repaired else colour}
         ax.plot(*zip(*outcome.settings, strict=True), marker, ms=3.0, alpha=0.55, zorder=2, **look)
-        interval = outcome.interval
-        ends = [[interval.estimate - interval.low], [interval.high - interval.estimate]]
-        at = interval.estimate, outcome.average_precision
-        ax.errorbar(
-            *at, xerr=ends, fmt=marker, ms=7.5, capsize=3, lw=1.2, zorder=3, label=outcome.name, **look
-        )
+        look |= {"fmt": marker, "ms": 7.5, "lw": 1.2, "zorder": 3, "label": shown_name(outcome.name)}
+        self._add_model(ax, outcome.interval, outcome.average_precision, **look)

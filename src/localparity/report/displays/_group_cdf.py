@@ -4,32 +4,28 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-import numpy as np
-
-from localparity._types import Criterion, FloatArray, Group
-from localparity.counts import Comparison, ScoreCounts
-from localparity.counts._comparison import EVERYONE, group_text
+from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, ScoreRange
+from localparity.counts import Comparison
+from localparity.counts._comparison import EVERYONE
+from localparity.counts._inputs import Data
 from localparity.counts._score_counts import strata_of, with_everyone
 from localparity.metrics import Window
-from localparity.report._thin import thin_steps
+from localparity.report._thin import thin_thresholds
 from localparity.report.displays._display import (
     FIRST,
     QUIET,
     SECOND,
-    CountsDisplay,
+    PairDisplay,
     chosen_curve,
-    finish_scores,
-    legend_above,
-    shade_window,
-    show_percent,
+    counts_of,
     shown_name,
 )
 
 
-class GroupCdfDisplay(CountsDisplay):
+class GroupCdfDisplay(PairDisplay):
     """Two groups' cumulative distributions with the gap and the worst window shaded.
 
-    Make one with `from_predictions`, `from_estimator` or `from_counts`.
+    Make one with `from_predictions` or `from_estimator`.
 
     Parameters
     ----------
@@ -58,52 +54,55 @@ class GroupCdfDisplay(CountsDisplay):
         self.window = window
 
     @classmethod
-    def from_counts(
+    def from_predictions(
         cls,
-        counts: ScoreCounts,
+        y_true: ArrayLike | Data | None,
+        y_score: ArrayLike | None = None,
         *,
-        criterion: Criterion = "demographic_parity",
-        ax: Any = None,
+        sensitive_features: Groups | None = None,
         groups: tuple[Group, Group] | None = None,
         epsilon: float = 0.0,
+        criterion: Criterion = "demographic_parity",
+        sample_weight: ArrayLike | None = None,
+        score_range: ScoreRange = (0.0, 1.0),
+        ax: Any = None,
     ) -> Self:
-        """Draw counts.
+        """Draw the cumulative distributions of a pair of groups.
 
         Parameters
         ----------
-        counts : ScoreCounts
-            The counts.
-        criterion : str
-            Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1),
-            "predictive_equality" (label 0) or "equalized_odds" (the worse of the two labels).
-        ax : matplotlib.axes.Axes, optional
-            Where to draw.
+        y_true, y_score, sensitive_features, sample_weight, score_range : array-like
+            The rows, as in `localparity.mcdp`; `y_true` may be Predictions or ScoreCounts instead.
         groups : tuple, optional
-            The pair; the worst one without it.
+            The pair, of which the second may be ``"everyone"``; by default the worst.
         epsilon : float
             The half-width of the window that is shaded.
+        criterion : str
+            Which people are compared, as in `localparity.mcdp`.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw.
 
         Returns
         -------
         GroupCdfDisplay
             The display, drawn.
         """
-        curve = chosen_curve(counts, Comparison(criterion), groups, epsilon)
+        options = {"sample_weight": sample_weight, "score_range": score_range}
+        counts = counts_of(criterion, y_true, y_score, sensitive_features, **options)
+        curve = chosen_curve(counts, criterion, groups, epsilon)
         stratum = strata_of(counts, Comparison(criterion))[curve.label]
         sides = with_everyone(stratum) if EVERYONE in curve.groups else stratum
-        kept = curve.knots[thin_steps(curve.knots, curve.gap)]
-        thresholds = np.union1d(kept, curve.score_range)
+        thresholds = thin_thresholds(curve)
         first, second = (sides[group].shares_at_or_below(thresholds) for group in curve.groups)
         return cls(thresholds, (first, second), curve.worst_window(epsilon)).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        names = [shown_name(group_text(group)) for group in self.window.groups]
-        shade_window(ax, self.window)
+        names = [shown_name(group) for group in self.window.groups]
+        self._shade_window(ax, self.window)
         ax.fill_between(self.thresholds, *self.shares, step="post", color=QUIET, alpha=0.2, lw=0, label="gap")
         for share, name, colour, style in zip(self.shares, names, (FIRST, SECOND), ("-", "--"), strict=True):
             ax.step(self.thresholds, share, where="post", color=colour, ls=style, label=name)
         ax.set_ylim(0.0, 1.0)
-        ax.set_ylabel("share at or below")
-        show_percent(ax.yaxis)
-        finish_scores(ax, (self.thresholds[0], self.thresholds[-1]), self.window.label)
-        legend_above(ax, [*names, "worst window"])
+        self._show_percent(ax.yaxis, "share at or below")
+        self._show_thresholds(ax, self.thresholds, self.window.label)
+        self._add_legend(ax, [*names, "worst window"])

@@ -6,13 +6,14 @@ from typing import Any, Self
 
 import numpy as np
 
-from localparity._types import Compare, Criterion, FloatArray
+from localparity._types import ArrayLike, Compare, Criterion, FloatArray, Groups, ScoreRange, Seed
 from localparity._validation import as_count, as_probability
-from localparity.counts import Comparison, ScoreCounts
+from localparity.counts import Comparison
+from localparity.counts._inputs import Data
 from localparity.metrics import McdpProfile
 from localparity.metrics._gap_curves import gap_curves
 from localparity.report._thin import MOST_POINTS
-from localparity.report.displays._display import FIRST, QUIET, CountsDisplay, legend_above, show_percent
+from localparity.report.displays._display import FIRST, QUIET, PredictionsDisplay, counts_of
 from localparity.uncertainty._bands import bootstrap_radii, dkw_radii
 from localparity.uncertainty._intervals import pair_intervals, worst_intervals
 from localparity.uncertainty._permutation import parity_resamples
@@ -21,11 +22,11 @@ from localparity.uncertainty._resampling import Draws
 _FLOOR_EPSILONS = np.concatenate([np.arange(10) / 200, np.arange(5, 51) / 100])
 
 
-class McdpProfileDisplay(CountsDisplay):
-    """MCDP at every epsilon, of the worst pair, with an interval around it and the noise floor below it.
+class McdpProfileDisplay(PredictionsDisplay):
+    """MCDP at every epsilon, of the worst pair, with a band around it and the noise floor below it.
 
-    Make one with `from_predictions`, `from_estimator` or `from_counts`. `McdpProfile.plot` is short for one
-    without the noise floor, for which the scores are needed.
+    Make one with `from_predictions` or `from_estimator`. `McdpProfile.plot` draws a profile that you have,
+    without the noise floor, which takes the scores.
 
     Parameters
     ----------
@@ -66,42 +67,47 @@ class McdpProfileDisplay(CountsDisplay):
         self.radii = radii
 
     @classmethod
-    def from_counts(
+    def from_predictions(
         cls,
-        counts: ScoreCounts,
+        y_true: ArrayLike | Data | None,
+        y_score: ArrayLike | None = None,
         *,
+        sensitive_features: Groups | None = None,
         criterion: Criterion = "demographic_parity",
-        ax: Any = None,
         compare: Compare = "between_groups",
         confidence: float = 0.95,
         n_resamples: int = 200,
-        random_state: Any = None,
+        random_state: Seed = None,
+        sample_weight: ArrayLike | None = None,
+        cluster: ArrayLike | None = None,
+        score_range: ScoreRange = (0.0, 1.0),
+        ax: Any = None,
     ) -> Self:
-        """Draw counts.
+        """Draw MCDP of the worst pair at every epsilon.
 
         Parameters
         ----------
-        counts : ScoreCounts
-            The counts.
-        criterion : str
-            Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1),
-            "predictive_equality" (label 0) or "equalized_odds" (the worse of the two labels).
-        ax : matplotlib.axes.Axes, optional
-            Where to draw.
-        compare : str
-            "between_groups" takes the worst pair, "to_overall" compares each group with everyone.
+        y_true, y_score, sensitive_features, sample_weight, cluster, score_range : array-like
+            The rows, as in `localparity.mcdp_interval`; `y_true` may be Predictions or ScoreCounts instead.
+        criterion, compare : str
+            Who is compared, as in `localparity.mcdp`.
         confidence : float
             The probability with which the band holds the whole true profile.
         n_resamples : int
-            How many resamples find the noise floor and, with weights or clusters, the band; 0 leaves it out.
+            How many resamples find the noise floor and, with weights or clusters, the band; 0 leaves both
+            out.
         random_state : int, Generator or None
             The same seed gives the same noise floor.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw.
 
         Returns
         -------
         McdpProfileDisplay
             The display, drawn.
         """
+        options = {"sample_weight": sample_weight, "cluster": cluster, "score_range": score_range}
+        counts = counts_of(criterion, y_true, y_score, sensitive_features, **options)
         comparison, floor, radii = Comparison(criterion, compare), None, None
         if as_count(n_resamples, "n_resamples", at_least=0):
             draws = Draws(n_resamples, random_state)
@@ -115,10 +121,8 @@ class McdpProfileDisplay(CountsDisplay):
         end = float(np.clip(1.05 * self.profile.epsilons[-1], 0.1, 1.0))
         epsilons = np.linspace(0.0, end, MOST_POINTS // 2)
         if self.radii is not None:
-            found = worst_intervals(
-                pair_intervals(self.profile.curves, epsilons, self.radii, self.confidence)
-            )
-            low, high = [each.low for each in found], [each.high for each in found]
+            of_pairs = pair_intervals(self.profile.curves, epsilons, self.radii, self.confidence)
+            low, high = zip(*((each.low, each.high) for each in worst_intervals(of_pairs)), strict=True)
             band = f"{100 * self.confidence:g}% band"
             ax.fill_between(epsilons, low, high, color=FIRST, alpha=0.2, lw=0, label=band)
         ax.step(epsilons, self.profile.mcdp_at(epsilons), where="post", color=FIRST, label="MCDP")
@@ -127,7 +131,5 @@ class McdpProfileDisplay(CountsDisplay):
         ax.set_xlim(0.0, end)
         ax.set_ylim(0.0, None)
         ax.set_xlabel("epsilon, half of a window's width")
-        ax.set_ylabel("MCDP")
-        show_percent(ax.yaxis)
-        ax.spines[["top", "right"]].set_visible(False)
-        legend_above(ax, ["expected under parity"])
+        self._show_percent(ax.yaxis, "MCDP")
+        self._add_legend(ax, ["expected under parity"])

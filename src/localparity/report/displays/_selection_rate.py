@@ -6,28 +6,24 @@ from typing import Any, Self
 
 import numpy as np
 
-from localparity._types import Criterion, Group
-from localparity.counts import Comparison, ScoreCounts
-from localparity.counts._comparison import group_text
+from localparity._types import ArrayLike, Criterion, Group, Groups, ScoreRange
+from localparity.counts._inputs import Data
 from localparity.metrics import GapCurve
-from localparity.report._thin import thin_steps
+from localparity.report._thin import thin_thresholds
 from localparity.report.displays._display import (
     FIRST,
     SECOND,
-    CountsDisplay,
+    PairDisplay,
     chosen_curve,
-    finish_scores,
-    legend_above,
-    show_percent,
+    counts_of,
     shown_name,
 )
 
 
-class SelectionRateDisplay(CountsDisplay):
+class SelectionRateDisplay(PairDisplay):
     """How far the selection rates of a pair are apart at every threshold, and where they are farthest.
 
-    A score above the threshold is selected. Make one with `from_predictions`, `from_estimator` or
-    `from_counts`.
+    A score above the threshold is selected. Make one with `from_predictions` or `from_estimator`.
 
     Parameters
     ----------
@@ -48,41 +44,44 @@ class SelectionRateDisplay(CountsDisplay):
         self.curve = curve
 
     @classmethod
-    def from_counts(
+    def from_predictions(
         cls,
-        counts: ScoreCounts,
+        y_true: ArrayLike | Data | None,
+        y_score: ArrayLike | None = None,
         *,
-        criterion: Criterion = "demographic_parity",
-        ax: Any = None,
+        sensitive_features: Groups | None = None,
         groups: tuple[Group, Group] | None = None,
+        criterion: Criterion = "demographic_parity",
+        sample_weight: ArrayLike | None = None,
+        score_range: ScoreRange = (0.0, 1.0),
+        ax: Any = None,
     ) -> Self:
-        """Draw counts.
+        """Draw the selection rates of a pair of groups.
 
         Parameters
         ----------
-        counts : ScoreCounts
-            The counts.
+        y_true, y_score, sensitive_features, sample_weight, score_range : array-like
+            The rows, as in `localparity.mcdp`; `y_true` may be Predictions or ScoreCounts instead.
+        groups : tuple, optional
+            The pair, of which the second may be ``"everyone"``; by default the worst.
         criterion : str
-            Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1),
-            "predictive_equality" (label 0) or "equalized_odds" (the worse of the two labels).
+            Which people are compared, as in `localparity.mcdp`.
         ax : matplotlib.axes.Axes, optional
             Where to draw.
-        groups : tuple, optional
-            The pair; the worst one without it.
 
         Returns
         -------
         SelectionRateDisplay
             The display, drawn.
         """
-        return cls(chosen_curve(counts, Comparison(criterion), groups, 0.0)).plot(ax)
+        options = {"sample_weight": sample_weight, "score_range": score_range}
+        counts = counts_of(criterion, y_true, y_score, sensitive_features, **options)
+        return cls(chosen_curve(counts, criterion, groups)).plot(ax)
 
     def _draw(self, ax: Any) -> None:
-        kept = self.curve.knots[thin_steps(self.curve.knots, self.curve.gap)]
-        thresholds = np.union1d(kept, self.curve.score_range)
+        thresholds = thin_thresholds(self.curve)
         difference = -self.curve(thresholds)
-        names = [shown_name(group_text(group)) for group in self.curve.groups]
-        more = [f"{name} selected more" for name in names]
+        more = [f"{shown_name(group)} selected more" for group in self.curve.groups]
         sides = ((np.maximum(difference, 0.0), FIRST, None), (np.minimum(difference, 0.0), SECOND, "///"))
         for name, (side, colour, hatch) in zip(more, sides, strict=True):
             if side.any():
@@ -93,7 +92,6 @@ class SelectionRateDisplay(CountsDisplay):
         worst = int(np.argmax(np.abs(difference)))
         where = f"largest: {100 * abs(difference[worst]):.1f} points at {thresholds[worst]:.3g}"
         ax.plot(thresholds[worst], difference[worst], "o", color="black", ms=4, label=where)
-        ax.set_ylabel("difference of rates")
-        show_percent(ax.yaxis)
-        finish_scores(ax, self.curve.score_range, self.curve.label)
-        legend_above(ax, [*more, where])
+        self._show_percent(ax.yaxis, "difference of rates")
+        self._show_thresholds(ax, thresholds, self.curve.label)
+        self._add_legend(ax, [*more, where])

@@ -5,19 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
+from localparity._types import ArrayLike, Groups, Rows
 from localparity.metrics import Interval
-from localparity.report.displays._display import (
-    COLOURS,
-    MARKERS,
-    Display,
-    finish_trade_off,
-    scores_of,
-    shown_name,
-)
+from localparity.report.displays._display import COLOURS, MARKERS, ModelsDisplay, scores_of, shown_name
 from localparity.uncertainty import mcdp_interval
 
 
-class TradeOffDisplay(Display):
+class TradeOffDisplay(ModelsDisplay):
     """How well models rank people and how large their local disparity is: up and to the left is better.
 
     Make one with `from_predictions` or `from_estimators`.
@@ -61,11 +55,12 @@ class TradeOffDisplay(Display):
     @classmethod
     def from_predictions(
         cls,
-        y_true: Any,
-        y_scores: Mapping[str, Any],
+        y_true: ArrayLike,
+        y_scores: Mapping[str, ArrayLike],
         *,
-        sensitive_features: Any,
+        sensitive_features: Groups,
         epsilon: float = 0.0,
+        sample_weight: ArrayLike | None = None,
         ax: Any = None,
         **options: Any,
     ) -> Self:
@@ -74,17 +69,19 @@ class TradeOffDisplay(Display):
         Parameters
         ----------
         y_true : array-like
-            The labels, 0 and 1.
+            Labels 0 and 1.
         y_scores : mapping
             The scores of each model, by the model's name.
-        sensitive_features : array-like
-            The group of each row.
+        sensitive_features : array-like, data frame or mapping of columns
+            The group of each row. Of several columns, the groups are the combinations that occur.
         epsilon : float
             The half-width of the windows.
+        sample_weight : array-like, optional
+            Weights that are not negative.
         ax : matplotlib.axes.Axes, optional
             Where to draw.
         **options
-            Those of `localparity.mcdp_interval`.
+            Further arguments of `localparity.mcdp_interval`, such as ``criterion`` or ``confidence``.
 
         Returns
         -------
@@ -93,33 +90,37 @@ class TradeOffDisplay(Display):
         """
         from sklearn.metrics import average_precision_score
 
-        weights = options.get("sample_weight")
-        intervals = [
-            mcdp_interval(y_true, score, sensitive_features=sensitive_features, epsilon=epsilon, **options)
-            for score in y_scores.values()
-        ]
-        precision = [
-            float(average_precision_score(y_true, score, sample_weight=weights))
-            for score in y_scores.values()
-        ]
+        options |= {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        intervals, precision = [], []
+        for score in y_scores.values():
+            intervals.append(mcdp_interval(y_true, score, epsilon=epsilon, **options))
+            precision.append(float(average_precision_score(y_true, score, sample_weight=sample_weight)))
         return cls(list(y_scores), precision, intervals, epsilon=epsilon).plot(ax)
 
     @classmethod
     def from_estimators(
-        cls, estimators: Mapping[str, Any], X: Any, y: Any, *, sensitive_features: Any, **options: Any
+        cls,
+        estimators: Mapping[str, Any],
+        X: Rows,
+        y: ArrayLike,
+        *,
+        sensitive_features: Groups,
+        **options: Any,
     ) -> Self:
         """Draw the scores that several fitted classifiers give.
 
         Parameters
         ----------
         estimators : mapping
-            The classifiers by their names.
-        X, y : array-like
-            The features and the labels.
-        sensitive_features : array-like
+            Fitted classifiers with `predict_proba`, by their names.
+        X : array-like or data frame
+            The features.
+        y : array-like
+            Labels 0 and 1.
+        sensitive_features : array-like, data frame or mapping of columns
             The group of each row.
         **options
-            Those of `from_predictions`.
+            The keyword arguments of `from_predictions`.
 
         Returns
         -------
@@ -130,10 +131,8 @@ class TradeOffDisplay(Display):
         return cls.from_predictions(y, scores, sensitive_features=sensitive_features, **options)
 
     def _draw(self, ax: Any) -> None:
-        for i, (name, precision, interval) in enumerate(
-            zip(self.names, self.average_precision, self.intervals, strict=True)
-        ):
-            ends = [[interval.estimate - interval.low], [interval.high - interval.estimate]]
+        found = zip(self.names, self.average_precision, self.intervals, strict=True)
+        for i, (name, precision, interval) in enumerate(found):
             look = {"fmt": MARKERS[i % len(MARKERS)], "color": COLOURS[i % len(COLOURS)]}
-            ax.errorbar(interval.estimate, precision, xerr=ends, capsize=3, label=shown_name(name), **look)
-        finish_trade_off(ax, self.epsilon, self.names)
+            self._add_model(ax, interval, precision, label=shown_name(name), **look)
+        self._show_axes(ax, self.epsilon, self.names)

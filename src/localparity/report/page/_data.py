@@ -43,20 +43,114 @@ _EPSILON_GRIDS = (
 )
 
 
+class PageModel:
+    """A model on the page: its audit, its pairs from the worst on, and the people compared by label.
+
+    The labels are those of the audit's criterion and, where there is room, all others.
+    """
+
+    def __init__(self, name: str, audit: Audit) -> None:
+        self.name, self.audit = name, audit
+        self.pairs: list[Pair] = list(dict.fromkeys(pair.groups for pair in audit.pairs))
+        criteria = [audit.comparison.criterion]
+        if audit.counts.labelled and 3 * len(self.pairs) <= MOST_VIEWS:
+            criteria = [name for name in CRITERIA if not audit.counts.small_groups(Comparison(name))]
+        overall = audit.comparison.compare == "to_overall"
+        self.strata: dict[int | None, Stratum] = {
+            label: with_everyone(stratum) if overall else stratum
+            for criterion in criteria
+            for label, stratum in strata_of(audit.counts, Comparison(criterion)).items()
+        }
+
+    def groups(self, most_pairs: int) -> list[Group]:
+        """The groups of the worst pairs."""
+        return list(dict.fromkeys(group for pair in self.pairs[:most_pairs] for group in pair))
+
+    def data(self, plan: Plan) -> dict[str, Any]:
+        """The model's criteria, sides (a group under a label) and views (a pair under a label)."""
+        audit, counts = self.audit, self.audit.counts
+        thresholds = even_thresholds(counts.score_range, plan.steps)
+        if audit.threshold is not None:
+            thresholds = np.union1d(thresholds, [audit.threshold])
+        reach = reach_of(thresholds, counts.resolution, counts.score_range)
+        pairs, groups = self.pairs[: plan.pairs], self.groups(plan.pairs)
+        others = self._other_bands()
+        radii = {(pair.label, pair.groups): pair.radius for pair in audit.pairs}
+        sides: list[dict[str, Any]] = []
+        views: list[dict[str, Any]] = []
+        for label, stratum in self.strata.items():
+            place = {group: len(sides) + i for i, group in enumerate(groups)}
+            sides += [{"rates": pack(1.0 - stratum[group].shares_at_or_below(reach))} for group in groups]
+            for number, pair in enumerate(pairs):
+                if (label, pair) in others:
+                    curve, radius = others[label, pair]
+                else:
+                    curve, radius = curve_between(counts, stratum, pair, label), radii[label, pair]
+                place_of = {"pair": number, "label": label, "sides": [place[group] for group in pair]}
+                views.append(_view_data(curve, stratum, radius, plan) | place_of)
+        return {
+            "name": self.name,
+            "range": list(counts.score_range),
+            "thresholds": thresholds.tolist(),
+            "threshold": audit.threshold,
+            "criterion": audit.comparison.criterion,
+            "higher_is": audit.higher_is,
+            "start": self._start(pairs),
+            "overall": audit.comparison.compare == "to_overall",
+            "criteria": [name for name in CRITERIA if set(labels_of(name)) <= set(self.strata)],
+            "labels": {name: labels_of(name) for name in CRITERIA},
+            "pairs": [[group_text(group) for group in pair] for pair in pairs],
+            "sides": sides,
+            "views": views,
+            "findings": [
+                {
+                    "epsilon": finding.epsilon,
+                    "mcdp": finding.mcdp,
+                    "low": finding.interval.low,
+                    "high": finding.interval.high,
+                    "parity": None if finding.test is None else finding.test.null_mean,
+                }
+                for finding in audit.findings
+            ],
+        }
+
+    def _start(self, pairs: Sequence[Pair]) -> int:
+        """The pair that the page opens on: the worst (-1), or the clearest where the worst is too small."""
+        worst = self.audit.worst_pair(self.audit.findings[0])
+        clearest = self.audit.most_significant.groups
+        return pairs.index(clearest) if worst.too_small and clearest in pairs else -1
+
+    def _other_bands(self) -> dict[tuple[int | None, Pair], tuple[GapCurve, float]]:
+        """The curves under labels that are not the audit's, and how far the true gap of each may be off.
+
+        Of these labels, the bands of everyone hold by themselves and those of people with a label together.
+        """
+        audit = self.audit
+        found: dict[tuple[int | None, Pair], tuple[GapCurve, float]] = {}
+        others = set(self.strata) - set(audit.comparison.labels)
+        for criterion in CRITERIA:
+            if set(labels_of(criterion)) in ({None} & others, others - {None}):
+                comparison = Comparison(criterion, audit.comparison.compare)
+                curves = gap_curves(audit.counts, comparison)
+                radii = band_radii(
+                    audit.counts,
+                    comparison,
+                    curves,
+                    confidence=audit.confidence,
+                    method=audit.method,
+                    draws=Draws(audit.n_resamples, 0, -1),
+                )
+                bands = zip(curves, radii.tolist(), strict=True)
+                found |= {(curve.label, curve.groups): (curve, radius) for curve, radius in bands}
+        return found
+
+
 @dataclass(frozen=True)
 class Plan:
     """How fine the page is, for all its models together.
 
-    Attributes
-    ----------
-    epsilons : ndarray
-        The positions of the slider for epsilon.
-    steps : int
-        How many steps the slider for the threshold has.
-    points : int
-        The most points of a curve besides the thresholds.
-    pairs, listed : int
-        The most pairs of a model on the sliders and in the table; further ones, the least bad, stay out.
+    The positions of the slider for epsilon, the steps of the slider for the threshold, the most points of a
+    curve besides the thresholds, and the most pairs of a model on the sliders and in the table: the worst.
     """
 
     epsilons: FloatArray
@@ -65,67 +159,25 @@ class Plan:
     pairs: int
     listed: int
 
-
-def plan_page(audits: Mapping[str, Audit]) -> Plan:
-    """The finest page that stays small: fewer views leave room for finer sliders and curves."""
-    labels = sum(len(_labels_shown(audit)) for audit in audits.values())
-    pairs = max(1, MOST_VIEWS // labels)
-    views = sum(len(_labels_shown(audit)) * min(pairs, len(_pairs(audit))) for audit in audits.values())
-    sides = sum(len(_labels_shown(audit)) * len(_groups(audit, pairs)) for audit in audits.values())
-    grid = next(grid for grid in _EPSILON_GRIDS if views * grid.size <= _MOST_WINDOWS)
-    asked = [finding.epsilon for audit in audits.values() for finding in audit.findings]
-    epsilons = np.union1d(grid, asked)
-    steps = next((steps for steps in (1000, 200) if sides * steps <= _MOST_RATES), 50)
-    points = min(_MOST_CURVE_POINTS // views, MOST_POINTS - 1010)
-    listed = min(pairs, max(1, _MOST_LISTED // sum(len(audit.findings) for audit in audits.values())))
-    return Plan(epsilons, steps, points, pairs, listed)
+    @classmethod
+    def of(cls, models: Sequence[PageModel]) -> Plan:
+        """The finest page that stays small: fewer views leave room for finer sliders and curves."""
+        pairs = max(1, MOST_VIEWS // sum(len(model.strata) for model in models))
+        views = sum(len(model.strata) * min(pairs, len(model.pairs)) for model in models)
+        sides = sum(len(model.strata) * len(model.groups(pairs)) for model in models)
+        grid = next(grid for grid in _EPSILON_GRIDS if views * grid.size <= _MOST_WINDOWS)
+        asked = [finding.epsilon for model in models for finding in model.audit.findings]
+        steps = next((steps for steps in (1000, 200) if sides * steps <= _MOST_RATES), 50)
+        points = min(_MOST_CURVE_POINTS // views, MOST_POINTS - 1010)
+        listed = min(pairs, max(1, _MOST_LISTED // len(asked)))
+        return cls(np.union1d(grid, asked), steps, points, pairs, listed)
 
 
-def model_data(name: str, audit: Audit, plan: Plan) -> dict[str, Any]:
-    """One model: its criteria, its sides (a group under a label) and its views (a pair under a label)."""
-    counts = audit.counts
-    labels = _labels_shown(audit)
-    low, high = counts.score_range
-    thresholds = even_thresholds(counts.score_range, plan.steps)
-    if audit.threshold is not None:
-        thresholds = np.union1d(thresholds, [audit.threshold])
-    reach = reach_of(thresholds, counts.resolution, counts.score_range)
-    pairs, groups = _pairs(audit)[: plan.pairs], _groups(audit, plan.pairs)
-    radii = _radii_shown(audit, labels)
-    sides: list[dict[str, Any]] = []
-    views: list[dict[str, Any]] = []
-    for label in labels:
-        stratum = _stratum(audit, label)
-        place = {group: len(sides) + i for i, group in enumerate(groups)}
-        sides += [{"rates": pack(1.0 - stratum[group].shares_at_or_below(reach))} for group in groups]
-        for number, pair in enumerate(pairs):
-            view = _view_data(curve_between(counts, stratum, pair, label), stratum, radii[label, pair], plan)
-            views.append(view | {"pair": number, "label": label, "sides": [place[group] for group in pair]})
-    return {
-        "name": name,
-        "range": [low, high],
-        "thresholds": thresholds.tolist(),
-        "threshold": audit.threshold,
-        "criterion": audit.comparison.criterion,
-        "higher_is": audit.higher_is,
-        "start": _start(audit, pairs),
-        "overall": audit.comparison.compare == "to_overall",
-        "criteria": [name for name in CRITERIA if set(labels_of(name)) <= set(labels)],
-        "labels": {name: labels_of(name) for name in CRITERIA},
-        "pairs": [[group_text(group) for group in pair] for pair in pairs],
-        "sides": sides,
-        "views": views,
-        "findings": [
-            {
-                "epsilon": finding.epsilon,
-                "mcdp": finding.mcdp,
-                "low": finding.interval.low,
-                "high": finding.interval.high,
-                "parity": None if finding.test is None else finding.test.null_mean,
-            }
-            for finding in audit.findings
-        ],
-    }
+def plan_page(audits: Mapping[str, Audit]) -> tuple[Plan, list[dict[str, Any]]]:
+    """How fine the page is, and what it shows of each model."""
+    models = [PageModel(name, audit) for name, audit in audits.items()]
+    plan = Plan.of(models)
+    return plan, [model.data(plan) for model in models]
 
 
 def pack(fractions: FloatArray) -> str:
@@ -161,39 +213,6 @@ def _view_data(curve: GapCurve, stratum: Stratum, radius: float, plan: Plan) -> 
     }
 
 
-def _start(audit: Audit, pairs: Sequence[Pair]) -> int:
-    """The pair that the page opens on: the worst (-1), or the clearest where the worst is too small."""
-    worst = audit.worst_pair(audit.findings[0])
-    clearest = audit.most_significant.groups
-    return pairs.index(clearest) if worst.too_small and clearest in pairs else -1
-
-
-def _radii_shown(audit: Audit, labels: Sequence[int | None]) -> dict[tuple[int | None, Pair], float]:
-    """How far the true gap of each pair may be off, under each label that the page shows.
-
-    The bands of all pairs and labels of one criterion hold together; those of the audit's criterion are the
-    audit's own.
-    """
-    found = {(pair.label, pair.groups): pair.radius for pair in audit.pairs}
-    others = [label for label in labels if label not in labels_of(audit.comparison.criterion)]
-    for criterion in CRITERIA:
-        # Of the other labels, everyone by themselves and those with a label together.
-        if set(labels_of(criterion)) not in ({None} & {*others}, {*others} - {None}):
-            continue
-        comparison = Comparison(criterion, audit.comparison.compare)
-        curves = gap_curves(audit.counts, comparison)
-        radii = band_radii(
-            audit.counts,
-            comparison,
-            curves,
-            confidence=audit.confidence,
-            method=audit.method,
-            draws=Draws(audit.n_resamples, 0, -1),
-        )
-        found |= {(curve.label, curve.groups): radius for curve, radius in zip(curves, radii, strict=True)}
-    return found
-
-
 def _sign(window: Window) -> str:
     """Who is more often at or below: the first group (+), the second (-), neither (0), each in turn (x)."""
     if window.gap == 0.0:
@@ -201,32 +220,3 @@ def _sign(window: Window) -> str:
     if window.lower is None:
         return "x"
     return "+" if window.lower == window.groups[0] else "-"
-
-
-def _labels_shown(audit: Audit) -> tuple[int | None, ...]:
-    """The labels whose people the page compares: the criterion's and, where there is room, all others."""
-    if not audit.counts.labelled or 3 * len(_pairs(audit)) > MOST_VIEWS:
-        return labels_of(audit.comparison.criterion)
-    shown = [
-        label
-        for name in CRITERIA
-        if not audit.counts.small_groups(Comparison(name))
-        for label in labels_of(name)
-    ]
-    return tuple(dict.fromkeys(shown))
-
-
-def _pairs(audit: Audit) -> list[Pair]:
-    """The pairs, the worst first."""
-    return list(dict.fromkeys(pair.groups for pair in audit.pairs))
-
-
-def _groups(audit: Audit, most_pairs: int) -> list[Group]:
-    """The groups of the worst pairs."""
-    return list(dict.fromkeys(group for pair in _pairs(audit)[:most_pairs] for group in pair))
-
-
-def _stratum(audit: Audit, label: int | None) -> Stratum:
-    name = next(name for name in CRITERIA if labels_of(name) == (label,))
-    stratum = strata_of(audit.counts, Comparison(name))[label]
-    return with_everyone(stratum) if audit.comparison.compare == "to_overall" else stratum

@@ -12,14 +12,15 @@ from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+import localparity
 from localparity._io._files import write_whole
 from localparity._validation import require
 from localparity.audit._wording import COMPARE_WORDS, CRITERION_WORDS
 from localparity.counts._comparison import group_text
 from localparity.metrics._window import number_text
+from localparity.report._tables import findings_table, groups_table, models_table, pairs_table
 from localparity.report.page._charts import chart_specs
-from localparity.report.page._data import Plan, model_data, plan_page
-from localparity.report.page._tables import findings_table, groups_table, models_table, pairs_table
+from localparity.report.page._data import Plan, plan_page
 
 if TYPE_CHECKING:
     from localparity.audit._audit import Audit
@@ -48,9 +49,9 @@ def write_page(
     title : str
         The page's heading.
     notes : mapping, optional
-        What else to say about the data, a name and a text each.
+        What else to say about the data, a text under each name.
     force : bool
-        Whether a file that is there already is replaced.
+        Overwrite the file if it exists.
 
     Examples
     --------
@@ -66,7 +67,7 @@ def write_page(
     """
     place = Path(path)
     if place.exists() and not force:
-        raise FileExistsError(f"{place} is there already; force replaces it")
+        raise FileExistsError(f"{place} already exists; pass force=True to overwrite")
     page = render_page(audits, title=title, notes=notes or {})
     try:
         write_whole(place, page.encode())
@@ -77,13 +78,13 @@ def write_page(
 def render_page(audits: Mapping[str, Audit], *, title: str, notes: Mapping[str, str]) -> str:
     """The page as text."""
     if not audits:
-        raise ValueError("audits is empty where one model or more is expected")
-    plan = plan_page(audits)
+        raise ValueError("audits must have at least one model, got none")
+    plan, models = plan_page(audits)
     data = {
         "epsilons": plan.epsilons.tolist(),
         "criteria": CRITERION_WORDS,
         "charts": chart_specs(),
-        "models": [model_data(name, audit, plan) for name, audit in audits.items()],
+        "models": models,
     }
     library, script = _library(), _text("page.js")
     html: str = _template("page.html.j2").render(
@@ -97,7 +98,7 @@ def render_page(audits: Mapping[str, Audit], *, title: str, notes: Mapping[str, 
         verdicts={name: audit.verdict for name, audit in audits.items()},
         tables=_tables(audits, plan),
         notes={**notes, **_method_notes(audits, plan)},
-        version=_version(),
+        version=localparity.__version__,
     )
     return html
 
@@ -156,12 +157,6 @@ def _numbers(audit: Audit, plan: Plan) -> dict[str, Any]:
     return numbers
 
 
-def _version() -> str:
-    from importlib.metadata import version
-
-    return version("localparity")
-
-
 def _text(name: str) -> str:
     return files("localparity.report.page").joinpath(name).read_text(encoding="utf-8")
 
@@ -170,9 +165,8 @@ def _template(name: str) -> Any:
     """A template that escapes every text put into it."""
     jinja2 = require("jinja2", extra="report")
     loader = jinja2.PackageLoader("localparity.report.page", "")
-    return jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined).get_template(
-        name
-    )
+    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
+    return environment.get_template(name)
 
 
 @cache

@@ -1,0 +1,172 @@
+"""Making an audit: everything that is known of one set of predictions."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+
+from localparity._types import (
+    ArrayLike,
+    Compare,
+    Criterion,
+    Groups,
+    HigherIs,
+    IntervalMethod,
+    ScoreRange,
+    Seed,
+)
+from localparity._validation import (
+    as_choice,
+    as_count,
+    as_epsilons,
+    as_higher_is,
+    as_probability,
+    as_threshold,
+)
+from localparity.audit._audit import Audit
+from localparity.audit._evidence import Evidence
+from localparity.audit._findings import (
+    LeftOut,
+    check_group_count,
+    summarise_groups,
+    warn_of_narrow_scores,
+    without_small_groups,
+)
+from localparity.counts import Comparison, ScoreCounts
+from localparity.counts._inputs import Data, as_counts, as_data
+from localparity.metrics._mcdp import PAPER_EPSILONS
+from localparity.uncertainty._bands import as_interval_method
+from localparity.uncertainty._resampling import Draws
+
+SmallGroups = Literal["raise", "drop"]
+
+
+def audit(
+    y_true: ArrayLike | Data | None,
+    y_score: ArrayLike | None = None,
+    *,
+    sensitive_features: Groups | None = None,
+    epsilons: Sequence[float] = PAPER_EPSILONS,
+    criterion: Criterion = "demographic_parity",
+    compare: Compare = "between_groups",
+    threshold: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    cluster: ArrayLike | None = None,
+    score_range: ScoreRange = (0.0, 1.0),
+    min_group_size: int = 1,
+    small_groups: SmallGroups = "raise",
+    confidence: float = 0.95,
+    method: IntervalMethod | None = None,
+    n_resamples: int = 1000,
+    random_state: Seed = None,
+    n_jobs: int | None = None,
+    higher_is: HigherIs | None = None,
+    on_resample: Callable[[], object] | None = None,
+) -> Audit:
+    """How large the disparity is, where it sits, for whom, and how sure that is.
+
+    Parameters
+    ----------
+    y_true : array-like, Predictions, ScoreCounts or None
+        Labels 0 and 1; None where the criterion does not need them. Predictions or ScoreCounts stand for all
+        of the arrays.
+    y_score : array-like
+        Scores inside `score_range`.
+    sensitive_features : array-like, data frame or mapping of columns
+        The group of each row. Of several columns, the groups are the combinations that occur.
+    epsilons : sequence of float
+        The half-widths of windows at which MCDP is reported.
+    criterion : str
+        Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1),
+        "predictive_equality" (label 0) or "equalized_odds" (the worse of the two labels).
+    compare : str
+        "between_groups" takes the worst pair, "to_overall" compares each group with everyone.
+    threshold : float, optional
+        The threshold of delta-DP, in the scores' own units; None compares mean scores.
+    sample_weight : array-like, optional
+        Weights that are not negative.
+    cluster : array-like, optional
+        The person or household that each row belongs to; rows are assumed independent without it.
+    score_range : tuple of float
+        The lowest and the highest score there can be.
+    min_group_size : int
+        A group with fewer rows among the people compared is too small.
+    small_groups : str
+        Whether a group that is too small is an error ("raise") or left out and named ("drop").
+    confidence : float
+        The probability with which the intervals of all pairs, labels and epsilons hold together.
+    method : str, optional
+        How intervals are made, "dkw" or "bootstrap", as in `mcdp_interval`; where the test does not reject
+        parity for a pair, its interval goes down to 0.
+    n_resamples : int
+        How many resamples the test draws, and the bootstrap; 0 leaves the test out.
+    random_state : int, Generator or None
+        The same seed gives the same result.
+    n_jobs : int, optional
+        How many resamples run at a time, -1 for as many as there are cores.
+    higher_is : str, optional
+        Whether a higher score is the "better" or the "worse" outcome for a person, for the sentences.
+    on_resample : callable, optional
+        Called without arguments after each resample, to show progress.
+
+    Returns
+    -------
+    Audit
+        Findings at each epsilon, all pairs, all groups.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> scores, sex = [0.1, 0.3, 0.5, 0.4, 0.6, 0.9], ["f", "f", "f", "m", "m", "m"]
+    >>> found = lp.audit(None, scores, sensitive_features=sex, epsilons=[0, 0.1], random_state=0)
+    >>> [finding.mcdp for finding in found.findings]
+    [0.6666666666666666, 0.3333333333333333]
+    """
+    at = np.unique(as_epsilons(epsilons, "epsilons"))
+    if not at.size:
+        raise ValueError("epsilons must have at least one number, got none")
+    comparison = Comparison(criterion, compare, min_group_size)
+    arrays: dict[str, Any] = {"sample_weight": sample_weight, "cluster": cluster, "score_range": score_range}
+    data = as_data(comparison, y_true, y_score, sensitive_features, **arrays)
+    counts, left_out = _counts_compared(data, comparison, small_groups)
+    draws = Draws(as_count(n_resamples, "n_resamples", at_least=0), random_state, n_jobs, on_resample)
+    found_method = as_interval_method(method, counts)
+    threshold = None if threshold is None else as_threshold(threshold, counts.score_range)
+    evidence = Evidence.gather(
+        counts,
+        comparison,
+        at,
+        threshold=threshold,
+        confidence=as_probability(confidence),
+        method=found_method,
+        draws=draws,
+    )
+    pairs = evidence.pairs()
+    return Audit(
+        comparison=comparison,
+        score_range=counts.score_range,
+        method=found_method,
+        n_resamples=draws.n_resamples,
+        threshold=threshold,
+        higher_is=as_higher_is(higher_is),
+        groups=summarise_groups(counts, comparison, pairs),
+        findings=evidence.findings(),
+        pairs=pairs,
+        left_out=left_out,
+        counts=counts,
+    )
+
+
+def _counts_compared(
+    data: Data, comparison: Comparison, small_groups: SmallGroups
+) -> tuple[ScoreCounts, tuple[LeftOut, ...]]:
+    """The counts of the groups that are compared, and the groups that are left out."""
+    counts = as_counts(data)
+    left_out: tuple[LeftOut, ...] = ()
+    if as_choice(small_groups, "small_groups", get_args(SmallGroups)) == "drop":
+        counts, left_out = without_small_groups(counts, comparison)
+    check_group_count(counts, comparison)
+    warn_of_narrow_scores(counts, stacklevel=3)
+    return counts, left_out

@@ -1,0 +1,209 @@
+"""A table of scores counted by SQL expressions that DuckDB and Spark both understand."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localparity._types import ScoreRange
+from localparity._validation import (
+    LEAST_WEIGHT,
+    MOST_WEIGHT,
+    Column,
+    as_groups,
+    as_labels,
+    as_scores,
+    as_weights,
+    held_ends,
+    range_scale,
+    score_resolution,
+)
+from localparity.counts._bounded import MAX_SCORES
+from localparity.counts._weights import LIMB_BITS, LIMBS, carry, limb_scale
+from localparity.engines._refine import CellSelection, GroupCounts, check_group_weights
+
+
+@dataclass(frozen=True)
+class ScoreColumns:
+    """The columns of a table of scores, and the range of the scores."""
+
+    score: str
+    group: tuple[str, ...]
+    label: str | None = None
+    weight: str | None = None
+    score_range: ScoreRange = (0.0, 1.0)
+
+    @property
+    def numbers(self) -> dict[str, str]:
+        """The short names of the columns that hold numbers."""
+        named = {"s": self.score, "y": self.label, "w": self.weight}
+        return {short: name for short, name in named.items() if name is not None}
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """The short names of the group columns."""
+        return {f"g{place}": name for place, name in enumerate(self.group)}
+
+
+class TableScores(ABC):
+    """The rows of a table as a source of counts.
+
+    Its rows are selected under short names: score s, label y, weight w, groups g0, g1 and so on. A subclass
+    says what differs between SQL dialects, and runs the query.
+    """
+
+    max_refined = MAX_SCORES
+
+    def __init__(self, columns: ScoreColumns, types: Mapping[str, str]) -> None:
+        self.columns, self.score_range = columns, columns.score_range
+        self._types = {name: kind.upper() for name, kind in types.items()}
+        self._dtype = np.dtype("f4" if self._types[columns.score] == "FLOAT" else "f8")
+        self.resolution = score_resolution(self._dtype, columns.score_range)
+        self._keys = ["y", *columns.groups]
+
+    @abstractmethod
+    def _number(self, name: str) -> str:
+        """A column as numbers: NULL where a value is none, 1 and 0 for true and false."""
+
+    @abstractmethod
+    def _quoted(self, name: str) -> str:
+        """A column's name, quoted."""
+
+    @abstractmethod
+    def _floor(self, number: str) -> str:
+        """The largest whole number, as a double, that is not above a double of any size."""
+
+    @abstractmethod
+    def _not_a_number(self, name: str, row: int | None) -> ValueError:
+        """The error for the first value of a column that is not a number."""
+
+    @abstractmethod
+    def _count(self, place: str, within: CellSelection | None) -> list[GroupCounts]:
+        """Count the rows by an expression."""
+
+    def count_cells(self, level: int, within: CellSelection | None = None) -> list[GroupCounts]:
+        """Count the rows by the cells of a grid."""
+        return self._count(self._cell(level), within)
+
+    def count_scores(self, within: CellSelection | None = None) -> list[GroupCounts]:
+        """Count the rows by their scores."""
+        return self._count("s", within)
+
+    def _selected(self) -> list[str]:
+        """The columns under their short names."""
+        label, weight = self.columns.label, self.columns.weight
+        selected = [
+            f"{self._score()} + 0.0 AS s",  # which turns -0.0 into 0.0
+            f"{self._number(label) if label else 'CAST(NULL AS DOUBLE)'} AS y",
+            *([f"CAST({self._number(weight)} AS DOUBLE) AS w"] if weight else []),
+        ]
+        return selected + [f"{self._quoted(name)} AS {short}" for short, name in self.columns.groups.items()]
+
+    def _score(self) -> str:
+        """The score; one beyond an end of the range that its dtype cannot represent is at that end."""
+        score = f"CAST({self._number(self.columns.score)} AS DOUBLE)"
+        held = held_ends(self.score_range, self._dtype)
+        if held == self.score_range:
+            return score
+        (lowest, highest), (low, high) = map(_double, held), map(_double, self.score_range)
+        inside = f"{score} BETWEEN {lowest} AND {highest}"
+        return f"CASE WHEN {inside} THEN least(greatest({score}, {low}), {high}) ELSE {score} END"
+
+    def _valid(self) -> str:
+        """Whether a row is valid; NaN is greater than any number."""
+        low, high = map(_double, self.score_range)
+        conditions = [f"s >= {low} AND s <= {high}"]
+        for short, name in self.columns.groups.items():
+            conditions.append(f"{short} IS NOT NULL")
+            if self._types[name] in ("FLOAT", "DOUBLE"):
+                conditions.append(f"NOT isnan({short})")
+        if self.columns.label:
+            conditions.append("y IN (0, 1)")
+        if self.columns.weight:
+            least, most = _double(LEAST_WEIGHT), _double(MOST_WEIGHT)
+            conditions.append(f"(w = 0 OR (w >= {least} AND w <= {most}))")
+        return f"coalesce({' AND '.join(conditions)}, false)"
+
+    def _cell(self, level: int) -> str:
+        """The number of the cell of a score, as `cell_numbers` computes it."""
+        scale = range_scale(self.score_range)
+        low, high = (scale * end for end in self.score_range)
+        fraction = "s" if scale == 1.0 else f"(s * {_double(scale)})"
+        if (low, high) != (0.0, 1.0):
+            fraction = f"(({fraction} - {_double(low)}) / {_double(high - low)})"
+        return f"CAST(ceil({fraction} * {_double(2.0**level)}) AS {'INTEGER' if level < 31 else 'BIGINT'})"
+
+    def _aggregates(self) -> dict[str, str]:
+        """What is counted at each place, by name."""
+        found = {"n": "count(*)", "lowest": "min(s)", "highest": "max(s)"}
+        if self.columns.weight:
+            weight = "(CASE WHEN valid THEN w ELSE 0.0 END)"
+            found["n"] = "count(CASE WHEN w > 0 THEN 1 END)"
+            found |= self._limb_sums("w", weight) | self._limb_sums("q", f"({weight} * {weight})")
+        return found
+
+    def _limb_sums(self, prefix: str, number: str) -> dict[str, str]:
+        """The sums of a number's limbs, which are whole numbers and add up the same in any order."""
+        base, sums = _double(2.0**LIMB_BITS), {}
+        for limb in range(LIMBS):
+            scaled = f"({number} * {_double(limb_scale(limb))})"
+            cut = self._floor(scaled)
+            if limb < LIMBS - 1:
+                cut += f" - {self._floor(f'({scaled} / {base})')} * {base}"
+            sums[f"{prefix}{limb}"] = f"CAST(sum(CAST({cut} AS BIGINT)) AS BIGINT)"
+        return sums
+
+    def _group_counts(self, key: Sequence[Any], values: Callable[[str], NDArray[Any]]) -> GroupCounts:
+        """The counts of one label and group, given the aggregates at each place."""
+        units = None
+        if self.columns.weight:
+            limbs = [[values(f"{kind}{limb}") for limb in range(LIMBS)] for kind in "wq"]
+            units = carry(np.array(limbs, dtype=np.int64))
+        lowest, highest = (values(name).astype(np.float64) + 0.0 for name in ("lowest", "highest"))
+        return GroupCounts(
+            self._key(*key), values("place"), values("n").astype(np.int64), lowest, highest, units
+        )
+
+    def _key(self, label: Any, *groups: Any) -> tuple[Any, int | None]:
+        """The group and the label as counts name them."""
+        plain = tuple(value.item() if isinstance(value, np.generic) else value for value in groups)
+        for name, value in zip(self.columns.group, plain, strict=True):
+            if isinstance(value, np.ndarray | dict | list):
+                raise ValueError(f"column {name!r} must be texts, numbers or dates, got {value!r}")
+        return plain[0] if len(plain) == 1 else plain, int(label) if self.columns.label else None
+
+    def _check_groups(self, counted: Sequence[GroupCounts]) -> list[GroupCounts]:
+        """Raise a ValueError where there is one group only, or one without weight."""
+        groups = list(dict.fromkeys(each.key[0] for each in counted))
+        weighted = {each.key[0] for each in counted if each.rows.size}
+        names = [f"column {name!r}" for name in (self.columns.group[0], self.columns.weight)]
+        check_group_weights(groups, weighted, *names)
+        return list(counted)
+
+    def _reject(self, row: Mapping[str, Any], number: int | None) -> None:
+        """Raise the error for an invalid row, given its values by short name and its number from 1."""
+
+        def named(name: str) -> Column:
+            return Column(f"column {name!r}", number)
+
+        columns = self.columns
+        for short, name in columns.numbers.items():
+            if row[short] is None:
+                raise self._not_a_number(name, number)
+        as_scores([row["s"]], self.score_range, named(columns.score))
+        for short, name in columns.groups.items():
+            as_groups(np.array([row[short]], dtype=object), 1, named(name), at_least=1)
+        if columns.label is not None:
+            as_labels([row["y"]], 1, named(columns.label))
+        if columns.weight is not None:
+            as_weights([row["w"]], 1, named(columns.weight))
+
+
+def _double(number: float) -> str:
+    """A double as SQL, exactly: a plain literal would be a decimal."""
+    return f"CAST('{number!r}' AS DOUBLE)"

@@ -1,0 +1,97 @@
+"""An index of the batches that a monitor has counted, so that an append does not read every period.
+
+The index can be deleted at any time: it only finds what the periods hold. A batch is in the index, on disk,
+before its period is written. After a kill between the two, the newest batch of the index is not in its
+period: the index is stale and is rebuilt. So it never lacks a batch that was counted.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterable
+from contextlib import closing
+from pathlib import Path
+from typing import NamedTuple
+
+_FORMAT = 1
+_TABLES = f"""
+CREATE TABLE batches (id TEXT PRIMARY KEY, digest TEXT NOT NULL, period TEXT NOT NULL);
+CREATE INDEX digests ON batches (digest);
+CREATE TABLE periods (period TEXT PRIMARY KEY, arrival INTEGER NOT NULL);
+CREATE INDEX arrivals ON periods (arrival);
+PRAGMA user_version = {_FORMAT};
+"""
+
+StaleIndexError = sqlite3.DatabaseError
+"""Raised where the index is missing, damaged, of another format, or does not match the periods."""
+
+
+class Batch(NamedTuple):
+    """A batch that was counted: its id, the sha256 of its rows, and its period."""
+
+    id: str
+    digest: str
+    period: str
+
+
+class BatchIndex:
+    """The batches of a monitor, by id and by the sha256 of their rows, in a SQLite file.
+
+    The file is opened on first use; `close` ends it.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._connection: sqlite3.Connection | None = None
+
+    def close(self) -> None:
+        """Close the file; the next use opens it again."""
+        if self._connection is not None:
+            self._connection.close()
+        self._connection = None
+
+    def find(self, column: str, value: str) -> Batch | None:
+        """The batch with an "id" or a "digest"."""
+        return self._batch(f"WHERE {column} = ?", value)
+
+    def newest(self) -> Batch | None:
+        """The batch that was added last."""
+        return self._batch("ORDER BY rowid DESC")
+
+    def periods(self) -> tuple[int, int]:
+        """The number of periods, and the arrival number of the newest."""
+        query = "SELECT count(*), coalesce(max(arrival), 0) FROM periods"
+        found: tuple[int, int] = self._open().execute(query).fetchone()
+        return found
+
+    def add(self, batch: Batch, arrival: int) -> None:
+        """Add a batch, and its period if that is new; both are on disk when this returns."""
+        with self._open() as connection:
+            connection.execute("INSERT INTO batches VALUES (?, ?, ?)", batch)
+            connection.execute("INSERT OR IGNORE INTO periods VALUES (?, ?)", (batch.period, arrival))
+
+    def rebuild(self, periods: Iterable[tuple[str, int, Iterable[Batch]]]) -> None:
+        """Index some periods afresh, given the name, the arrival number and the batches of each."""
+        self.close()
+        self._path.unlink(missing_ok=True)
+        # A journal that a killed process left would be played back into the new file.
+        self._path.with_name(f"{self._path.name}-journal").unlink(missing_ok=True)
+        with closing(sqlite3.connect(self._path)) as connection, connection:
+            connection.executescript(_TABLES)
+            for period, arrival, batches in periods:
+                connection.execute("INSERT INTO periods VALUES (?, ?)", (period, arrival))
+                connection.executemany("INSERT OR IGNORE INTO batches VALUES (?, ?, ?)", batches)
+
+    def _batch(self, which: str, *values: str) -> Batch | None:
+        query = f"SELECT id, digest, period FROM batches {which} LIMIT 1"
+        found = self._open().execute(query, values).fetchone()
+        return None if found is None else Batch(*found)
+
+    def _open(self) -> sqlite3.Connection:
+        if self._connection is None:
+            if not self._path.exists():
+                raise StaleIndexError(f"{self._path} does not exist")
+            self._connection = sqlite3.connect(self._path)
+            if self._connection.execute("PRAGMA user_version").fetchone() != (_FORMAT,):
+                raise StaleIndexError(f"{self._path} is of another format")
+        return self._connection

@@ -1,0 +1,127 @@
+"""The tables of a report as plain data, for the page, a notebook and the terminal."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from localparity.audit._wording import interval_text, p_value_text, pair_name
+from localparity.counts._comparison import group_text
+from localparity.metrics._window import number_text, percent
+
+if TYPE_CHECKING:
+    from localparity.audit._audit import Audit
+    from localparity.audit._findings import PairSummary
+
+
+@dataclass(frozen=True)
+class ReportTable:
+    """A table of text: an id, a caption, columns of names, columns of numbers after them, and the rows.
+
+    Rows that share their first `shared` cells belong together.
+    """
+
+    name: str
+    caption: str
+    names: tuple[str, ...]
+    numbers: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    shared: int = 0
+
+
+def models_table(audits: Mapping[str, Audit]) -> ReportTable:
+    """The models side by side: MCDP of the worst pair at each epsilon of the first model."""
+    epsilons = [finding.epsilon for finding in next(iter(audits.values())).findings]
+    rows = []
+    for name, audit in audits.items():
+        found = {finding.epsilon: percent(finding.mcdp) for finding in audit.findings}
+        first = audit.findings[0]
+        cells = [found.get(epsilon, "-") for epsilon in epsilons]
+        p_value = p_value_text(None if first.test is None else first.test.p_value)
+        rows.append((name, *cells, interval_text(first.interval), p_value))
+    columns = [f"MCDP({epsilon:g})" for epsilon in epsilons]
+    numbers = (*columns, f"interval of {columns[0]}", "p-value")
+    return ReportTable("models", "The models side by side", ("model",), numbers, tuple(rows))
+
+
+def findings_table(audits: Mapping[str, Audit], *, name_pairs: bool = True) -> ReportTable:
+    """MCDP of the worst pair at each epsilon, with interval and test."""
+    rows = []
+    for name, audit in audits.items():
+        for place, finding in enumerate(audit.findings):
+            pair = audit.worst_pair(finding)
+            cells = (*_if(len(audits) > 1, name), *_if(name_pairs, pair_name(pair)))
+            expected = "-" if finding.test is None else percent(finding.test.null_mean)
+            rows.append((*cells, *_numbers_at(audit, pair, place), expected))
+    names = (*_if(len(audits) > 1, "model"), *_if(name_pairs, "worst pair"))
+    numbers = (*_number_columns(audits), "expected under parity")
+    return ReportTable("findings", "MCDP of the worst pair", names, numbers, tuple(rows))
+
+
+def pairs_table(audits: Mapping[str, Audit], most: int) -> ReportTable:
+    """The first pairs of each model at all epsilons: the worst first, those too small to judge last."""
+    labelled = any(pair.label is not None for audit in audits.values() for pair in audit.pairs)
+    rows = []
+    for name, audit in audits.items():
+        for pair in audit.pairs[:most]:
+            cells = (
+                *_if(len(audits) > 1, name),
+                pair_name(pair),
+                *_if(labelled, str(pair.label)),
+                percent(pair.abcc),
+                percent(pair.delta_dp),
+            )
+            rows += [(*cells, *_numbers_at(audit, pair, place)) for place in range(len(audit.findings))]
+    names = (*_if(len(audits) > 1, "model"), "pair")
+    of_pair = (*_if(labelled, "label"), "ABCC", delta_dp_name(audits))
+    caption = "Pairs, the worst first; intervals and p-values hold for all of a model's pairs and epsilons"
+    shared = len(names) + len(of_pair)
+    return ReportTable("pairs", caption, names, of_pair + _number_columns(audits), tuple(rows), shared)
+
+
+def groups_table(audits: Mapping[str, Audit]) -> ReportTable:
+    """The groups: how many rows they have and how they score on average."""
+    groups = [(name, group) for name, audit in audits.items() for group in audit.groups]
+    labelled = any(group.label is not None for _, group in groups)
+    weighted = any(group.effective_rows != group.rows for _, group in groups)
+    rows = [
+        (
+            *_if(len(audits) > 1, name),
+            group_text(group.group),
+            *_if(labelled, str(group.label)),
+            f"{group.rows:,}" + (" (too small to judge)" if group.too_small else ""),
+            *_if(weighted, f"{group.effective_rows:,.1f}"),
+            number_text(group.mean_score, 4),
+        )
+        for name, group in groups
+    ]
+    names = (*_if(len(audits) > 1, "model"), "group")
+    numbers = (*_if(labelled, "label"), "rows", *_if(weighted, "effective rows"), "mean score")
+    return ReportTable("groups", "Groups", names, numbers, tuple(rows))
+
+
+def delta_dp_name(audits: Mapping[str, Audit]) -> str:
+    """What delta-DP is called: with the threshold, where all models have the same."""
+    thresholds = {audit.threshold for audit in audits.values()}
+    threshold = thresholds.pop() if len(thresholds) == 1 else None
+    return "delta-DP" if threshold is None else f"delta-DP at {number_text(threshold)}"
+
+
+def _number_columns(audits: Mapping[str, Audit]) -> tuple[str, ...]:
+    confidence = next(iter(audits.values())).confidence
+    return ("epsilon", "MCDP", f"{100 * confidence:g}% interval", "p-value")
+
+
+def _numbers_at(audit: Audit, pair: PairSummary, place: int) -> tuple[str, ...]:
+    """What was found of a pair at one of the audit's epsilons."""
+    return (
+        f"{audit.findings[place].epsilon:g}",
+        percent(pair.mcdp[place]),
+        interval_text(pair.intervals[place]),
+        p_value_text(None if pair.p_values is None else pair.p_values[place]),
+    )
+
+
+def _if(shown: bool, cell: str) -> tuple[str, ...]:
+    return (cell,) if shown else ()
