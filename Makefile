@@ -6,6 +6,8 @@ COVERAGE_FLOOR := 95
 FUZZ_SECONDS ?= 30
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 SPHINX := OMP_NUM_THREADS=1 $(BIN)/sphinx-build -q -W --keep-going -b html
+# A file's tests run in one process, so that what they share, such as Spark, is started once.
+PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadfile
 CHECKED := src tests benchmarks docs examples
 
 .PHONY: demo test lint unit coverage instructions pages docs dist nightly test-slow mutants test-versions fuzz bench \
@@ -31,11 +33,11 @@ lint: $(VENV)/.development
 	$(BIN)/codespell $(CHECKED) *.md Makefile pyproject.toml .github .ci
 
 unit: $(VENV)/.development
-	OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto -m "not slow" --durations=20 --cov --cov-report=
+	$(PYTEST) -m "not slow" --durations=20 --cov --cov-report=
 
 # Compiled kernels are invisible to coverage, so their tests run once more with the compiler off. Runs after `unit`.
 coverage: $(VENV)/.development
-	COVERAGE_FILE=.coverage.core NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=few OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto \
+	COVERAGE_FILE=.coverage.core NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=few $(PYTEST) \
 		-m "not slow and not compiled" tests/counts tests/metrics tests/uncertainty tests/_validation --cov --cov-report=
 	COVERAGE_FILE=.coverage.core $(BIN)/coverage report --show-missing --skip-covered --fail-under=100 \
 		--include="src/localparity/counts/*,src/localparity/metrics/*,src/localparity/uncertainty/*,src/localparity/_validation/*"

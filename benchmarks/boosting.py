@@ -1,7 +1,7 @@
 """Penalised boosting beside plain boosting, fairlearn's reductions and the paper, on Adult and Bank.
 
 Run it with ``LOCALPARITY_DATA=FOLDER python -m benchmarks.boosting``: finished runs are read back from
-results/boosting.csv, so that an interrupted sweep goes on, and results/boosting.md is written at the end.
+results/boosting.csv, so that interrupted sweeps resume, and results/boosting.md is written at the end.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Every method at every strength of the reference, with preset "paper", beside the published code.
 
-Run it with ``python -m benchmarks.faithful REFERENCE.csv STORE``: what the store has is not run again, so
-that an interrupted sweep goes on; results/faithful.csv and results/faithful.md are written at the end.
+Run it with ``python -m benchmarks.faithful REFERENCE.csv STORE``. Interrupted sweeps resume, since what the
+store has is not run again; results/faithful.csv and results/faithful.md are written at the end.
 """
 
 from __future__ import annotations

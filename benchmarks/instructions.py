@@ -60,7 +60,7 @@ def calls(rows: int) -> dict[str, Call]:
     predictions = lp.Predictions.from_arrays(labels, scores, sensitive_features=groups)
     counts = lp.ScoreCounts.from_predictions(predictions)
     coarse = lp.counts.bounded(counts, max_scores=1, level=20)
-    objective = lp.models.MCDPObjective(labels, sensitive_features=groups)
+    objective = lp.models.MCDPObjective(labels, sensitive_features=groups, temperature=20.0, search="exact")
     margins = np.log(scores / (1.0 - scores))
     repair = lp.models.ScoreRepair(max_mcdp=0.02)
     ages = np.random.default_rng(2).integers(18, 90, rows)

@@ -14,7 +14,7 @@ import time
 import zipfile
 from pathlib import Path
 
-from benchmarks._carried import add_results, save_result
+from benchmarks._carried import add_runs, save_run
 from localparity.paper._data import DATA_SETS, load_samples
 from localparity.paper._run import Run, grid
 from localparity.paper._runner import stack_runs
@@ -69,9 +69,9 @@ def train(task: tuple[list[Run], str]) -> list[str]:
     runs, folder = task
     started = time.perf_counter()
     paths = []
-    for run, result in zip(runs, train_runs(runs), strict=True):
-        path = Path(folder) / f"{run.key}.npz"
-        save_result(path, run, result)
+    for record, scores in train_runs(runs):
+        path = Path(folder) / f"{record.run.key}.npz"
+        save_run(path, record, scores)
         paths.append(str(path))
     print(f"{runs[0].title} ({len(runs)}) {time.perf_counter() - started:.1f} s", flush=True)
     return paths
@@ -83,7 +83,7 @@ def add_to_store(archive: Path, store: Path) -> None:
     there = Store(store)
     with tempfile.TemporaryDirectory() as folder, zipfile.ZipFile(archive) as zipped:
         zipped.extractall(folder)
-        add_results(there, Path(folder))
+        add_runs(there, Path(folder))
     print(f"{len(list(there.records()))} runs are in {store}")
 
 

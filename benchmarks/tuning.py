@@ -3,7 +3,7 @@
 ``python -m benchmarks.tuning OUT.csv --limit 600`` searches for the baselines: of 48 settings for each method
 and data set (the network's width, dropout, how batches are drawn, and six values of what else matters to the
 method) it judges as many as it can in so many seconds, in an order drawn by lot, each at six strengths on the
-seeds 0 and 1. Started again, it goes on where it was.
+seeds 0 and 1. An interrupted search resumes.
 
 ``python -m benchmarks.tuning OUT.csv --candidates FILE.json`` judges others: a candidate names a data set, a
 method, its strengths, a `plan` and `options` (the fields of `TrainingPlan` and of `MethodOptions`), and may

@@ -3,8 +3,8 @@ Scores repaired until a bound holds
 ===================================
 
 `ScoreRepair` draws the groups' distributions towards each other only where they are further apart than the
-bound, and keeps the order of the people inside each group. It needs the group at prediction. Half of the
-people are fitted on, the other half is shown.
+bound, and keeps the order of people within each group. It needs the group at prediction. The repair is fitted
+on half of the people and shown on the other half.
 """
 
 import matplotlib.pyplot as plt
@@ -31,7 +31,7 @@ axes[0].legend(frameon=False, loc="lower right")
 plt.show()
 
 # %%
-# The bound holds for the people fitted on. New people come close to it and may be above; a `confidence`
-# aims lower, so that the bound holds for everyone with that probability. What is promised, and for whom:
+# The bound holds for the people fitted on. New people come close to it and may exceed it; with a `confidence`
+# the repair aims lower, so that the bound holds for the population with that probability. What is promised:
 
 print(repair.promise_)

@@ -3,7 +3,7 @@ Training with a penalty on the local disparity
 ==============================================
 
 `LocalParityClassifier` adds MCDP of smoothed distributions, times a strength, to the loss. A larger strength
-buys a smaller disparity with average precision; the sensitive feature is needed to fit and not to predict.
+lowers the disparity at the cost of average precision. The sensitive feature is needed to fit, not to predict.
 """
 
 import matplotlib.pyplot as plt

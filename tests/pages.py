@@ -11,12 +11,11 @@ import doctest
 import os
 import re
 import shlex
-import subprocess
-import sys
+from contextlib import chdir
 from pathlib import Path
 from typing import Any
 
-import localparity
+from typed_commands import run_merged
 
 FLAGS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
@@ -71,18 +70,8 @@ class _Commands:
             return str(self.code)
         program, *arguments = shlex.split(command)
         assert program == "localparity", f"{self.page}: a test cannot run {command!r}"
-        known = ("LOCALPARITY_DATA", "OMP_NUM_THREADS", "HOME", "JAVA_HOME")
+        known = ("LOCALPARITY_DATA", "HOME", "JAVA_HOME")
         kept = {name: os.environ[name] for name in known if name in os.environ}
-        # The package that these tests import, wherever another one is installed.
-        kept["PYTHONPATH"] = str(Path(localparity.__file__).parents[1])
-        found = subprocess.run(
-            [sys.executable, "-m", "localparity", *arguments],
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            check=False,
-            cwd=self.folder,
-            env={"COLUMNS": "100", "PATH": os.defpath, "PYTHONWARNINGS": "error", "NO_COLOR": "1", **kept},
-        )
-        self.code = found.returncode
-        return found.stdout
+        with chdir(self.folder):
+            self.code, found = run_merged(*arguments, COLUMNS="100", PATH=os.defpath, NO_COLOR="1", **kept)
+        return found

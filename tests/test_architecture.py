@@ -91,6 +91,7 @@ def attributes_set(tree: ast.AST) -> Iterator[tuple[int, str]]:
     for function in ast.walk(tree):
         if isinstance(function, ast.FunctionDef | ast.AsyncFunctionDef):
             given = {argument.arg for argument in [*function.args.args, *function.args.kwonlyargs]} - OWN
+            given.discard("ctx")  # torch's functions keep there what their backward needs
             for node in ast.walk(function):
                 if (
                     isinstance(node, ast.Attribute)

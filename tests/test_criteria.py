@@ -11,7 +11,7 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 import localparity as lp
-from localparity.models import LocalParityClassifier, ScoreRepair
+from localparity.models import LocalParityClassifier, RepairedClassifier, ScoreRepair
 
 CENSUS = lp.datasets.make_census(4000, random_state=0)
 GROUPS = pd.DataFrame(
@@ -75,14 +75,14 @@ def test_a_penalty_of_the_criterion_brings_it_down_and_repair_the_rest_of_the_wa
 
 def test_trees_are_repaired_like_any_other_classifier() -> None:
     features = CENSUS.data.select_dtypes("number").assign(male=CENSUS.sensitive_features == "Male")
-    model = ScoreRepair(
+    model = RepairedClassifier(
         HistGradientBoostingClassifier(max_iter=30),
         criterion="equal_opportunity",
         max_mcdp=0.2,
         random_state=0,
     )
     model.fit(features, CENSUS.target, sensitive_features=GROUPS)
-    assert model.mcdp_ <= 0.2 < model.unrepaired_mcdp_
+    assert model.repair_.mcdp_ <= 0.2 < model.repair_.unrepaired_mcdp_
     found = model.predict_proba(features, sensitive_features=GROUPS)[:, 1]
     raw = model.estimator_.predict_proba(features)[:, 1]
     assert measured(found, "equal_opportunity") < measured(raw, "equal_opportunity")

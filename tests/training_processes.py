@@ -9,6 +9,7 @@ import torch
 
 from localparity.models import METHODS, MethodOptions, TensorRows, Trainer, TrainingPlan
 from localparity.models.networks._distributed import average_gradients
+from localparity.models.networks._method import objective
 from localparity.models.networks._methods import make_method
 from localparity.models.networks._networks import Network, multilayer
 
@@ -30,7 +31,7 @@ def loss_and_gradients(name: str, part: TensorRows) -> list[torch.Tensor]:
     model, method = network(), make_method(name, 0.7, 2, MethodOptions())
     method.prepare(part, model)
     torch.manual_seed(3)
-    loss = method.objective(model, part, nullcontext())
+    loss = objective(method, model, part, nullcontext())
     loss.backward()
     parameters = [*model.parameters(), *method.parameters()]
     average_gradients(parameters)

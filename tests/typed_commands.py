@@ -1,10 +1,17 @@
-"""The command as people type it: in a process of its own, or, where many are typed, in this one."""
+"""The command as people type it: in this process, which has everything imported, or in one of its own."""
 
 from __future__ import annotations
 
+import io
+import os
 import subprocess
 import sys
+import warnings
+from collections.abc import Sequence
+from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
+from typing import TextIO
+from unittest.mock import patch
 
 import pytest
 
@@ -23,7 +30,34 @@ BARE = {
 
 
 def run(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
-    """Run in a bare environment; a warning is an error unless PYTHONWARNINGS says otherwise."""
+    """Run here in a bare environment; a warning is an error unless PYTHONWARNINGS says otherwise."""
+    out, err = io.StringIO(), io.StringIO()
+    code = _run(words, environment, out, err)
+    return subprocess.CompletedProcess(list(map(str, words)), code, out.getvalue(), err.getvalue())
+
+
+def run_merged(*words: object, **environment: str) -> tuple[int, str]:
+    """The same with the standard error in its place among the output, as a terminal shows it."""
+    both = io.StringIO()
+    return _run(words, environment, both, both), both.getvalue()
+
+
+def _run(words: Sequence[object], environment: dict[str, str], out: TextIO, err: TextIO) -> int:
+    given = {**BARE, **environment}
+    with (
+        patch.dict(os.environ, given, clear=True),
+        patch.object(sys, "argv", ["localparity", *map(str, words)]),
+        redirect_stdout(out),
+        redirect_stderr(err),
+        warnings.catch_warnings(action=given["PYTHONWARNINGS"]),  # type: ignore[call-overload]
+        pytest.raises(SystemExit) as left,
+    ):
+        main()
+    return int(left.value.code or 0)
+
+
+def run_apart(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The same in a process of its own, as a shell starts it."""
     return subprocess.run(
         [sys.executable, "-m", "localparity", *map(str, words)],
         capture_output=True,
@@ -34,7 +68,7 @@ def run(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
 
 
 def run_here(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
-    """Run in this process; the exit code."""
+    """Run here, in the environment as it is, and print where pytest captures it; the exit code."""
     monkeypatch.setattr(sys, "argv", ["localparity", *map(str, words)])
     with pytest.raises(SystemExit) as left:
         main()

@@ -8,7 +8,7 @@ from result_files import read_rows
 from results import table
 from sphinx.application import Sphinx
 
-from localparity.paper._methods import TITLES
+from localparity.paper._grids import TITLES
 
 HEAD = ["data", "method", "strengths", "outside", "largest difference of AP", "of MCDP(0), points"]
 

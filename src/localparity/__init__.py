@@ -38,6 +38,7 @@ from localparity.uncertainty import (
 
 if TYPE_CHECKING:
     from localparity import losses, models, paper
+    from localparity.models import load
 
 try:
     __version__ = version("localparity")
@@ -71,6 +72,7 @@ __all__ = [
     "delta_dp",
     "engines",
     "gap_curve",
+    "load",
     "losses",
     "mcdp",
     "mcdp_approximate",
@@ -90,4 +92,6 @@ __all__ = [
 ]
 
 # What imports torch, numba or scikit-learn.
-__getattr__, __dir__ = lazy_names(__name__, {"losses": [], "models": [], "paper": []})
+__getattr__, __dir__ = lazy_names(
+    __name__, {"losses": [], "models": [], "models._folder": ["load"], "paper": []}
+)

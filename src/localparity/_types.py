@@ -20,9 +20,6 @@ Rows: TypeAlias = Any
 Group: TypeAlias = Hashable
 """A value of the sensitive feature; a tuple for an intersection of several."""
 
-Label: TypeAlias = Literal[0, 1] | None
-"""The label of the people compared; None stands for everyone."""
-
 FloatArray: TypeAlias = NDArray[np.float64]
 IntArray: TypeAlias = NDArray[np.int64]
 BoolArray: TypeAlias = NDArray[np.bool_]

@@ -65,12 +65,12 @@ def test_json(folder: Path) -> None:
         (["empty.csv", *NAMED], "is empty"),
         (["header.csv", *NAMED], "has no rows"),
         (["nowhere.csv", *NAMED], "there is no file"),
-        (["people.csv", *NAMED, "--figure", "frontier.gif"], "where a .png, .svg or .pdf file is expected"),
+        (["people.csv", *NAMED, "--figure", "frontier.gif"], "must be a .png, .svg or .pdf file"),
         (
             ["people.csv", *NAMED, "--max-mcdp", "2"],
-            "max_mcdp is 2 where a fraction in [0, 1] is expected",
+            "must be between 0 and 1, got 2",
         ),
-        (["people.csv", *NAMED, "--booster", "forest"], "booster is 'forest' where one of"),
+        (["people.csv", *NAMED, "--booster", "forest"], "booster must be one of"),
         (["people.csv", "--target", "age", "--group", "sex"], "Only binary classification is supported"),
     ],
 )

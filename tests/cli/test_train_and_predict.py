@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 
 import numpy as np
@@ -24,7 +25,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     FRAME.to_parquet(path / "people.parquet")
     found = run("train", path / "people.csv", *NAMED, "--steps", 20, "--out", path / "model")
     assert (found.returncode, found.stderr) == (0, "")
-    assert "diffmcdp at strength 0.2; scores are of the class 1." in found.stdout
+    assert "diffmcdp at strength 0.2; scores are probabilities of class 1." in found.stdout
     return path
 
 
@@ -37,7 +38,7 @@ def test_scores_are_those_of_the_library_and_can_be_audited(folder: Path) -> Non
     assert (found.returncode, found.stderr) == (0, "")
     assert "900 scores are in" in found.stdout
     scores = pd.read_parquet(out)
-    model = lp.models.LocalParityClassifier.load(folder / "model")
+    model = lp.load(folder / "model")
     np.testing.assert_allclose(scores["score"], model.predict_proba(CENSUS.data)[:, 1], atol=1e-6)
     assert scores["sex"].tolist() == FRAME["sex"].tolist()
     audit = run("audit", out, "--score", "score", "--group", "sex", "--resamples", 10)
@@ -75,7 +76,7 @@ def test_a_bound_that_is_not_met_is_exit_code_1_and_a_model(folder: Path) -> Non
     out = folder / "strict"
     found = run("train", folder / "people.parquet", *NAMED, "--max-mcdp", 0, "--steps", 1, "--out", out)
     assert found.returncode == 1
-    assert "the bound max_mcdp=0.0 was not met" in found.stderr
+    assert "was not met: of 9 strengths" in found.stderr
     assert "Strengths tried, on the validation part" in found.stdout
     assert (out / "model.json").exists()
 
@@ -84,8 +85,8 @@ def test_a_bound_that_is_not_met_is_exit_code_1_and_a_model(folder: Path) -> Non
     ("arguments", "message"),
     [
         (["--target", "incom", "--group", "sex"], "there is no column in"),
-        ([*NAMED, "--method", "magic"], "method is 'magic' where one of"),
-        ([*NAMED, "--strength", "-1"], "strength is -1 where a finite number >= 0 is expected"),
+        ([*NAMED, "--method", "magic"], "method must be one of"),
+        ([*NAMED, "--strength", "-1"], "strength must be >= 0 and finite, got -1"),
         (["--target", "age", "--group", "sex"], "Only binary classification is supported"),
     ],
 )
@@ -102,7 +103,7 @@ def test_a_column_that_is_partly_numbers(folder: Path) -> None:
     mixed.to_csv(folder / "mixed.csv", index=False)
     found = run("train", folder / "mixed.csv", *NAMED, "--out", folder / "never")
     assert found.returncode == 2
-    assert "has 'old' in data row 1 and numbers in 896 of 900 rows; say --text age" in found.stderr
+    assert "has 'old' in data row 1 and numbers in 896 of 900 rows; use --text age" in found.stderr
     found = run("train", folder / "mixed.csv", *NAMED, "--text", "age", "--steps", 2, "--out", folder / "m2")
     assert found.returncode == 0
 
@@ -111,7 +112,7 @@ def test_a_column_of_names_is_no_feature(folder: Path) -> None:
     FRAME.assign(id=[f"p{row}" for row in range(900)]).to_csv(folder / "ids.csv", index=False)
     found = run("train", folder / "ids.csv", *NAMED, "--out", folder / "never")
     assert found.returncode == 2
-    assert "has another text in every row, which says nothing of other people; say --drop id" in found.stderr
+    assert "has a different text in every row" in found.stderr
     found = run("train", folder / "ids.csv", *NAMED, "--drop", "id", "--steps", 2, "--out", folder / "m3")
     assert found.returncode == 0
 
@@ -131,13 +132,13 @@ def test_a_missing_value(folder: Path) -> None:
     ("arguments", "message"),
     [
         (["model", "people.csv", "--out", "people.csv"], "people.csv is the file that is read"),
-        (["model", "people.csv", "--out", "scores.txt"], "where a .csv or .parquet file is expected"),
+        (["model", "people.csv", "--out", "scores.txt"], "must be a .csv or .parquet file"),
         (["people.csv", "people.csv", "--out", "scores.csv"], "is not a model: model.json cannot be read"),
         (
             ["model", "people.csv", "--out", "s.csv", "--keep", "sex", "--score", "sex"],
             "is a column that is kept",
         ),
-        (["model", "new.csv", "--out", "s.csv"], "'astronaut' at row 0, which was not there at fit"),
+        (["model", "new.csv", "--out", "s.csv"], "'astronaut' at row 0, which fit did not see"),
     ],
 )
 def test_what_predict_refuses(folder: Path, arguments: list[str], message: str) -> None:
@@ -146,3 +147,62 @@ def test_what_predict_refuses(folder: Path, arguments: list[str], message: str) 
     found = run("predict", *paths)
     assert found.returncode == 2
     assert message in found.stderr
+
+
+@pytest.mark.parametrize("kind", ["lightgbm", "xgboost"])
+def test_trees_are_trained_and_predict_too(folder: Path, kind: str) -> None:
+    pytest.importorskip(kind)
+    model, out = folder / kind, folder / f"{kind}.csv"
+    words = [
+        "train",
+        folder / "people.csv",
+        *NAMED,
+        "--model",
+        kind,
+        "--strength",
+        0.3,
+        "--json",
+        "--out",
+        model,
+    ]
+    found = run(*words)
+    assert (found.returncode, found.stderr) == (0, "")
+    assert json.loads(found.stdout)["strength"] == 0.3
+    written = run("predict", model, folder / "people.parquet", "--out", out, "--json")
+    assert json.loads(written.stdout) == {"rows": 900, "out": str(out)}
+    table = CENSUS.data.astype({"occupation": "category"})
+    expected = lp.load(model).predict_proba(table)[:, 1]
+    np.testing.assert_allclose(pd.read_csv(out)["score"], expected, atol=1e-9)
+    refused = run(*words, "--force", "--steps", 3)
+    assert refused.returncode == 2
+    assert "--steps" in refused.stderr
+
+
+def test_a_search_as_json(folder: Path) -> None:
+    out = folder / "searched"
+    found = run("train", folder / "people.csv", *NAMED, "--max-mcdp", 1, "--steps", 1, "--json", "--out", out)
+    assert found.returncode == 0
+    described = json.loads(found.stdout)
+    assert (described["bound_met"], described["estimator"]) == (True, "LocalParityClassifier")
+    assert described["trials"][0]["strength"] == 0.0
+
+
+def test_a_repaired_model_needs_the_groups(folder: Path) -> None:
+    base = lp.load(folder / "model")
+    repaired = lp.models.RepairedClassifier(base, prefit=True, max_mcdp=0.2)
+    repaired.fit(CENSUS.data, sensitive_features=CENSUS.sensitive_features).save(folder / "repaired")
+    words = ["predict", folder / "repaired", folder / "people.csv", "--out", folder / "repaired.csv"]
+    refused = run(*words)
+    assert refused.returncode == 2
+    assert "--group" in refused.stderr
+    assert run(*words, "--group", "sex").returncode == 0
+    expected = repaired.predict_proba(CENSUS.data, sensitive_features=CENSUS.sensitive_features)[:, 1]
+    np.testing.assert_allclose(pd.read_csv(folder / "repaired.csv")["score"], expected, atol=1e-6)
+    repaired.repair_.save(folder / "scores")
+    refused = run("predict", folder / "scores", folder / "people.csv", "--out", folder / "s.csv")
+    assert refused.returncode == 2
+    assert "ScoreRepair, which takes scores" in refused.stderr
+    refused = run(
+        "predict", folder / "model", folder / "people.csv", "--out", folder / "s.csv", "--group", "sex"
+    )
+    assert "--group" in refused.stderr

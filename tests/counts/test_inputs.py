@@ -19,7 +19,9 @@ METRICS: dict[str, Callable[..., Any]] = {
     "delta_dp": lp.delta_dp,
     "p_rule": lp.p_rule,
     "spdd": lp.spdd,
-    "mcdp_interval": lambda *arrays, **options: lp.mcdp_interval(*arrays, random_state=0, **options),
+    "mcdp_interval": lambda *arrays, **options: lp.mcdp_interval(
+        *arrays, n_resamples=19, random_state=0, **options
+    ),
     "permutation_test": lambda *arrays, **options: lp.permutation_test(
         *arrays, n_resamples=19, random_state=0, **options
     ),

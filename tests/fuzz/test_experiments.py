@@ -9,23 +9,23 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from benchmarks._carried import load_result, save_result
+from benchmarks._carried import load_run, save_run
 
 from fuzzing import damaged, damaged_json, fuzz, read_or_refuse
-from localparity.paper import DamagedRunWarning, OutdatedRunWarning, Run, Store
-from localparity.paper._result import PartScores, Result
+from localparity.paper import DamagedRunWarning, OutdatedRunWarning, Record, Run, Store
+from localparity.paper._part_scores import PartScores
 
 pytest.importorskip("torch")
 
 RUN = Run("adult", "erm", 0.0, seed=0)
 PART = PartScores(np.array([0.1, 0.9]), np.array([0, 1]), np.array([1, 0]))
-RESULT = Result({"test_ap": 0.7}, PART, 1.0, "cpu", {"localparity": "0.1.0", "torch": "2.13.0"})
+RECORD = Record(RUN, {"test_ap": 0.7}, 1.0, "cpu", {"localparity": "0.1.0", "torch": "2.13.0"})
 
 
 @pytest.mark.parametrize("kind", ["store.json", "json", "parquet"])
 def test_a_damaged_store_sets_the_run_aside_or_says_so(kind: str, tmp_path: Path) -> None:
     whole, folder = tmp_path / "whole", tmp_path / "store"
-    Store(whole).add(RUN, RESULT)
+    Store(whole).add(RECORD, PART)
     (path,) = whole.glob("store.json" if kind == "store.json" else f"runs/*.{kind}")
     valid = path.read_bytes()
 
@@ -51,13 +51,13 @@ def test_a_damaged_store_sets_the_run_aside_or_says_so(kind: str, tmp_path: Path
     fuzz(inputs, check)
 
 
-def test_a_damaged_result_is_refused_or_read(tmp_path: Path) -> None:
+def test_a_damaged_run_file_is_refused_or_read(tmp_path: Path) -> None:
     path = tmp_path / "result.npz"
-    save_result(path, RUN, RESULT)
+    save_run(path, RECORD, PART)
     valid = path.read_bytes()
 
     def check(content: bytes) -> None:
         path.write_bytes(content)
-        read_or_refuse(lambda: load_result(path), str(path))
+        read_or_refuse(lambda: load_run(path), str(path))
 
     fuzz(damaged(valid), check)

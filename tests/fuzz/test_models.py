@@ -70,7 +70,7 @@ def test_tensors_that_lie_and_whose_checksum_fits_are_refused_or_work(tmp_path: 
 
     def check(content: bytes) -> None:
         path.write_bytes(content)
-        fitting = description | {"sha256": hashlib.sha256(content).hexdigest()}
+        fitting = description | {"files": {path.name: hashlib.sha256(content).hexdigest()}}
         (tmp_path / "model.json").write_text(json.dumps(fitting))
         found = read_or_refuse(lambda: LocalParityClassifier.load(tmp_path), str(tmp_path))
         assert found is None or found.predict(NUMBERS).shape == (300,)

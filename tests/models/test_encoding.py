@@ -55,11 +55,11 @@ def test_a_described_encoder_comes_back() -> None:
     [
         (
             {"t": ["a", "x", "b"]},
-            "column 't' has 'x' at row 1, which was not there at fit; there was 'a', 'b'",
+            r"column 't' has 'x' at row 1.*'a', 'b'",
         ),
-        ({"t": ["a", None, "b"]}, "X has (nan|None) in column 't' at row 1 where NaN, infinity and missing"),
-        ({"n": [1.0, np.nan, 2.0]}, "X has nan in column 'n' at row 1 where NaN, infinity and missing"),
-        ({"n": ["p", "q", "r"]}, "column 'n' has 'p' at row 0 where numbers are expected, as at fit"),
+        ({"t": ["a", None, "b"]}, r"column 't' .*(nan|None) at row 1"),
+        ({"n": [1.0, np.nan, 2.0]}, r"column 'n' .*nan at row 1"),
+        ({"n": ["p", "q", "r"]}, r"column 'n' must be numbers.*'p' at row 0"),
     ],
 )
 def test_values_that_do_not_fit(change: dict[str, list[object]], message: str) -> None:
@@ -80,9 +80,7 @@ def test_a_description_that_does_not_fit_itself() -> None:
     learned = {"names": ["a", "b"], "categories": [None, ["x"]], "means": [0.0, 0.0], "scales": [1.0, 1.0]}
     assert TableEncoder.from_dict(learned).to_dict() == learned
     for name in ("categories", "means", "scales"):
-        with pytest.raises(
-            ValueError, match="the encoder has 2 names and means, scales or categories of others"
-        ):
+        with pytest.raises(ValueError, match="the encoder has 2 names"):
             TableEncoder.from_dict(learned | {name: learned[name][:1]})
 
 
@@ -96,7 +94,7 @@ def test_numbers_in_a_column_of_objects_are_numbers() -> None:
 
 def test_dates_are_refused() -> None:
     table = pd.DataFrame({"day": pd.to_datetime(["2026-01-01", "2026-01-02"])})
-    with pytest.raises(ValueError, match="X has dates in column 'day' where numbers or texts are expected"):
+    with pytest.raises(ValueError, match=r"column 'day' of X.*dates"):
         TableEncoder().fit(table)
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from localparity.paper import Run, Store, _grids, grid, paper_split, run_missing
 from localparity.paper._data import DATA_SETS, _utkface, load_samples
-from localparity.paper._result import FROM_IMAGENET, FROM_SCRATCH
+from localparity.paper._store import FROM_IMAGENET, FROM_SCRATCH
 from localparity.paper._train import prepare, train_runs
 
 PILLOW = pytest.importorskip("PIL.Image")

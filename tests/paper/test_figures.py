@@ -34,6 +34,7 @@ def names_of(ax: object) -> list[str]:
     return list(ax.get_legend_handles_labels()[1])  # type: ignore[attr-defined]
 
 
+@pytest.mark.slow
 def test_every_figure_in_every_format(copy_of_store: Store, tmp_path: Path) -> None:
     written = figures.write_figures(copy_of_store, tmp_path)
     assert [path.name for path in written] == [

@@ -9,6 +9,7 @@ import torch
 
 from localparity.models import METHODS, MethodOptions, TensorRows, Trainer, TrainingPlan
 from localparity.models.networks._methods import make_method
+from localparity.models.networks._networks import Network, random_layers
 from localparity.paper._resnet import imagenet_weights, resnet18
 
 
@@ -70,15 +71,20 @@ def test_every_method_trains_it(method: str) -> None:
     assert int(network.trunk.bn1.num_batches_tracked) == 2
 
 
+def draw(network: Network, rows: int, generator: torch.Generator) -> None:
+    for layer in random_layers(network):
+        layer.draw(rows, generator)
+
+
 def test_views_are_drawn_before_a_step_and_end_with_training() -> None:
     network = resnet18(augment=True)
     pixels = faces(6, 16).features
     shown = network.trunk.views
     channels = network.trunk.pixels(pixels)
-    network.draw(6, torch.Generator().manual_seed(0))
+    draw(network, 6, torch.Generator().manual_seed(0))
     seen = shown(channels)
     torch.testing.assert_close(shown(channels), seen)
-    network.draw(6, torch.Generator().manual_seed(1))
+    draw(network, 6, torch.Generator().manual_seed(1))
     assert not torch.equal(shown(channels), seen)
     # A mirrored image that is neither shifted nor scaled is itself, turned around.
     shown.views.copy_(torch.tensor([[-1.0, 0.0, 0.0], [0.0, 1.0, 0.0]]))
@@ -88,7 +94,7 @@ def test_views_are_drawn_before_a_step_and_end_with_training() -> None:
 
 def test_views_move_faces_a_little() -> None:
     network = resnet18(augment=True)
-    network.draw(4000, torch.Generator().manual_seed(0))
+    draw(network, 4000, torch.Generator().manual_seed(0))
     views = network.trunk.views.views
     mirrored = views[:, 0, 0] < 0.0
     assert 0.45 < float(mirrored.float().mean()) < 0.55

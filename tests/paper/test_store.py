@@ -10,17 +10,17 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity.paper import DamagedRunWarning, OutdatedRunWarning, Run, Store, _grids, _store
-from localparity.paper._result import PartScores, Result
+from localparity.paper import DamagedRunWarning, OutdatedRunWarning, Record, Run, Store, _grids, _store
+from localparity.paper._part_scores import PartScores
 
 RUN = Run("adult", "diffmcdp", 0.3, 0)
 
 
-def result(seed: int = 0) -> Result:
+def trained(run: Run = RUN, seed: int = 0) -> tuple[Record, PartScores]:
     rng = np.random.default_rng(seed)
     part = PartScores(rng.random(200), np.where(rng.random(200) < 0.4, "f", "m"), rng.random(200) < 0.5)
     metrics = {**part.measure("val"), **part.measure("test")}
-    return Result(metrics, part, 1.5, "cpu", {"localparity": lp.__version__, "torch": "2.13.0"})
+    return Record(run, metrics, 1.5, "cpu", {"localparity": lp.__version__, "torch": "2.13.0"}), part
 
 
 def files(store: Store) -> list[str]:
@@ -28,16 +28,16 @@ def files(store: Store) -> list[str]:
 
 
 def test_what_is_added_comes_back(tmp_path: Path) -> None:
-    store, given = Store(tmp_path / "store"), result()
+    store, (given, scores) = Store(tmp_path / "store"), trained()
     assert RUN not in store
-    store.add(RUN, given)
+    store.add(given, scores)
     assert RUN in store
     (record,) = store.records()
-    assert (record.run, record.metrics, record.seconds, record.device) == (RUN, given.metrics, 1.5, "cpu")
+    assert record == given
     part = store.scores(RUN)
     assert part.score.dtype == np.float32
     for name in ("score", "group", "label"):
-        np.testing.assert_array_equal(getattr(part, name), getattr(given.test, name))
+        np.testing.assert_array_equal(getattr(part, name), getattr(scores, name))
     assert part.measure("test").items() <= record.metrics.items()
 
 
@@ -45,7 +45,7 @@ def test_the_same_scores_are_the_same_bytes(tmp_path: Path) -> None:
     contents = []
     for name in ("first", "second"):
         store = Store(tmp_path / name)
-        store.add(RUN, result())
+        store.add(*trained())
         contents.append({path.name: path.read_bytes() for path in store.runs.iterdir()})
     assert contents[0] == contents[1]
 
@@ -68,12 +68,12 @@ def test_a_file_is_hashed_once_while_it_does_not_change(
     monkeypatch.setattr(_store, "_sha256", count)
     store, other = Store(tmp_path / "store"), Run("adult", "erm", 0.0, 0)
     for run in (RUN, other):
-        store.add(run, result())
+        store.add(*trained(run))
     assert store.missing([RUN, other]) == []
     assert len(store.records()) == 2
     assert store.missing([RUN, other]) == []
     assert len(hashed) == 2
-    store.add(other, result(1))
+    store.add(*trained(other, 1))
     assert store.missing([RUN, other]) == []
     assert len(hashed) == 3
 
@@ -84,15 +84,15 @@ def test_sql(tmp_path: Path) -> None:
         store.query("select 1")
     runs = [Run("adult", "diffmcdp", strength, seed) for strength in (0.1, 0.3) for seed in (0, 1)]
     for run in [*runs, Run("bank", "erm", 0.0, 0)]:
-        store.add(run, result(run.seed))
+        store.add(*trained(run, run.seed))
     found = store.query(
         "select method, strength, avg(test_mcdp_0), count(*) from runs where dataset = 'adult' "
         "group by all order by all"
     ).fetchall()
-    mean = np.mean([result(seed).metrics["test_mcdp_0"] for seed in (0, 1)])
+    mean = np.mean([trained(seed=seed)[0].metrics["test_mcdp_0"] for seed in (0, 1)])
     assert found == [("diffmcdp", strength, pytest.approx(mean), 2) for strength in (0.1, 0.3)]
     counted = store.query(f"select count(*), max(score) from scores where key = '{runs[0].key}'").fetchall()
-    assert counted == [(200, pytest.approx(float(result(0).test.score.max())))]
+    assert counted == [(200, pytest.approx(float(trained()[1].score.max())))]
 
 
 def test_an_interrupted_write_leaves_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,10 +108,10 @@ def test_an_interrupted_write_leaves_no_run(tmp_path: Path, monkeypatch: pytest.
     with monkeypatch.context() as patch:
         patch.setattr(module, "write_whole", interrupt)
         with pytest.raises(KeyboardInterrupt):
-            store.add(RUN, result())
+            store.add(*trained())
     assert RUN not in store
     assert store.records() == []
-    store.add(RUN, result())
+    store.add(*trained())
     assert RUN in store
 
 
@@ -145,8 +145,8 @@ def test_a_damaged_run_is_named_set_aside_and_counts_as_missing(
     tmp_path: Path, kind: str, harm: object, problem: str
 ) -> None:
     store = Store(tmp_path / "store")
-    store.add(RUN, result())
-    store.add(Run("adult", "erm", 0.0, 0), result())
+    store.add(*trained())
+    store.add(*trained(Run("adult", "erm", 0.0, 0)))
     (path,) = store.runs.glob(f"*diffmcdp*.{kind}")
     harm(path)  # type: ignore[operator]
     with pytest.warns(DamagedRunWarning) as warned:
@@ -156,7 +156,7 @@ def test_a_damaged_run_is_named_set_aside_and_counts_as_missing(
     assert problem in str(warned[0].message)
     assert f"{name}.damaged" in files(store)
     assert [record.run.method for record in store.records()] == ["erm"]
-    store.add(RUN, result())
+    store.add(*trained())
     assert RUN in store
     assert f"{name}.damaged" in files(store)
 
@@ -179,7 +179,7 @@ def test_a_folder_of_other_files_is_no_store(tmp_path: Path) -> None:
 def test_runs_of_another_version_are_not_added_to(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     store.check_version()
-    store.add(RUN, result())
+    store.add(*trained())
     store.check_version()
     mark = store.folder / "store.json"
     mark.write_text(mark.read_text().replace(lp.__version__, "0.0.9"))
@@ -192,7 +192,7 @@ def test_runs_with_settings_that_changed_since_are_left_out_and_counted(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     store = Store(tmp_path / "store")
-    store.add(RUN, result())
+    store.add(*trained())
     monkeypatch.setitem(_grids._SETTINGS["paper"], "adult", {"diffmcdp": {"steps": 151}})
     with pytest.warns(OutdatedRunWarning, match="1 runs in .* changed"):
         assert store.records() == []

@@ -18,27 +18,27 @@ from localparity.paper._train import train_runs
 def test_a_run_is_the_estimators_fit_to_the_bit(small: None, method: str) -> None:
     strength = 0.0 if method == "erm" else 0.3
     run = Run("adult", method, 0.2 if method == "advdebias" else strength, 3)
-    (result,) = train_runs([run], "cpu")
-    people = load_census()
-    split = paper_split(people.labels, 3)
+    ((record, test),) = train_runs([run], "cpu")
+    samples = load_census()
+    split = paper_split(samples.labels, 3)
     model = LocalParityClassifier(method, run.strength, preset="paper", device="cpu", random_state=3, **SHORT)
     model.fit(
-        people.features.iloc[split.train],
-        people.labels[split.train],
-        sensitive_features=people.groups[split.train],
+        samples.features.iloc[split.train],
+        samples.labels[split.train],
+        sensitive_features=samples.groups[split.train],
     )
-    scores = model.predict_proba(people.features.iloc[split.test])[:, 1].astype(np.float32)
-    np.testing.assert_array_equal(result.test.score, scores)
-    np.testing.assert_array_equal(result.test.label, people.labels[split.test])
-    np.testing.assert_array_equal(result.test.group, people.groups[split.test])
-    assert result.metrics["test_mcdp_0"] == mcdp(None, scores, sensitive_features=people.groups[split.test])
+    scores = model.predict_proba(samples.features.iloc[split.test])[:, 1].astype(np.float32)
+    np.testing.assert_array_equal(test.score, scores)
+    np.testing.assert_array_equal(test.label, samples.labels[split.test])
+    np.testing.assert_array_equal(test.group, samples.groups[split.test])
+    assert record.metrics["test_mcdp_0"] == mcdp(None, scores, sensitive_features=samples.groups[split.test])
 
 
 def test_a_stack_gives_what_its_runs_give(small: None) -> None:
     runs = [run for run in grid("adult", methods=["diffabcc"], seeds=2) if run.method == "diffabcc"]
     for run, together in zip(runs, train_runs(runs, "cpu"), strict=True):
-        (alone,) = train_runs([run], "cpu")
-        np.testing.assert_allclose(together.test.score, alone.test.score, atol=2e-6)
+        ((_, alone),) = train_runs([run], "cpu")
+        np.testing.assert_allclose(together[1].score, alone.score, atol=2e-6)
 
 
 def test_the_number_of_threads_does_not_change_the_bits_and_stays_as_it_was(small: None) -> None:
@@ -47,7 +47,7 @@ def test_the_number_of_threads_does_not_change_the_bits_and_stays_as_it_was(smal
         found = []
         for count in (1, 2):
             torch.set_num_threads(count)
-            found.append(train_runs([Run("adult", "erm", 0.0, 0)], "cpu")[0].test.score)
+            found.append(train_runs([Run("adult", "erm", 0.0, 0)], "cpu")[0][1].score)
             assert torch.get_num_threads() == count
         np.testing.assert_array_equal(*found)
     finally:
@@ -56,7 +56,7 @@ def test_the_number_of_threads_does_not_change_the_bits_and_stays_as_it_was(smal
 
 @pytest.mark.slow
 def test_a_run_on_adult_is_the_estimators_fit_to_the_bit(data_folder: object) -> None:
-    (result,) = train_runs([Run("adult", "diffmcdp", 0.3, 0)], "cpu")
+    ((record, test),) = train_runs([Run("adult", "diffmcdp", 0.3, 0)], "cpu")
     bunch = fetch_adult()
     split = paper_split(bunch.target, 0)
     model = LocalParityClassifier(
@@ -68,5 +68,5 @@ def test_a_run_on_adult_is_the_estimators_fit_to_the_bit(data_folder: object) ->
         sensitive_features=bunch.sensitive_features[split.train],
     )
     scores = model.predict_proba(bunch.data.iloc[split.test])[:, 1]
-    np.testing.assert_array_equal(result.test.score, scores.astype(np.float32))
-    assert result.metrics["test_mcdp_0"] < 0.15
+    np.testing.assert_array_equal(test.score, scores.astype(np.float32))
+    assert record.metrics["test_mcdp_0"] < 0.15

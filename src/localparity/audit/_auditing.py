@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Literal, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -34,7 +34,7 @@ from localparity.audit._findings import (
     warn_of_narrow_scores,
     without_small_groups,
 )
-from localparity.counts import Comparison
+from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._inputs import Data, as_counts, as_data
 from localparity.metrics._mcdp import PAPER_EPSILONS
 from localparity.uncertainty._bands import as_interval_method
@@ -127,23 +127,10 @@ def audit(
     at = np.unique(as_epsilons(epsilons, "epsilons"))
     if not at.size:
         raise ValueError("epsilons must have at least one number, got none")
-    as_choice(small_groups, "small_groups", get_args(SmallGroups))
     comparison = Comparison(criterion, compare, min_group_size)
-    data = as_data(
-        comparison,
-        y_true,
-        y_score,
-        sensitive_features,
-        sample_weight=sample_weight,
-        cluster=cluster,
-        score_range=score_range,
-    )
-    counts = as_counts(data)
-    left_out: tuple[LeftOut, ...] = ()
-    if small_groups == "drop":
-        counts, left_out = without_small_groups(counts, comparison)
-    check_group_count(counts, comparison)
-    warn_of_narrow_scores(counts, stacklevel=2)
+    arrays: dict[str, Any] = {"sample_weight": sample_weight, "cluster": cluster, "score_range": score_range}
+    data = as_data(comparison, y_true, y_score, sensitive_features, **arrays)
+    counts, left_out = _counts_compared(data, comparison, small_groups)
     draws = Draws(as_count(n_resamples, "n_resamples", at_least=0), random_state, n_jobs, on_resample)
     found_method = as_interval_method(method, counts)
     threshold = None if threshold is None else as_threshold(threshold, counts.score_range)
@@ -170,3 +157,16 @@ def audit(
         left_out=left_out,
         counts=counts,
     )
+
+
+def _counts_compared(
+    data: Data, comparison: Comparison, small_groups: SmallGroups
+) -> tuple[ScoreCounts, tuple[LeftOut, ...]]:
+    """The counts of the groups that are compared, and the groups that are left out."""
+    counts = as_counts(data)
+    left_out: tuple[LeftOut, ...] = ()
+    if as_choice(small_groups, "small_groups", get_args(SmallGroups)) == "drop":
+        counts, left_out = without_small_groups(counts, comparison)
+    check_group_count(counts, comparison)
+    warn_of_narrow_scores(counts, stacklevel=3)
+    return counts, left_out

@@ -1,4 +1,4 @@
-"""The rows of a file as people to train on: features, classes, groups and weights."""
+"""The rows of a file to train on: features, classes, groups and weights."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from localparity._validation import require
 _MANY = 50
 
 
-class People(NamedTuple):
+class TrainingTable(NamedTuple):
     """The features, the class, the groups by their columns, and the weight, of each row."""
 
     features: Any
@@ -22,8 +22,13 @@ class People(NamedTuple):
     groups: dict[str, NDArray[Any]]
     weights: NDArray[Any] | None
 
+    def with_categories(self) -> TrainingTable:
+        """Return the table with its texts as pandas categories, which trees take."""
+        texts = self.features.select_dtypes(exclude="number").columns
+        return self._replace(features=self.features.astype(dict.fromkeys(texts, "category")))
 
-def read_people(
+
+def read_training_table(
     file: str,
     target: str,
     group: Sequence[str],
@@ -32,25 +37,25 @@ def read_people(
     drop: Sequence[str] | None,
     text: Sequence[str] | None,
     keep_group: bool = False,
-) -> People:
-    """The rows of a file; every column that is nothing else, and not to be dropped, is a feature."""
+) -> TrainingTable:
+    """Return the rows of a file; every column without another role is a feature."""
     if target in group:
-        raise ValueError(f"column {target!r} is named as the target and as a group")
+        raise ValueError(f"column {target!r} must be --target or --group, not both")
     table = Table(file)
     table.check([*(drop or []), *(text or [])])
     known = table.read(numbers=[weight] if weight else [], values=[target, *group])
     left_out = {target, *(drop or []), *([weight] if weight else []), *([] if keep_group else group)}
     names = [name for name in table.columns if name not in left_out]
     if not names:
-        raise ValueError(f"{table.name} has no column left that is a feature")
+        raise ValueError(f"{table.name} has no column left for a feature")
     features = read_features(table, names, text or [])
     for name in names:
         if features[name].dtype != np.float64 and features[name].nunique() == len(features) > _MANY:
             raise ValueError(
-                f"column {name!r} of {table.name} has another text in every row, which says nothing of other "
-                f"people; say --drop {name}"
+                f"column {name!r} of {table.name} has a different text in every row, as an identifier has; "
+                f"use --drop {name}"
             )
-    return People(
+    return TrainingTable(
         features,
         known[target],
         {name: known[name] for name in group},
@@ -59,21 +64,7 @@ def read_people(
 
 
 def read_features(table: Table, names: Iterable[str], texts: Collection[str] = ()) -> Any:
-    """A data frame of columns: numbers where every value is one, texts where none is or where so asked.
-
-    Parameters
-    ----------
-    table : Table
-        Where the columns are read from.
-    names : iterable of str
-        Which columns.
-    texts : collection of str
-        Those of them that are texts although they have numbers.
-
-    Returns
-    -------
-    pandas.DataFrame
-    """
+    """Return columns as a data frame: numbers if every value is one, texts if none is or `texts` has it."""
     values = table.read(numbers=[], values=names)
     columns = {name: _typed(name, column, name in texts, table.name) for name, column in values.items()}
     return require("pandas", extra="train").DataFrame(columns)
@@ -95,7 +86,7 @@ def _typed(name: str, column: NDArray[Any], is_text: bool, source: str) -> NDArr
         odd = next(row for row, text in enumerate(texts) if _number(text) is None)
         raise ValueError(
             f"column {name!r} of {source} has {texts[odd]!r} in data row {odd + 1} and numbers in "
-            f"{len(numbers)} of {len(texts)} rows; say --text {name} if it is a text"
+            f"{len(numbers)} of {len(texts)} rows; use --text {name} if it is a text"
         )
     return np.asarray(texts, dtype=object)
 

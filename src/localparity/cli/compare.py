@@ -15,7 +15,7 @@ import localparity as lp
 from localparity._io._files import write_whole
 from localparity._validation import require
 from localparity.audit._wording import CRITERION_WORDS
-from localparity.cli._features import read_people
+from localparity.cli._features import read_training_table
 from localparity.cli._options import (
     ConfidenceOption,
     CriterionOption,
@@ -48,7 +48,7 @@ def compare(
     weight: WeightOption = None,
     drop: DropOption = None,
     text: TextOption = None,
-    steps: Annotated[int, typer.Option(help="How many steps a network is trained for.")] = 200,
+    steps: Annotated[int, typer.Option(help="The number of steps of each network.")] = 200,
     confidence: ConfidenceOption = 0.95,
     resamples: Annotated[int, typer.Option(help="Samples of the bootstrap of each interval.")] = 1000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same comparison.")] = 0,
@@ -62,11 +62,11 @@ def compare(
     """
     if figure is not None and figure.suffix.lower() not in _FIGURES:
         raise typer.BadParameter(
-            f"{str(figure)!r} where a {', '.join(_FIGURES[:-1])} or {_FIGURES[-1]} file is expected",
+            f"must be a {', '.join(_FIGURES[:-1])} or {_FIGURES[-1]} file, got {str(figure)!r}",
             param_hint="--figure",
         )
     check_file(figure, "--figure", read=[file], replace=force)
-    people = read_people(file, target, group, weight=weight, drop=drop, text=text)
+    people = read_training_table(file, target, group, weight=weight, drop=drop, text=text)
     console = Console(stderr=True)
     with console.status("Reading", spinner="dots") as status:
         found = lp.models.compare(
@@ -93,8 +93,8 @@ def compare(
 def _show(console: Console, found: ModelComparison, file: str) -> None:
     train, validation, test = found.rows
     console.print(
-        f"{file}: {train:,} rows to train on, {validation:,} to choose on, {test:,} to report on; compared "
-        f"are {CRITERION_WORDS[found.criterion]}.",
+        f"{file}: {train:,} rows to train on, {validation:,} to choose on, {test:,} to report on; compared: "
+        f"{CRITERION_WORDS[found.criterion]}.",
         highlight=False,
         markup=False,
     )

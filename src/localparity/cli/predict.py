@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tempfile
+from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,11 +18,15 @@ _FORMATS = {".csv": "(FORMAT csv, HEADER)", ".parquet": "(FORMAT parquet)"}
 
 
 def predict(
-    model: Annotated[Path, typer.Argument(help="The folder of a model that `localparity train` wrote.")],
+    model: Annotated[Path, typer.Argument(help="The folder of a saved model.")],
     file: PeopleArgument,
     out: Annotated[Path, typer.Option(help="The file of scores to write: .csv or .parquet.")],
-    score: Annotated[str, typer.Option(help="What the column of scores is called.")] = "score",
+    group: Annotated[
+        list[str] | None, typer.Option(help="The column of the groups, for a repaired model.")
+    ] = None,
+    score: Annotated[str, typer.Option(help="The name of the column of scores.")] = "score",
     keep: Annotated[list[str] | None, typer.Option(help="A column of the file to write as well.")] = None,
+    json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
     force: ForceOption = False,
 ) -> None:
     """Score the rows of a file with a model.
@@ -29,27 +34,38 @@ def predict(
     Exit codes: 0 when it is done, 2 for wrong usage or input.
     """
     if out.suffix.lower() not in _FORMATS:
-        raise typer.BadParameter(
-            f"{str(out)!r} where a .csv or .parquet file is expected", param_hint="--out"
-        )
+        raise typer.BadParameter(f"must be a .csv or .parquet file, got {str(out)!r}", param_hint="--out")
     check_file(out, "--out", read=[file], replace=force)
-    classifier = lp.models.LocalParityClassifier.load(model)
-    encoder = classifier.encoder_
-    texts = [
-        name for name, known in zip(encoder.names_, encoder.categories_, strict=True) if known is not None
-    ]
+    classifier = lp.load(model)
+    if not hasattr(classifier, "predict_proba"):
+        raise ValueError(f"{model} holds a {type(classifier).__name__}, which takes scores, not features")
+    is_repaired = isinstance(classifier, lp.models.RepairedClassifier)
+    if is_repaired != bool(group):
+        needs = "needs the column of the groups" if is_repaired else "is not needed by this model"
+        raise typer.BadParameter(needs, param_hint="--group")
     table = Table(file)
     kept = table.read(numbers=[], values=keep) if keep else {}
     if score in kept:
         raise typer.BadParameter(f"{score!r} is a column that is kept", param_hint="--score")
-    frame = read_features(table, encoder.names_, texts)
-    scores = classifier.predict_proba(frame)[:, 1]
+    frame = _features(classifier.estimator_ if is_repaired else classifier, table)
+    groups = {"sensitive_features": table.read(numbers=[], values=group)} if group else {}
+    scores = classifier.predict_proba(frame, **groups)[:, 1]
     _write(out, type(frame)({**kept, score: scores}))
-    typer.echo(f"{len(scores):,} scores are in {out}")
+    rows = len(scores)
+    typer.echo(dumps({"rows": rows, "out": str(out)}) if json else f"{rows:,} scores are in {out}")
+
+
+def _features(classifier: Any, table: Table) -> Any:
+    """Return the columns of a file that a classifier was fitted on, as it takes them."""
+    if not hasattr(classifier, "feature_names_in_"):
+        raise ValueError("the model was fitted on an array without column names")
+    texts = classifier.text_features_
+    frame = read_features(table, map(str, classifier.feature_names_in_), texts)
+    return frame.astype(dict.fromkeys(texts, "category"))
 
 
 def _write(path: Path, frame: Any) -> None:
-    """Under a temporary name first, so that nothing half-written ever has the file's name."""
+    """Write under a temporary name first, so that a half-written file never has the file's name."""
     import duckdb
 
     path.parent.mkdir(parents=True, exist_ok=True)

@@ -11,8 +11,7 @@ import typer
 from localparity.cli._commands import Commands
 from localparity.cli._options import check_folder, parse_numbers
 from localparity.cli._warnings import warnings_in_lines
-from localparity.paper._grids import DATA_SET_NAMES, PRESET_NAMES
-from localparity.paper._methods import TITLES
+from localparity.paper._grids import DATA_SET_NAMES, PRESET_NAMES, TITLES
 from localparity.paper._run import SEARCHES, Run, grid
 from localparity.paper._runner import BACKENDS, run_missing, stack_runs
 from localparity.paper._store import Store

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-import warnings
+from dataclasses import asdict
+from json import dumps
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any, Literal
 
 import typer
 from rich.console import Console
 from rich.table import Table as RichTable
 
 import localparity as lp
-from localparity.cli._features import People, read_people
+from localparity.cli._features import read_training_table
 from localparity.cli._options import (
     CriterionOption,
     DropOption,
@@ -26,8 +27,27 @@ from localparity.cli._options import (
 )
 from localparity.metrics._window import percent
 
-if TYPE_CHECKING:
-    from localparity.models import LocalParityClassifier
+_KINDS = {
+    "network": "LocalParityClassifier",
+    "lightgbm": "LocalParityLGBMClassifier",
+    "xgboost": "LocalParityXGBClassifier",
+}
+
+
+ModelOption = Annotated[Literal["network", "lightgbm", "xgboost"], typer.Option(help="The kind of model.")]
+MethodOption = Annotated[
+    str | None,
+    typer.Option(help="erm, advdebias, diffdp, fairmixup, dralign, diffabcc or diffmcdp (default)."),
+]
+MaxMcdpOption = Annotated[
+    float | None, typer.Option(help="Find the most accurate model within this bound instead.")
+]
+ConfidenceOption = Annotated[
+    float | None, typer.Option(help="Bound the upper end of the interval of this confidence.")
+]
+CheckpointOption = Annotated[
+    Path | None, typer.Option(help="A folder from which an interrupted run resumes.")
+]
 
 
 def train(
@@ -35,30 +55,24 @@ def train(
     target: TargetOption,
     group: GroupOption,
     out: Annotated[Path, typer.Option(help="The folder that the model is written to.")],
-    method: Annotated[
-        str, typer.Option(help="erm, advdebias, diffdp, fairmixup, dralign, diffabcc or diffmcdp.")
-    ] = "diffmcdp",
-    strength: Annotated[float | None, typer.Option(help="The weight of the method's penalty.")] = None,
-    max_mcdp: Annotated[
-        float | None, typer.Option(help="Find the most accurate model within this bound instead.")
-    ] = None,
-    max_mcdp_confidence: Annotated[
-        float | None, typer.Option(help="Bound the upper end of the interval of this confidence.")
-    ] = None,
+    model: ModelOption = "network",
+    method: MethodOption = None,
+    strength: Annotated[float | None, typer.Option(help="The weight of the penalty.")] = None,
+    max_mcdp: MaxMcdpOption = None,
+    confidence: ConfidenceOption = None,
     epsilon: EpsilonOption = 0.0,
     criterion: CriterionOption = "demographic_parity",
-    preset: Annotated[str, typer.Option(help="paper or tuned.")] = "tuned",
-    steps: Annotated[int | None, typer.Option(help="How many optimiser steps.")] = None,
+    preset: Annotated[str | None, typer.Option(help="paper or tuned (default).")] = None,
+    steps: Annotated[int | None, typer.Option(help="The number of optimiser steps.")] = None,
     weight: WeightOption = None,
     drop: DropOption = None,
     text: TextOption = None,
     keep_group: Annotated[bool, typer.Option(help="Whether the groups are features too.")] = False,
-    checkpoint: Annotated[
-        Path | None, typer.Option(help="A folder for what an interrupted run needs to go on.")
-    ] = None,
-    device: Annotated[str, typer.Option(help="auto, cpu, cuda, ...")] = "auto",
+    checkpoint: CheckpointOption = None,
+    device: Annotated[str | None, typer.Option(help="auto (default), cpu, cuda, ...")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+    json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
     force: ForceOption = False,
 ) -> None:
     """Train a classifier on a file and write it to a folder.
@@ -66,53 +80,68 @@ def train(
     Exit codes: 0 when it is done, 1 when the bound of --max-mcdp was not met (the model is written all the
     same), 2 for wrong usage or input.
     """
+    of_networks = {"method": method, "preset": preset, "steps": steps, "device": device}
+    given = _given(model, checkpoint=checkpoint, **of_networks)
     check_folder(out, "--out", replace=force)
-    people = read_people(file, target, group, weight=weight, drop=drop, text=text, keep_group=keep_group)
-    shown = Console(stderr=True).is_terminal and not quiet
-    model = lp.models.LocalParityClassifier(
-        method,
-        strength,
+    people = read_training_table(
+        file, target, group, weight=weight, drop=drop, text=text, keep_group=keep_group
+    )
+    if model == "network":
+        given["verbose"] = Console(stderr=True).is_terminal and not quiet
+    else:
+        people = people.with_categories()
+    classifier = getattr(lp.models, _KINDS[model])(
+        strength=strength,
         max_mcdp=max_mcdp,
-        max_mcdp_confidence=max_mcdp_confidence,
+        confidence=confidence,
         epsilon=epsilon,
         criterion=criterion,
-        preset=preset,
-        steps=steps,
-        device=device,
         random_state=seed,
-        checkpoint=checkpoint,
-        verbose=shown,
+        **given,
     )
-    caught = _fit(model, people)
-    model.save(out)
-    _tell(model, out)
-    for message in caught:
-        typer.echo(message, err=True)
-    if max_mcdp is not None and not model.bound_met_:
+    features, classes, groups, weights = people
+    classifier.fit(features, classes, sensitive_features=groups, sample_weight=weights)
+    classifier.save(out)
+    if json:
+        typer.echo(dumps(_found(classifier, out), indent=2))
+    else:
+        _show(classifier, getattr(classifier, "method", model), out)
+    if max_mcdp is not None and not classifier.bound_met_:
         raise typer.Exit(1)
 
 
-def _fit(model: LocalParityClassifier, people: People) -> list[str]:
-    """Train; what is warned of a bound that was not met."""
-    features, classes, groups, weights = people
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always", lp.models.BoundNotMetWarning)
-        model.fit(features, classes, sensitive_features=groups, sample_weight=weights)
-    return [str(warning.message) for warning in caught]
+def _given(model: str, **of_networks: Any) -> dict[str, Any]:
+    """Return the options that are given, which only networks take."""
+    given = {name: value for name, value in of_networks.items() if value is not None}
+    if model != "network" and given:
+        raise typer.BadParameter(f"--model {model} does not take it", param_hint=f"--{next(iter(given))}")
+    return given
 
 
-def _tell(model: LocalParityClassifier, out: Path) -> None:
+def _found(classifier: Any, out: Path) -> dict[str, Any]:
+    """Return the strengths that were tried and the one that was taken, as JSON has them."""
+    return {
+        "model": str(out),
+        "estimator": type(classifier).__name__,
+        "positive_class": str(classifier.classes_[1]),
+        "strength": classifier.strength_,
+        "bound_met": getattr(classifier, "bound_met_", None),
+        "trials": [asdict(trial) for trial in getattr(classifier, "trials_", [])],
+    }
+
+
+def _show(classifier: Any, name: str, out: Path) -> None:
     console = Console()
-    if hasattr(model, "trials_"):
+    if hasattr(classifier, "trials_"):
         shown: Any = RichTable(title="Strengths tried, on the validation part", title_justify="left")
-        for name in ("strength", "AP", "MCDP", "within the bound"):
-            shown.add_column(name, justify="right")
-        for trial in model.trials_:
+        for column in ("strength", "AP", "MCDP", "within the bound"):
+            shown.add_column(column, justify="right")
+        for trial in classifier.trials_:
             cells = percent(trial.average_precision), percent(trial.mcdp), "yes" if trial.met else "no"
             shown.add_row(f"{trial.strength:g}", *cells)
         console.print(shown)
     console.print(
-        f"{model.method} at strength {model.strength_:g}; scores are of the class {model.classes_[1]!s}. "
-        f"The model is in {out}",
+        f"{name} at strength {classifier.strength_:g}; scores are probabilities of class "
+        f"{classifier.classes_[1]!s}. The model is in {out}",
         markup=False,
     )

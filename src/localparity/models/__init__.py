@@ -10,6 +10,7 @@ from localparity._lazy import lazy_names
 if TYPE_CHECKING:
     from localparity.models._bound import BoundNotMetWarning, Trial
     from localparity.models._compare import compare
+    from localparity.models._folder import load
     from localparity.models._outcomes import ModelComparison, Outcome
     from localparity.models.networks import (
         METHODS,
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
         TrainingPlan,
         gather_rows,
     )
-    from localparity.models.repair import ScoreRepair
+    from localparity.models.repair import RepairedClassifier, ScoreMap, ScoreRepair
     from localparity.models.trees import (
         LocalParityLGBMClassifier,
         LocalParityXGBClassifier,
@@ -42,6 +43,8 @@ __all__ = [
     "ModelComparison",
     "Network",
     "Outcome",
+    "RepairedClassifier",
+    "ScoreMap",
     "ScoreRepair",
     "ScoredBatch",
     "TensorRows",
@@ -50,6 +53,7 @@ __all__ = [
     "Trial",
     "compare",
     "gather_rows",
+    "load",
 ]
 
 __getattr__, __dir__ = lazy_names(
@@ -57,6 +61,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "_bound": ["BoundNotMetWarning", "Trial"],
         "_compare": ["compare"],
+        "_folder": ["load"],
         "_outcomes": ["ModelComparison", "Outcome"],
         "networks": [
             "METHODS",
@@ -70,7 +75,7 @@ __getattr__, __dir__ = lazy_names(
             "TrainingPlan",
             "gather_rows",
         ],
-        "repair": ["ScoreRepair"],
+        "repair": ["RepairedClassifier", "ScoreMap", "ScoreRepair"],
         "trees": ["LocalParityLGBMClassifier", "LocalParityXGBClassifier", "MCDPObjective"],
     },
 )

@@ -1,161 +1,208 @@
-"""What the classifiers whose local disparity is penalised share, whatever they are made of."""
+"""The skeleton of every classifier that is trained at a strength, or within a bound on MCDP."""
 
 from __future__ import annotations
 
-import numbers
-from abc import ABC, abstractmethod
+import warnings
+from abc import abstractmethod
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
-from sklearn.utils import check_random_state
 from sklearn.utils.validation import check_is_fitted
 
-from localparity._types import Criterion, FloatArray, Group
-from localparity._validation import as_epsilon
-from localparity.models._bound import Judge, Model, TrainAt, Trial, search_strength, tell_unmet
+from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, Seed
+from localparity._validation import as_count, as_epsilon, as_fraction, as_probability, as_strength
+from localparity.models._backend import Backend, Model
+from localparity.models._bound import BoundCheck, BoundNotMetWarning, Trial, check_bound, search_strength
+from localparity.models._folder import Files, FolderMixin, plain, restore_groups
+from localparity.models._rows import TrainingRows, as_seed, check_training_rows
 
 
-class PenalisedClassifier(ClassifierMixin, BaseEstimator, ABC):  # type: ignore[misc]
-    """A classifier of two classes, fitted at a strength, or at the one that a bound on MCDP asks for."""
+class BoundedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+    """A classifier of two classes, trained at a strength or at the one that a bound on MCDP asks for.
+
+    A subclass has the parameters named below and says how features are read and which backend trains.
+    """
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
+    _model_type: ClassVar[type[Model]]
 
+    strength: float | None
     max_mcdp: float | None
-    max_mcdp_confidence: float | None
+    confidence: float | None
     epsilon: float
     criterion: Criterion
-    random_state: Any
+    validation_fraction: float
+    patience: int | None
+    random_state: Seed
     classes_: NDArray[Any]
     groups_: tuple[Group, ...]
     strength_: float
     trials_: list[Trial]
     bound_met_: bool
+    model_: Any
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
 
-    def fit(self, X: Any, y: Any, *, sensitive_features: Any = None, sample_weight: Any = None) -> Self:
+    def fit(
+        self,
+        X: Any,
+        y: ArrayLike,
+        *,
+        sensitive_features: Groups = None,
+        sample_weight: ArrayLike | None = None,
+    ) -> Self:
         """Train on rows with their classes and groups.
 
         Parameters
         ----------
-        X : array-like or data frame
+        X : array-like or data frame of shape (n_samples, n_features)
             The features.
-        y : array-like
+        y : array-like of shape (n_samples,)
             Two classes, of any kind that can be sorted.
         sensitive_features : array-like, data frame or mapping of columns
             The group of each row; of several columns, the combinations that occur.
-        sample_weight : array-like, optional
-            Weights that are not negative; a row of weight 0 is as good as absent.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights that are not negative; a row of weight 0 counts as absent.
 
         Returns
         -------
         estimator
-            Itself.
+            The fitted estimator.
         """
         as_epsilon(self.epsilon)
+        check_bound(self.strength, self.max_mcdp, self.confidence)
+        fraction = as_probability(self.validation_fraction, "validation_fraction")
+        if self.patience is not None:
+            as_count(self.patience, "patience")
+        self._check_parameters()
+        strength = None
+        if self.max_mcdp is None:
+            strength = as_strength(self._default_strength() if self.strength is None else self.strength)
         for name in ("trials_", "bound_met_"):
-            # What a search for a bound left behind is not of this fit.
+            # A search for a bound in an earlier fit leaves nothing behind.
             self.__dict__.pop(name, None)
-        self._fit(X, y, sensitive_features, sample_weight)
+        rows = check_training_rows(self, X, y, sensitive_features, sample_weight)
+        rows = rows._replace(features=self._learn_features(X, rows.weights)).with_weight()
+        self.classes_, self.groups_ = rows.classes, rows.group_names
+        seed = as_seed(self.random_state)
+        validation = None
+        if self.max_mcdp is not None or self.patience is not None:
+            rows, validation = rows.hold_out(fraction, seed)
+        backend = self._make_backend(rows, validation, seed)
+        if strength is not None:
+            self.strength_, model = strength, backend.train(strength)
+        else:
+            assert validation is not None
+            model = self._search(backend, validation)
+        self.model_ = backend.finish(model)
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
-        """The two classes' probabilities, one row a row; the second column is the score.
+        """Return the probability of each class.
 
         Parameters
         ----------
-        X : array-like or data frame
+        X : array-like or data frame of shape (n_samples, n_features)
             The features, in the columns that `fit` had.
 
         Returns
         -------
-        ndarray of shape (rows, 2)
+        ndarray of shape (n_samples, 2)
+            The second column is the score.
         """
         check_is_fitted(self)
-        scores = self._scores(X)
+        scores = self.model_.scores(self._read_features(X)).astype(np.float64, copy=False)
         return np.column_stack([1.0 - scores, scores])
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """The class of each row: the second where its probability is above one half.
+        """Return the class of each row: the second where its probability is above one half.
 
         Parameters
         ----------
-        X : array-like or data frame
+        X : array-like or data frame of shape (n_samples, n_features)
             The features, in the columns that `fit` had.
 
         Returns
         -------
-        ndarray of shape (rows,)
+        ndarray of shape (n_samples,)
         """
         above = self.predict_proba(X)[:, 1] > 0.5
         chosen: NDArray[Any] = self.classes_[above.astype(np.int64)]
         return chosen
-
-    def save(self, folder: Any) -> None:
-        """Write the fitted model to a folder, of which nothing is run when it is loaded.
-
-        Parameters
-        ----------
-        folder : path
-            Where to; what an earlier `save` left there is replaced.
-        """
-        check_is_fitted(self)
-        self._save(folder)
-
-    @classmethod
-    def load(cls, folder: Any) -> Self:
-        """The model that `save` wrote, ready to predict.
-
-        Parameters
-        ----------
-        folder : path
-            Where from; a folder that is not a whole model is a ValueError. Load trees that you trust: the
-            libraries that read them can crash on such as were made to harm.
-
-        Returns
-        -------
-        estimator
-        """
-        return cls._load(folder)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
 
-    @abstractmethod
-    def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
-        """Check what `fit` was given, and train."""
+    def _check_parameters(self) -> None:
+        """Check the parameters that only this class has."""
 
     @abstractmethod
-    def _scores(self, X: Any) -> FloatArray:
-        """The probability of the second class, one a row."""
+    def _default_strength(self) -> float:
+        """Return the strength where neither it nor a bound is given."""
 
     @abstractmethod
-    def _save(self, folder: Any) -> None:
-        """Write the fitted model."""
+    def _learn_features(self, X: Any, weights: FloatArray) -> Any:
+        """Check the features at `fit`, and return them as the model takes them."""
 
-    @classmethod
     @abstractmethod
-    def _load(cls, folder: Any) -> Self:
-        """Read a model."""
+    def _read_features(self, X: Any) -> Any:
+        """Check the features at prediction, and return them as the model takes them."""
 
-    def _seed(self) -> int:
-        """The seed itself where one is given, so that a model starts as any that is made from it."""
-        if isinstance(self.random_state, numbers.Integral):
-            return int(self.random_state)
-        return int(check_random_state(self.random_state).randint(2**31 - 1))
+    @abstractmethod
+    def _make_backend(self, rows: TrainingRows, validation: TrainingRows | None, seed: int) -> Backend[Any]:
+        """Return what trains on these rows, after the parameters have been checked."""
 
-    def _judge(self, labels: FloatArray, groups: NDArray[np.int64], weights: FloatArray) -> Judge:
-        """What holds scores of the validation part against the bound."""
-        assert self.max_mcdp is not None
-        asked = float(self.max_mcdp), self.max_mcdp_confidence, self.epsilon, self.criterion
-        return Judge(labels, groups, weights, *asked)
+    def _search(self, backend: Backend[Any], validation: TrainingRows) -> Model:
+        """Return the most accurate model within the bound, else warn and return the nearest."""
+        bound = as_fraction(self.max_mcdp, "max_mcdp")
+        check = BoundCheck(validation, bound, self.epsilon, self.criterion, self.confidence)
 
-    def _keep_within_bound(self, train_at: TrainAt[Model], judge: Judge) -> Model:
-        """The model that a search over strengths chooses; says what it saw, and warns of a bound not met."""
+        def train_at(strength: float) -> tuple[Model, Trial]:
+            model = backend.train(strength)
+            return model, check(strength, model.scores(validation.features))
+
         model, self.trials_, chosen = search_strength(train_at)
-        trial = self.trials_[chosen]
-        self.strength_, self.bound_met_ = trial.strength, trial.met
-        tell_unmet(self.trials_, trial, judge, stacklevel=4)
+        self.strength_, self.bound_met_ = chosen.strength, chosen.met
+        if not chosen.met:
+            message = check.describe_failure(self.trials_, chosen)
+            warnings.warn(message, BoundNotMetWarning, stacklevel=3)
         return model
+
+    def _dump(self) -> tuple[dict[str, Any], Files]:
+        described, content = self.model_.dump()
+        names = getattr(self, "feature_names_in_", None)
+        learned = {
+            "classes": plain(self.classes_.tolist(), "y"),
+            "classes_dtype": self.classes_.dtype.str,
+            "groups": [_group_text(group) for group in self.groups_],
+            "strength": self.strength_,
+            "n_features": self.n_features_in_,
+            "feature_names": None if names is None else list(map(str, names)),
+            "model": described,
+        }
+        return learned, {self.model_.filename: content}
+
+    def _restore(self, learned: dict[str, Any], files: Files) -> None:
+        self.classes_ = np.asarray(learned["classes"], dtype=learned["classes_dtype"])
+        if self.classes_.shape != (2,):
+            raise ValueError(f"classes must be two, got {learned['classes']!r}")
+        self.groups_ = restore_groups(learned["groups"])
+        self.strength_ = as_strength(learned["strength"])
+        self.n_features_in_ = as_count(learned["n_features"], "n_features")
+        if learned["feature_names"] is not None:
+            self.feature_names_in_ = np.array(list(map(str, learned["feature_names"])), dtype=object)
+        self.model_ = self._model_type.parse(learned["model"], files[self._model_type.filename])
+
+
+def _group_text(group: Any) -> Any:
+    """Return a group as JSON has it; values that JSON does not know as their text."""
+    if isinstance(group, tuple):
+        return [_group_text(part) for part in group]
+    try:
+        return plain(group, "sensitive_features")
+    except ValueError:
+        return str(group)

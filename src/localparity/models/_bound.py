@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeVar
@@ -10,6 +9,7 @@ from typing import Any, NamedTuple, TypeVar
 from localparity._types import Criterion, FloatArray
 from localparity._validation import as_fraction, as_probability
 from localparity.metrics import mcdp
+from localparity.models._rows import TrainingRows
 from localparity.uncertainty import mcdp_interval
 
 _FIRST_STRENGTH = 0.1
@@ -22,6 +22,7 @@ class BoundNotMetWarning(UserWarning):
 
     Examples
     --------
+    >>> import warnings
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(1000, random_state=0)
     >>> model = lp.models.LocalParityClassifier(max_mcdp=1e-6, steps=5, random_state=0)
@@ -35,14 +36,14 @@ class BoundNotMetWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Trial:
-    """A strength that was tried, and what the validation part says of it.
+    """A strength that was tried and how it did on the validation part.
 
     Attributes
     ----------
     strength : float
         The strength.
     average_precision, mcdp : float
-        Of the validation part.
+        Average precision and MCDP(epsilon) on the validation part.
     bounded : float
         What was compared with the bound: `mcdp`, or the upper end of its interval.
     met : bool
@@ -66,89 +67,68 @@ class Trial:
     met: bool
 
 
-class Judge(NamedTuple):
-    """Holds scores of a validation part against a bound on MCDP(epsilon).
+class BoundCheck(NamedTuple):
+    """Measures scores of some rows and compares their MCDP(epsilon) with a bound.
 
-    Attributes
-    ----------
-    labels, groups, weights : ndarray
-        Of the validation part.
-    max_mcdp : float
-        The bound.
-    confidence : float or None
-        With it, the upper end of the interval of this confidence is held against the bound.
-    epsilon : float
-        The half-width of the windows.
-    criterion : str
-        Which people are compared.
-
-    Examples
-    --------
-    >>> judge = Judge([0, 1, 0, 1], [0, 0, 1, 1], None, 0.4, None, 0.0, "demographic_parity")
-    >>> judge(0.1, [0.1, 0.9, 0.2, 0.8]).met
-    False
+    With a confidence, the upper end of the interval of that confidence is compared.
     """
 
-    labels: Any
-    groups: Any
-    weights: Any
+    rows: TrainingRows
     max_mcdp: float
-    confidence: float | None
     epsilon: float
     criterion: Criterion
+    confidence: float | None = None
 
     def __call__(self, strength: float, scores: FloatArray) -> Trial:
-        """What the scores at a strength are worth."""
+        """Return how the scores at a strength do."""
         from sklearn.metrics import average_precision_score
 
-        asked: dict[str, Any] = {
-            "sensitive_features": self.groups,
+        labels, groups, weights = self.rows.labels, self.rows.groups, self.rows.weights
+        options: dict[str, Any] = {
+            "sensitive_features": groups,
             "epsilon": self.epsilon,
             "criterion": self.criterion,
-            "sample_weight": self.weights,
+            "sample_weight": weights,
         }
-        disparity = bounded = mcdp(self.labels, scores, **asked)
+        disparity = bounded = mcdp(labels, scores, **options)
         if self.confidence is not None:
-            bounded = mcdp_interval(
-                self.labels, scores, confidence=self.confidence, random_state=0, **asked
-            ).high
-        precision = float(average_precision_score(self.labels, scores, sample_weight=self.weights))
+            interval = mcdp_interval(labels, scores, confidence=self.confidence, random_state=0, **options)
+            bounded = interval.high
+        precision = float(average_precision_score(labels, scores, sample_weight=weights))
         return Trial(strength, precision, disparity, bounded, bounded <= self.max_mcdp)
 
+    def describe_failure(self, trials: Sequence[Trial], chosen: Trial) -> str:
+        """Return the message for a bound that no trial met."""
+        compared = "MCDP" if self.confidence is None else "upper end of MCDP"
+        return (
+            f"max_mcdp={self.max_mcdp} was not met: of {len(trials)} strengths up to "
+            f"{trials[-1].strength:g}, the lowest validation {compared} is {chosen.bounded:.4f}, at strength "
+            f"{chosen.strength:g}; that model is kept"
+        )
 
-def check_bound(strength: Any, max_mcdp: Any, max_mcdp_confidence: Any) -> None:
-    """A bound in place of a strength, and a confidence with a bound only."""
+
+def check_bound(strength: float | None, max_mcdp: float | None, confidence: float | None) -> None:
+    """Raise a ValueError for a bound with a strength, or a confidence without a bound."""
     if max_mcdp is not None:
         as_fraction(max_mcdp, "max_mcdp")
         if strength is not None:
-            raise ValueError("strength and max_mcdp are both given where one of them is expected")
-    if max_mcdp_confidence is not None:
-        as_probability(max_mcdp_confidence, "max_mcdp_confidence")
+            raise ValueError(f"pass strength or max_mcdp, not both, got {strength:g} and {max_mcdp:g}")
+    if confidence is not None:
+        as_probability(confidence)
         if max_mcdp is None:
-            raise ValueError("max_mcdp_confidence is given where max_mcdp is None")
+            raise ValueError(f"confidence={confidence:g} needs max_mcdp, got None")
 
 
-Model = TypeVar("Model")
-TrainAt = Callable[[float], tuple[Model, Trial]]
+AnyModel = TypeVar("AnyModel")
 
 
-def search_strength(train_at: TrainAt[Model]) -> tuple[Model, list[Trial], int]:
-    """Double the strength until the bound is met, then halve the interval in between.
+def search_strength(
+    train_at: Callable[[float], tuple[AnyModel, Trial]],
+) -> tuple[AnyModel, list[Trial], Trial]:
+    """Double the strength until the bound is met, then bisect; return the model, all trials and its own.
 
-    Parameters
-    ----------
-    train_at : callable
-        Trains at a strength, from a new start, and says how it went. From the model of another strength a
-        network came out worse on Adult and Bank, in as many steps and in fewer.
-
-    Returns
-    -------
-    model
-        The most accurate that meets the bound; where none does, the one with the least disparity.
-    trials : list of Trial
-        In the order in which they were tried.
-    chosen : int
-        Which of the trials the model belongs to.
+    `train_at` trains from a new start at each strength: networks that started from the model of another
+    strength came out worse on Adult and Bank, in as many steps and in fewer.
 
     Examples
     --------
@@ -156,10 +136,10 @@ def search_strength(train_at: TrainAt[Model]) -> tuple[Model, list[Trial], int]:
     ...     value = 0.4 / (1.0 + strength)
     ...     return strength, Trial(strength, 1.0 - strength, value, value, met=value < 0.2)
     >>> _, trials, chosen = search_strength(train_at)
-    >>> round(trials[chosen].strength, 2)
+    >>> round(chosen.strength, 2)
     1.05
     """
-    found: list[tuple[Model, Trial]] = [train_at(0.0)]
+    found = [train_at(0.0)]
     strength = _FIRST_STRENGTH
     while not found[-1][1].met and len(found) <= _DOUBLINGS:
         found.append(train_at(strength))
@@ -172,26 +152,12 @@ def search_strength(train_at: TrainAt[Model]) -> tuple[Model, list[Trial], int]:
             ends[int(trial.met)] = trial.strength
     trials = [trial for _, trial in found]
     chosen = choose(trials)
-    return found[chosen][0], trials, chosen
+    return found[chosen][0], trials, trials[chosen]
 
 
 def choose(trials: Sequence[Trial]) -> int:
-    """The most accurate trial that meets the bound, else the one with the least disparity."""
+    """Return the place of the most accurate trial within the bound, else of the one with the least MCDP."""
     met = [place for place, trial in enumerate(trials) if trial.met]
     if met:
         return max(met, key=lambda place: trials[place].average_precision)
     return min(range(len(trials)), key=lambda place: trials[place].bounded)
-
-
-def tell_unmet(trials: Sequence[Trial], chosen: Trial, judge: Judge, *, stacklevel: int) -> None:
-    """Warn where no trial meets the bound."""
-    if chosen.met:
-        return
-    least = "MCDP" if judge.confidence is None else "upper end of MCDP"
-    warnings.warn(
-        f"the bound max_mcdp={judge.max_mcdp} was not met: of {len(trials)} strengths up to "
-        f"{trials[-1].strength:g}, the least validation {least} is {chosen.bounded:.4f}, at "
-        f"strength {chosen.strength:g}; that model is kept",
-        BoundNotMetWarning,
-        stacklevel=stacklevel + 1,
-    )

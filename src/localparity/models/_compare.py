@@ -6,24 +6,35 @@ from collections.abc import Callable
 from itertools import product
 from typing import Any
 
-from localparity._types import Criterion, FloatArray
+import numpy as np
+
+from localparity._types import ArrayLike, Criterion, Groups, Seed
 from localparity._validation import as_choice, as_count, as_epsilon, as_fraction, as_probability
 from localparity.counts._comparison import CRITERIA
-from localparity.models._bound import Judge, choose
-from localparity.models._candidates import METHODS, REPAIR_SHARES, Asked, Candidate, repaired
+from localparity.models._bound import BoundCheck, choose
+from localparity.models._candidates import (
+    METHODS,
+    REPAIR_SHARES,
+    Candidate,
+    CompareSettings,
+    ComparisonRows,
+    repaired,
+    train_candidates,
+)
 from localparity.models._outcomes import ModelComparison, Outcome, mark_frontier
-from localparity.models._parts import Parts, make_parts
+from localparity.models._rows import as_seed, check_training_rows
 from localparity.uncertainty import mcdp_interval, permutation_test
 
 _BOOSTERS = ("lightgbm", "xgboost")
+_TEST, _VALIDATION = 0.25, 1.0 / 3.0  # of what is left: half to train on, a quarter each for the others
 
 
 def compare(
     X: Any,
-    y: Any,
+    y: ArrayLike,
     *,
-    sensitive_features: Any,
-    sample_weight: Any = None,
+    sensitive_features: Groups,
+    sample_weight: ArrayLike | None = None,
     max_mcdp: float = 0.05,
     epsilon: float = 0.0,
     criterion: Criterion = "demographic_parity",
@@ -31,7 +42,7 @@ def compare(
     steps: int = 200,
     confidence: float = 0.95,
     n_resamples: int = 1000,
-    random_state: int = 0,
+    random_state: Seed = None,
     on_method: Callable[[str], object] | None = None,
 ) -> ModelComparison:
     """Train ERM, DiffMCDP and boosted trees, plain and penalised, repair each, and compare them.
@@ -42,32 +53,33 @@ def compare(
 
     Parameters
     ----------
-    X : pandas.DataFrame
-        The features; texts are taken as categories.
-    y : array-like
+    X : array-like or data frame of shape (n_samples, n_features)
+        The features; text columns of a data frame are categories.
+    y : array-like of shape (n_samples,)
         Two classes.
     sensitive_features : array-like, data frame or mapping of columns
-        The group of each row.
-    sample_weight : array-like, optional
-        Weights that are not negative.
+        The group of each row; of several columns, the combinations that occur.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights that are not negative; a row of weight 0 counts as absent.
     max_mcdp : float
         The bound that methods are chosen for.
     epsilon : float
         The half-width of the windows.
     criterion : str
-        Which people are compared.
+        Who is compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
+        "equalized_odds".
     booster : str
         "lightgbm" or "xgboost".
     steps : int
-        How many steps a network is trained for.
+        The number of steps that a network is trained for.
     confidence : float
-        The probability with which the intervals hold.
+        The probability with which each interval holds.
     n_resamples : int
-        How many resamples each interval and noise floor takes.
-    random_state : int
+        The number of resamples behind each interval and noise floor.
+    random_state : int, Generator or None
         The same seed gives the same comparison.
     on_method : callable, optional
-        Told the name of each method before it is trained.
+        Called with the name of each method before it is trained.
 
     Returns
     -------
@@ -78,57 +90,75 @@ def compare(
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(1000, random_state=0)
     >>> found = compare(
-    ...     census.data, census.target, sensitive_features=census.sensitive_features, steps=20, n_resamples=50
+    ...     census.data,
+    ...     census.target,
+    ...     sensitive_features=census.sensitive_features,
+    ...     steps=20,
+    ...     n_resamples=50,
+    ...     random_state=0,
     ... )
     >>> [outcome.name for outcome in found.outcomes][:2]
     ['ERM', 'ERM, repaired']
     """
-    seed = as_count(random_state, "random_state", at_least=0)
-    asked = Asked(
+    settings = CompareSettings(
         as_fraction(max_mcdp, "max_mcdp"),
         as_epsilon(epsilon),
         as_choice(criterion, "criterion", CRITERIA),
-        seed,
+        as_seed(random_state),
         as_choice(booster, "booster", _BOOSTERS),
         as_count(steps, "steps"),
     )
     confidence = as_probability(confidence)
     as_count(n_resamples, "n_resamples")
-    parts = make_parts(X, y, sensitive_features, sample_weight, seed)
-    report = _Report(parts, asked, confidence, n_resamples)
-    for name, method in METHODS.items():
+    everyone = check_training_rows(None, _with_categories(X), y, sensitive_features, sample_weight)
+    rest, test = everyone.with_weight().hold_out(_TEST, settings.seed)
+    rows = ComparisonRows(*rest.hold_out(_VALIDATION, settings.seed), test)
+    report = _Report(rows, settings, confidence, n_resamples)
+    for name in METHODS:
         if on_method is not None:
             on_method(name)
-        report.add(name, list(method(parts, asked)))
+        report.add(name, train_candidates(name, rows, settings))
     return ModelComparison(
         mark_frontier(report.outcomes),
-        asked.max_mcdp,
-        asked.epsilon,
-        asked.criterion,
-        (len(parts.train.X), len(parts.validation.X), len(parts.test.X)),
+        settings.max_mcdp,
+        settings.epsilon,
+        settings.criterion,
+        (len(rows.train.labels), len(rows.validation.labels), len(rows.test.labels)),
         report.left_out,
     )
+
+
+def _with_categories(X: Any) -> Any:
+    """Return a pandas data frame whose texts are categories, which every part then knows, or an array."""
+    if hasattr(X, "to_pandas"):
+        X = X.to_pandas()
+    if not hasattr(X, "select_dtypes"):
+        return np.asarray(X)
+    texts = X.select_dtypes(exclude=["number", "bool", "category"]).columns
+    return X.astype(dict.fromkeys(texts, "category"))
 
 
 class _Report:
     """Chooses among the candidates of each method and measures the chosen."""
 
-    def __init__(self, parts: Parts, asked: Asked, confidence: float, n_resamples: int) -> None:
-        self.parts, self.asked, self.confidence, self.n_resamples = parts, asked, confidence, n_resamples
+    def __init__(
+        self, rows: ComparisonRows, settings: CompareSettings, confidence: float, n_resamples: int
+    ) -> None:
+        self.rows, self.settings, self.confidence, self.n_resamples = rows, settings, confidence, n_resamples
         self.outcomes: list[Outcome] = []
         self.left_out: dict[str, str] = {}
-        rows = parts.validation.rows
-        self.judge = Judge(
-            rows.labels, rows.groups, rows.weights, asked.max_mcdp, None, asked.epsilon, asked.criterion
+        self.on_validation, self.on_test = (
+            BoundCheck(part, settings.max_mcdp, settings.epsilon, settings.criterion)
+            for part in (rows.validation, rows.test)
         )
 
     def add(self, name: str, candidates: list[Candidate]) -> None:
-        """The outcome of a method and, where it can be repaired, of its repair."""
+        """Add the outcome of a method and, if it can be repaired, of its repair."""
         self.outcomes.append(self._outcome(name, candidates, is_repaired=False))
         mended, refusals = list[Candidate](), list[str]()
         for one, share in product(candidates, REPAIR_SHARES):
             try:
-                mended.append(repaired(one, self.parts, self.asked, share))
+                mended.append(repaired(one, self.rows, self.settings, share))
             except ValueError as error:
                 refusals.append(str(error))
         if mended:
@@ -137,20 +167,19 @@ class _Report:
             self.left_out[f"{name}, repaired"] = refusals[0]
 
     def _outcome(self, name: str, candidates: list[Candidate], *, is_repaired: bool) -> Outcome:
-        trials = [self.judge(0.0, candidate.validation) for candidate in candidates]
+        trials = [self.on_validation(0.0, candidate.validation) for candidate in candidates]
+        reported = [self.on_test(0.0, candidate.test) for candidate in candidates]
         chosen = choose(trials)
-        points = [self._point(candidate.test) for candidate in candidates]
-        test, asked = self.parts.test.rows, self.asked
-        rows = (test.labels, candidates[chosen].test)
+        test, settings = self.rows.test, self.settings
         options: dict[str, Any] = {
             "sensitive_features": test.groups,
-            "epsilon": asked.epsilon,
+            "epsilon": settings.epsilon,
             "n_resamples": self.n_resamples,
-            "random_state": asked.seed,
-            "criterion": asked.criterion,
+            "random_state": settings.seed,
+            "criterion": settings.criterion,
             "sample_weight": test.weights,
         }
-        interval = mcdp_interval(*rows, confidence=self.confidence, method="bootstrap", **options)
+        scored = (test.labels, candidates[chosen].test)
         return Outcome(
             name,
             is_repaired,
@@ -158,14 +187,8 @@ class _Report:
             trials[chosen].average_precision,
             trials[chosen].mcdp,
             trials[chosen].met,
-            points[chosen][1],
-            interval,
-            permutation_test(*rows, **options).null_mean,
-            tuple(points),
+            reported[chosen].average_precision,
+            mcdp_interval(*scored, confidence=self.confidence, method="bootstrap", **options),
+            permutation_test(*scored, **options).null_mean,
+            tuple((trial.mcdp, trial.average_precision) for trial in reported),
         )
-
-    def _point(self, scores: FloatArray) -> tuple[float, float]:
-        rows = self.parts.test.rows
-        judge = self.judge._replace(labels=rows.labels, groups=rows.groups, weights=rows.weights)
-        found = judge(0.0, scores)
-        return found.mcdp, found.average_precision

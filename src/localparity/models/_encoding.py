@@ -17,7 +17,7 @@ from localparity.models._folder import plain
 
 
 class Column(NamedTuple):
-    """A column's values, as float64 or as objects, and the categories that it could have, where it says."""
+    """A column's values, as float64 or as objects, and its categories, if it declares them."""
 
     name: str
     values: NDArray[Any]
@@ -30,20 +30,10 @@ class Column(NamedTuple):
 
 
 def table_columns(owner: Any, X: Any, *, reset: bool) -> list[Column]:
-    """The columns of a data frame or an array, checked as scikit-learn checks them on behalf of `owner`.
+    """Return the columns of a data frame or an array, checked as scikit-learn does on behalf of `owner`.
 
-    Parameters
-    ----------
-    owner : estimator
-        Whose features they are: at `fit` it learns their number and names, later they are held against it.
-    X : data frame or array-like
-        A data frame may have text columns; an array holds numbers.
-    reset : bool
-        Whether this is `fit`.
-
-    Returns
-    -------
-    list of Column
+    A data frame may have text columns; an array holds numbers. With `reset`, at `fit`, the owner learns the
+    number and the names of the features; later they are compared with those.
 
     Examples
     --------
@@ -60,7 +50,7 @@ def table_columns(owner: Any, X: Any, *, reset: bool) -> list[Column]:
 def _column(column: Any, name: str) -> Column:
     values = np.asarray(column)
     if values.dtype.kind in "mM":
-        raise ValueError(f"X has dates in column {name!r} where numbers or texts are expected")
+        raise ValueError(f"column {name!r} of X must be numbers or texts, got dates")
     # Numbers in a column of objects, as of pandas' Int64, are numbers nonetheless.
     if values.dtype.kind in "biuf" or all(isinstance(value, numbers.Real) for value in values):
         values = values.astype(np.float64)
@@ -71,18 +61,17 @@ def _column(column: Any, name: str) -> Column:
     if missing.any():
         row = int(np.argmax(missing))
         raise ValueError(
-            f"X has {values[row]} in column {name!r} at row {row} where NaN, infinity and missing values "
-            "are not expected"
+            f"column {name!r} of X has NaN, infinity or a missing value: {values[row]} at row {row}"
         )
     return Column(name, values, getattr(getattr(column, "cat", None), "categories", None))
 
 
 class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Text columns become one column a value, not scaled; numbers are standardised.
+    """Encode text columns as one column for each value, and standardise numbers.
 
     A data frame may have both; an array holds numbers. A categorical column of a pandas data frame has all of
-    its categories, whether or not the rows at `fit` have them. A value that was not there at `fit` is an
-    error at `transform`, and so is a missing one.
+    its categories, whether or not the rows at `fit` have them. A value that `fit` did not see is an error at
+    `transform`, and so is a missing one.
 
     Attributes
     ----------
@@ -110,7 +99,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return self.learn(columns, weights)
 
     def transform(self, X: Any) -> FloatArray:
-        """The matrix of the table's rows."""
+        """Return the matrix of the table's rows."""
         check_is_fitted(self)
         return self.encode(table_columns(self, X, reset=False))
 
@@ -137,23 +126,27 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 blocks.append(_one_hot(column, known))
             elif column.is_text:
                 raise ValueError(
-                    f"column {column.name!r} has {column.values[0]!r} at row 0 where numbers are expected, "
-                    "as at fit"
+                    f"column {column.name!r} must be numbers, as at fit, got {column.values[0]!r} at row 0"
                 )
             else:
                 blocks.append(((column.values - self.means_[place]) / self.scales_[place])[:, None])
         return np.hstack(blocks)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
-        """The matrix's columns: a number's name, or name=value for each value of a text."""
+        """Return the names of the matrix's columns, name=value for each value of a text."""
         check_is_fitted(self)
         names: list[str] = []
         for name, known in zip(self.names_, self.categories_, strict=True):
             names.extend([name] if known is None else [f"{name}={value}" for value in known])
         return np.asarray(names, dtype=object)
 
+    @property
+    def n_features_out(self) -> int:
+        """The number of columns of the matrix."""
+        return sum(1 if known is None else len(known) for known in self.categories_)
+
     def to_dict(self) -> dict[str, Any]:
-        """Everything learned, as plain lists."""
+        """Return everything learned, as plain lists."""
         return {
             "names": self.names_,
             "categories": [
@@ -166,7 +159,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     @classmethod
     def from_dict(cls, learned: dict[str, Any]) -> TableEncoder:
-        """The encoder that `to_dict` described."""
+        """Return the encoder that `to_dict` described."""
         encoder = cls()
         encoder.names_ = list(map(str, learned["names"]))
         encoder.categories_ = [None if known is None else list(known) for known in learned["categories"]]
@@ -174,7 +167,7 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         encoder.scales_ = np.asarray(learned["scales"], dtype=np.float64)
         width = len(encoder.names_)
         if not encoder.means_.shape == encoder.scales_.shape == (len(encoder.categories_),) == (width,):
-            raise ValueError(f"the encoder has {width} names and means, scales or categories of others")
+            raise ValueError(f"the encoder has {width} names but not as many means, scales and categories")
         return encoder
 
 
@@ -185,8 +178,8 @@ def _one_hot(column: Column, known: Sequence[Any]) -> FloatArray:
     if (codes < 0).any():
         row = int(np.argmax(codes < 0))
         raise ValueError(
-            f"column {column.name!r} has {values[row]!r} at row {row}, which was not there at fit; "
-            f"there was {', '.join(map(repr, known[:12]))}"
+            f"column {column.name!r} has {values[row]!r} at row {row}, which fit did not see; it saw "
+            f"{', '.join(map(repr, known[:12]))}"
         )
     encoded = np.zeros((len(codes), len(known)))
     encoded[np.arange(len(codes)), codes] = 1.0

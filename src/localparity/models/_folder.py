@@ -1,78 +1,194 @@
-"""A fitted model as a folder: what the model learned in a file of its own, and JSON that describes it."""
+"""Fitted estimators as folders: JSON that describes the estimator, and files of data with their checksums.
+
+Nothing in a folder is run when it is loaded. The description is written last, so that a folder that was not
+written to the end does not load.
+"""
 
 from __future__ import annotations
 
-import hashlib
 import json
 import numbers
-from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
-from pathlib import Path
-from typing import Any
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from importlib import import_module
+from pathlib import Path, PurePosixPath
+from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn.utils.validation import check_is_fitted
 
-from localparity._io._files import parse_json, reading, write_whole
-from localparity._types import Group
-from localparity._validation import as_strength
+from localparity._io._files import parse_json, reading, sha256_of, write_whole
 
-_FORMAT = 1
-_DESCRIPTION = "model.json"
-_PLAIN = (str, int, float, bool)
-_FIRST_KIND = "LocalParityClassifier"
+FORMAT = 2
+DESCRIPTION = "model.json"
+ESTIMATORS = (
+    "LocalParityClassifier",
+    "LocalParityLGBMClassifier",
+    "LocalParityXGBClassifier",
+    "RepairedClassifier",
+    "ScoreRepair",
+)
+"""What `load` may make, all of them in `localparity.models`."""
+
+Files = dict[str, bytes]
+"""The content of a folder's files, by their paths below it."""
 
 
-def write_model(
-    model: Any, learned: Path, write: Callable[[Path], None], parameters: dict[str, Any], **more: Any
-) -> None:
-    """Write what a classifier learned, and last its description with the checksum of that.
+def load(folder: str | Path) -> Any:
+    """Load a fitted estimator of any kind from the folder that its `save` wrote.
 
     Parameters
     ----------
-    model : estimator
-        A fitted classifier with `classes_`, `groups_` and `strength_`.
-    learned : Path
-        The file of what it learned.
-    write : callable
-        Writes that file; is called when it is known that all of the description can be written.
-    parameters : dict
-        Its parameters, as `plain_parameters` has them.
-    **more
-        Whatever else is needed to load it, as JSON takes it.
-    """
-    described = {
-        "format": _FORMAT,
-        "estimator": type(model).__name__,
-        "parameters": parameters,
-        "named": hasattr(model, "feature_names_in_"),
-        "classes": model.classes_.tolist(),
-        "classes_dtype": model.classes_.dtype.str,
-        "groups": [_plain_group(group) for group in model.groups_],
-        "strength": model.strength_,
-        **more,
-    }
-    write(learned)
-    described["sha256"] = hashlib.sha256(learned.read_bytes()).hexdigest()
-    write_whole(learned.parent / _DESCRIPTION, json.dumps(described, indent=1).encode())
+    folder : path
+        The folder. A folder that is not a whole model is a ValueError. Load boosted trees from sources you
+        trust: the libraries that read them can crash on files made to harm.
 
-
-def plain_parameters(model: Any, **instead: Any) -> dict[str, Any]:
-    """A model's parameters as JSON has them, without a generator's state; `instead` replaces some.
+    Returns
+    -------
+    estimator
+        A `LocalParityClassifier`, `LocalParityLGBMClassifier`, `LocalParityXGBClassifier`, `ScoreRepair` or
+        `RepairedClassifier`, ready to predict.
 
     Examples
     --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> plain_parameters(LogisticRegression(C=np.float32(0.5)))["C"]
-    0.5
+    >>> import tempfile
+    >>> import localparity as lp
+    >>> census = lp.datasets.make_census(1000, random_state=0)
+    >>> repair = lp.models.ScoreRepair().fit(census.score, sensitive_features=census.sensitive_features)
+    >>> folder = tempfile.mkdtemp()
+    >>> repair.save(folder)
+    >>> lp.load(folder).mcdp_ == repair.mcdp_
+    True
     """
-    given = {**model.get_params(deep=False), **instead}
-    if not isinstance(given["random_state"], numbers.Integral):
-        given["random_state"] = None
-    return {name: plain(value, name) for name, value in given.items()}
+    return _load(Path(folder), None)
+
+
+class FolderMixin(ABC):
+    """`save` and `load` for an estimator that can describe and restore itself."""
+
+    _unsaved: ClassVar[dict[str, Any]] = {}
+    """Parameters that belong to the machine or to training, and what they are after loading."""
+
+    def save(self, folder: str | Path) -> None:
+        """Write the fitted estimator to a folder.
+
+        Parameters
+        ----------
+        folder : path
+            Where to; what an earlier `save` wrote there is replaced.
+        """
+        check_is_fitted(self)
+        files = self._dump_files()
+        description = files.pop(DESCRIPTION)
+        for name, content in files.items():
+            write_whole(Path(folder) / name, content)
+        write_whole(Path(folder) / DESCRIPTION, description)
+
+    @classmethod
+    def load(cls, folder: str | Path) -> Self:
+        """Load a fitted estimator of this class; `localparity.load` loads any.
+
+        Parameters
+        ----------
+        folder : path
+            The folder that `save` wrote. A folder that is not a whole model is a ValueError.
+
+        Returns
+        -------
+        estimator
+            Ready to predict.
+        """
+        loaded: Self = _load(Path(folder), cls)
+        return loaded
+
+    @abstractmethod
+    def _dump(self) -> tuple[dict[str, Any], Files]:
+        """Return what was learned: values that JSON can hold, and the content of files."""
+
+    @abstractmethod
+    def _restore(self, learned: dict[str, Any], files: Files) -> None:
+        """Take what `_dump` returned; anything else raises."""
+
+    def _dump_files(self) -> Files:
+        """Return the content of all files, the description's with it."""
+        learned, files = self._dump()
+        given: dict[str, Any] = {**self.get_params(deep=False), **self._unsaved}  # type: ignore[attr-defined]
+        if not isinstance(given["random_state"], numbers.Integral):
+            given["random_state"] = None
+        described = {
+            "format": FORMAT,
+            "estimator": type(self).__name__,
+            "parameters": {name: plain(value, name) for name, value in given.items()},
+            "learned": learned,
+            "files": {name: sha256_of(content) for name, content in files.items()},
+        }
+        return {**files, DESCRIPTION: json.dumps(described, indent=1).encode()}
+
+
+def parse_files(files: Files) -> Any:
+    """Return the estimator that the content of a folder's files describes."""
+    described = _parse_description(files[DESCRIPTION])
+    return _revive(described, files, _estimator_class(described))
+
+
+def _load(folder: Path, kind: type[FolderMixin] | None) -> Any:
+    path = folder / DESCRIPTION
+    try:
+        content = path.read_bytes()
+    except OSError as error:
+        raise ValueError(f"{folder} is not a model: {path.name} cannot be read ({error.strerror})") from error
+    with reading(str(path)):
+        described = _parse_description(content)
+        kind = kind or _estimator_class(described)
+    found = described["estimator"]
+    if found != kind.__name__:
+        raise ValueError(f"{folder} holds a {found}, not a {kind.__name__}; use localparity.load")
+    with reading(str(path)):
+        files = {name: _read(folder, name, digest) for name, digest in described["files"].items()}
+        return _revive(described, files, kind)
+
+
+def _parse_description(content: bytes) -> dict[str, Any]:
+    described = parse_json(content)
+    if described["format"] != FORMAT:
+        raise ValueError(f"format must be {FORMAT}, got {described['format']!r}")
+    return described
+
+
+def _estimator_class(described: dict[str, Any]) -> type[FolderMixin]:
+    name = described["estimator"]
+    if name not in ESTIMATORS:
+        raise ValueError(f"estimator must be one of {', '.join(ESTIMATORS)}, got {name!r}")
+    kind: type[FolderMixin] = getattr(import_module("localparity.models"), name)
+    return kind
+
+
+def _revive(described: dict[str, Any], files: Files, kind: type[FolderMixin]) -> Any:
+    parameters = described["parameters"]
+    estimator = kind(
+        **{name: tuple(value) if isinstance(value, list) else value for name, value in parameters.items()}
+    )
+    estimator._restore(described["learned"], files)
+    return estimator
+
+
+def _read(folder: Path, name: str, digest: str) -> bytes:
+    """Return a file's content, if it lies in the folder and has the checksum."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or ".." in path.parts or not path.parts:
+        raise ValueError(f"{name!r} is not a file of the folder")
+    try:
+        content = (folder / path).read_bytes()
+    except OSError as error:
+        raise ValueError(f"{name} cannot be read ({error.strerror})") from error
+    found = sha256_of(content)
+    if found != digest:
+        raise ValueError(f"the sha256 of {name} is {found}, expected {digest}")
+    return content
 
 
 def plain(value: Any, name: str) -> Any:
-    """A value as JSON has it, numpy's numbers as Python's; anything else is a ValueError that has its name.
+    """Return a value as JSON has it, numpy's numbers as Python's; anything else is a ValueError.
 
     Examples
     --------
@@ -84,78 +200,11 @@ def plain(value: Any, name: str) -> Any:
         return {str(key): plain(part, name) for key, part in found.items()}
     if isinstance(found, list | tuple):
         return [plain(part, name) for part in found]
-    if found is None or isinstance(found, _PLAIN):
+    if found is None or isinstance(found, str | int | float | bool):
         return found
     raise ValueError(f"{name} has {value!r}, which cannot be written as JSON")
 
 
-def _plain_group(group: Group) -> Any:
-    """A group as JSON has it, the parts of an intersection as a list; what JSON has not, in words."""
-    if isinstance(group, tuple):
-        return [_plain_group(part) for part in group]
-    return group if isinstance(group, _PLAIN) else str(group)
-
-
-def read_model(folder: Path, learned: str, kind: str) -> dict[str, Any]:
-    """The description of a model in a folder; anything but a whole model of the kind is a ValueError.
-
-    Parameters
-    ----------
-    folder : Path
-        The folder.
-    learned : str
-        The name of the file of what the model learned, whose checksum is checked.
-    kind : str
-        The name of the estimator.
-
-    Returns
-    -------
-    dict
-    """
-    described = _read_description(folder / _DESCRIPTION)
-    found_kind = described.get("estimator", _FIRST_KIND)
-    if found_kind != kind:
-        raise ValueError(f"{folder} is a {found_kind} where a {kind} is expected; {found_kind}.load reads it")
-    try:
-        found = hashlib.sha256((folder / learned).read_bytes()).hexdigest()
-    except OSError as error:
-        raise ValueError(
-            f"{folder} is not a whole model: {learned} cannot be read ({error.strerror})"
-        ) from error
-    with reading(str(folder / _DESCRIPTION)):
-        expected = described["sha256"]
-    if found != expected:
-        raise ValueError(
-            f"{folder} is damaged: the sha256 of {learned} is {found} where {expected} is expected"
-        )
-    return described
-
-
-def damage_of_model(folder: Path) -> AbstractContextManager[None]:
-    """Turn what breaks on a model's description into a ValueError that names its file."""
-    return reading(str(folder / _DESCRIPTION))
-
-
-def restore_classes(model: Any, described: dict[str, Any]) -> None:
-    """Set what the description says about classes, groups and strength."""
-    model.classes_ = np.asarray(described["classes"], dtype=described["classes_dtype"])
-    if model.classes_.shape != (2,):
-        raise ValueError(f"classes is {described['classes']!r} where two are expected")
-    groups = described["groups"]
-    model.groups_ = tuple(tuple(group) if isinstance(group, list) else group for group in groups)
-    model.strength_ = as_strength(described["strength"])
-
-
-def _read_description(path: Path) -> dict[str, Any]:
-    try:
-        described = parse_json(path.read_bytes())
-        known = described["format"] == _FORMAT
-    except OSError as error:
-        raise ValueError(
-            f"{path.parent} is not a model: {path.name} cannot be read ({error.strerror})"
-        ) from error
-    except (ValueError, KeyError, TypeError) as error:
-        raise ValueError(f"{path} is not the description of a model: {error}") from error
-    if not known:
-        raise ValueError(f"{path} has format {described['format']!r} where {_FORMAT} is expected")
-    return described
+def restore_groups(groups: Any) -> tuple[Any, ...]:
+    """Return groups' names from JSON, where intersections are lists."""
+    return tuple(restore_groups(group) if isinstance(group, list) else group for group in groups)

@@ -16,26 +16,26 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Outcome:
-    """A method at the setting that the validation part chose, and how it did on the test part.
+    """A method at the setting chosen on the validation part, and how it did on the test part.
 
     Attributes
     ----------
     method : str
         The method.
     repaired : bool
-        Whether its scores are repaired, for which the group is needed at prediction.
+        Whether its scores are repaired, which needs the group at prediction.
     setting : str
         The chosen setting, in words.
     validation_average_precision, validation_mcdp : float
-        What the choice was made by.
+        Average precision and MCDP(epsilon) of the validation part, which the choice is made by.
     met : bool
         Whether the validation MCDP is within the bound.
     average_precision : float
         Of the test part.
     interval : Interval
-        MCDP of the test part.
+        MCDP(epsilon) of the test part.
     noise_floor : float
-        What is expected under parity on the test part, with these scores.
+        MCDP(epsilon) expected under parity on the test part, with these scores.
     settings : tuple of tuple of float
         MCDP and average precision of the test part at every setting tried.
     on_frontier : bool
@@ -78,14 +78,24 @@ class Outcome:
         return f"{self.method}, repaired" if self.repaired else self.method
 
     def dominates(self, other: Outcome) -> bool:
-        """Whether it is no worse in both and better in one, on the test part."""
+        """Return whether it is no worse in AP and MCDP on the test part, and better in one.
+
+        Parameters
+        ----------
+        other : Outcome
+            What it is compared with.
+
+        Returns
+        -------
+        bool
+        """
         ours = self.average_precision, -self.interval.estimate
         theirs = other.average_precision, -other.interval.estimate
         return ours != theirs and all(our >= their for our, their in zip(ours, theirs, strict=True))
 
 
 def mark_frontier(outcomes: list[Outcome]) -> tuple[Outcome, ...]:
-    """The outcomes, those that no other dominates marked."""
+    """Return the outcomes, those that no other dominates marked."""
     return tuple(
         replace(outcome, on_frontier=not any(other.dominates(outcome) for other in outcomes))
         for outcome in outcomes
@@ -99,22 +109,27 @@ class ModelComparison:
     Attributes
     ----------
     outcomes : tuple of Outcome
-        One a method, and one for its repaired scores.
+        One for each method, and one for its repaired scores.
     max_mcdp, epsilon : float
         The bound, and the half-width of the windows.
     criterion : str
-        Which people are compared.
+        Who is compared.
     rows : tuple of int
-        How many rows the training, the validation and the test part have.
+        The number of rows of the training, the validation and the test part.
     left_out : dict
-        Methods that could not be had, and why.
+        Repairs that were out of reach, and why.
 
     Examples
     --------
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(1000, random_state=0)
     >>> found = lp.models.compare(
-    ...     census.data, census.target, sensitive_features=census.sensitive_features, steps=20, n_resamples=50
+    ...     census.data,
+    ...     census.target,
+    ...     sensitive_features=census.sensitive_features,
+    ...     steps=20,
+    ...     n_resamples=50,
+    ...     random_state=0,
     ... )
     >>> found.rows, found.recommended in found.outcomes
     ((500, 250, 250), True)
@@ -141,11 +156,11 @@ class ModelComparison:
 
     @property
     def recommendation(self) -> str:
-        """What to use, in a sentence, and what to know about it in the next."""
+        """What to use and what to know about it, in a few sentences."""
         best, without = self.recommended, self.recommended_without_group
         bound = f"MCDP({self.epsilon:g}) of {percent(self.max_mcdp)}"
         if best.met:
-            opening = f"Of the methods within {bound} on validation data, take {_words(best)}."
+            opening = f"Of the methods within {bound} on validation data, use {_words(best)}."
         else:
             opening = f"No method is within {bound} on validation data; the nearest is {_words(best)}."
         sentences = [opening]
@@ -162,14 +177,24 @@ class ModelComparison:
         return " ".join(sentences)
 
     def to_dict(self) -> dict[str, Any]:
-        """Everything as plain values."""
+        """Return everything as plain values."""
         plain = asdict(self)
         plain["recommendation"] = self.recommendation
         plain["recommended"] = self.recommended.name
         return plain
 
     def plot(self, ax: Any = None) -> FrontierDisplay:
-        """Draw average precision against MCDP; see `FrontierDisplay`."""
+        """Draw average precision against MCDP.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; None makes new ones.
+
+        Returns
+        -------
+        FrontierDisplay
+        """
         from localparity.report.displays._frontier import FrontierDisplay
 
         return FrontierDisplay(self).plot(ax)

@@ -6,7 +6,7 @@ import statistics
 from collections.abc import Sequence
 
 from localparity.paper._data import DATA_SETS
-from localparity.paper._methods import TITLES
+from localparity.paper._grids import TITLES
 from localparity.paper._published import METRICS, published
 from localparity.paper._results_table import METRIC_TITLES, is_outside
 from localparity.paper._selection import Selection, by_data_set, by_grid, by_strength, by_variant

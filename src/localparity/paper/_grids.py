@@ -1,11 +1,21 @@
-"""The grids: the strengths of every data set and method, and each data set's own settings."""
+"""The grids: the methods, their strengths on every data set, and each data set's own settings."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from localparity._validation import as_choice, unknown_name
-from localparity.paper._methods import TITLES
+
+# The methods' titles, in the order of the paper's tables.
+TITLES: dict[str, str] = {
+    "erm": "ERM",
+    "advdebias": "AdvDebias",
+    "diffdp": "DiffDP",
+    "fairmixup": "FairMixup",
+    "dralign": "DRAlign",
+    "diffabcc": "DiffABCC",
+    "diffmcdp": "DiffMCDP",
+}
 
 _TENTHS = (0.1, 0.2, 0.3, 0.4, 0.5)
 _FIFTHS = (0.2, 0.4, 0.6, 0.8, 1.0)

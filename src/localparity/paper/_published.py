@@ -48,15 +48,7 @@ _RESULTS: dict[str, dict[str, tuple[float, ...]]] = {
 
 
 def published(dataset: str, method: str) -> dict[str, Measured]:
-    """What the paper reports of a method on a data set, by metric; {} if it reports nothing.
-
-    Examples
-    --------
-    >>> published("bank", "diffmcdp")["mcdp_0"].mean
-    11.02
-    >>> published("utkface", "erm")
-    {}
-    """
+    """What the paper reports of a method on a data set, by metric; {} if it reports nothing."""
     values = _RESULTS.get(dataset, {}).get(method, ())
     pairs = zip(values[::2], values[1::2], strict=True)
     return {metric: Measured(*pair) for metric, pair in zip(METRICS, pairs, strict=False)}

@@ -44,15 +44,11 @@ class _Views(RandomLayer):
         super().__init__()
         self.register_buffer("views", torch.zeros(0, 2, 3), persistent=False)
 
-    def allocate(self, rows: int) -> None:
-        """Make room for a view of each of this many images."""
-        if len(self.views) != rows:
-            self.views = self.views.new_zeros(rows, 2, 3)
-
     @torch.no_grad()
     def draw(self, rows: int, generator: torch.Generator) -> None:
         """Draw the view of each of this many images."""
-        self.allocate(rows)
+        if len(self.views) != rows:
+            self.views = self.views.new_zeros(rows, 2, 3)
         drawn = torch.rand(rows, 4, generator=generator, device=self.views.device)
         size = 1.0 + _ZOOM * (2.0 * drawn[:, 1] - 1.0)
         self.views[:, 0, 0] = size * torch.where(drawn[:, 0] < 0.5, -1.0, 1.0)

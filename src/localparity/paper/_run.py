@@ -10,8 +10,7 @@ from functools import cached_property
 from typing import Any
 
 from localparity._validation import as_choice, as_count, as_number, as_strength, as_temperature
-from localparity.paper._grids import check_names, settings_of, strengths_of
-from localparity.paper._methods import TITLES, variant_title
+from localparity.paper._grids import TITLES, check_names, settings_of, strengths_of
 
 SEARCHES = ("exact", "probe", "frozen", "soft")
 
@@ -89,7 +88,10 @@ class Run:
     @property
     def variant(self) -> str:
         """The method and what was changed of it, as tables name it."""
-        return variant_title(self.method, self.search, self.temperature)
+        changes = [] if self.search is None else [self.search]
+        if self.temperature is not None:
+            changes.append(f"temperature {self.temperature:g}")
+        return TITLES[self.method] + (f" ({', '.join(changes)})" if changes else "")
 
     @property
     def title(self) -> str:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import os
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from typing import Any, Protocol
+from typing import Any
 
 from localparity._validation import as_choice, as_count, require
 from localparity.paper._run import Run
@@ -18,11 +18,7 @@ BACKENDS = ("loky", "dask", "ray")
 _ONE_AT_A_TIME = threading.Lock()
 
 
-class Progress(Protocol):
-    """Called with every run that is finished."""
-
-    def __call__(self, run: Run, metrics: dict[str, float]) -> None:
-        """One more run is in the store."""
+Progress = Callable[[Run, dict[str, float]], None]
 
 
 def run_missing(
@@ -93,14 +89,7 @@ def run_missing(
 
 
 def stack_runs(runs: Iterable[Run]) -> list[list[Run]]:
-    """Group the runs that differ only in strength and seed.
-
-    Examples
-    --------
-    >>> from localparity.paper._run import grid
-    >>> [len(stack) for stack in stack_runs(grid("adult", seeds=2))]
-    [2, 10, 10, 10, 10, 10, 10]
-    """
+    """Group the runs that differ only in strength and seed."""
     stacks: dict[tuple[Any, ...], list[Run]] = {}
     for run in runs:
         alike = run.dataset, run.preset, run.method, run.search, run.temperature
@@ -114,10 +103,10 @@ def _run_task(folder: Any, runs: Sequence[Run], device: str) -> list[tuple[Run, 
 
     store = Store(folder)
     with _ONE_AT_A_TIME:
-        results = train_runs(runs, device)
-    for run, result in zip(runs, results, strict=True):
-        store.add(run, result)
-    return [(run, result.metrics) for run, result in zip(runs, results, strict=True)]
+        trained = train_runs(runs, device)
+    for record, scores in trained:
+        store.add(record, scores)
+    return [(record.run, record.metrics) for record, _ in trained]
 
 
 def _cluster(backend: str, jobs: int) -> AbstractContextManager[Any]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from localparity.paper._methods import TITLES
+from localparity.paper._grids import TITLES
 from localparity.paper._store import Record, Store
 
 KEPT_SHARE = 0.95
@@ -51,13 +51,7 @@ class Selection:
 
 
 def mean_over_seeds(fractions: Iterable[float]) -> Measured | None:
-    """Mean and deviation in percent.
-
-    Examples
-    --------
-    >>> mean_over_seeds([0.1, 0.2])
-    Measured(mean=15.0..., deviation=7.07...)
-    """
+    """Mean and deviation in percent."""
     values = [100.0 * fraction for fraction in fractions]
     if not values:
         return None

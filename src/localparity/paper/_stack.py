@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
+from localparity.models.networks._networks import random_layers
 from localparity.models.networks._rows import TensorRows
 from localparity.models.networks._trainer import Trainer
 from localparity.models.networks._training import Steps, Training, check_finite
@@ -60,7 +61,9 @@ class _Stack:
             for trainer, own in zip(trainers, rows, strict=True)
         ]
         for run in self.runs:
-            run.network.allocate(run.batches.size)
+            # Only for the shape of the buffers: not from the run's own generator.
+            for layer in random_layers(run.network):
+                layer.draw(run.batches.size, torch.Generator(run.generator.device))
         self.rows, self.starts = _joined([run.rows for run in self.runs])
         objectives = [_Objective(run) for run in self.runs]
         self.template = objectives[0]

@@ -7,19 +7,20 @@ import json
 import tempfile
 import warnings
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from localparity._io._files import write_whole
 from localparity._io._tables import quote_text
-from localparity.paper._result import FROM_SCRATCH, PartScores, Result
+from localparity.paper._part_scores import PartScores
 from localparity.paper._run import Run
 
 if TYPE_CHECKING:
     import duckdb
 
 FORMAT = 1
+FROM_SCRATCH, FROM_IMAGENET = "from scratch", "from ImageNet weights"
 _RECORD_FIELDS = ("metrics", "seconds", "device", "versions")
 
 
@@ -59,16 +60,16 @@ class OutdatedRunWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Record:
-    """A stored run without its scores.
+    """A trained run without its scores.
 
     Parameters
     ----------
     run : Run
         What was trained.
     metrics : dict
-        Its metrics, as fractions.
+        The metrics of the validation and of the test part, as fractions.
     seconds : float
-        The training time.
+        The training time; in a stack, the run's share of it.
     device : str
         Where it was trained.
     versions : dict
@@ -121,31 +122,27 @@ class Store:
         """Whether a run is there and complete; a damaged one is set aside."""
         return self._read(self._path(run)) is not None
 
-    def add(self, run: Run, result: Result) -> None:
-        """Write the result of a run, in place of an earlier one.
+    def add(self, record: Record, scores: PartScores) -> None:
+        """Write a trained run, in place of an earlier one.
 
         Parameters
         ----------
-        run : Run
-            What was trained.
-        result : Result
-            Its metrics and scores.
+        record : Record
+            The run and its metrics.
+        scores : PartScores
+            The scores of its test part.
         """
-        content = _parquet(result.test)
+        content, run = _parquet(scores), record.run
         facts = {
             "key": run.key,
             "run": run.to_dict(),
             "settings": run.settings,
-            "metrics": result.metrics,
-            "seconds": result.seconds,
-            "device": result.device,
-            "versions": result.versions,
-            "start": result.start,
+            **{name: value for name, value in asdict(record).items() if name != "run"},
             "scores_sha256": hashlib.sha256(content).hexdigest(),
         }
         path = self._path(run)
         if not self._marker.exists():
-            mark = {"format": FORMAT, "localparity": result.versions["localparity"]}
+            mark = {"format": FORMAT, "localparity": record.versions["localparity"]}
             write_whole(self._marker, json.dumps(mark).encode())
         write_whole(path.with_suffix(".parquet"), content)
         write_whole(path, json.dumps(facts, indent=1).encode())

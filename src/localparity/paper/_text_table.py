@@ -28,21 +28,6 @@ class TextTable:
 
     `name` is that of its files; `marks` are "best" or "outside", by row and column; `digits` is the number of
     decimals of a measured value; `notes` are sentences below it.
-
-    Examples
-    --------
-    >>> table = TextTable("t", "A table", ["method", "AP"], [["ERM", Measured(77.0, 0.5)]])
-    >>> print(table.to_markdown())
-    ### A table
-    <BLANKLINE>
-    | method | AP |
-    |---|---:|
-    | ERM | 77.00 ± 0.50 |
-    <BLANKLINE>
-    >>> print(table.to_csv())
-    method,AP,AP deviation
-    ERM,77.0,0.5
-    <BLANKLINE>
     """
 
     name: str

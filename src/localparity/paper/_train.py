@@ -23,11 +23,12 @@ from localparity.models.networks._plan import TrainingPlan
 from localparity.models.networks._rows import TensorRows
 from localparity.models.networks._trainer import Trainer, predict_scores
 from localparity.paper._data import DATA_SETS, load_samples
+from localparity.paper._part_scores import PartScores
 from localparity.paper._preparation import paper_preprocessor
 from localparity.paper._resnet import imagenet_weights, resnet18
-from localparity.paper._result import FROM_IMAGENET, FROM_SCRATCH, PartScores, Result
 from localparity.paper._run import Run
 from localparity.paper._stack import fit_stack
+from localparity.paper._store import FROM_IMAGENET, FROM_SCRATCH, Record
 
 
 class EncodedPart(NamedTuple):
@@ -47,7 +48,7 @@ class PreparedData(NamedTuple):
     test: EncodedPart
 
 
-def train_runs(runs: Sequence[Run], device: str = "auto") -> list[Result]:
+def train_runs(runs: Sequence[Run], device: str = "auto") -> list[tuple[Record, PartScores]]:
     """Train runs of one data set, method and preset, which may differ in strength and seed, and measure them.
 
     On the CPU with one thread, so that the bits do not depend on the number of cores.
@@ -66,13 +67,11 @@ def train_runs(runs: Sequence[Run], device: str = "auto") -> list[Result]:
             for run, trainer in zip(runs, trainers, strict=True):
                 trainer.fit(rows[run.seed])
         seconds = (time.perf_counter() - started) / len(runs)
-        results = []
-        for run, trainer, data in zip(runs, trainers, prepared, strict=True):
-            scores = _score(trainer, data)
-            metrics = {name: value for part in scores for name, value in scores[part].measure(part).items()}
-            start = _start_of(DATA_SETS[run.dataset].kind)
-            results.append(Result(metrics, scores["test"], seconds, _device_name(place), _versions(), start))
-        return results
+        name = torch.cuda.get_device_name(place) if place.type == "cuda" else str(place)
+        return [
+            _measure(run, trainer, data, seconds=seconds, device=name)
+            for run, trainer, data in zip(runs, trainers, prepared, strict=True)
+        ]
 
 
 def make_trainer(run: Run, training: TensorRows, n_groups: int) -> Trainer:
@@ -126,25 +125,23 @@ def prepare(dataset: str, seed: int) -> PreparedData:
     return PreparedData(training, len(names), validation, test)
 
 
-def _score(trainer: Trainer, data: PreparedData) -> dict[str, PartScores]:
-    return {
-        name: PartScores(predict_scores(trainer.network, part.features).numpy(), part.groups, part.labels)
-        for name, part in (("val", data.validation), ("test", data.test))
-    }
-
-
-def _versions() -> dict[str, str]:
+def _measure(run: Run, trainer: Trainer, data: PreparedData, **how: Any) -> tuple[Record, PartScores]:
+    """The record of a trained run, and the scores of its test part."""
     import localparity
 
-    return {"localparity": localparity.__version__, "torch": torch.__version__}
-
-
-def _start_of(kind: str) -> str:
-    return FROM_IMAGENET if kind == "image" and imagenet_weights() is not None else FROM_SCRATCH
-
-
-def _device_name(device: torch.device) -> str:
-    return torch.cuda.get_device_name(device) if device.type == "cuda" else str(device)
+    validation, test = (
+        PartScores(predict_scores(trainer.network, part.features).numpy(), part.groups, part.labels)
+        for part in (data.validation, data.test)
+    )
+    pretrained = DATA_SETS[run.dataset].kind == "image" and imagenet_weights() is not None
+    record = Record(
+        run,
+        {**validation.measure("val"), **test.measure("test")},
+        versions={"localparity": localparity.__version__, "torch": torch.__version__},
+        start=FROM_IMAGENET if pretrained else FROM_SCRATCH,
+        **how,
+    )
+    return record, test
 
 
 @contextmanager

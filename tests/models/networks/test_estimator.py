@@ -132,17 +132,15 @@ def test_a_bound_is_met_by_the_most_accurate_model() -> None:
 
 
 def test_a_bound_that_cannot_be_met_is_said_plainly() -> None:
-    with pytest.warns(
-        BoundNotMetWarning, match=r"the bound max_mcdp=0.0 was not met: of 9 strengths up to 12.8"
-    ):
+    with pytest.warns(BoundNotMetWarning, match=r"max_mcdp=0.0 was not met: of 9 strengths up to 12.8"):
         model = quick(max_mcdp=0.0, steps=2).fit(X, Y, sensitive_features=SEX)
     assert not model.bound_met_
     assert model.predict_proba(X).shape == (1200, 2)
 
 
 def test_a_bound_with_confidence_looks_at_the_upper_end() -> None:
-    with pytest.warns(BoundNotMetWarning, match="the least validation upper end of MCDP is"):
-        model = quick(max_mcdp=0.05, max_mcdp_confidence=0.95, steps=2).fit(X, Y, sensitive_features=SEX)
+    with pytest.warns(BoundNotMetWarning, match="validation upper end of MCDP is"):
+        model = quick(max_mcdp=0.05, confidence=0.95, steps=2).fit(X, Y, sensitive_features=SEX)
     assert all(trial.bounded > trial.mcdp for trial in model.trials_)
 
 
@@ -191,33 +189,38 @@ def rewrite(description: Path, **changes: Any) -> None:
     )
 
 
+def relearn(description: Path, **changes: Any) -> None:
+    learned = json.loads(description.read_text())["learned"] | changes
+    rewrite(description, learned={name: value for name, value in learned.items() if value is not None})
+
+
 def test_folders_that_are_not_a_whole_model(tmp_path: Path) -> None:
     quick().fit(X, Y, sensitive_features=SEX).save(tmp_path)
     tensors, description = tmp_path / "model.safetensors", tmp_path / "model.json"
     whole, described = tensors.read_bytes(), description.read_text()
     for damage, message in (
         (lambda: tensors.write_bytes(whole[:-1]), "is damaged: the sha256 of model.safetensors is"),
-        (lambda: tensors.unlink(), "is not a whole model: model.safetensors cannot be read"),
-        (lambda: description.write_text(described[:40]), "is not the description of a model"),
+        (lambda: tensors.unlink(), "model.safetensors cannot be read"),
+        (lambda: description.write_text(described[:40]), "model.json is damaged"),
         (
-            lambda: description.write_text(described.replace('"format": 1', '"format": 9')),
-            "has format 9 where 1 is expected",
+            lambda: description.write_text(described.replace('"format": 2', '"format": 9')),
+            "format.*9",
         ),
         (lambda: description.unlink(), "is not a model: model.json cannot be read"),
-        (lambda: rewrite(description, sha256=None), "model.json is damaged: 'sha256' is missing"),
-        (lambda: rewrite(description, encoder=None), "model.json is damaged: 'encoder' is missing"),
-        (lambda: rewrite(description, classes=[1]), r"model.json is damaged: classes is \[1\] where two are"),
+        (lambda: rewrite(description, files=None), "model.json is damaged: 'files' is missing"),
+        (lambda: relearn(description, encoder=None), "model.json is damaged: 'encoder' is missing"),
+        (lambda: relearn(description, classes=[1]), r"model.json is damaged: classes.*\[1\]"),
         (
-            lambda: rewrite(description, hidden=[10**12]),
-            r"model.json is damaged: hidden is \[1000000000000\] where",
+            lambda: relearn(description, model={"width": 8, "hidden": [10**12]}),
+            r"model.json is damaged: hidden is \[1000000000000\]",
         ),
         (
-            lambda: rewrite(description, strength="high"),
-            "model.json is damaged: strength is 'high' where a number",
+            lambda: relearn(description, strength="high"),
+            "model.json is damaged: strength.*'high'",
         ),
         (
             lambda: description.write_text("[" * 50_000),
-            "is not the description of a model: JSON that is nested",
+            "model.json is damaged: .*nested",
         ),
     ):
         tensors.write_bytes(whole)
@@ -230,10 +233,10 @@ def test_folders_that_are_not_a_whole_model(tmp_path: Path) -> None:
 def test_an_interrupted_fit_goes_on_to_the_same_result(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from localparity.models.networks import _trainer
+    from localparity.models.networks import _training
 
     whole = quick(steps=60).fit(X, Y, sensitive_features=SEX).predict_proba(X)
-    step, count = _trainer.Trainer._step, 0
+    step, count = _training.Steps._optimise, 0
 
     def interrupted(self: Any, *arguments: Any) -> Any:
         nonlocal count
@@ -242,7 +245,7 @@ def test_an_interrupted_fit_goes_on_to_the_same_result(
             raise KeyboardInterrupt
         return step(self, *arguments)
 
-    monkeypatch.setattr(_trainer.Trainer, "_step", interrupted)
+    monkeypatch.setattr(_training.Steps, "_optimise", interrupted)
     model = quick(steps=60, checkpoint=tmp_path)
     with pytest.raises(KeyboardInterrupt):
         model.fit(X, Y, sensitive_features=SEX)
@@ -261,40 +264,40 @@ def test_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")
 def test_a_gpu_that_is_not_there_is_refused() -> None:
-    with pytest.raises(ValueError, match="device is 'cuda' where this machine, or this torch, has no CUDA"):
+    with pytest.raises(ValueError, match=r"device.*cuda"):
         quick(device="cuda").fit(X, Y, sensitive_features=SEX)
 
 
 def test_a_method_without_a_strength_of_its_own_needs_one(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(lp.models.METHODS, "mine", lp.models.METHODS["diffdp"])
-    with pytest.raises(ValueError, match="strength is None where method 'mine' has none of its own"):
+    with pytest.raises(ValueError, match=r"strength.*method 'mine'"):
         quick(method="mine", strength=None).fit(X, Y, sensitive_features=SEX)
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"method": "magic"}, "method is 'magic' where one of"),
-        ({"preset": "best"}, "preset is 'best' where one of 'paper', 'tuned' is expected"),
-        ({"strength": -1.0}, "strength is -1 where a finite number >= 0 is expected"),
-        ({"strength": 0.1, "max_mcdp": 0.1}, "strength and max_mcdp are both given"),
-        ({"max_mcdp": 5}, r"max_mcdp is 5 where a fraction in \[0, 1\] is expected"),
-        ({"steps": 0}, "steps is 0 where a whole number >= 1 is expected"),
-        ({"batch_size": 2.5}, "batch_size is 2.5 where a whole number is expected"),
-        ({"method": "erm", "max_mcdp": 0.1}, "method is 'erm', which has no strength to search"),
-        ({"max_mcdp_confidence": 0.9}, "max_mcdp_confidence is given where max_mcdp is None"),
+        ({"method": "magic"}, "method.*'magic'"),
+        ({"preset": "best"}, "preset.*'best'"),
+        ({"strength": -1.0}, "strength.*-1"),
+        ({"strength": 0.1, "max_mcdp": 0.1}, "strength or max_mcdp.*0.1"),
+        ({"max_mcdp": 5}, "max_mcdp.*5"),
+        ({"steps": 0}, "steps.*0"),
+        ({"batch_size": 2.5}, "batch_size.*2.5"),
+        ({"method": "erm", "max_mcdp": 0.1}, "max_mcdp.*method='erm'"),
+        ({"confidence": 0.9}, "confidence=0.9 needs max_mcdp"),
         (
-            {"max_mcdp": 0.1, "max_mcdp_confidence": 2},
-            "max_mcdp_confidence is 2 where a number between 0 and 1",
+            {"max_mcdp": 0.1, "confidence": 2},
+            "confidence.*2",
         ),
-        ({"precision": "float8"}, "precision is 'float8' where one of"),
-        ({"schedule": "warm"}, "schedule is 'warm' where one of 'steps', 'cosine' is expected"),
-        ({"patience": 0}, "patience is 0 where a whole number >= 1 is expected"),
-        ({"clip_norm": -1.0}, "clip_norm is -1 where a number above 0 is expected"),
-        ({"dropout": 1.0}, "dropout is 1 where a number from 0 to below 1 is expected"),
-        ({"learning_rate": 1e30}, "training has diverged: the network has weights that are not finite after"),
-        ({"device": "abacus"}, "device is 'abacus' where 'auto' or a torch device is expected"),
-        ({"validation_fraction": 1.0}, "validation_fraction is 1 where a number between 0 and 1"),
+        ({"precision": "float8"}, "precision.*'float8'"),
+        ({"schedule": "warm"}, "schedule.*'warm'"),
+        ({"patience": 0}, "patience.*0"),
+        ({"clip_norm": -1.0}, "clip_norm.*-1"),
+        ({"dropout": 1.0}, "dropout.*1"),
+        ({"learning_rate": 1e30}, "diverged"),
+        ({"device": "abacus"}, "device.*abacus"),
+        ({"validation_fraction": 1.0}, "validation_fraction.*1"),
     ],
 )
 def test_parameters_that_are_refused(options: dict[str, Any], message: str) -> None:
@@ -305,11 +308,11 @@ def test_parameters_that_are_refused(options: dict[str, Any], message: str) -> N
 @pytest.mark.parametrize(
     ("y", "given", "message"),
     [
-        (Y, {}, "sensitive_features is None where the group of each row is expected"),
-        (Y, {"sensitive_features": SEX[:5]}, "sensitive_features has 5 rows where X has 1200"),
-        (Y[:5], {"sensitive_features": SEX}, "y has 5 rows where X has 1200"),
-        (Y, {"sensitive_features": ["a"] * 1200}, "sensitive_features has one group only"),
-        (Y * 0, {"sensitive_features": SEX}, "y has one class only"),
+        (Y, {}, "sensitive_features.*None"),
+        (Y, {"sensitive_features": SEX[:5]}, "sensitive_features has 5 rows, X has 1200"),
+        (Y[:5], {"sensitive_features": SEX}, "y has 5 rows, X has 1200"),
+        (Y, {"sensitive_features": ["a"] * 1200}, "sensitive_features.*'a'"),
+        (Y * 0, {"sensitive_features": SEX}, r"y must have two classes.*\[0\]"),
         (
             Y + SEX.astype("U1").view("u4"),
             {"sensitive_features": SEX},
@@ -318,7 +321,7 @@ def test_parameters_that_are_refused(options: dict[str, Any], message: str) -> N
         (
             Y,
             {"sensitive_features": SEX, "sample_weight": (SEX == "Male").astype(float)},
-            "the group 'Female' has no training row of weight above 0",
+            "group 'Female' has no row of weight above 0",
         ),
         (None, {"sensitive_features": SEX}, "requires y to be passed"),
     ],
@@ -331,20 +334,16 @@ def test_rows_that_are_refused(y: Any, given: dict[str, Any], message: str) -> N
 def test_groups_too_small_for_a_validation_part() -> None:
     groups = SEX.astype(object)
     groups[np.flatnonzero(Y == 1)[0]] = "Other"
-    with pytest.raises(ValueError, match="a group has a class with one row only"):
+    with pytest.raises(ValueError, match="group 'Other' has too few rows"):
         quick(max_mcdp=0.1).fit(X, Y, sensitive_features=groups)
     groups[np.flatnonzero(Y == 1)[1]] = "Other"
-    with pytest.raises(
-        ValueError, match="the group 'Other' has too few rows for a training and a validation"
-    ):
+    with pytest.raises(ValueError, match="group 'Other' has too few rows"):
         quick(max_mcdp=0.1, random_state=1).fit(X, Y, sensitive_features=groups)
 
 
 def test_unknown_categories_and_other_columns_at_prediction() -> None:
     model = quick().fit(X, Y, sensitive_features=SEX)
-    with pytest.raises(
-        ValueError, match="column 'occupation' has 'astronaut' at row 0, which was not there at fit"
-    ):
+    with pytest.raises(ValueError, match="column 'occupation' has 'astronaut' at row 0"):
         model.predict_proba(X.assign(occupation="astronaut"))
     with pytest.raises(ValueError, match="feature names"):
         model.predict_proba(X[["age", "occupation"]])

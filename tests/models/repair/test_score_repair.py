@@ -169,11 +169,9 @@ def test_equalized_odds_serves_both_labels_or_says_how_far_it_gets() -> None:
     options: dict[str, Any] = {"y": labels, "criterion": "equalized_odds"}
     found = repaired(scores, groups, max_mcdp=0.08, **options)
     assert lp.mcdp(labels, found, sensitive_features=groups, criterion="equalized_odds") <= 0.08
-    with pytest.raises(
-        ValueError, match=r"one map a group for both labels leaves 0\.\d+ at the least; ask for"
-    ):
+    with pytest.raises(ValueError, match=r"one map per group for both labels leaves at least 0\.\d+; use"):
         repaired(scores, groups, max_mcdp=0.001, **options)
-    with pytest.raises(ValueError, match="one map a group for both labels") as error:
+    with pytest.raises(ValueError, match="one map per group for both labels") as error:
         repaired(np.clip(scores - 0.1 * labels * groups, 0, 1), groups, max_mcdp=0.001, **options)
     least = float(str(error.value).split(">= ")[1])
     repaired(np.clip(scores - 0.1 * labels * groups, 0, 1), groups, max_mcdp=least, **options)
@@ -245,7 +243,7 @@ def test_groups_too_small_for_the_confidence_are_told_what_would_work(criterion:
         )
 
     with pytest.raises(
-        ValueError, match=r"max_mcdp is 0.05 where confidence=0.95 keeps a margin of 0.\d+ for groups of"
+        ValueError, match=r"max_mcdp=0.05 .* confidence=0.95 takes a margin of 0.\d+ for groups of"
     ) as error:
         fit(150, 0.05)
     bound = float(str(error.value).split(">= ")[1].split(",")[0])
@@ -254,28 +252,28 @@ def test_groups_too_small_for_the_confidence_are_told_what_would_work(criterion:
     if criterion == "demographic_parity":
         fit(150, bound)
         fit(size // 2 + 1, 0.05)
-        with pytest.raises(ValueError, match="keeps a margin"):
+        with pytest.raises(ValueError, match="takes a margin"):
             fit(int(0.45 * size), 0.05)
-    with pytest.raises(ValueError, match=r"max_mcdp is 0 where confidence=0.95 keeps a margin"):
+    with pytest.raises(ValueError, match=r"max_mcdp=0 .* confidence=0.95 takes a margin"):
         fit(150, 0.0)
 
 
 def test_promises_in_words() -> None:
     repair = ScoreRepair(criterion="equal_opportunity").fit(SCORES, CENSUS.target, sensitive_features=SEX)
     assert repair.promise_ == (
-        "MCDP(0) of people with label 1 is at most 0.05 among the 3,000 people fitted on; of others nothing is "
-        "promised without a confidence."
+        "MCDP(0) of people with label 1 is at most 0.05 among the 3,000 people fitted on; nothing is promised for "
+        "others without a confidence."
     )
 
 
 def test_binary_scores_cannot_be_repaired_and_say_why() -> None:
     scores = np.repeat([0.0, 1.0, 0.0, 1.0], [70, 30, 50, 50])
     groups = np.repeat(["a", "b"], 100)
-    with pytest.raises(ValueError, match="max_mcdp is") as error:
+    with pytest.raises(ValueError, match=r"max_mcdp=0.05") as error:
         repaired(scores, groups)
     assert str(error.value) == (
-        "max_mcdp is 0.05 where people who share a score move together and leave 0.2000 at the least: 70% of "
-        "group 'a' have the score 0; ask for max_mcdp >= 0.2"
+        "max_mcdp=0.05 is out of reach: people who share a score move together and leave at least 0.2000: 70% of "
+        "group 'a' have the score 0; use max_mcdp >= 0.2"
     )
     np.testing.assert_array_equal(repaired(scores, groups, max_mcdp=0.2), scores)
 
@@ -283,14 +281,12 @@ def test_binary_scores_cannot_be_repaired_and_say_why() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"max_mcdp": -0.1}, "max_mcdp is -0.1 where a fraction in \\[0, 1\\] is expected"),
-        ({"max_mcdp": "low"}, "max_mcdp is 'low' where a number is expected"),
+        ({"max_mcdp": -0.1}, "max_mcdp.*-0.1"),
+        ({"max_mcdp": "low"}, "max_mcdp.*'low'"),
         ({"epsilon": -1}, r"epsilon must be .* got -1"),
-        ({"confidence": 1.0}, "confidence is 1 where a number between 0 and 1 is expected"),
-        ({"criterion": "parity"}, "criterion is 'parity' where one of"),
-        ({"criterion": "equal_opportunity"}, "y is None where criterion='equal_opportunity' needs labels"),
-        ({"group_estimator": object()}, "group_estimator is given where estimator is None"),
-        ({"validation_fraction": 2.0}, "validation_fraction is 2 where a number between 0 and 1 is expected"),
+        ({"confidence": 1.0}, "confidence.*1"),
+        ({"criterion": "parity"}, "criterion.*'parity'"),
+        ({"criterion": "equal_opportunity"}, "criterion='equal_opportunity' needs y"),
     ],
 )
 def test_wrong_parameters(options: dict[str, Any], message: str) -> None:
@@ -299,15 +295,13 @@ def test_wrong_parameters(options: dict[str, Any], message: str) -> None:
 
 
 def test_wrong_rows() -> None:
-    with pytest.raises(ValueError, match="scores has nan at row 1 where finite numbers are expected"):
+    with pytest.raises(ValueError, match=r"scores.*nan at row 1"):
         repaired([0.1, np.nan, 0.3, 0.4], [0, 0, 1, 1])
-    with pytest.raises(ValueError, match=r"scores has 1.5 at row 0, outside score_range"):
+    with pytest.raises(ValueError, match=r"scores.*score_range.*1.5 at row 0"):
         repaired([1.5, 0.2, 0.3, 0.4], [0, 0, 1, 1])
-    with pytest.raises(
-        ValueError, match="sensitive_features is None where the group of each row is expected"
-    ):
+    with pytest.raises(ValueError, match=r"sensitive_features.*None"):
         repaired([0.1, 0.2], None)
-    with pytest.raises(ValueError, match="sensitive_features has one group only"):
+    with pytest.raises(ValueError, match=r"sensitive_features.*0"):
         repaired([0.1, 0.2], [0, 0])
     with pytest.raises(ValueError, match="group 1 has no rows with y_true = 1"):
         repaired([0.1, 0.2, 0.3], [0, 0, 1], y=[0, 1, 0], criterion="equal_opportunity")
@@ -317,14 +311,14 @@ def test_wrong_rows_at_transform() -> None:
     repair = ScoreRepair().fit(SCORES, sensitive_features=SEX)
     with pytest.raises(
         ValueError,
-        match="sensitive_features has 'Other' at row 1, a group that fit did not see; it saw 'Female', 'Male'",
+        match=r"sensitive_features.*'Female', 'Male'.*'Other' at row 1",
     ):
         repair.transform([0.1, 0.2], sensitive_features=["Male", "Other"])
-    with pytest.raises(ValueError, match="scores has nan at row 0"):
+    with pytest.raises(ValueError, match=r"scores.*nan at row 0"):
         repair.transform([np.nan], sensitive_features=["Male"])
-    with pytest.raises(ValueError, match="sensitive_features is None"):
+    with pytest.raises(ValueError, match=r"sensitive_features.*None"):
         repair.transform([0.1])
-    with pytest.raises(ValueError, match="group_probabilities is given where fit had the groups only"):
+    with pytest.raises(ValueError, match="group_probabilities must be None"):
         repair.transform([0.1], group_probabilities=[[0.5, 0.5]])
     assert not hasattr(repair, "predict_proba")
 

@@ -20,7 +20,7 @@ def test_unknown_groups() -> None:
     repair = ScoreRepair(max_mcdp=0.05).fit(scores, sensitive_features=groups, group_probabilities=shares)
     found = repair.transform(scores, group_probabilities=shares)
     assert lp.mcdp(None, found, sensitive_features=groups) == repair.mcdp_ <= 0.05
-    assert "of others nothing can be promised where the groups are unknown" in repair.promise_
+    assert "nothing can be promised for others when the groups are unknown" in repair.promise_
     known = np.column_stack([groups == 0, groups == 1]).astype(float)
     certain = ScoreRepair(max_mcdp=0.05).fit(scores, sensitive_features=groups, group_probabilities=known)
     assert (
@@ -28,7 +28,7 @@ def test_unknown_groups() -> None:
     )
     guess = np.full((4000, 2), 0.5)
     with pytest.raises(
-        ValueError, match=r"repair by group_probabilities leaves 0.* give the groups at prediction"
+        ValueError, match=r"max_mcdp=0.05.* group_probabilities leaves at least 0.* groups at prediction"
     ):
         ScoreRepair(max_mcdp=0.05).fit(scores, sensitive_features=groups, group_probabilities=guess)
 
@@ -36,15 +36,15 @@ def test_unknown_groups() -> None:
 @pytest.mark.parametrize(
     ("probabilities", "message"),
     [
-        ([0.5, 0.5], "group_probabilities has shape \\(2,\\) where a column for each of 0, 1 is expected"),
-        ([["a", "b"]], "group_probabilities cannot be read as numbers"),
-        ([[0.5, 0.5]], "group_probabilities has 1 rows where scores has 4"),
+        ([0.5, 0.5], "group_probabilities .* 0, 1, got shape \\(2,\\)"),
+        ([["a", "b"]], "group_probabilities must be numbers"),
+        ([[0.5, 0.5]], "group_probabilities has 1 rows, scores has 4"),
         (
             [[0.5, 0.5]] * 3 + [[0.9, 0.5]],
-            "group_probabilities has \\[0.9, 0.5\\] at row 3 where numbers >= 0",
+            "group_probabilities .*\\[0.9, 0.5\\] at row 3",
         ),
-        ([[0.5, 0.5]] * 3 + [[1.5, -0.5]], "group_probabilities has \\[1.5, -0.5\\] at row 3"),
-        ([[0.5, 0.5], [np.nan, 1]] * 2, "group_probabilities has nan at row 1"),
+        ([[0.5, 0.5]] * 3 + [[1.5, -0.5]], "group_probabilities .*\\[1.5, -0.5\\] at row 3"),
+        ([[0.5, 0.5], [np.nan, 1]] * 2, "group_probabilities.*nan at row 1"),
     ],
 )
 def test_wrong_probabilities(probabilities: Any, message: str) -> None:
@@ -59,13 +59,11 @@ def test_groups_and_probabilities_do_not_mix() -> None:
     fitted = ScoreRepair(max_mcdp=1.0).fit(
         [0.1, 0.2, 0.3, 0.4], sensitive_features=[0, 0, 1, 1], group_probabilities=shares
     )
-    with pytest.raises(
-        ValueError, match="sensitive_features is given where the repair was fitted for unknown"
-    ):
+    with pytest.raises(ValueError, match="sensitive_features must be None"):
         fitted.transform([0.1], sensitive_features=[0])
-    with pytest.raises(ValueError, match="group_probabilities is None where fit had them"):
+    with pytest.raises(ValueError, match=r"group_probabilities.*None"):
         fitted.transform([0.1])
-    with pytest.raises(ValueError, match="confidence is given where the groups are unknown at prediction"):
+    with pytest.raises(ValueError, match=r"confidence.*0.9"):
         ScoreRepair(confidence=0.9).fit(
             [0.1, 0.2, 0.3, 0.4], sensitive_features=[0, 0, 1, 1], group_probabilities=shares
         )

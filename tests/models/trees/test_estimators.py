@@ -171,14 +171,12 @@ def test_a_bound_is_met_by_the_most_accurate_model(kind: Any) -> None:
 @both
 def test_a_bound_that_cannot_be_met_is_said_plainly(kind: Any) -> None:
     options = QUICK | {"n_estimators": 3}
-    with pytest.warns(
-        BoundNotMetWarning, match=r"the bound max_mcdp=0.0 was not met: of 9 strengths"
-    ) as caught:
+    with pytest.warns(BoundNotMetWarning, match=r"max_mcdp=0.0 was not met: of 9 strengths") as caught:
         model = kind(max_mcdp=0.0, **options).fit(X, Y, sensitive_features=SEX)
     assert caught[0].filename == __file__
     assert not model.bound_met_
-    with pytest.warns(BoundNotMetWarning, match="the least validation upper end of MCDP is"):
-        kind(max_mcdp=0.01, max_mcdp_confidence=0.95, **options).fit(X, Y, sensitive_features=SEX)
+    with pytest.warns(BoundNotMetWarning, match="validation upper end of MCDP is"):
+        kind(max_mcdp=0.01, confidence=0.95, **options).fit(X, Y, sensitive_features=SEX)
 
 
 def test_grid_search_with_the_scorer_and_routing() -> None:
@@ -200,19 +198,19 @@ def test_a_clone_is_unfitted_and_equal(kind: Any) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"strength": -1.0}, "strength is -1 where a finite number >= 0 is expected"),
-        ({"strength": 0.1, "max_mcdp": 0.1}, "strength and max_mcdp are both given"),
-        ({"max_mcdp_confidence": 0.9}, "max_mcdp_confidence is given where max_mcdp is None"),
+        ({"strength": -1.0}, "strength.*-1"),
+        ({"strength": 0.1, "max_mcdp": 0.1}, "strength or max_mcdp.*0.1"),
+        ({"confidence": 0.9}, "confidence=0.9 needs max_mcdp"),
         (
             {"max_mcdp": 0.1, "validation_fraction": 1.0},
-            "validation_fraction is 1 where a number between 0 and 1",
+            "validation_fraction.*1",
         ),
-        ({"n_estimators": 0}, "n_estimators is 0 where a whole number >= 1 is expected"),
-        ({"patience": 0}, "patience is 0 where a whole number >= 1 is expected"),
-        ({"search": "soft", "epsilon": 0.1}, "epsilon is 0.1 where search='soft' needs 0"),
+        ({"n_estimators": 0}, "n_estimators.*0"),
+        ({"patience": 0}, "patience.*0"),
+        ({"search": "soft", "epsilon": 0.1}, "search='soft'.*0.1"),
         (
             {"booster_params": {"objective": "rank"}},
-            "booster_params has 'objective', which is the classifier's",
+            "booster_params.*'objective'",
         ),
     ],
 )
@@ -223,16 +221,12 @@ def test_parameters_that_are_refused(kind: Any, options: dict[str, Any], message
 
 @both
 def test_columns_that_are_refused(kind: Any) -> None:
-    with pytest.raises(
-        ValueError, match="column 'occupation' of X holds texts where numbers or a categorical column are exp"
-    ):
+    with pytest.raises(ValueError, match=r"column 'occupation' of X.*texts"):
         kind(**QUICK).fit(CENSUS.data, Y, sensitive_features=SEX)
     model = kind(**QUICK).fit(X, Y, sensitive_features=SEX)
     with pytest.raises(ValueError, match="feature names"):
         model.predict_proba(NUMBERS)
-    with pytest.raises(
-        ValueError, match="sensitive_features is None where the group of each row is expected"
-    ):
+    with pytest.raises(ValueError, match=r"sensitive_features.*None"):
         kind(**QUICK).fit(X, Y)
 
 
@@ -263,12 +257,12 @@ def test_folders_that_are_not_a_whole_model(tmp_path: Path) -> None:
     whole, described = trees.read_bytes(), description.read_text()
     for damage, message in (
         (lambda: trees.write_bytes(whole[:-1]), "is damaged: the sha256 of model.trees is"),
-        (lambda: trees.unlink(), "is not a whole model: model.trees cannot be read"),
-        (lambda: description.write_text(described[:40]), "is not the description of a model"),
+        (lambda: trees.unlink(), "model.trees cannot be read"),
+        (lambda: description.write_text(described[:40]), "model.json is damaged"),
         (lambda: description.unlink(), "is not a model: model.json cannot be read"),
         (
-            lambda: description.write_text(described.replace('"width"', '"length"')),
-            "model.json is damaged: 'width' is missing",
+            lambda: description.write_text(described.replace('"n_features"', '"length"')),
+            "model.json is damaged: 'n_features' is missing",
         ),
     ):
         trees.write_bytes(whole)
@@ -278,13 +272,9 @@ def test_folders_that_are_not_a_whole_model(tmp_path: Path) -> None:
             LocalParityXGBClassifier.load(tmp_path)
     trees.write_bytes(whole)
     description.write_text(described)
-    with pytest.raises(
-        ValueError, match="is a LocalParityXGBClassifier where a LocalParityLGBMClassifier is expected"
-    ):
+    with pytest.raises(ValueError, match="holds a LocalParityXGBClassifier, not a LocalParityLGBMClassifier"):
         LocalParityLGBMClassifier.load(tmp_path)
-    with pytest.raises(
-        ValueError, match="is a LocalParityXGBClassifier where a LocalParityClassifier is exp"
-    ):
+    with pytest.raises(ValueError, match="holds a LocalParityXGBClassifier, not a LocalParityClassifier"):
         lp.models.LocalParityClassifier.load(tmp_path)
 
 

@@ -50,7 +50,13 @@ def defined(
 def test_the_disparity_is_the_definition(criterion: str, epsilon: float, groups: int) -> None:
     labels, codes, margins, _ = draw(300, groups, groups)
     objective = MCDPObjective(
-        labels, sensitive_features=codes, strength=1.0, epsilon=epsilon, criterion=criterion
+        labels,
+        sensitive_features=codes,
+        strength=1.0,
+        temperature=20.0,
+        epsilon=epsilon,
+        search="exact",
+        criterion=criterion,
     )
     expected = defined(labels, codes, margins, criterion=criterion, epsilon=epsilon)
     assert objective.disparity(margins) == pytest.approx(expected, abs=5e-4 if epsilon else 1e-5)
@@ -59,13 +65,17 @@ def test_the_disparity_is_the_definition(criterion: str, epsilon: float, groups:
 
 
 @pytest.mark.parametrize("criterion", CASES)
-@pytest.mark.parametrize(
-    "options", [{}, {"epsilon": 0.05}, {"search": "soft"}, {"search": "soft", "sharpness": 3.0}]
-)
+@pytest.mark.parametrize("options", [{"search": "exact"}, {"epsilon": 0.05}, {}, {"sharpness": 3.0}])
 def test_the_gradient_agrees_with_finite_differences(criterion: str, options: dict[str, Any]) -> None:
     labels, codes, margins, weights = draw(150, 4, 3)
     objective = MCDPObjective(
-        labels, sensitive_features=codes, strength=0.8, criterion=criterion, sample_weight=weights, **options
+        labels,
+        sensitive_features=codes,
+        strength=0.8,
+        temperature=20.0,
+        criterion=criterion,
+        sample_weight=weights,
+        **options,
     )
     gradient, hessian = objective(margins)
     step = 1e-5
@@ -79,7 +89,9 @@ def test_the_gradient_agrees_with_finite_differences(criterion: str, options: di
 def test_the_hessian_agrees_with_finite_differences_at_a_held_threshold() -> None:
     labels, codes, margins, _ = draw(120, 1)
     strength, temperature = 0.8, 20.0
-    objective = MCDPObjective(labels, sensitive_features=codes, strength=strength, temperature=temperature)
+    objective = MCDPObjective(
+        labels, sensitive_features=codes, strength=strength, temperature=temperature, search="exact"
+    )
     gaps = scanned_gaps(logistic(margins), codes, 0, 1, temperature, 100_001)
     threshold = float(np.argmax(np.abs(gaps))) / 100_000
 
@@ -102,7 +114,7 @@ def test_the_hessian_agrees_with_finite_differences_at_a_held_threshold() -> Non
 @pytest.mark.parametrize("search", ["exact", "soft"])
 def test_that_the_threshold_moves_hardly_shows_with_many_rows(search: str) -> None:
     labels, codes, margins, _ = draw(30_000, 2)
-    objective = MCDPObjective(labels, sensitive_features=codes, strength=0.5, search=search)
+    objective = MCDPObjective(labels, sensitive_features=codes, strength=0.5, temperature=20.0, search=search)
     exact, step = objective.exact_hessian(margins), 1e-3
     for row in range(5):
         moved = np.eye(1, 30_000, row)[0] * step
@@ -147,7 +159,7 @@ def test_stock_boosters_take_it() -> None:
     rng = np.random.default_rng(0)
     features = np.column_stack([labels + rng.normal(size=2000), 2 * codes + 0.5 * rng.normal(size=2000)])
     for strength, least, most in ((0.0, 0.12, 1.0), (1.0, 0.0, 0.1)):
-        objective = MCDPObjective(labels, sensitive_features=codes, strength=strength, search="soft")
+        objective = MCDPObjective(labels, sensitive_features=codes, strength=strength, temperature=20.0)
         data = xgboost.DMatrix(features, labels)
         by_xgboost = xgboost.train({"nthread": 1, "base_score": 0.0}, data, 40, obj=objective)
         by_lightgbm = lightgbm.train(
@@ -160,24 +172,24 @@ def test_stock_boosters_take_it() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"strength": -1}, "strength is -1 where a finite number >= 0 is expected"),
-        ({"strength": "much"}, "strength is 'much' where a number is expected"),
-        ({"temperature": 0}, "temperature is 0 where a number above 0 and at most 4096 is expected"),
-        ({"temperature": 1e6}, "temperature is 1e\\+06 where a number above 0 and at most 4096 is expected"),
+        ({"strength": -1}, r"strength.*-1"),
+        ({"strength": "much"}, r"strength.*'much'"),
+        ({"temperature": 0}, r"temperature.*4096.*0"),
+        ({"temperature": 1e6}, r"temperature.*4096.*1e\+06"),
         ({"epsilon": -0.1}, r"epsilon must be .* got -0\.1"),
-        ({"search": "probe"}, "search is 'probe' where one of 'exact', 'soft' is expected"),
+        ({"search": "probe"}, r"search.*'probe'"),
         (
             {"search": "soft", "epsilon": 0.1},
-            "epsilon is 0.1 where search='soft' needs 0; use search='exact'",
+            r"search='soft'.*0\.1",
         ),
-        ({"sharpness": 0.5}, "sharpness is 0.5 where a number >= 1 is expected"),
-        ({"criterion": "fair"}, "criterion is 'fair' where one of"),
+        ({"sharpness": 0.5}, r"sharpness.*0\.5"),
+        ({"criterion": "fair"}, r"criterion.*'fair'"),
         ({"criterion": "equal_opportunity"}, "group 'b' has no rows with y_true = 1"),
-        ({"sample_weight": [1, 1, 0, 0]}, "group 'b' has no rows, so there is nobody to compare"),
-        ({"sample_weight": [1, 1, 1]}, "sample_weight has 3 rows where y_score has 4"),
-        ({"sensitive_features": ["a"] * 4}, "sensitive_features has one group only"),
-        ({"sensitive_features": None}, "sensitive_features is None where the group of each row is expected"),
-        ({"y_true": [0, 1, 2, 0]}, "y_true has 2 at row 2 where labels 0 and 1 are expected"),
+        ({"sample_weight": [1, 1, 0, 0]}, "group 'b' has no rows"),
+        ({"sample_weight": [1, 1, 1]}, "sample_weight has 3 rows"),
+        ({"sensitive_features": ["a"] * 4}, r"sensitive_features.*'a'"),
+        ({"sensitive_features": None}, r"sensitive_features.*None"),
+        ({"y_true": [0, 1, 2, 0]}, r"y_true.*2 at row 2"),
     ],
 )
 def test_what_is_refused(options: dict[str, Any], message: str) -> None:
@@ -188,9 +200,9 @@ def test_what_is_refused(options: dict[str, Any], message: str) -> None:
 
 def test_margins_that_are_refused() -> None:
     objective = MCDPObjective([0, 1, 0, 1], sensitive_features=[0, 0, 1, 1])
-    with pytest.raises(ValueError, match="margins has 3 rows where y_true has 4"):
+    with pytest.raises(ValueError, match="margins has 3 rows, y_true has 4"):
         objective([0.0, 0.0, 0.0])
-    with pytest.raises(ValueError, match="margins has nan at row 2"):
+    with pytest.raises(ValueError, match=r"margins.*nan at row 2"):
         objective(np.array([0.0, 0.0, np.nan, 0.0]))
-    with pytest.raises(ValueError, match="margins has nan at row 1 where finite numbers are expected"):
+    with pytest.raises(ValueError, match=r"margins.*nan at row 1"):
         objective([0.0, np.nan, 0.0, 0.0])

@@ -1,28 +1,24 @@
-"""A scikit-learn classifier whose local disparity is penalised, or kept within a bound."""
+"""A neural classifier whose local disparity is penalised, or kept within a bound."""
 
 from __future__ import annotations
 
-from typing import Any
+from pathlib import Path
+from typing import Any, ClassVar
 
-import numpy as np
-import torch
-
-from localparity._types import Criterion, FloatArray
-from localparity._validation import as_choice, as_probability, as_strength
-from localparity.models._base import PenalisedClassifier
-from localparity.models._bound import check_bound
+from localparity._types import Criterion, FloatArray, Seed
+from localparity._validation import as_choice
+from localparity.models._base import BoundedClassifier
 from localparity.models._encoding import TableEncoder, table_columns
-from localparity.models._rows import check_labelled, hold_out
+from localparity.models._folder import Files
+from localparity.models._rows import TrainingRows
+from localparity.models.networks._backend import NetworkBackend, NetworkModel, as_tensors
 from localparity.models.networks._devices import as_device
-from localparity.models.networks._fitting import Fitting
 from localparity.models.networks._methods import METHODS
+from localparity.models.networks._networks import Network
 from localparity.models.networks._presets import PRESETS, STRENGTHS
-from localparity.models.networks._rows import TensorRows
-from localparity.models.networks._saving import load_classifier, save_classifier
-from localparity.models.networks._trainer import predict_scores
 
 
-class LocalParityClassifier(PenalisedClassifier):
+class LocalParityClassifier(BoundedClassifier):
     """A neural classifier for two classes, trained by one of seven methods.
 
     The sensitive feature is needed to fit and not to predict. Data frames may have text columns; they are
@@ -35,29 +31,30 @@ class LocalParityClassifier(PenalisedClassifier):
     strength : float, optional
         The weight of the method's penalty; None takes the middle of those that the paper compares.
     max_mcdp : float, optional
-        In place of a strength: the most accurate model is sought whose MCDP(epsilon) on a validation part
-        is within this bound. Where none is found, a `BoundNotMetWarning` says so.
-    max_mcdp_confidence : float, optional
-        Compare the upper end of the interval of this confidence with the bound, in place of the estimate.
+        In place of a strength: find the most accurate model whose MCDP(epsilon) on a validation part is
+        within this bound. If there is none, a `BoundNotMetWarning` says so.
+    confidence : float, optional
+        Compare the upper end of the interval of this confidence with `max_mcdp`, instead of the estimate.
         It is not adjusted for the search, which keeps the best of several strengths.
     epsilon : float
         The half-width of the windows, of `max_mcdp` and of DiffMCDP's penalty, which above 0 needs
         ``search="exact"``.
     criterion : str
-        Which people are compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
+        Who is compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
         "equalized_odds".
     preset : str
-        "paper" or "tuned": what the parameters below are where they are None.
+        "paper" or "tuned": the values of the parameters below that are None.
     temperature : float, optional
-        The steepness of the sigmoid that stands for a step, for DiffABCC and DiffMCDP.
+        The steepness of the sigmoid that replaces a step, for DiffABCC and DiffMCDP: 80 in "tuned", chosen
+        on the validation parts of Adult and Bank, and 10 in "paper", as published.
     search : str, optional
-        How DiffMCDP finds its threshold: "exact", "probe", "frozen" or "soft".
+        How DiffMCDP finds its threshold: "exact" (in both presets), "probe", "frozen" or "soft".
     hidden : tuple of int, optional
         The widths of the hidden layers.
     dropout : float, optional
         The share of hidden units left out in a training step.
     steps, batch_size : int, optional
-        How many optimiser steps, and how many rows in each.
+        The number of optimiser steps, and of rows in each.
     learning_rate : float, optional
         Adam's, at the start.
     schedule : str, optional
@@ -73,36 +70,42 @@ class LocalParityClassifier(PenalisedClassifier):
     weight_decay : float
         Decoupled, as in AdamW.
     clip_norm : float, optional
-        The largest norm of a gradient.
+        The largest norm of a gradient; larger ones are scaled down.
     precision : str
         "float32"; "float64"; or "bfloat16" for the network's forward pass.
     validation_fraction : float
         The share of the rows held out where `max_mcdp` or `patience` needs a validation part.
     patience : int, optional
-        After so many evaluations (every 25 steps) without a better one, training stops and goes back to
-        the best.
+        Stop after this many evaluations (every 25 steps) without a lower loss plus strength x MCDP on the
+        validation part, and return to the best.
     device : str
-        "auto" takes a GPU where there is one.
-    random_state : int, RandomState or None
+        "auto" is a GPU if there is one.
+    random_state : int, Generator or None
         The same seed gives the same bits on the CPU.
     checkpoint : path, optional
-        A folder to which the state of training is written, so that an interrupted fit can go on; what was
-        written is removed when the fit is done.
+        A folder for the state of training, from which an interrupted fit resumes; it is removed when the
+        fit is done.
     verbose : bool
-        Whether to show a bar with the loss, AP and MCDP.
+        Whether to show a progress bar with the loss, AP and MCDP.
 
     Attributes
     ----------
-    classes_ : ndarray
-        The two classes; scores are those of the second.
+    classes_ : ndarray of shape (2,)
+        The two classes; scores are probabilities of the second.
     groups_ : tuple
         The groups' names.
     strength_ : float
         The strength, given or found.
     history_ : list of dict
-        Step, loss and, where evaluated, average_precision and mcdp.
+        Step, loss and, where evaluated, average_precision and mcdp; empty after loading.
+    network_ : Network
+        The trained network.
+    encoder_ : TableEncoder
+        What turns a table into the network's input.
+    text_features_ : list of str
+        The names of the text columns.
     trials_ : list of Trial
-        With `max_mcdp`, the strengths that were tried and what the validation part says of them.
+        With `max_mcdp`, the strengths that were tried.
     bound_met_ : bool
         With `max_mcdp`, whether the bound is met.
 
@@ -116,13 +119,16 @@ class LocalParityClassifier(PenalisedClassifier):
     (2000, 2)
     """
 
+    _model_type = NetworkModel
+    _unsaved: ClassVar[dict[str, Any]] = {"checkpoint": None, "device": "auto", "verbose": False}
+
     def __init__(
         self,
         method: str = "diffmcdp",
         strength: float | None = None,
         *,
         max_mcdp: float | None = None,
-        max_mcdp_confidence: float | None = None,
+        confidence: float | None = None,
         epsilon: float = 0.0,
         criterion: Criterion = "demographic_parity",
         preset: str = "tuned",
@@ -144,14 +150,14 @@ class LocalParityClassifier(PenalisedClassifier):
         validation_fraction: float = 0.2,
         patience: int | None = None,
         device: str = "auto",
-        random_state: Any = None,
-        checkpoint: Any = None,
+        random_state: Seed = None,
+        checkpoint: str | Path | None = None,
         verbose: bool = False,
     ) -> None:
         self.method = method
         self.strength = strength
         self.max_mcdp = max_mcdp
-        self.max_mcdp_confidence = max_mcdp_confidence
+        self.confidence = confidence
         self.epsilon = epsilon
         self.criterion = criterion
         self.preset = preset
@@ -177,77 +183,62 @@ class LocalParityClassifier(PenalisedClassifier):
         self.checkpoint = checkpoint
         self.verbose = verbose
 
-    def _fit(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> None:
-        settings = self._settings()
-        rows = self._check(X, y, sensitive_features, sample_weight)
-        seed = self._seed()
-        training, validation = rows, None
-        if self.max_mcdp is not None or self.patience is not None:
-            training, validation = self._hold_out(rows, seed)
-        device = as_device(self.device)
-        run = Fitting(self, settings, len(self.groups_), seed, training.to(device))
-        if self.max_mcdp is None:
-            strength = self._strength_of_method() if self.strength is None else self.strength
-            held_out = None if validation is None else validation.to(device)
-            self.network_, self.history_ = run.train(as_strength(strength), held_out)
-            self.strength_ = as_strength(strength)
-        else:
-            assert validation is not None
-            self._fit_within_bound(run, validation.to(device))
-        run.forget_checkpoints()
-        self.network_.cpu()
+    @property
+    def network_(self) -> Network:
+        """The trained network."""
+        network: Network = self.model_.network
+        return network
 
-    def _scores(self, X: Any) -> FloatArray:
-        features = torch.from_numpy(self.encoder_.encode(table_columns(self, X, reset=False)))
-        return np.asarray(predict_scores(self.network_, features).numpy(), dtype=np.float64)
+    @property
+    def history_(self) -> list[dict[str, float]]:
+        """Step, loss and, where evaluated, average_precision and mcdp; empty after loading."""
+        history: list[dict[str, float]] = self.model_.history
+        return history
 
-    def _save(self, folder: Any) -> None:
-        save_classifier(self, folder)
-
-    @classmethod
-    def _load(cls, folder: Any) -> LocalParityClassifier:
-        return load_classifier(folder)
-
-    def _strength_of_method(self) -> float:
-        if self.method not in STRENGTHS:
-            raise ValueError(f"strength is None where method {self.method!r} has none of its own")
-        return STRENGTHS[self.method]
+    @property
+    def text_features_(self) -> list[str]:
+        """The names of the text columns."""
+        known = zip(self.encoder_.names_, self.encoder_.categories_, strict=True)
+        return [name for name, categories in known if categories is not None]
 
     def _settings(self) -> dict[str, Any]:
-        """The preset's settings, with the parameters that are given in their place."""
-        as_choice(self.method, "method", METHODS)
-        settings = dict(PRESETS[as_choice(self.preset, "preset", PRESETS)])
+        """Return the preset's settings, replaced by the parameters that are given."""
+        settings = dict(PRESETS[self.preset])
         given = {name: getattr(self, name) for name in settings if getattr(self, name, None) is not None}
-        as_probability(self.validation_fraction, "validation_fraction")
-        check_bound(self.strength, self.max_mcdp, self.max_mcdp_confidence)
-        if self.max_mcdp is not None and self.method == "erm":
-            raise ValueError("method is 'erm', which has no strength to search, where max_mcdp needs one")
         return settings | given
 
-    def _check(self, X: Any, y: Any, sensitive_features: Any, sample_weight: Any) -> TensorRows:
-        """The rows as tensors, after every check; learns the classes and the encoding."""
+    def _check_parameters(self) -> None:
+        as_choice(self.method, "method", METHODS)
+        as_choice(self.preset, "preset", PRESETS)
+        if self.max_mcdp is not None and self.method == "erm":
+            raise ValueError("max_mcdp needs a method with a strength, got method='erm'")
+
+    def _default_strength(self) -> float:
+        if self.method not in STRENGTHS:
+            raise ValueError(f"strength must be given for method {self.method!r}, which has no default")
+        return STRENGTHS[self.method]
+
+    def _learn_features(self, X: Any, weights: FloatArray) -> FloatArray:
         columns = table_columns(self, X, reset=True)
-        found = check_labelled(self, X, len(columns[0].values), y, sensitive_features, sample_weight)
-        self.classes_, self.groups_ = found.classes, found.names
-        self.encoder_ = TableEncoder().learn(columns, found.all_weights)
-        features = self.encoder_.encode(columns)[found.kept]
-        dtype = torch.float64 if self.precision == "float64" else torch.float32
-        return TensorRows(
-            torch.from_numpy(features).to(dtype),
-            torch.from_numpy(found.labels).to(dtype),
-            torch.from_numpy(found.groups),
-            torch.from_numpy(found.weights).to(dtype),
-        )
+        self.encoder_ = TableEncoder().learn(columns, weights)
+        return self.encoder_.encode(columns)
 
-    def _hold_out(self, rows: TensorRows, seed: int) -> tuple[TensorRows, TensorRows]:
-        labels, groups = rows.labels.numpy(), rows.groups.numpy()
-        parts = hold_out(labels, groups, self.validation_fraction, seed, self.groups_)
-        return rows.take(torch.from_numpy(parts[0])), rows.take(torch.from_numpy(parts[1]))
+    def _read_features(self, X: Any) -> FloatArray:
+        return self.encoder_.encode(table_columns(self, X, reset=False))
 
-    def _fit_within_bound(self, run: Fitting, validation: TensorRows) -> None:
-        seen = (validation.labels, validation.groups, validation.weights)
-        judge = self._judge(*(values.cpu().numpy() for values in seen))
-        self.network_ = self._keep_within_bound(
-            lambda strength: run.try_strength(strength, validation, judge), judge
-        )
-        self.history_ = run.histories[self.strength_]
+    def _make_backend(self, rows: TrainingRows, validation: TrainingRows | None, seed: int) -> NetworkBackend:
+        device = as_device(self.device)
+        training = as_tensors(rows, self.precision, device)
+        held_out = None if validation is None else as_tensors(validation, self.precision, device)
+        return NetworkBackend(self, training, held_out, n_groups=len(rows.group_names), seed=seed)
+
+    def _dump(self) -> tuple[dict[str, Any], Files]:
+        learned, files = super()._dump()
+        return {**learned, "encoder": self.encoder_.to_dict()}, files
+
+    def _restore(self, learned: dict[str, Any], files: Files) -> None:
+        super()._restore(learned, files)
+        self.encoder_ = TableEncoder.from_dict(learned["encoder"])
+        widths = self.encoder_.n_features_out, learned["model"]["width"]
+        if widths[0] != widths[1] or self.n_features_in_ != len(self.encoder_.names_):
+            raise ValueError(f"the encoder has {widths[0]} columns, the network {widths[1]}")

@@ -14,5 +14,5 @@ def as_device(name: str) -> torch.device:
     except RuntimeError as error:
         raise ValueError(f"device must be 'auto' or a torch device, got {name!r}: {error}") from error
     if device.type == "cuda" and not torch.cuda.is_available():
-        raise ValueError(f"device must be available: this machine or torch has no CUDA, got {name!r}")
+        raise ValueError(f"device {name!r} needs CUDA, which this machine or this build of torch lacks")
     return device

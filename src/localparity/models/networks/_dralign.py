@@ -10,8 +10,9 @@ from torch.func import functional_call
 from torch.nn.functional import cosine_similarity
 
 from localparity.models.networks._distributed import mean_over_processes, world_size
+from localparity.models.networks._loss_methods import LossMethod
 from localparity.models.networks._losses import DPLoss
-from localparity.models.networks._method import LossMethod, MethodOptions, ScoredBatch, cross_entropy
+from localparity.models.networks._method import MethodOptions, ScoredBatch, cross_entropy
 from localparity.models.networks._networks import Network, frozen_statistics
 
 

@@ -18,15 +18,7 @@ class ScoredRows(NamedTuple):
 
 
 class ScoreMemory(nn.Module):
-    """A ring buffer of the last rows scored; -1 is the group of an empty slot.
-
-    Examples
-    --------
-    >>> memory = ScoreMemory(4)
-    >>> memory.remember(ScoredRows(torch.rand(3), torch.tensor([0, 1, 0]), None, None))
-    >>> int((memory.groups >= 0).sum())
-    3
-    """
+    """A ring buffer of the last rows scored; -1 is the group of an empty slot."""
 
     scores: Tensor
     groups: Tensor

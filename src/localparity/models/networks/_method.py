@@ -12,7 +12,6 @@ from torch.nn.functional import binary_cross_entropy_with_logits
 
 from localparity._types import Criterion
 from localparity._validation import as_strength
-from localparity.counts._comparison import CRITERIA
 from localparity.models.networks._distributed import gather_rows
 from localparity.models.networks._losses import DEFAULT_SEARCH, DEFAULT_SHARPNESS, DEFAULT_TEMPERATURE
 from localparity.models.networks._networks import Network
@@ -77,6 +76,13 @@ class ScoredBatch(NamedTuple):
         The logits of all processes' rows.
     autocast : context manager
         The precision of the network's forward pass, for a penalty that repeats it.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> class Confidence(lp.models.Method):
+    ...     def penalty(self, network: lp.models.Network, batch: lp.models.ScoredBatch):
+    ...         return self.strength * batch.logits.square().mean()
     """
 
     own: TensorRows
@@ -215,46 +221,20 @@ class Method(nn.Module):
         """
         raise NotImplementedError
 
-    def objective(self, network: Network, batch: TensorRows, autocast: AbstractContextManager[Any]) -> Tensor:
-        """Compute the loss of a batch, over all processes.
 
-        Parameters
-        ----------
-        network : Network
-            The network that is trained.
-        batch : TensorRows
-            This process's rows.
-        autocast : context manager
-            The precision of the network's forward pass.
-
-        Returns
-        -------
-        Tensor
-            A scalar.
-        """
-        with autocast:
-            entry = network.trunk(batch.features)
-            hidden = network.body(entry)
-            own_logits = network.logits(hidden)
-        own_logits, entry, hidden = (values.to(batch.weights) for values in (own_logits, entry, hidden))
-        whole = TensorRows(batch.features, *(gather_rows(column) for column in batch[1:]))
-        scored = ScoredBatch(batch, own_logits, entry, hidden, whole, gather_rows(own_logits), autocast)
-        loss = cross_entropy(scored.logits, whole)
-        if not self.penalised:
-            return loss
-        return loss + self.penalty(network, scored)
-
-
-class LossMethod(Method):
-    """A method whose penalty is one of the losses, of the whole batch's logits."""
-
-    criteria = CRITERIA
-    loss: nn.Module
-
-    def penalty(self, network: Network, batch: ScoredBatch) -> Tensor:
-        """The strength times the loss."""
-        disparity: Tensor = self.loss(batch.logits, *batch.whole.compared())
-        return self.strength * disparity
+def objective(
+    method: Method, network: Network, batch: TensorRows, autocast: AbstractContextManager[Any]
+) -> Tensor:
+    """The loss of a batch over all processes; `autocast` is the precision of the network's forward pass."""
+    with autocast:
+        entry = network.trunk(batch.features)
+        hidden = network.body(entry)
+        own_logits = network.logits(hidden)
+    own_logits, entry, hidden = (values.to(batch.weights) for values in (own_logits, entry, hidden))
+    whole = TensorRows(batch.features, *(gather_rows(column) for column in batch[1:]))
+    scored = ScoredBatch(batch, own_logits, entry, hidden, whole, gather_rows(own_logits), autocast)
+    loss = cross_entropy(scored.logits, whole)
+    return loss + method.penalty(network, scored) if method.penalised else loss
 
 
 def cross_entropy(logits: Tensor, rows: TensorRows, among: Tensor | None = None) -> Tensor:

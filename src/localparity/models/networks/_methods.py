@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from localparity._validation import as_choice
 from localparity.models.networks._advdebias import AdvDebias
-from localparity.models.networks._diffabcc import DiffABCC
-from localparity.models.networks._diffdp import DiffDP
-from localparity.models.networks._diffmcdp import DiffMCDP
 from localparity.models.networks._dralign import DRAlign
 from localparity.models.networks._erm import ERM
 from localparity.models.networks._fairmixup import FairMixup
+from localparity.models.networks._loss_methods import DiffABCC, DiffDP, DiffMCDP
 from localparity.models.networks._method import Method, MethodOptions
 
 METHODS: dict[str, type[Method]] = {

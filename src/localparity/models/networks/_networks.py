@@ -19,12 +19,8 @@ class RandomLayer(nn.Module, ABC):
     """
 
     @abstractmethod
-    def allocate(self, rows: int) -> None:
-        """Make a buffer for this many rows."""
-
-    @abstractmethod
     def draw(self, rows: int, generator: torch.Generator) -> None:
-        """Draw for each of this many rows."""
+        """Draw for each of this many rows, into the buffer that is there if it fits."""
 
 
 class Dropout(RandomLayer):
@@ -51,17 +47,13 @@ class Dropout(RandomLayer):
         """Its width and share."""
         return f"{self.width}, {self.share}"
 
-    def allocate(self, rows: int) -> None:
-        """Make room for a number for each unit of this many rows."""
-        if len(self.drawn) != rows:
-            self.drawn = self.drawn.new_ones(rows, self.width)
-
     @torch.no_grad()
     def draw(self, rows: int, generator: torch.Generator) -> None:
         """Draw a number for each unit of this many rows; a unit is kept if it is not below the share."""
         if self.share == 0.0:
             return
-        self.allocate(rows)
+        if len(self.drawn) != rows:
+            self.drawn = self.drawn.new_ones(rows, self.width)
         self.drawn.uniform_(generator=generator)
 
     def forward(self, values: Tensor) -> Tensor:
@@ -126,33 +118,6 @@ class Network(nn.Module):
         """
         return self.logits(self.body(self.trunk(features)))
 
-    def allocate(self, rows: int) -> None:
-        """Make buffers for the random numbers of a batch.
-
-        Parameters
-        ----------
-        rows : int
-            The number of rows of the batch.
-        """
-        for layer in self._random_layers():
-            layer.allocate(rows)
-
-    def draw(self, rows: int, generator: torch.Generator) -> None:
-        """Draw the random numbers of a training step.
-
-        Parameters
-        ----------
-        rows : int
-            The number of rows of the batch.
-        generator : torch.Generator
-            Where the numbers come from.
-        """
-        for layer in self._random_layers():
-            layer.draw(rows, generator)
-
-    def _random_layers(self) -> list[RandomLayer]:
-        return [layer for layer in self.modules() if isinstance(layer, RandomLayer)]
-
     def hidden_weights(self) -> dict[str, Tensor]:
         """Return the weights of all linear layers and convolutions except the head.
 
@@ -168,15 +133,13 @@ class Network(nn.Module):
         }
 
 
-def multilayer(n_features: int, hidden: Sequence[int], dropout: float) -> Network:
-    """Linear layers of the given widths, each followed by ReLU and dropout, and a head.
+def random_layers(network: nn.Module) -> list[RandomLayer]:
+    """The layers of a network that are random in training."""
+    return [layer for layer in network.modules() if isinstance(layer, RandomLayer)]
 
-    Examples
-    --------
-    >>> weights = multilayer(101, (512, 256, 64), 0.5).hidden_weights()
-    >>> [tuple(weight.shape) for weight in weights.values()]
-    [(512, 101), (256, 512), (64, 256)]
-    """
+
+def multilayer(n_features: int, hidden: Sequence[int], dropout: float) -> Network:
+    """Linear layers of the given widths, each followed by ReLU and dropout, and a head."""
     widths = [n_features, *hidden]
     layers: list[nn.Module] = []
     for width, next_width in pairwise(widths):

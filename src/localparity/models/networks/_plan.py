@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
 
 from localparity._validation import as_choice, as_count, as_number
@@ -65,20 +64,3 @@ class TrainingPlan:
             raise ValueError(f"clip_norm must be > 0, got {self.clip_norm:g}")
         as_choice(self.schedule, "schedule", ("steps", "cosine"))
         as_choice(self.precision, "precision", ("float32", "bfloat16", "float64"))
-
-    def learning_rate_at(self, step: int) -> float:
-        """Return the learning rate of a step.
-
-        Parameters
-        ----------
-        step : int
-            The step's number, from 0.
-
-        Returns
-        -------
-        float
-            The learning rate.
-        """
-        if self.schedule == "cosine":
-            return self.learning_rate * 0.5 * (1.0 + math.cos(math.pi * step / self.steps))
-        return self.learning_rate * self.decay_factor ** (step // self.decay_every)

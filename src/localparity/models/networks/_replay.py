@@ -26,12 +26,6 @@ class Replay:
     They are recorded as a CUDA graph, once for each shape of the inputs. On the CPU, inside the transforms of
     ``torch.func`` and while something else is being recorded, the function is called as it is. It takes
     tensors or None, all of fixed shape, and returns a tuple of tensors.
-
-    Examples
-    --------
-    >>> double = Replay(lambda values: (2 * values,))
-    >>> double(torch.tensor([1.0, 2.0]))
-    (tensor([2., 4.]),)
     """
 
     def __init__(self, function: Callable[..., Outputs]) -> None:
@@ -71,13 +65,6 @@ class RecordedStep:
 
     The step takes nothing, changes tensors in place and returns one: always the same kernels on the same
     memory. With ``recorded=False`` it is called every time.
-
-    Examples
-    --------
-    >>> count = torch.zeros(())
-    >>> step = RecordedStep(lambda: count.add_(1), recorded=False)
-    >>> step(), step()
-    (tensor(2.), tensor(2.))
     """
 
     def __init__(self, step: Callable[[], Tensor], *, recorded: bool) -> None:

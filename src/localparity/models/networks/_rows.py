@@ -53,16 +53,6 @@ class TensorRows(NamedTuple):
         """
         return TensorRows(*(column[rows] for column in self))
 
-    def compared(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Return what the losses take after the scores.
-
-        Returns
-        -------
-        sensitive_features, y_true, sample_weight : Tensor
-            The groups, the labels and the weights.
-        """
-        return self.groups, self.labels, self.weights
-
     def to(self, device: torch.device) -> TensorRows:
         """Move the rows to a device.
 
@@ -84,12 +74,6 @@ class Batches:
 
     Rows left at the end of an epoch that do not fill a batch are skipped; if there are fewer rows than a
     batch has, every batch is all of them. Under several processes each takes its share of the same batch.
-
-    Examples
-    --------
-    >>> batches = Batches(5, 3, seed=0)
-    >>> len(batches.draw()), len(batches.draw())
-    (3, 3)
     """
 
     def __init__(self, rows: int, batch_size: int, seed: int) -> None:

@@ -29,14 +29,7 @@ _STAIRCASE = 128.0
 
 @torch.no_grad()
 def largest_gap(scores: Tensor, contrast: Tensor, temperature: float) -> Tensor:
-    """For each comparison, the threshold in [0, 1] where the absolute smoothed gap is largest, as a column.
-
-    Examples
-    --------
-    >>> scores, contrast = torch.tensor([0.2, 0.8]), torch.tensor([[1.0, -1.0]])
-    >>> largest_gap(scores, contrast, 20.0)
-    tensor([[0.5000]])
-    """
+    """For each comparison, the threshold in [0, 1] with the largest absolute smoothed gap, as a column."""
     points = threshold_grid(scores, temperature)
     height = soft_gap(scores, contrast, points, temperature).abs()
     rising = torch.nn.functional.pad(height, (1, 1), value=-1.0)
@@ -95,13 +88,6 @@ def largest_window(
     threshold without a gap, there is no share, and MCDP(epsilon) is 0.
 
     Both have shape (comparisons, 2).
-
-    Examples
-    --------
-    >>> scores, contrast = torch.tensor([0.2, 0.8]), torch.tensor([[1.0, -1.0]])
-    >>> thresholds, shares = largest_window(scores, contrast, 20.0, epsilon=0.1)
-    >>> thresholds.round(decimals=3)
-    tensor([[0.4000, 0.6000]])
     """
     signed = torch.cat([contrast, -contrast])
     grid = threshold_grid(scores, _WINDOW_GRID * temperature)

@@ -30,11 +30,6 @@ def contrasts(
     sum to one, so that ``contrasts @ scores`` is a difference of means; a comparison that lacks one of its
     groups is all zeros. Groups are codes from 0; a row with a code outside ``range(n_groups)`` is ignored.
     The result has shape (comparisons, rows).
-
-    Examples
-    --------
-    >>> contrasts(torch.tensor([0, 0, 1]), 2)
-    tensor([[ 0.5000,  0.5000, -1.0000]])
     """
     weights = torch.ones_like(groups, dtype=dtype) if sample_weight is None else sample_weight.to(dtype)
     rows = []
@@ -61,12 +56,6 @@ def soft_gap(scores: Tensor, contrast: Tensor, thresholds: Tensor, temperature: 
     Thresholds are the same for all comparisons, shape (points,), or each comparison's own, shape
     (comparisons, points), which is the shape of the result. As the temperature grows, the smoothed gap
     tends to the gap.
-
-    Examples
-    --------
-    >>> scores, contrast = torch.tensor([0.2, 0.8]), torch.tensor([[1.0, -1.0]])
-    >>> soft_gap(scores, contrast, torch.tensor([0.5]), temperature=1000.0)
-    tensor([[1.]])
     """
     below = torch.sigmoid(temperature * (thresholds[..., None] - scores))
     if thresholds.ndim == 1:

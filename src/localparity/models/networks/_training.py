@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import math
 from typing import Protocol
 
 import torch
 from torch import Tensor
 
 from localparity.models.networks._distributed import average_gradients, world_size
-from localparity.models.networks._method import Method
-from localparity.models.networks._networks import Network
+from localparity.models.networks._method import Method, objective
+from localparity.models.networks._networks import Network, random_layers
 from localparity.models.networks._plan import TrainingPlan
 from localparity.models.networks._replay import RecordedStep
 from localparity.models.networks._rows import TensorRows
@@ -52,7 +53,8 @@ class Training:
     def draw(self) -> Tensor:
         """Draw the random numbers of a step into buffers, and return the row numbers of its batch."""
         rows = self.batches.draw()
-        self.network.draw(len(rows), self.generator)
+        for layer in random_layers(self.network):
+            layer.draw(len(rows), self.generator)
         self.method.draw(self.generator)
         return rows
 
@@ -64,7 +66,7 @@ class Training:
         """The loss of a batch, in the plan's precision."""
         reduced = self.plan.precision == "bfloat16"
         autocast = torch.autocast(batch.features.device.type, torch.bfloat16, enabled=reduced)
-        return self.method.objective(self.network, batch, autocast)
+        return objective(self.method, self.network, batch, autocast)
 
 
 class Steps:
@@ -90,7 +92,7 @@ class Steps:
 
     def take(self, step: int) -> Tensor:
         """Take the step with this number, from 0; return its loss, or the losses of a stack of runs."""
-        self._set_learning_rate(self.plan.learning_rate_at(step))
+        self._set_learning_rate(step)
         drawn = self.training.draw()
         # Always in the same place on the device, where a recorded step reads them.
         if self._drawn.shape != drawn.shape or self._drawn.device != self.device:
@@ -110,7 +112,8 @@ class Steps:
         self.optimizer.step()
         return loss.detach()
 
-    def _set_learning_rate(self, rate: float) -> None:
+    def _set_learning_rate(self, step: int) -> None:
+        rate = learning_rate_at(self.plan, step)
         for group in self.optimizer.param_groups:
             if isinstance(group["lr"], Tensor):
                 group["lr"].fill_(rate)
@@ -118,10 +121,17 @@ class Steps:
                 group["lr"] = rate
 
 
+def learning_rate_at(plan: TrainingPlan, step: int) -> float:
+    """The learning rate of a step, counted from 0."""
+    if plan.schedule == "cosine":
+        return plan.learning_rate * 0.5 * (1.0 + math.cos(math.pi * step / plan.steps))
+    return plan.learning_rate * plan.decay_factor ** (step // plan.decay_every)
+
+
 def check_finite(network: Network, steps: int) -> None:
     """Raise if training has diverged."""
     if not all(bool(tensor.isfinite().all()) for tensor in network.parameters()):
         raise ValueError(
-            f"training diverged: the network has weights that are not finite after {steps} steps; "
+            f"training has diverged: the network has weights that are not finite after {steps} steps; "
             "lower learning_rate or strength"
         )

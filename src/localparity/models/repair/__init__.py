@@ -1,5 +1,7 @@
-"""Postprocessing: any model's scores, repaired until their local disparity is within a bound."""
+"""Repair: any model's scores, moved until their local disparity is within a bound."""
 
+from localparity.models.repair._repaired_classifier import RepairedClassifier
+from localparity.models.repair._score_map import ScoreMap
 from localparity.models.repair._score_repair import ScoreRepair
 
-__all__ = ["ScoreRepair"]
+__all__ = ["RepairedClassifier", "ScoreMap", "ScoreRepair"]

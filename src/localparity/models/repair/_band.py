@@ -51,16 +51,7 @@ class _Envelope(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Band:
-    """The groups' distributions, between which a band of any width can be found.
-
-    Attributes
-    ----------
-    distributions : sequence of Distribution
-        One for each group.
-    shares : ndarray
-        The groups' weights in the barycentre, which sum to 1.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
+    """The groups' distributions, and their weights in the barycentre, which sum to 1.
 
     Examples
     --------
@@ -99,20 +90,10 @@ class Band:
         return units, *rounding_terms(resolution, self.score_range)
 
     def maps(self, width: float, reach: float = 0.0) -> list[ScoreMap]:
-        """Each group's map into the band of a width.
+        """Return each group's map into the band of a width.
 
-        Parameters
-        ----------
-        width : float
-            The most that two of the groups' distributions may differ at a threshold.
-        reach : float
-            Stretches of wider gaps whose half-width, as a fraction of the score range, is no more than this
-            stay as they are.
-
-        Returns
-        -------
-        list of ScoreMap
-            In the order of the groups.
+        Stretches of wider gaps whose half-width, as a fraction of the score range, is at most `reach` stay as
+        they are.
         """
         from localparity.models.repair import _kernels
 

@@ -22,7 +22,7 @@ _EPSILON = 2.0**-52
 def find_barycentre(
     scores: FloatArray, levels: FloatArray, starts: NDArray[np.int64], shares: FloatArray
 ) -> tuple[FloatArray, FloatArray, FloatArray]:
-    """The Wasserstein barycentre's scores and levels: at each level, the mean of the groups' quantiles.
+    """Return the Wasserstein barycentre's scores and levels: means of the groups' quantiles at each level.
 
     The third is by how much each of its scores may be off, in proportion to the scores that it is a mean of.
     """
@@ -61,7 +61,7 @@ def sweep(
     heights: FloatArray,
     slack: FloatArray,
 ) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
-    """At every score of a group or of the barycentre: the lowest level, the barycentre's and the highest.
+    """Return every score of a group or the barycentre, with the lowest, the centre's and the highest level.
 
     A score of the barycentre that is within its `slack` of a group's counts as that one.
     """
@@ -149,7 +149,7 @@ def move(
     centre: FloatArray,
     highest: FloatArray,
 ) -> FloatArray:
-    """The nearest scores of one group at which its levels stay between the lowest and the highest.
+    """Return the nearest scores of one group at which its levels stay between the lowest and the highest.
 
     The people of a score, from level `before` up to `level`, may come no earlier than where the highest
     reaches `level`, and no later than where the lowest passes `before`. Where that leaves no place, more
@@ -217,7 +217,7 @@ def _part_ties(
 
 @compiled
 def guide(knots: FloatArray, low: float, high: float) -> NDArray[np.int64]:
-    """How many knots lie before each of as many equal cells of the range as there are knots."""
+    """Return how many knots lie before each of as many equal cells of the range as there are knots."""
     cells = knots.size
     before = np.zeros(cells + 1, np.int64)
     for knot in knots:
@@ -241,7 +241,7 @@ def follow(
     low: float,
     high: float,
 ) -> FloatArray:
-    """A map's value at each score: straight lines from knot to knot, and to the ends of the range."""
+    """Return a map's value at each score, on straight lines from knot to knot and to the ends."""
     found = np.empty(scores.size)
     for row in range(scores.size):
         score = scores[row]

@@ -1,11 +1,11 @@
-"""What a repair promises of people that it was not fitted on, and what it says of a bound out of reach."""
+"""What a repair promises for people it was not fitted on, and the message for a bound out of reach."""
 
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from localparity._types import Criterion
+from localparity._types import Criterion, Seed
 from localparity._validation import as_fraction
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._score_counts import strata_of
@@ -25,9 +25,9 @@ _AMONG = {
 
 
 def margin_of(
-    counts: ScoreCounts, criterion: Criterion, confidence: float, random_state: Any = None
+    counts: ScoreCounts, criterion: Criterion, confidence: float, random_state: Seed = None
 ) -> float:
-    r"""How much larger than among the people fitted on MCDP may be in their population, with a confidence.
+    """Return how much larger MCDP may be in the population than among the people fitted on.
 
     A person's repaired score is an increasing function of the score, so each group's repaired distribution is
     as near to its population's as the unrepaired one, and the band around the gaps of all pairs (and labels)
@@ -45,15 +45,15 @@ def margin_of(
     return float(radii.max())
 
 
-def size_that_works(sides: int, confidence: float, bound: float) -> int:
-    """How many people of each group, no two of them with one score, let a bound be promised.
+def sufficient_group_size(sides: int, confidence: float, bound: float) -> int:
+    """Return how many people of each group, no two with the same score, let a bound be promised.
 
     The least n for which the margin of two groups of n people, and one person's share beside it, are within
     the bound; `sides` distributions share the confidence.
 
     Examples
     --------
-    >>> size_that_works(2, 0.95, 0.05)
+    >>> sufficient_group_size(2, 0.95, 0.05)
     3546
     """
     twice_log = 2.0 * math.log(2.0 * sides / (1.0 - confidence))
@@ -62,46 +62,46 @@ def size_that_works(sides: int, confidence: float, bound: float) -> int:
 
 
 def check_reached(repair: ScoreRepair, counts: ScoreCounts, reached: float) -> None:
-    """Raise where the least that a repair leaves is above what it aims for, and say what would work."""
+    """Raise a ValueError where even the best repair leaves more than it aims for; say what would work."""
     bound = as_fraction(repair.max_mcdp, "max_mcdp")
     if reached <= bound - repair.margin_:
         return
     share, who = _largest_tie(counts, repair.criterion)
     if bound == 0.0 and repair.confidence is None and not repair.soft_ and reached <= share:
         return  # the distributions coincide up to ties
-    hint = f"ask for max_mcdp >= {_round_up(reached + repair.margin_):g}"
+    hint = f"use max_mcdp >= {_round_up(reached + repair.margin_):g}"
     if repair.confidence is not None and repair.margin_ + share > bound:
         strata = strata_of(counts, Comparison(repair.criterion)).values()
         sizes = ", ".join(f"{atoms.size:,}" for stratum in strata for atoms in stratum.values())
         sides = sum(len(stratum) for stratum in strata)
-        why = f"confidence={repair.confidence:g} keeps a margin of {repair.margin_:.4f} for groups of {sizes}"
+        why = f"confidence={repair.confidence:g} takes a margin of {repair.margin_:.4f} for groups of {sizes}"
         if bound > 0.0:
-            needed = size_that_works(sides, repair.confidence, bound)
-            hint += f", or fit on {needed:,} people of each group with scores of their own"
+            needed = sufficient_group_size(sides, repair.confidence, bound)
+            hint += f", or fit on {needed:,} people of each group with distinct scores"
     elif repair.soft_:
-        why = f"repair by group_probabilities leaves {reached:.4f} at the least"
-        hint += ", or fit without them and give the groups at prediction"
+        why = f"repair by group_probabilities leaves at least {reached:.4f}"
+        hint += ", or fit without them and pass the groups at prediction"
     elif len(strata_of(counts, Comparison(repair.criterion))) > 1:
-        why = f"one map a group for both labels leaves {reached:.4f} at the least"
+        why = f"one map per group for both labels leaves at least {reached:.4f}"
     else:
-        why = f"people who share a score move together and leave {reached:.4f} at the least: {who}"
-    raise ValueError(f"max_mcdp is {bound:g} where {why}; {hint}")
+        why = f"people who share a score move together and leave at least {reached:.4f}: {who}"
+    raise ValueError(f"max_mcdp={bound:g} is out of reach: {why}; {hint}")
 
 
 def promise_sentence(repair: ScoreRepair, people: int) -> str:
-    """What holds after a repair, and for whom."""
+    """Return what holds after a repair, and for whom."""
     what = f"MCDP({repair.epsilon:g})"
     among = _AMONG[repair.criterion]
     most = f"at most {max(repair.max_mcdp, repair.mcdp_):.4g}"
     if repair.soft_:
         return (
-            f"{what}{among} is {most} among the {people:,} people fitted on; of others nothing can be "
-            "promised where the groups are unknown, and ranks inside a group may change."
+            f"{what}{among} is {most} among the {people:,} people fitted on; nothing can be promised "
+            "for others when the groups are unknown, and ranks within a group may change."
         )
     if repair.confidence is None:
         return (
-            f"{what}{among} is {most} among the {people:,} people fitted on; of others nothing is promised "
-            "without a confidence."
+            f"{what}{among} is {most} among the {people:,} people fitted on; nothing is promised for "
+            "others without a confidence."
         )
     return (
         f"With probability {repair.confidence:g}, {what}{among} is {most} in the population that the "
@@ -111,7 +111,7 @@ def promise_sentence(repair: ScoreRepair, people: int) -> str:
 
 
 def _round_up(bound: float) -> float:
-    """Four decimals, not below the number, however little it is above four decimals itself.
+    """Return a number rounded up to four decimals.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def _round_up(bound: float) -> float:
 
 
 def _largest_tie(counts: ScoreCounts, criterion: Criterion) -> tuple[float, str]:
-    """The largest share of a group at one score, and who they are in words."""
+    """Return the largest share of a group at one score, and a phrase that says who they are."""
     ties = []
     for stratum in strata_of(counts, Comparison(criterion)).values():
         for group, atoms in stratum.items():

@@ -1,14 +1,16 @@
-"""The map that a group's scores go through."""
+"""The map that a group's scores go through, and rows through the maps of their groups."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._types import FloatArray
+from localparity._types import ArrayLike, FloatArray, Group, ScoreRange
+from localparity._validation import Grouping, as_numbers, check_rows
 
 
 @dataclass(frozen=True, eq=False)
@@ -18,23 +20,24 @@ class ScoreMap:
     The ends of the range stay where they are, unless they are knots that moved. Between two knots that stay,
     every score stays, to the last bit.
 
-    Attributes
+    Parameters
     ----------
-    knots, values : ndarray
+    knots, values : ndarray of shape (n_knots,)
         Scores, ascending, and what each of them becomes.
     score_range : tuple of float
         The lowest and the highest score there can be.
 
     Examples
     --------
-    >>> halve = ScoreMap(np.array([0.2, 0.8]), np.array([0.1, 0.4]))
+    >>> import localparity as lp
+    >>> halve = lp.models.ScoreMap(np.array([0.2, 0.8]), np.array([0.1, 0.4]))
     >>> halve(np.array([0.1, 0.2, 0.5, 1.0]))
     array([0.05, 0.1 , 0.25, 1.  ])
     """
 
     knots: FloatArray
     values: FloatArray
-    score_range: tuple[float, float] = (0.0, 1.0)
+    score_range: ScoreRange = (0.0, 1.0)
 
     @cached_property
     def _before(self) -> NDArray[np.int64]:
@@ -44,7 +47,72 @@ class ScoreMap:
         return _kernels.guide(self.knots, *self.score_range)
 
     def __call__(self, scores: FloatArray) -> FloatArray:
-        """What each score becomes."""
+        """Return what each score becomes.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+            Scores inside the score range, as float64.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
         from localparity.models.repair import _kernels
 
         return _kernels.follow(scores, self.knots, self.values, self._before, *self.score_range)
+
+
+def checked_map(knots: FloatArray, values: FloatArray, score_range: ScoreRange) -> ScoreMap:
+    """Return a map whose knots and values were read from a file, or raise a ValueError."""
+    low, high = score_range
+    for name, numbers, ascends in (("knots", knots, np.greater), ("values", values, np.greater_equal)):
+        inside = numbers.size > 0 and bool(((numbers >= low) & (numbers <= high)).all())
+        if not inside or not ascends(numbers[1:], numbers[:-1]).all():
+            raise ValueError(f"{name} must ascend inside score_range ({low}, {high})")
+    return ScoreMap(knots, values, score_range)
+
+
+def map_rows(scores: FloatArray, grouping: Grouping, maps: Mapping[Group, ScoreMap]) -> FloatArray:
+    """Return each score through the map of its group."""
+    for code, group in enumerate(grouping.names):
+        if group not in maps:
+            row = int(np.argmax(grouping.codes == code))
+            known = ", ".join(map(repr, maps))
+            raise ValueError(
+                f"sensitive_features must be one of {known}, as at fit, got {group!r} at row {row}"
+            )
+    narrow = grouping.codes.astype(np.uint16) if len(grouping.names) < 2**16 else grouping.codes
+    order = np.argsort(narrow, kind="stable")
+    ends = np.cumsum(np.bincount(grouping.codes, minlength=len(grouping.names)))
+    repaired = np.empty(scores.size)
+    for group, members in zip(grouping.names, np.split(order, ends[:-1]), strict=True):
+        repaired[members] = maps[group](scores[members])
+    return repaired
+
+
+def blend_rows(scores: FloatArray, shares: FloatArray, maps: Mapping[Group, ScoreMap]) -> FloatArray:
+    """Return each score's mean over the groups' maps, weighted by the probabilities of the groups."""
+    blended = np.zeros(scores.size)
+    for share, score_map in zip(shares.T, maps.values(), strict=True):
+        blended += share * score_map(scores)
+    return blended
+
+
+def as_probabilities(values: ArrayLike, rows: int, groups: Sequence[Group]) -> FloatArray:
+    """Return the probability of each group, shape (n_samples, n_groups), normalised."""
+    name = "group_probabilities"
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numbers: {error}") from error
+    if array.ndim != 2 or array.shape[1] != len(groups):
+        listed = ", ".join(map(repr, groups))
+        raise ValueError(f"{name} must have a column for each of {listed}, got shape {array.shape}")
+    check_rows(name, array.shape[0], rows, "scores")
+    sums = as_numbers(array.sum(axis=1), name)
+    wrong = (array.min(axis=1) < 0.0) | (np.abs(sums - 1.0) > 1e-6)
+    if wrong.any():
+        row = int(np.argmax(wrong))
+        raise ValueError(f"{name} must be >= 0 and sum to 1, got {array[row].tolist()} at row {row}")
+    return np.asarray(array / sums[:, None])

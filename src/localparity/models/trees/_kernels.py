@@ -21,7 +21,7 @@ def bin_moments(
     bins: int,
     temperature: float,
 ) -> FloatArray:
-    """For each cell of people and bin of scores, the weighted moments.
+    """Return the weighted moments of each cell and bin of scores.
 
     The moment of order m is that of (temperature x (middle of the bin - score))^m / m!, so that a sum of
     moments times derivatives of the sigmoid is Taylor's series of the smoothed distribution.
@@ -84,7 +84,7 @@ def derivatives(
 
 @compiled
 def _piece(cubics: FloatArray, at: float) -> tuple[FloatArray, float]:
-    """The cubic that a point lies on, and how far along it, from 0 to 1."""
+    """Return the cubic that a point lies on, and how far along it, from 0 to 1."""
     place = at * cubics.shape[0]
     piece = min(int(place), cubics.shape[0] - 1)
     return cubics[piece], place - piece
@@ -92,14 +92,14 @@ def _piece(cubics: FloatArray, at: float) -> tuple[FloatArray, float]:
 
 @compiled
 def spline_value(cubics: FloatArray, at: float) -> float:
-    """A cubic spline on an equally spaced grid of [0, 1], by its coefficients, at one point."""
+    """Return the value at one point of a cubic spline on an equally spaced grid of [0, 1]."""
     cubic, u = _piece(cubics, at)
     return float(cubic[0] + u * (cubic[1] + u * (cubic[2] + u * cubic[3])))
 
 
 @compiled
 def spline_slope(cubics: FloatArray, at: float) -> float:
-    """Its derivative there."""
+    """Return its derivative at one point."""
     cubic, u = _piece(cubics, at)
     return float(cubics.shape[0] * (cubic[1] + u * (2.0 * cubic[2] + u * 3.0 * cubic[3])))
 
@@ -122,7 +122,7 @@ def _crossing(cubics: FloatArray, below: float, above: float, level: float) -> f
 def _run_at_level(
     cubics: FloatArray, nodes: FloatArray, heights: FloatArray, level: float, epsilon: float
 ) -> tuple[float, float]:
-    """A run at or above the level that has room for a window, from end to end; (1, 0) where there is none.
+    """Return the ends of a run at or above the level with room for a window; (1, 0) if there is none.
 
     A run that starts or ends the range has room for a window that is cut there. Between two nodes the
     spline is monotone.
@@ -155,7 +155,7 @@ def _run_at_level(
 def highest_level(
     cubics: FloatArray, nodes: FloatArray, heights: FloatArray, epsilon: float
 ) -> tuple[float, float, float]:
-    """The highest level above 0 at which a window has room, and a run there; level 0 where there is none."""
+    """Return the highest level above 0 at which a window has room, and a run there; else level 0."""
     level, low, high = 0.0, 1.0, 0.0
     too_high = heights.max()
     if too_high <= 0.0:

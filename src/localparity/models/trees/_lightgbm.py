@@ -8,57 +8,59 @@ import numpy as np
 
 from localparity._types import FloatArray
 from localparity._validation import require
-from localparity.models.trees._booster import Metric, Plan
+from localparity.models.trees._backend import TreeBackend, TreeModel, Watched
 from localparity.models.trees._classifier import BoostedClassifier
 from localparity.models.trees._objective import MCDPObjective
 
 
-class _LightGBM:
-    """See `Library`."""
+def _lightgbm() -> Any:
+    return require("lightgbm", extra="boost")
 
-    objective_names: tuple[str, ...] = ("objective", "objective_type", "app", "application", "loss")
 
-    @property
-    def _library(self) -> Any:
-        return require("lightgbm", extra="boost")
+class _LightGBMModel(TreeModel):
+    def margins(self, features: Any) -> FloatArray:
+        return np.asarray(self.booster.predict(features, raw_score=True), dtype=np.float64) + self.start
 
-    def parameters(self, learning_rate: float, seed: int, n_jobs: int | None) -> dict[str, Any]:
+    def n_trees(self) -> int:
+        return int(self.booster.num_trees())
+
+    def dump_booster(self) -> bytes:
+        return str(self.booster.model_to_string()).encode()
+
+    @staticmethod
+    def parse_booster(content: bytes) -> Any:
+        return _lightgbm().Booster(model_str=content.decode())
+
+
+class _LightGBMBackend(TreeBackend):
+    model_type = _LightGBMModel
+    objective_names = ("objective", "objective_type", "app", "application", "loss")
+
+    def common_parameters(self, learning_rate: float, seed: int, n_jobs: int | None) -> dict[str, Any]:
         threads = {} if n_jobs is None else {"num_threads": n_jobs}
         fixed = {"deterministic": True, "force_row_wise": True, "verbose": -1}
         return {"learning_rate": learning_rate, "seed": seed, **fixed, **threads}
 
-    def dataset(self, X: Any, plan: Plan, training: Any) -> Any:
-        # The labels are the objective's; the library wants some.
-        blank, start = np.zeros(X.shape[0]), np.full(X.shape[0], plan.start)
-        options = {"reference": training, "init_score": start, "params": dict(plan.parameters)}
-        return self._library.Dataset(X, blank, **options)
+    def dataset(self, features: Any, training: Any = None) -> Any:
+        # The objective has the labels; the library wants some all the same.
+        blank, start = np.zeros(features.shape[0]), np.full(features.shape[0], self.start)
+        options = {"reference": training, "init_score": start, "params": dict(self.parameters)}
+        return _lightgbm().Dataset(features, blank, **options)
 
-    def train(
-        self, training: Any, plan: Plan, objective: MCDPObjective, validation: tuple[Any, Metric] | None
-    ) -> Any:
-        watched: dict[str, Any] = {}
-        if validation is not None:
-            rows, metric = validation
-            watched = {
+    def grow(self, objective: MCDPObjective, watched: Watched | None) -> Any:
+        options: dict[str, Any] = {}
+        if watched is not None:
+            rows, loss = watched
+            options = {
                 "valid_sets": [rows],
-                "feval": lambda margins, _: ("loss", metric(margins), False),
-                "callbacks": [self._library.early_stopping(plan.patience, verbose=False)],
+                "feval": lambda margins, _: ("loss", loss(margins), False),
+                "callbacks": [_lightgbm().early_stopping(self.patience, verbose=False)],
             }
-        parameters = plan.parameters | {"objective": objective, "metric": "none"}
-        booster = self._library.train(parameters, training, plan.rounds, **watched)
-        return booster if validation is None else self.parse(self.dump(booster))
-
-    def margins(self, booster: Any, X: Any, start: float) -> FloatArray:
-        return np.asarray(booster.predict(X, raw_score=True), dtype=np.float64) + start
-
-    def rounds(self, booster: Any) -> int:
-        return int(booster.num_trees())
-
-    def dump(self, booster: Any) -> bytes:
-        return str(booster.model_to_string()).encode()
-
-    def parse(self, dumped: bytes) -> Any:
-        return self._library.Booster(model_str=dumped.decode())
+        parameters = self.parameters | {"objective": objective, "metric": "none"}
+        booster = _lightgbm().train(parameters, self.training, self.rounds, **options)
+        if watched is None:
+            return booster
+        return _lightgbm().Booster(model_str=booster.model_to_string())
 
 
 class LocalParityLGBMClassifier(BoostedClassifier):
@@ -69,21 +71,21 @@ class LocalParityLGBMClassifier(BoostedClassifier):
 
     Parameters
     ----------
-    strength, max_mcdp, max_mcdp_confidence, epsilon, criterion, temperature, search, sharpness
-        The penalty or the bound, as for `LocalParityXGBClassifier`.
+    strength, max_mcdp, confidence, epsilon, criterion, temperature, search, sharpness
+        The penalty or the bound, as in `LocalParityXGBClassifier`.
     n_estimators, learning_rate, patience, validation_fraction, n_jobs, random_state
-        How the trees are grown, as for `LocalParityXGBClassifier`.
+        How the trees are grown, as in `LocalParityXGBClassifier`.
     booster_params : dict, optional
         Further parameters of LightGBM, such as ``{"num_leaves": 15}``.
 
     Attributes
     ----------
-    classes_, groups_, strength_, n_estimators_, trials_, bound_met_
-        As those of `LocalParityXGBClassifier`.
     booster_ : lightgbm.Booster
         The trees.
     start_ : float
         The margin before the first tree, which the booster itself does not add.
+    classes_, groups_, strength_, n_estimators_, text_features_, trials_, bound_met_
+        As in `LocalParityXGBClassifier`.
 
     Examples
     --------
@@ -96,4 +98,5 @@ class LocalParityLGBMClassifier(BoostedClassifier):
     True
     """
 
-    _library = _LightGBM()
+    _model_type = _LightGBMModel
+    _backend_type = _LightGBMBackend

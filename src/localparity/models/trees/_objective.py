@@ -11,7 +11,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
 
-from localparity._types import Criterion, FloatArray
+from localparity._types import ArrayLike, Criterion, FloatArray, Groups
 from localparity._validation import (
     Grouping,
     as_epsilon,
@@ -28,23 +28,25 @@ from localparity._validation import (
     check_rows,
 )
 from localparity.models.trees import _kernels
-from localparity.models.trees._people import People
-from localparity.models.trees._search import Place, largest, soft_maximum
+from localparity.models.trees._group_cells import GroupCells
+from localparity.models.trees._search import Maximum, largest, soft_maximum
 from localparity.models.trees._smoothed import Smoother
 
 SEARCHES = ("exact", "soft")
+TEMPERATURE = 100.0
+"""Every tree sees all rows, so the sigmoid can be steeper than where a batch of rows is smoothed."""
 LARGEST_TEMPERATURE = 4096.0
 _MOST_PARTS, _LEAST_ROWS = 8, 25_000
 
-Part = TypeVar("Part")
+Result = TypeVar("Result")
 
 
 class _Worst(NamedTuple):
-    """The scores, and the two cells of people whose disparity is the largest."""
+    """The scores, and the two cells whose disparity is the largest."""
 
     scores: FloatArray
     pair: tuple[int, int]
-    place: Place
+    maximum: Maximum
 
 
 class MCDPObjective:
@@ -56,9 +58,9 @@ class MCDPObjective:
         \tilde F_g(y) = \frac{1}{W_g} \sum_{i \in g} w_i \sigma(\tau (y - \sigma(z_i)))
 
     for the worst pair of groups, where :math:`\tilde y_i` is -1 or 1, W the sum of the weights and
-    :math:`\lambda` the strength, which is thus that of `localparity.training`, where the loss is a mean. It
-    is an objective for stock ``xgboost.train(..., obj=objective)`` and for LightGBM's
-    ``lightgbm.train({"objective": objective, ...}, ...)``, on the rows in the order given here.
+    :math:`\lambda` the strength, which means the same as for `LocalParityClassifier`, where the loss is a
+    mean. Pass it to ``xgboost.train(..., obj=objective)`` or to
+    ``lightgbm.train({"objective": objective, ...}, ...)``, with the rows in the order given here.
 
     Where the maximum lies is found exactly in every round, over all rows, and held constant in the
     derivatives, which by the envelope theorem gives the gradient of the maximum. The penalty's Hessian is
@@ -69,26 +71,27 @@ class MCDPObjective:
 
     Parameters
     ----------
-    y_true : array-like
-        Labels 0 and 1, of the rows that are trained on.
+    y_true : array-like of shape (n_samples,)
+        Labels 0 and 1 of the training rows.
     sensitive_features : array-like, data frame or mapping of columns
         The group of each row; of several columns, the combinations that occur.
     strength : float
         The weight of the penalty.
     temperature : float
-        The steepness of the sigmoid that stands for a step, up to 4096.
+        The steepness of the sigmoid that replaces a step, up to 4096.
     epsilon : float
-        The half-width of the windows; with ``search="exact"`` only.
-    search : str
+        The half-width of the windows; above 0 it needs ``search="exact"``.
+    search : str, optional
         "exact" takes the true maximum; "soft" a p-norm of the gap over all thresholds, with the power
-        `sharpness`, which does not leap from one maximum to the next between rounds.
+        `sharpness`, which does not jump from one maximum to another between rounds. None is "soft",
+        or "exact" where `epsilon` is above 0.
     sharpness : float
         The power of ``search="soft"``.
     criterion : str
-        Which people are compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
+        Who is compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
         "equalized_odds", the worse of the two labels.
-    sample_weight : array-like, optional
-        Weights that are not negative; boosters do not apply theirs to an objective of one's own.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights that are not negative; boosters do not apply theirs to a custom objective.
 
     Examples
     --------
@@ -98,25 +101,27 @@ class MCDPObjective:
     ... )
     >>> gradient, hessian = objective([-1.0, 0.5, 1.0, 2.0])
     >>> gradient.round(2), bool((hessian > 0).all())
-    (array([ 0.27, -1.3 ,  1.44, -0.09]), True)
+    (array([ 0.27, -0.94,  1.2 , -0.12]), True)
     """
 
     def __init__(
         self,
-        y_true: Any,
+        y_true: ArrayLike,
         *,
-        sensitive_features: Any,
+        sensitive_features: Groups,
         strength: float = 0.2,
-        temperature: float = 20.0,
+        temperature: float = TEMPERATURE,
         epsilon: float = 0.0,
-        search: str = "exact",
+        search: str | None = None,
         sharpness: float = 8.0,
         criterion: Criterion = "demographic_parity",
-        sample_weight: Any = None,
+        sample_weight: ArrayLike | None = None,
     ) -> None:
         self.strength = as_strength(strength)
         self.temperature = as_temperature(temperature, at_most=LARGEST_TEMPERATURE)
         self.epsilon = as_epsilon(epsilon)
+        if search is None:
+            search = "exact" if self.epsilon else "soft"
         self.search = as_search(search, SEARCHES, self.epsilon)
         self.sharpness = as_sharpness(sharpness)
         given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
@@ -126,31 +131,73 @@ class MCDPObjective:
         self._weights = np.ones(rows) if sample_weight is None else as_weights(sample_weight, rows)
         known = isinstance(sensitive_features, Grouping)
         codes, names = sensitive_features if known else as_groups(sensitive_features, rows)
-        self._people = People(codes.astype(np.int64), self._labels, self._weights, names, criterion)
+        self._cells = GroupCells(codes.astype(np.int64), self._labels, self._weights, names, criterion)
         self._smoother = Smoother(self.temperature)
 
-    def __call__(self, margins: Any, data: Any = None) -> tuple[FloatArray, FloatArray]:
-        """The gradient and the positive Hessian; `data`, a booster's data set, is not looked at."""
+    def __call__(self, margins: ArrayLike, data: Any = None) -> tuple[FloatArray, FloatArray]:
+        """Return the gradient and the positive Hessian at margins.
+
+        Parameters
+        ----------
+        margins : array-like of shape (n_samples,)
+            The log-odds of each row.
+        data : object, optional
+            A booster's data set, which is ignored.
+
+        Returns
+        -------
+        gradient, hessian : ndarray of shape (n_samples,)
+        """
         return self._derivatives(self._check(margins), positive=True)
 
-    def at(self, strength: float) -> MCDPObjective:
-        """The same objective at another strength."""
+    def _at(self, strength: float) -> MCDPObjective:
+        """Return the same objective at another strength."""
         other = copy(self)
         other.strength = as_strength(strength)
         return other
 
-    def value(self, margins: Any) -> float:
-        """The objective at margins."""
+    def value(self, margins: ArrayLike) -> float:
+        """Return the objective at margins.
+
+        Parameters
+        ----------
+        margins : array-like of shape (n_samples,)
+            The log-odds of each row.
+
+        Returns
+        -------
+        float
+        """
         checked = self._check(margins).astype(np.float64)
         loss = float(self._weights @ (np.logaddexp(0.0, checked) - self._labels * checked))
-        return loss + self.strength * float(self._weights.sum()) * self._worst(checked).place.value
+        return loss + self.strength * float(self._weights.sum()) * self._worst(checked).maximum.value
 
-    def disparity(self, margins: Any) -> float:
-        """The smoothed maximal gap at margins, without the strength."""
-        return self._worst(self._check(margins)).place.value
+    def disparity(self, margins: ArrayLike) -> float:
+        """Return the smoothed maximal gap at margins, without the strength.
 
-    def exact_hessian(self, margins: Any) -> FloatArray:
-        """The diagonal of the Hessian at margins, thresholds held constant."""
+        Parameters
+        ----------
+        margins : array-like of shape (n_samples,)
+            The log-odds of each row.
+
+        Returns
+        -------
+        float
+        """
+        return self._worst(self._check(margins)).maximum.value
+
+    def exact_hessian(self, margins: ArrayLike) -> FloatArray:
+        """Return the diagonal of the Hessian at margins, thresholds held constant.
+
+        Parameters
+        ----------
+        margins : array-like of shape (n_samples,)
+            The log-odds of each row.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
         return self._derivatives(self._check(margins), positive=False)[1]
 
     def _check(self, margins: Any) -> Any:
@@ -159,50 +206,50 @@ class MCDPObjective:
         return checked
 
     def _worst(self, margins: Any) -> _Worst:
-        people, smoother = self._people, self._smoother
+        cells, smoother = self._cells, self._smoother
         scores = np.empty(margins.size)
 
         def count(rows: slice) -> FloatArray:
             scores[rows] = scores_of(margins[rows])
-            counted = scores[rows], self._weights[rows], people.cells[rows]
-            return _kernels.bin_moments(*counted, people.totals.size, smoother.bins, self.temperature)
+            counted = scores[rows], self._weights[rows], cells.codes[rows]
+            return _kernels.bin_moments(*counted, cells.totals.size, smoother.bins, self.temperature)
 
         moments = np.sum(each_part(count, margins.size), axis=0)
         if not np.isfinite(moments[:, :, 1]).all():
-            raise ValueError(f"margins has nan at row {int(np.argmax(np.isnan(margins)))}")
-        shares = moments[: people.compared] / people.totals[: people.compared, None, None]
+            raise ValueError(f"margins must be finite, got nan at row {int(np.argmax(np.isnan(margins)))}")
+        shares = moments[: cells.compared] / cells.totals[: cells.compared, None, None]
         distributions = smoother.distributions(shares)
-        found = [self._place(distributions.difference(*pair)) for pair in people.pairs]
-        worst = max(range(len(found)), key=lambda place: found[place].value)
-        return _Worst(scores, people.pairs[worst], found[worst])
+        found = [self._maximum(distributions.difference(*pair)) for pair in cells.pairs]
+        worst = max(range(len(found)), key=lambda pair: found[pair].value)
+        return _Worst(scores, cells.pairs[worst], found[worst])
 
-    def _place(self, gap: Any) -> Place:
+    def _maximum(self, gap: Any) -> Maximum:
         if self.search == "soft":
             return soft_maximum(gap, self._smoother.grid, self.sharpness)
         return largest(gap, self.epsilon)
 
     def _derivatives(self, margins: Any, *, positive: bool) -> tuple[FloatArray, FloatArray]:
-        people = self._people
-        pulls = np.zeros(people.totals.size)
+        cells = self._cells
+        pulls = np.zeros(cells.totals.size)
         if self.strength == 0.0:
             scores, bump = scores_of(margins), np.zeros((1, 4))
         else:
-            scores, (first, second), place = self._worst(margins)
-            bump = self._smoother.bump(place.thresholds, place.shares).cubics()
+            scores, (first, second), maximum = self._worst(margins)
+            bump = self._smoother.bump(maximum.thresholds, maximum.shares).cubics()
             weight = self.strength * float(self._weights.sum())
-            pulls[first], pulls[second] = weight / people.totals[first], -weight / people.totals[second]
+            pulls[first], pulls[second] = weight / cells.totals[first], -weight / cells.totals[second]
         derivatives = np.empty(scores.size), np.empty(scores.size)
 
         def fill(rows: slice) -> None:
-            here = scores[rows], self._labels[rows], self._weights[rows], people.cells[rows]
+            here = scores[rows], self._labels[rows], self._weights[rows], cells.codes[rows]
             _kernels.derivatives(*here, pulls, bump, positive, *(column[rows] for column in derivatives))
 
         each_part(fill, scores.size)
         return derivatives
 
 
-def each_part(work: Callable[[slice], Part], rows: int) -> list[Part]:
-    """What a function returns for parts of the rows, some at a time; the parts depend on the rows alone."""
+def each_part(work: Callable[[slice], Result], rows: int) -> list[Result]:
+    """Return what a function gives for each part of the rows; the parts do not depend on the threads."""
     parts = max(1, min(_MOST_PARTS, rows // _LEAST_ROWS))
     ends = [rows * part // parts for part in range(parts + 1)]
     slices = [slice(*pair) for pair in pairwise(ends)]
@@ -213,7 +260,7 @@ def each_part(work: Callable[[slice], Part], rows: int) -> list[Part]:
 
 
 def scores_of(margins: Any) -> FloatArray:
-    """The logistic function, as fast as numpy has it."""
+    """Return the logistic function of margins."""
     scores: FloatArray = np.negative(margins, dtype=np.float64)
     with np.errstate(over="ignore"):
         np.exp(scores, out=scores)
@@ -223,5 +270,5 @@ def scores_of(margins: Any) -> FloatArray:
 
 
 def _is_plain(margins: Any) -> bool:
-    """Whether margins are as boosters give them, so that they need neither a copy nor a look at each."""
+    """Whether margins are as boosters give them, which need neither a copy nor a check."""
     return isinstance(margins, np.ndarray) and margins.ndim == 1 and margins.dtype.kind == "f"

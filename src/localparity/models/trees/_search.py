@@ -17,8 +17,8 @@ from localparity.models.trees._smoothed import Spline
 _HAIR = 1e-9
 
 
-class Place(NamedTuple):
-    """A disparity and where it is taken.
+class Maximum(NamedTuple):
+    """A disparity and where it is attained.
 
     Attributes
     ----------
@@ -34,23 +34,10 @@ class Place(NamedTuple):
     shares: FloatArray
 
 
-def soft_maximum(gap: Spline, grid: FloatArray, sharpness: float) -> Place:
-    r"""The p-norm of a smoothed gap over [0, 1], which goes to its maximum as p grows.
+def soft_maximum(gap: Spline, grid: FloatArray, sharpness: float) -> Maximum:
+    r"""Return the p-norm of a smoothed gap over [0, 1], with p the sharpness, which tends to its maximum.
 
     .. math:: \Bigl(\int_0^1 |g(t)|^p dt\Bigr)^{1/p}
-
-    Parameters
-    ----------
-    gap : Spline
-        The difference of two smoothed distributions.
-    grid : ndarray
-        The thresholds at which its values are.
-    sharpness : float
-        The power p.
-
-    Returns
-    -------
-    Place
 
     Examples
     --------
@@ -63,29 +50,18 @@ def soft_maximum(gap: Spline, grid: FloatArray, sharpness: float) -> Place:
     height = np.abs(gap.values)
     top = height.max()
     if top == 0.0:
-        return Place(0.0, grid, np.zeros(grid.size))
+        return Maximum(0.0, grid, np.zeros(grid.size))
     relative = height / top
     norm = float(widths @ relative**sharpness) ** (1.0 / sharpness)
     shares = widths * (relative / norm) ** (sharpness - 1.0) * np.sign(gap.values)
-    return Place(float(top * norm), grid, shares)
+    return Maximum(float(top * norm), grid, shares)
 
 
-def largest(gap: Spline, epsilon: float) -> Place:
-    """The max-min point of MCDP(epsilon) of one smoothed gap.
+def largest(gap: Spline, epsilon: float) -> Maximum:
+    """Return the max-min point of MCDP(epsilon) of one smoothed gap.
 
     At epsilon 0 it is one threshold. Over a window, it is the two ends with the shares that keep the window
     in balance, or the one threshold inside, or at the end of a window that is cut, where the gap is smallest.
-
-    Parameters
-    ----------
-    gap : Spline
-        The difference of two smoothed distributions.
-    epsilon : float
-        The half-width of the windows.
-
-    Returns
-    -------
-    Place
 
     Examples
     --------
@@ -99,7 +75,7 @@ def largest(gap: Spline, epsilon: float) -> Place:
     nodes, heights = _nodes(cubics, gap.values)
     if epsilon == 0.0:
         place = int(np.argmax(np.abs(heights)))
-        return Place(float(abs(heights[place])), nodes[[place]], np.sign(heights[[place]]))
+        return Maximum(float(abs(heights[place])), nodes[[place]], np.sign(heights[[place]]))
     sides = [_largest_above(sign * cubics, nodes, sign * heights, epsilon) for sign in (1.0, -1.0)]
     positive, negative = sides
     if positive.value >= negative.value:
@@ -108,7 +84,7 @@ def largest(gap: Spline, epsilon: float) -> Place:
 
 
 def _nodes(cubics: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """The grid and the extrema inside its pieces, in order, with the gap there."""
+    """Return the grid and the extrema inside its pieces, in order, with the gap there."""
     _, left, square, cube = cubics.T
     within = square * square - 3.0 * cube * left
     turning = np.flatnonzero((within > 0.0) & (left != 0.0))
@@ -126,18 +102,18 @@ def _nodes(cubics: FloatArray, values: FloatArray) -> tuple[FloatArray, FloatArr
     return nodes[order], np.concatenate([values, height])[order]
 
 
-def _largest_above(cubics: FloatArray, nodes: FloatArray, heights: FloatArray, epsilon: float) -> Place:
-    """The max-min point where the gap is above 0."""
+def _largest_above(cubics: FloatArray, nodes: FloatArray, heights: FloatArray, epsilon: float) -> Maximum:
+    """Return the max-min point where the gap is above 0."""
     level, low, high = highest_level(cubics, nodes, heights, epsilon)
     if low > high:
-        return Place(0.0, np.zeros(1), np.zeros(1))
+        return Maximum(0.0, np.zeros(1), np.zeros(1))
     starts, ends = low == nodes[0], high == nodes[-1]
     if high - low > epsilon * (2 - starts - ends) + _HAIR:
         inside = (nodes >= low) & (nodes <= high)
         lowest = int(np.argmin(heights[inside]))
-        return Place(level, nodes[inside][[lowest]], np.ones(1))
+        return Maximum(level, nodes[inside][[lowest]], np.ones(1))
     if starts or ends:
-        return Place(level, np.array([high if starts else low]), np.ones(1))
+        return Maximum(level, np.array([high if starts else low]), np.ones(1))
     rise, fall = abs(spline_slope(cubics, low)), abs(spline_slope(cubics, high))
     share = fall / (rise + fall) if rise + fall > 0.0 else 0.5
-    return Place(level, np.array([low, high]), np.array([share, 1.0 - share]))
+    return Maximum(level, np.array([low, high]), np.array([share, 1.0 - share]))

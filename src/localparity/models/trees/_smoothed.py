@@ -32,7 +32,7 @@ class Spline(NamedTuple):
         return Spline(self.values[first] - self.values[second], self.slopes[first] - self.slopes[second])
 
     def cubics(self) -> FloatArray:
-        """The coefficients in each piece, of 1, u, u^2 and u^3, where u goes from 0 to 1 in the piece."""
+        """Return the coefficients of 1, u, u^2 and u^3 in each piece, where u goes from 0 to 1."""
         pieces = self.values.size - 1
         low, rise = self.values[:-1], np.diff(self.values)
         left, right = self.slopes[:-1] / pieces, self.slopes[1:] / pieces
@@ -40,12 +40,7 @@ class Spline(NamedTuple):
 
 
 class Smoother:
-    """Sums sigmoids at one temperature.
-
-    Parameters
-    ----------
-    temperature : float
-        The steepness of the sigmoid.
+    """Sums sigmoids of one steepness, the temperature.
 
     Examples
     --------
@@ -71,36 +66,18 @@ class Smoother:
         self._along_grid = fft.rfft(_sigmoid_derivatives(distance * steps)[1:3], axis=1)
 
     def distributions(self, moments: FloatArray) -> Spline:
-        """The smoothed cumulative distribution of each cell of people.
-
-        Parameters
-        ----------
-        moments : ndarray of shape (cells, bins, 4)
-            What `bin_moments` counted, each cell's weights summing to one.
-
-        Returns
-        -------
-        Spline
-            With a row a cell.
-        """
+        """Return the smoothed distribution of each cell, from moments of shape (n_cells, bins, 4)."""
         counted = self._transform(moments.transpose(0, 2, 1))
         values = self._back((counted * self._to_grid[:ORDERS]).sum(axis=1))
         slopes = self._back((counted * self._to_grid[1:]).sum(axis=1))
         return Spline(values, slopes * self.temperature)
 
     def bump(self, thresholds: FloatArray, shares: FloatArray) -> Spline:
-        r"""How fast smoothed distributions fall with a score: the sum over thresholds, as a function of it.
+        r"""Return how fast smoothed distributions fall as a score p rises, summed over thresholds.
 
         .. math:: \sum_k a_k \tau \sigma'(\tau (t_k - p))
 
-        Parameters
-        ----------
-        thresholds, shares : ndarray
-            The thresholds, few of them or the whole grid, and the signed factor of each.
-
-        Returns
-        -------
-        Spline
+        for thresholds :math:`t_k`, a few or the whole grid, and their signed shares :math:`a_k`.
         """
         if shares.size == self.grid.size:
             values, slopes = self._back(self._transform(shares) * self._along_grid)
@@ -121,7 +98,7 @@ class Smoother:
 
 
 def _sigmoid_derivatives(argument: FloatArray) -> FloatArray:
-    """The sigmoid and its derivatives up to the fourth, on a new first axis."""
+    """Return the sigmoid and its derivatives up to the fourth, on a new first axis."""
     from scipy.special import expit
 
     value = expit(argument)

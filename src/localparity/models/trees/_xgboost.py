@@ -8,63 +8,63 @@ import numpy as np
 
 from localparity._types import FloatArray
 from localparity._validation import require
-from localparity.models.trees._booster import Metric, Plan
+from localparity.models.trees._backend import TreeBackend, TreeModel, Watched
 from localparity.models.trees._classifier import BoostedClassifier
 from localparity.models.trees._objective import MCDPObjective
 
 
-class _XGBoost:
-    """See `Library`."""
+def _xgboost() -> Any:
+    return require("xgboost", extra="boost")
 
-    objective_names: tuple[str, ...] = ("objective",)
 
-    @property
-    def _library(self) -> Any:
-        return require("xgboost", extra="boost")
+class _XGBoostModel(TreeModel):
+    def margins(self, features: Any) -> FloatArray:
+        rows = _xgboost().DMatrix(features, enable_categorical=True)
+        return np.asarray(self.booster.predict(rows, output_margin=True), dtype=np.float64)
 
-    def parameters(self, learning_rate: float, seed: int, n_jobs: int | None) -> dict[str, Any]:
+    def n_trees(self) -> int:
+        return int(self.booster.num_boosted_rounds())
+
+    def dump_booster(self) -> bytes:
+        return bytes(self.booster.save_raw("json"))
+
+    @staticmethod
+    def parse_booster(content: bytes) -> Any:
+        booster = _xgboost().Booster()
+        booster.load_model(bytearray(content))
+        return booster
+
+
+class _XGBoostBackend(TreeBackend):
+    model_type = _XGBoostModel
+    objective_names = ("objective",)
+
+    def common_parameters(self, learning_rate: float, seed: int, n_jobs: int | None) -> dict[str, Any]:
         threads = {} if n_jobs is None else {"nthread": n_jobs}
         return {"learning_rate": learning_rate, "seed": seed, "tree_method": "hist", **threads}
 
-    def dataset(self, X: Any, plan: Plan, training: Any) -> Any:
+    def dataset(self, features: Any, training: Any = None) -> Any:
         if training is not None:
-            return self._library.DMatrix(X, enable_categorical=True)
-        bins = {"max_bin": plan.parameters["max_bin"]} if "max_bin" in plan.parameters else {}
-        return self._library.QuantileDMatrix(X, enable_categorical=True, **bins)
+            return _xgboost().DMatrix(features, enable_categorical=True)
+        bins = {"max_bin": self.parameters["max_bin"]} if "max_bin" in self.parameters else {}
+        return _xgboost().QuantileDMatrix(features, enable_categorical=True, **bins)
 
-    def train(
-        self, training: Any, plan: Plan, objective: MCDPObjective, validation: tuple[Any, Metric] | None
-    ) -> Any:
-        # The name of the plain objective, whose place ours takes, lets the library turn margins into scores.
-        score = 1.0 / (1.0 + np.exp(-plan.start))
-        parameters = plan.parameters | {"objective": "binary:logistic", "base_score": score}
+    def grow(self, objective: MCDPObjective, watched: Watched | None) -> Any:
+        # Ours replaces the plain objective, whose name lets the library turn margins into scores.
+        score = 1.0 / (1.0 + np.exp(-self.start))
+        parameters = self.parameters | {"objective": "binary:logistic", "base_score": score}
         parameters |= {"disable_default_eval_metric": True}
-        watched: dict[str, Any] = {}
-        if validation is not None:
-            rows, metric = validation
-            watched = {
+        options: dict[str, Any] = {}
+        if watched is not None:
+            rows, loss = watched
+            options = {
                 "evals": [(rows, "validation")],
-                "custom_metric": lambda margins, _: ("loss", metric(margins)),
-                "early_stopping_rounds": plan.patience,
+                "custom_metric": lambda margins, _: ("loss", loss(margins)),
+                "early_stopping_rounds": self.patience,
                 "verbose_eval": False,
             }
-        booster = self._library.train(parameters, training, plan.rounds, obj=objective, **watched)
-        return booster if validation is None else booster[: booster.best_iteration + 1]
-
-    def margins(self, booster: Any, X: Any, start: float) -> FloatArray:
-        rows = self._library.DMatrix(X, enable_categorical=True)
-        return np.asarray(booster.predict(rows, output_margin=True), dtype=np.float64)
-
-    def rounds(self, booster: Any) -> int:
-        return int(booster.num_boosted_rounds())
-
-    def dump(self, booster: Any) -> bytes:
-        return bytes(booster.save_raw("json"))
-
-    def parse(self, dumped: bytes) -> Any:
-        booster = self._library.Booster()
-        booster.load_model(bytearray(dumped))
-        return booster
+        booster = _xgboost().train(parameters, self.training, self.rounds, obj=objective, **options)
+        return booster if watched is None else booster[: booster.best_iteration + 1]
 
 
 class LocalParityXGBClassifier(BoostedClassifier):
@@ -78,53 +78,57 @@ class LocalParityXGBClassifier(BoostedClassifier):
     strength : float, optional
         The weight of the penalty, as in `MCDPObjective`; None is 0.2.
     max_mcdp : float, optional
-        In place of a strength: the most accurate model is sought whose MCDP(epsilon) on a validation part
-        is within this bound. Where none is found, a `BoundNotMetWarning` says so.
-    max_mcdp_confidence : float, optional
-        The upper end of the interval of this level must then be within the bound, in place of the estimate.
+        In place of a strength: find the most accurate model whose MCDP(epsilon) on a validation part is
+        within this bound. If there is none, a `BoundNotMetWarning` says so.
+    confidence : float, optional
+        Compare the upper end of the interval of this confidence with `max_mcdp`, instead of the estimate.
         It is not adjusted for the search, which keeps the best of several strengths.
     epsilon : float
-        The half-width of the windows: of `max_mcdp` and of the penalty.
+        The half-width of the windows, of `max_mcdp` and of the penalty.
     criterion : str
-        Which people are compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
+        Who is compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
         "equalized_odds".
     temperature : float
-        The steepness of the sigmoid that stands for a step. Every tree sees all rows, so it can be steeper
+        The steepness of the sigmoid that replaces a step. Every tree sees all rows, so it can be steeper
         than where batches are small.
     search : str, optional
-        "exact" or "soft", as in `MCDPObjective`; None is "soft", and "exact" with `epsilon`.
+        "exact" or "soft", as in `MCDPObjective`; None is "soft", or "exact" where `epsilon` is above 0.
     sharpness : float
         The power of the soft search.
     n_estimators : int
-        How many trees are grown, at most.
+        The largest number of trees.
     learning_rate : float
-        How much of each tree's step is taken.
+        The share of each tree's step that is taken.
     patience : int, optional
-        After so many trees without a better one on the validation part, by loss plus strength x MCDP, no
-        more are grown, and those after the best are dropped.
+        Stop after this many trees without a lower loss plus strength x MCDP on the validation part, and
+        drop the trees after the best.
     validation_fraction : float
         The share of the rows held out where `max_mcdp` or `patience` needs a validation part.
     n_jobs : int, optional
-        How many threads; None leaves it to the library.
-    random_state : int, RandomState or None
+        The number of threads; None leaves it to the library.
+    random_state : int, Generator or None
         The same seed gives the same bits.
     booster_params : dict, optional
         Further parameters of XGBoost, such as ``{"max_depth": 4}``.
 
     Attributes
     ----------
-    classes_ : ndarray
-        The two classes; scores are those of the second.
+    classes_ : ndarray of shape (2,)
+        The two classes; scores are probabilities of the second.
     groups_ : tuple
         The groups' names.
     booster_ : xgboost.Booster
         The trees.
+    start_ : float
+        The margin before the first tree.
     strength_ : float
         The strength, given or found.
     n_estimators_ : int
-        How many trees there are.
+        The number of trees.
+    text_features_ : list of str
+        The names of the categorical columns.
     trials_ : list of Trial
-        With `max_mcdp`, the strengths that were tried and what the validation part says of them.
+        With `max_mcdp`, the strengths that were tried.
     bound_met_ : bool
         With `max_mcdp`, whether the bound is met.
 
@@ -139,4 +143,5 @@ class LocalParityXGBClassifier(BoostedClassifier):
     (2000, 2)
     """
 
-    _library = _XGBoost()
+    _model_type = _XGBoostModel
+    _backend_type = _XGBoostBackend

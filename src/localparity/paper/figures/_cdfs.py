@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from localparity.metrics import abcc, delta_dp, mcdp
-from localparity.paper._result import PartScores
+from localparity.paper._part_scores import PartScores
 from localparity.paper.figures._style import finish, note
 from localparity.report import GroupCdfDisplay
 

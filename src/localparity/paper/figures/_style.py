@@ -9,7 +9,7 @@ from typing import Any
 
 from localparity._io._files import write_whole
 from localparity._validation import require
-from localparity.paper._methods import TITLES
+from localparity.paper._grids import TITLES
 from localparity.report.displays._display import COLOURS, QUIET
 
 _BLUE, _RED, _GREEN, _PINK, _ORANGE, _SKY, _BLACK = COLOURS

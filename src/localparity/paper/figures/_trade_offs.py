@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from localparity._validation import require
-from localparity.paper._methods import TITLES
+from localparity.paper._grids import TITLES
 from localparity.paper._published import published
 from localparity.paper._results_table import METRIC_TITLES
 from localparity.paper._selection import by_strength, by_variant

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from localparity.metrics import gap_curve
-from localparity.paper._result import PartScores
+from localparity.paper._part_scores import PartScores
 from localparity.paper.figures._style import finish, show_percent
 from localparity.report._thin import thin_steps
 from localparity.report.displays._display import COLOURS

@@ -1,4 +1,4 @@
-"""Who is compared with whom."""
+"""Groups, within the label where it counts, and the pairs of them that are compared."""
 
 from __future__ import annotations
 
@@ -12,30 +12,16 @@ from localparity._types import Criterion, FloatArray, Group
 from localparity.counts._comparison import Comparison, check_sizes
 
 
-class People:
-    """Each row's cell of people, and the pairs of cells that are compared.
+class GroupCells:
+    """The cell of each row, a group or a group's rows of one label, and the pairs of cells compared.
 
-    A cell is a group among those whom the criterion compares; those whom it does not compare share one last
-    cell.
-
-    Parameters
-    ----------
-    groups : ndarray of int
-        The group of each row as a code from 0.
-    labels : ndarray
-        0 and 1.
-    weights : ndarray
-        Not negative.
-    names : sequence
-        The groups' names.
-    criterion : str
-        Which people are compared.
+    Rows that the criterion does not compare share one last cell.
 
     Examples
     --------
     >>> groups, labels = np.array([0, 1, 1]), np.array([1.0, 1.0, 0.0])
-    >>> people = People(groups, labels, np.ones(3), ["a", "b"], "equal_opportunity")
-    >>> people.cells.tolist(), people.pairs
+    >>> cells = GroupCells(groups, labels, np.ones(3), ["a", "b"], "equal_opportunity")
+    >>> cells.codes.tolist(), cells.pairs
     ([0, 1, 2], [(0, 1)])
     """
 
@@ -51,7 +37,7 @@ class People:
         strata = comparison.labels
         n_groups = len(names)
         self.compared = n_groups * len(strata)
-        self.cells = np.full(groups.size, self.compared, dtype=np.int32)
+        self.codes = np.full(groups.size, self.compared, dtype=np.int32)
         self.pairs: list[tuple[int, int]] = []
         for place, label in enumerate(strata):
             among = np.ones(groups.size, dtype=bool) if label is None else labels == label
@@ -59,6 +45,6 @@ class People:
             sizes = np.bincount(groups[counted], minlength=n_groups).tolist()
             check_sizes(comparison, names, sizes, label)
             first = place * n_groups
-            self.cells[among] = groups[among] + first
+            self.codes[among] = groups[among] + first
             self.pairs += combinations(range(first, first + n_groups), 2)
-        self.totals = np.bincount(self.cells, weights=weights, minlength=self.compared + 1)
+        self.totals = np.bincount(self.codes, weights=weights, minlength=self.compared + 1)

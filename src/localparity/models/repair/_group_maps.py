@@ -1,9 +1,10 @@
-"""The maps that bring counted scores within a bound, and what is left of their disparity."""
+"""The maps that bring counted scores within a bound, and the disparity that they leave."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
+from typing import NamedTuple
 
 import numpy as np
 
@@ -18,36 +19,32 @@ from localparity.models.repair._score_map import ScoreMap
 _WIDTHS = (*(2.0**-halving for halving in range(13)), 0.0)
 _BISECTIONS = 20
 
-Maps = dict[Group, ScoreMap]
-"""Each group's map."""
-
 Measure = Callable[[Mapping[Group, ScoreMap]], float]
 """MCDP of the people fitted on once their scores have gone through the maps."""
 
 
-@dataclass(frozen=True)
-class Repair:
+class GroupMaps(NamedTuple):
     """Each group's map, and MCDP of the people fitted on after it."""
 
-    maps: Maps
+    maps: dict[Group, ScoreMap]
     mcdp: float
 
 
-def unmoved(counts: ScoreCounts, criterion: Criterion) -> Maps:
-    """Maps that leave every score where it is."""
+def identity_maps(counts: ScoreCounts, criterion: Criterion) -> dict[Group, ScoreMap]:
+    """Return maps that leave every score where it is."""
     stratum = next(iter(strata_of(counts, Comparison(criterion)).values()))
     ends = np.array(counts.score_range)
     return {group: ScoreMap(ends, ends, counts.score_range) for group in stratum}
 
 
-def find_repair(
+def find_maps(
     counts: ScoreCounts, *, aim: float, epsilon: float, criterion: Criterion, measure: Measure | None = None
-) -> Repair:
-    """The maps of least movement that bring MCDP(epsilon) to `aim`; where none does, those that leave least.
+) -> GroupMaps:
+    """Return the maps of least movement that bring MCDP(epsilon) to `aim`, else those that leave least.
 
-    Without a `measure` the people's groups are known. Of one label, or of everyone, the band of that width is
-    then the answer, unless scores are shared by more people than fit into it. One map cannot follow two
-    labels, so for equalized odds, and for groups that are not known, the widest band is sought that does.
+    Without a `measure` the groups are known at prediction. For one label, or for everyone, the band of that
+    width is then the answer, unless more people share a score than fit into it. One map cannot follow two
+    labels, so for equalized odds, and for groups that are not known, the widest band that does is sought.
     """
     strata = strata_of(counts, Comparison(criterion))
     band = band_of(list(strata.values()), counts.score_range)
@@ -56,29 +53,29 @@ def find_repair(
     def measure_counts(maps: Mapping[Group, ScoreMap]) -> float:
         return mcdp(mapped(counts, maps), epsilon=epsilon, criterion=criterion)
 
-    def repair_within(width: float) -> Repair:
+    def maps_within(width: float) -> GroupMaps:
         maps = dict(zip(groups, band.maps(width, epsilon), strict=True))
-        return Repair(maps, (measure or measure_counts)(maps))
+        return GroupMaps(maps, (measure or measure_counts)(maps))
 
     direct = measure is None and len(strata) == 1
-    return _widest(repair_within, aim, aim if direct else 1.0)
+    return _widest(maps_within, aim, aim if direct else 1.0)
 
 
-def _widest(repair_within: Callable[[float], Repair], aim: float, widest: float) -> Repair:
-    """Of bands up to a width, the repair into the widest found that meets the aim, else that leaves least.
+def _widest(maps_within: Callable[[float], GroupMaps], aim: float, widest: float) -> GroupMaps:
+    """Return the maps into the widest band found that meets the aim, else those that leave least.
 
-    What is left need not fall with the width, so every repair is measured, and only one that was is returned.
-    The widths do not depend on the aim, so what is left at the least is within reach of any higher aim.
+    What is left need not fall with the width, so all maps are measured. The widths do not depend on the aim,
+    so the least that is left can be reached from any higher aim.
     """
-    tried = repair_within(widest)
+    tried = maps_within(widest)
     if tried.mcdp <= aim or widest == 0.0:
         return tried
     least = None
     too_wide = widest
     for width in (width for width in _WIDTHS if width < widest):
-        tried = repair_within(width)
+        tried = maps_within(width)
         if tried.mcdp <= aim:
-            return _widen(repair_within, aim, (width, tried), too_wide)
+            return _widen(maps_within, aim, (width, tried), too_wide)
         if least is None or tried.mcdp < least.mcdp:
             least = tried
         too_wide = width
@@ -87,13 +84,13 @@ def _widest(repair_within: Callable[[float], Repair], aim: float, widest: float)
 
 
 def _widen(
-    repair_within: Callable[[float], Repair], aim: float, met: tuple[float, Repair], too_wide: float
-) -> Repair:
-    """By bisection, the repair into the widest band between one that meets the aim and one that does not."""
+    maps_within: Callable[[float], GroupMaps], aim: float, met: tuple[float, GroupMaps], too_wide: float
+) -> GroupMaps:
+    """Bisect for the widest band between one that meets the aim and one that does not."""
     width, best = met
     for _ in range(_BISECTIONS):
         middle = 0.5 * (width + too_wide)
-        tried = repair_within(middle)
+        tried = maps_within(middle)
         if tried.mcdp <= aim:
             width, best = middle, tried
         else:
@@ -102,7 +99,7 @@ def _widen(
 
 
 def band_of(strata: list[Stratum], score_range: tuple[float, float]) -> Band:
-    """The band of the groups, each with its share of the people; of two labels, each counts one half."""
+    """Return the band of the groups, each with its share of the people; two labels count one half each."""
     if len(strata) == 1:
         distributions = [_distribution(atoms) for atoms in strata[0].values()]
     else:
@@ -124,7 +121,7 @@ def _mean_distribution(parts: list[Atoms]) -> Distribution:
 
 
 def mapped(counts: ScoreCounts, maps: Mapping[Group, ScoreMap]) -> ScoreCounts:
-    """The same people with their scores repaired."""
+    """Return the same people with their scores repaired."""
     atoms = {}
     for (group, label), found in counts.atoms.items():
         moved = maps[group](found.scores)

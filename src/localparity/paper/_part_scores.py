@@ -1,8 +1,7 @@
-"""What a run gives: its metrics and the test scores they were measured on."""
+"""The scores of a part of a data set, and their metrics."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -11,18 +10,9 @@ from numpy.typing import NDArray
 from localparity.metrics import abcc, delta_dp, mcdp_profile
 from localparity.metrics._mcdp import PAPER_EPSILONS
 
-FROM_SCRATCH, FROM_IMAGENET = "from scratch", "from ImageNet weights"
-
 
 class PartScores:
-    """The scores of a validation or test part as float32, with the groups' names and labels 0 and 1.
-
-    Examples
-    --------
-    >>> part = PartScores(np.array([0.1, 0.9]), np.array(["f", "m"]), np.array([0, 1]))
-    >>> part.measure("test")["test_mcdp_0"]
-    1.0
-    """
+    """The scores of a validation or test part as float32, with the groups' names and labels 0 and 1."""
 
     def __init__(self, score: NDArray[Any], group: NDArray[Any], label: NDArray[Any]) -> None:
         self.score = score.astype(np.float32)
@@ -51,39 +41,5 @@ class PartScores:
 
 
 def mcdp_name(epsilon: float) -> str:
-    """The metric's name at an epsilon.
-
-    Examples
-    --------
-    >>> mcdp_name(0.05)
-    'mcdp_0_05'
-    """
+    """The metric's name at an epsilon."""
     return f"mcdp_{epsilon:g}".replace(".", "_")
-
-
-@dataclass(frozen=True)
-class Result:
-    """What a run gives.
-
-    Parameters
-    ----------
-    metrics : dict
-        The metrics of the validation and of the test part, as fractions.
-    test : PartScores
-        The scores of the test part.
-    seconds : float
-        The training time; in a stack, the run's share of it.
-    device : str
-        Where it was trained.
-    versions : dict
-        The versions of localparity and torch.
-    start : str
-        Where the network started: "from scratch" or "from ImageNet weights".
-    """
-
-    metrics: dict[str, float]
-    test: PartScores
-    seconds: float
-    device: str
-    versions: dict[str, str]
-    start: str = FROM_SCRATCH

@@ -1,0 +1,141 @@
+"""Boosted trees as a backend: grown at strengths on the same rows, scored and stored."""
+
+from __future__ import annotations
+
+import math
+from abc import abstractmethod
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, ClassVar, Self
+
+import numpy as np
+
+from localparity._types import FloatArray
+from localparity._validation import Grouping, as_count, as_number
+from localparity.metrics import mcdp
+from localparity.models._backend import Backend, Model
+from localparity.models._rows import TrainingRows
+from localparity.models.trees._objective import MCDPObjective, scores_of
+
+if TYPE_CHECKING:
+    from localparity.models.trees._classifier import BoostedClassifier
+
+Watched = tuple[Any, Callable[[FloatArray], float]]
+"""A data set like the training one, and the loss of its margins, which early stopping watches."""
+
+
+@dataclass(frozen=True)
+class TreeModel(Model):
+    """A booster of one library, and the margin of every row before its first tree."""
+
+    filename: ClassVar[str] = "model.trees"
+
+    booster: Any
+    start: float
+
+    @abstractmethod
+    def margins(self, features: Any) -> FloatArray:
+        """Return the margins of rows."""
+
+    @abstractmethod
+    def n_trees(self) -> int:
+        """Return the number of trees."""
+
+    @abstractmethod
+    def dump_booster(self) -> bytes:
+        """Return the booster in the library's own text format."""
+
+    @staticmethod
+    @abstractmethod
+    def parse_booster(content: bytes) -> Any:
+        """Return the booster that `dump_booster` wrote."""
+
+    def scores(self, features: Any) -> FloatArray:
+        """Return the probability of the second class for each row."""
+        return scores_of(self.margins(features))
+
+    def dump(self) -> tuple[dict[str, Any], bytes]:
+        """Return the start, and the trees."""
+        return {"start": self.start}, self.dump_booster()
+
+    @classmethod
+    def parse(cls, described: dict[str, Any], content: bytes) -> Self:
+        """Return the model that `dump` wrote."""
+        return cls(cls.parse_booster(content), as_number(described["start"], "start"))
+
+
+class TreeBackend(Backend[TreeModel]):
+    """Grows the trees of one library with the parameters of a classifier.
+
+    Attributes
+    ----------
+    model_type : type of TreeModel
+        What is trained.
+    objective_names : tuple of str
+        The library's names for the parameter that the classifier sets itself.
+    """
+
+    model_type: ClassVar[type[TreeModel]]
+    objective_names: ClassVar[tuple[str, ...]]
+
+    def __init__(
+        self,
+        classifier: BoostedClassifier,
+        rows: TrainingRows,
+        validation: TrainingRows | None,
+        seed: int,
+    ) -> None:
+        self.classifier, self.validation, self.patience = classifier, validation, classifier.patience
+        given = dict(classifier.booster_params or {})
+        for name in self.objective_names:
+            if name in given:
+                raise ValueError(f"booster_params must not have {name!r}, which the classifier sets")
+        self.parameters = self.common_parameters(classifier.learning_rate, seed, classifier.n_jobs) | given
+        self.rounds = as_count(classifier.n_estimators, "n_estimators")
+        positive = float(rows.weights @ rows.labels) / float(rows.weights.sum())
+        self.start = math.log(positive / (1.0 - positive))
+        self.objective = MCDPObjective(
+            rows.labels,
+            sensitive_features=Grouping(rows.groups.astype(np.uint32), rows.group_names),
+            strength=0.0,
+            temperature=classifier.temperature,
+            epsilon=classifier.epsilon,
+            search=classifier.search,
+            sharpness=classifier.sharpness,
+            criterion=classifier.criterion,
+            sample_weight=rows.weights,
+        )
+        self.training = self.dataset(rows.features)
+
+    @abstractmethod
+    def common_parameters(self, learning_rate: float, seed: int, n_jobs: int | None) -> dict[str, Any]:
+        """Return the library's names and values for what all libraries have."""
+
+    @abstractmethod
+    def dataset(self, features: Any, training: Any = None) -> Any:
+        """Return rows as the library trains on them or, given the training set, validates on them."""
+
+    @abstractmethod
+    def grow(self, objective: MCDPObjective, watched: Watched | None) -> Any:
+        """Return a booster; where a validation set is watched, without the trees after the best."""
+
+    def train(self, strength: float) -> TreeModel:
+        """Return the trees grown at a strength."""
+        watched, rows = None, self.validation
+        if rows is not None and self.patience is not None:
+            held_out = self.dataset(rows.features, self.training)
+            watched = held_out, lambda margins: self._validation_loss(rows, margins, strength)
+        return self.model_type(self.grow(self.objective._at(strength), watched), self.start)
+
+    def _validation_loss(self, rows: TrainingRows, margins: FloatArray, strength: float) -> float:
+        """Return what early stopping watches: the mean loss plus strength x MCDP."""
+        losses = np.logaddexp(0.0, margins) - rows.labels * margins
+        disparity = mcdp(
+            rows.labels,
+            scores_of(margins),
+            sensitive_features=rows.groups,
+            epsilon=self.classifier.epsilon,
+            criterion=self.classifier.criterion,
+            sample_weight=rows.weights,
+        )
+        return float(np.average(losses, weights=rows.weights)) + strength * disparity

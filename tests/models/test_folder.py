@@ -1,0 +1,114 @@
+"""Every estimator comes back from its folder, and nothing else does."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.linear_model import LogisticRegression
+
+import localparity as lp
+from localparity.models import RepairedClassifier, ScoreRepair
+
+CENSUS = lp.datasets.make_census(800, random_state=0)
+X, Y, SEX = CENSUS.data.astype({"occupation": "category"}), CENSUS.target, CENSUS.sensitive_features
+OLD = np.where(X["age"] > 40, 1, 0)
+CLASSIFIERS = {
+    "network": lp.models.LocalParityClassifier(hidden=(8,), steps=3, random_state=0),
+    "lightgbm": lp.models.LocalParityLGBMClassifier(n_estimators=3, n_jobs=1, random_state=0),
+    "xgboost": lp.models.LocalParityXGBClassifier(n_estimators=3, n_jobs=1, random_state=0),
+}
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_load_brings_back_any_classifier(kind: str, tmp_path: Path) -> None:
+    model = CLASSIFIERS[kind].fit(X, Y, sensitive_features=SEX)
+    model.save(tmp_path)
+    again = lp.load(tmp_path)
+    assert type(again) is type(model)
+    assert again.get_params() == model.get_params()
+    assert again.text_features_ == model.text_features_ == ["occupation"]
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+@pytest.mark.parametrize(
+    "groups", [SEX, OLD, OLD.astype(bool), pd.DataFrame({"sex": SEX, "old": OLD})], ids=lambda g: str(type(g))
+)
+@pytest.mark.parametrize("score_range", [(0.0, 1.0), (-1.0, 2.0)])
+def test_load_brings_back_a_repair(groups: Any, score_range: tuple[float, float], tmp_path: Path) -> None:
+    repair = ScoreRepair(max_mcdp=0.1, epsilon=0.01, score_range=score_range)
+    repair.fit(CENSUS.score, sensitive_features=groups).save(tmp_path)
+    again = lp.load(tmp_path)
+    assert again.get_params() == repair.get_params()
+    for name in ("groups_", "mcdp_", "unrepaired_mcdp_", "margin_", "promise_", "soft_"):
+        assert getattr(again, name) == getattr(repair, name)
+    np.testing.assert_array_equal(
+        again.transform(CENSUS.score, sensitive_features=groups),
+        repair.transform(CENSUS.score, sensitive_features=groups),
+    )
+
+
+@pytest.mark.parametrize("kind", CLASSIFIERS)
+def test_load_brings_back_a_repaired_classifier(kind: str, tmp_path: Path) -> None:
+    model = RepairedClassifier(CLASSIFIERS[kind], max_mcdp=0.2, random_state=0)
+    model.fit(X, Y, sensitive_features=SEX).save(tmp_path)
+    again = lp.load(tmp_path)
+    assert isinstance(again, RepairedClassifier)
+    found = again.predict_proba(X, sensitive_features=SEX)
+    np.testing.assert_array_equal(found, model.predict_proba(X, sensitive_features=SEX))
+    assert again.repair_.promise_ == model.repair_.promise_
+    (tmp_path / "repair" / "maps.npy").write_bytes(b"other maps")
+    with pytest.raises(ValueError, match=r"model.json is damaged: the sha256 of repair/maps.npy"):
+        lp.load(tmp_path)
+
+
+def test_what_only_pickle_could_save_is_refused(tmp_path: Path) -> None:
+    model = RepairedClassifier(LogisticRegression(), max_mcdp=0.2, random_state=0)
+    model.fit(X[["age"]], Y, sensitive_features=SEX)
+    with pytest.raises(ValueError, match=r"estimator is a LogisticRegression"):
+        model.save(tmp_path / "model")
+    dates = np.where(OLD == 1, np.datetime64("2020-01-01"), np.datetime64("2021-01-01"))
+    with pytest.raises(ValueError, match=r"sensitive_features has .*2020.*JSON"):
+        ScoreRepair().fit(CENSUS.score, sensitive_features=dates).save(tmp_path / "model")
+    assert not (tmp_path / "model").exists()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"estimator": "Popen"}, "estimator must be one of .* got 'Popen'"),
+        ({"estimator": "__builtins__"}, "estimator must be one of"),
+        ({"estimator": "LocalParityClassifier"}, "model.json is damaged"),
+        ({"files": {"../maps.npy": "0"}}, r"'../maps.npy' is not a file of the folder"),
+        ({"files": {"/etc/hostname": "0"}}, r"'/etc/hostname' is not a file of the folder"),
+        ({"files": {"": "0"}}, "is not a file of the folder"),
+        ({"files": {}}, "'maps.npy' is missing"),
+        ({"parameters": {"bound": 1}}, "model.json is damaged: .*bound"),
+        ({"format": 1}, "format must be 2, got 1"),
+    ],
+)
+def test_descriptions_that_lie(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
+    ScoreRepair().fit(CENSUS.score, sensitive_features=SEX).save(tmp_path)
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    with pytest.raises(ValueError, match=message):
+        lp.load(tmp_path)
+
+
+@pytest.mark.parametrize(
+    "array", [[[0.2, 0.1], [0.3, 0.4]], [[0.1, 2.0], [0.1, 0.2]], [[0.1, 0.2], [np.nan, 0.3]]]
+)
+def test_maps_that_are_not_increasing_are_refused(array: Any, tmp_path: Path) -> None:
+    ScoreRepair(max_mcdp=1.0).fit(CENSUS.score, sensitive_features=SEX).save(tmp_path)
+    maps, path = tmp_path / "maps.npy", tmp_path / "model.json"
+    np.save(maps, np.hstack([array, array]))
+    described = json.loads(path.read_text())
+    described["files"]["maps.npy"] = hashlib.sha256(maps.read_bytes()).hexdigest()
+    path.write_text(json.dumps(described))
+    with pytest.raises(ValueError, match=r"(knots|values) must ascend inside score_range"):
+        lp.load(tmp_path)

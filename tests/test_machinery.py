@@ -1,0 +1,37 @@
+"""What runs the checks elsewhere, workflow and hooks, runs what the Makefile runs."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+ROOT = Path(__file__).parents[1]
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+
+
+def recipe(target: str) -> str:
+    found = re.search(rf"^{target}:.*\n((?:\t.*\n)+)", MAKEFILE, re.MULTILINE)
+    assert found, target
+    return found[1]
+
+
+def test_the_workflow_runs_the_targets_that_there_are() -> None:
+    workflow = (ROOT / ".github" / "workflows" / "tests.yml").read_text(encoding="utf-8")
+    assert re.search(r"run: \.ci/run$", workflow, re.MULTILINE)
+    for target in re.findall(r"run: (?:\.ci/run|make) (\w+)$", workflow, re.MULTILINE):
+        assert recipe(target)
+
+
+def test_the_hooks_are_those_of_make_lint() -> None:
+    hooks = (ROOT / ".pre-commit-config.yaml").read_text(encoding="utf-8")
+    tools = re.findall(r"entry: \.venv/bin/(\S+)", hooks)
+    assert tools
+    assert {f"$(BIN)/{tool}" for tool in tools} <= set(recipe("lint").split())
+
+
+def test_every_target_is_explained_to_contributors() -> None:
+    told = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
+    phony = re.search(r"^\.PHONY:((?:.*\\\n)*.*)", MAKEFILE, re.MULTILINE)
+    assert phony
+    targets = set(phony[1].replace("\\", " ").split()) - {"clean", "promises"}
+    assert {target for target in targets if f"make {target}" not in told} == set()
