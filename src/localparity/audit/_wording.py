@@ -209,8 +209,8 @@ def _notes(audit: Audit, found: Sequence[PairSummary], place: int) -> tuple[str,
     small = [group for group in audit.groups if group.too_small]
     if small and len(small) < len(audit.groups):
         notes.append(
-            f"Too small to judge, since only a gap above {100 * TOO_COARSE:g} points could be told from "
-            f"chance: {_listed(small)}."
+            f"Too small to judge, since only a gap above {100 * TOO_COARSE:g} points could be "
+            f"distinguished from chance: {_listed(small)}."
         )
     return tuple(notes)
 
