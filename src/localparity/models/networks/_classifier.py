@@ -120,6 +120,7 @@ class LocalParityClassifier(BoundedClassifier):
     """
 
     _model_type = NetworkModel
+    model_: NetworkModel
     _unsaved: ClassVar[dict[str, Any]] = {"checkpoint": None, "device": "auto", "verbose": False}
 
     def __init__(
@@ -186,14 +187,12 @@ class LocalParityClassifier(BoundedClassifier):
     @property
     def network_(self) -> Network:
         """The trained network."""
-        network: Network = self.model_.network
-        return network
+        return self.model_.network
 
     @property
     def history_(self) -> list[dict[str, float]]:
         """Step, loss and, where evaluated, average_precision and mcdp; empty after loading."""
-        history: list[dict[str, float]] = self.model_.history
-        return history
+        return self.model_.history
 
     @property
     def text_features_(self) -> list[str]:

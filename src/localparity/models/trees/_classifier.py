@@ -24,6 +24,7 @@ class BoostedClassifier(BoundedClassifier):
 
     _model_type: ClassVar[type[TreeModel]]
     _backend_type: ClassVar[type[TreeBackend]]
+    model_: TreeModel
 
     def __init__(
         self,
@@ -68,12 +69,12 @@ class BoostedClassifier(BoundedClassifier):
     @property
     def start_(self) -> float:
         """The margin before the first tree."""
-        return float(self.model_.start)
+        return self.model_.start
 
     @property
     def n_estimators_(self) -> int:
         """How many trees there are."""
-        return int(self.model_.n_trees())
+        return self.model_.n_trees()
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
