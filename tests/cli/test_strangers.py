@@ -89,10 +89,10 @@ def typed(
         (["demo", "--report", "nan.csv"], "nan.csv already exists; pass --force"),
         (["train", "people.csv", *TRAIN, "--drop", "agee"], "named 'agee'; did you mean 'age'?"),
         (["train", "people.csv", *TRAIN, "--text", "agee"], "named 'agee'; did you mean 'age'?"),
-        (["train", "people.csv", *TRAIN, "--drop", "age"], "people.csv has no column left that is a feature"),
+        (["train", "people.csv", *TRAIN, "--drop", "age"], "people.csv has no column left"),
         (
             ["train", "people.csv", *TRAIN, "--group", "income"],
-            "column 'income' is named as the target and as a group",
+            "column 'income' must be --target or --group",
         ),
         (["train", "people.csv", *TRAIN, "--steps", "0"], "--steps must be >= 1, got 0"),
         (["train", "people.csv", *TRAIN, "--max-mcdp", "5"], "--max-mcdp must be between 0 and 1, got 5"),
@@ -114,7 +114,10 @@ def typed(
             "FOLDER: nan.csv is a file, not a folder",
         ),
         (["demo", "--report", "folder.csv"], "--report: folder.csv is a folder, not a file"),
-        (["compare", "people.csv", *TRAIN[:4], "--figure", "a.gif"], "where a .png, .svg or .pdf file is"),
+        (
+            ["compare", "people.csv", *TRAIN[:4], "--figure", "a.gif"],
+            "--figure: must be a .png, .svg or .pdf file, got 'a.gif'",
+        ),
         (
             ["reproduce", "adult", "--store", "nan.csv"],
             "--store: nan.csv is a file, not a folder",
