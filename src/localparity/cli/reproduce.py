@@ -10,7 +10,6 @@ import typer
 
 from localparity.cli._commands import Commands
 from localparity.cli._options import check_folder, parse_numbers
-from localparity.cli._warnings import warnings_in_lines
 from localparity.paper._grids import DATA_SET_NAMES, PRESET_NAMES, TITLES
 from localparity.paper._run import SEARCHES, Run, grid
 from localparity.paper._runner import BACKENDS, run_missing, stack_runs
@@ -71,8 +70,7 @@ def _dataset_command(dataset: str) -> Callable[..., None]:
         check_folder(store, "--store")
         opened = Store(store)
         opened.check_version()
-        with warnings_in_lines():
-            missing = opened.missing(runs)
+        missing = opened.missing(runs)
         together = _on_gpu(device) if stacked is None else stacked
         if dry_run:
             _list_runs(missing, len(runs), together)
@@ -119,9 +117,7 @@ def tables(
 
     check_folder(store, "--store")
     check_folder(out, "--out")
-    with warnings_in_lines():
-        written = write_tables(Store(store), out)
-    _list_files(written, out)
+    _list_files(write_tables(Store(store), out), out)
 
 
 @app.command()
@@ -134,9 +130,7 @@ def figures(
 
     check_folder(store, "--store")
     check_folder(out, "--out")
-    with warnings_in_lines():
-        written = write_figures(Store(store), out)
-    _list_files(written, out)
+    _list_files(write_figures(Store(store), out), out)
 
 
 def _list_files(written: list[Path], out: Path) -> None:

@@ -1,4 +1,4 @@
-"""How sure a measured disparity is: intervals, a test, and what parity itself would measure."""
+"""How sure a measured disparity is: intervals, a test against parity, and what is expected under parity."""
 
 from localparity.metrics._interval import Interval
 from localparity.uncertainty._intervals import mcdp_interval
