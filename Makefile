@@ -10,7 +10,7 @@ SPHINX := OMP_NUM_THREADS=1 $(BIN)/sphinx-build -q -W --keep-going -b html
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadfile
 CHECKED := src tests benchmarks docs examples
 
-.PHONY: demo test lint unit coverage instructions pages docs dist nightly test-slow mutants test-versions fuzz bench \
+.PHONY: demo test lint unit coverage coverage-floor instructions pages docs dist nightly test-slow mutants test-versions fuzz bench \
 	bench-scale promises clean
 
 demo: $(VENV)/.runtime
@@ -33,14 +33,18 @@ lint: $(VENV)/.development
 	$(BIN)/codespell $(CHECKED) *.md Makefile pyproject.toml .github .ci
 
 unit: $(VENV)/.development
-	$(PYTEST) -m "not slow" --durations=20 --cov --cov-report=
+	$(PYTEST) -m "not slow" --durations=20
 
-# Compiled kernels are invisible to coverage, so their tests run once more with the compiler off. Runs after `unit`.
+# Every branch of the core. Compiled kernels are invisible to coverage, so its tests run once more with the compiler off.
 coverage: $(VENV)/.development
 	COVERAGE_FILE=.coverage.core NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=few $(PYTEST) \
 		-m "not slow and not compiled" tests/counts tests/metrics tests/uncertainty tests/_validation --cov --cov-report=
 	COVERAGE_FILE=.coverage.core $(BIN)/coverage report --show-missing --skip-covered --fail-under=100 \
 		--include="src/localparity/counts/*,src/localparity/metrics/*,src/localparity/uncertainty/*,src/localparity/_validation/*"
+
+# The floor of the whole package.
+coverage-floor: coverage
+	$(PYTEST) -m "not slow" --cov --cov-report=
 	$(BIN)/coverage combine --quiet --append .coverage.core
 	$(BIN)/coverage report --skip-covered --omit="*/_kernels.py,*/_split_kernels.py" --fail-under=$(COVERAGE_FLOOR)
 
@@ -64,7 +68,7 @@ dist: $(VENV)/.development
 	$(BIN)/python -m hatchling build -d dist
 	LOCALPARITY_DIST=dist $(BIN)/pytest -q -m slow tests/install
 
-nightly: test-slow test-versions docs dist fuzz instructions
+nightly: test-slow coverage-floor test-versions docs dist fuzz instructions
 	$(MAKE) mutants MUTANTS="--sample 150"
 
 # The simulations of the statistical guarantees, and every property with many more examples than in `make test`.

@@ -1,6 +1,6 @@
 """Readers against damaged files: bytes and JSON that hypothesis damages, for a bounded time.
 
-Each reader is tried with the same hundred files every time; with `LOCALPARITY_FUZZ_SECONDS`, which ``make fuzz`` sets,
+Each reader is tried with the same fifty files every time; with `LOCALPARITY_FUZZ_SECONDS`, which ``make fuzz`` sets,
 with new ones for so long. A reader that crashes or hangs takes its process along, and the file that did it is then in
 the folder of the test.
 """
@@ -31,7 +31,7 @@ _ROUND = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 
-_SAME = settings(_ROUND, max_examples=100, derandomize=True)
+_SAME = settings(_ROUND, max_examples=50, derandomize=True)
 
 T = TypeVar("T")
 
@@ -130,7 +130,7 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def fuzz(inputs: st.SearchStrategy[T], check: Callable[[T], None]) -> None:
-    """Call a check with one input after the other: a hundred, or until the time is up."""
+    """Call a check with one input after the other: fifty, or until the time is up."""
     end = time.monotonic() + SECONDS
     with _limited_memory():
         if not SECONDS:

@@ -129,6 +129,7 @@ def test_a_missing_extra_is_told_after_the_numbers(
     assert "No page with charts: altair is needed" in " ".join(capsys.readouterr().out.split())
 
 
+@pytest.mark.slow
 def test_the_demo_ends_with_the_path_of_a_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

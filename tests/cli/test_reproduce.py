@@ -23,6 +23,7 @@ def run(*arguments: object) -> subprocess.CompletedProcess[str]:
     )
 
 
+@pytest.mark.slow
 def test_from_nothing_to_tables_and_figures(tmp_path: Path) -> None:
     pytest.importorskip("torch")
     store = tmp_path / "store"

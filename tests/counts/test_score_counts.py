@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import localparity as lp
 from localparity.counts._atoms import Atoms
+from localparity.metrics._gap_curves import gap_curves
 from strategies import People, people
 
 
@@ -148,3 +149,23 @@ def test_counts_are_not_changed_and_are_themselves() -> None:
     with pytest.raises(FrozenInstanceError):
         one.score_range = (0.0, 2.0)
     assert len({one, other}) == 2
+
+
+def test_a_repr_is_short() -> None:
+    rows = lp.Predictions.from_arrays(None, [0.1, 0.2, 0.3], sensitive_features=["a", "b", "b"])
+    counts = lp.ScoreCounts.from_predictions(rows)
+    assert repr(counts) == "ScoreCounts(3 rows, 2 groups)"
+    assert (
+        repr(lp.ScoreCounts(counts.atoms, rank_error=0.125))
+        == "ScoreCounts(3 rows, 2 groups, rank_error=0.125)"
+    )
+
+
+def test_the_curves_of_many_pairs_are_not_kept() -> None:
+    groups = np.arange(26) % 13
+    rows = lp.Predictions.from_arrays(None, np.linspace(0, 1, 26), sensitive_features=groups)
+    counts = lp.ScoreCounts.from_predictions(rows)
+    first, second = (gap_curves(counts, lp.Comparison()) for _ in range(2))
+    kept = [one is other for one, other in zip(first, second, strict=True)]
+    assert kept == [True] * 64 + [False] * 14
+    np.testing.assert_array_equal(first[-1].gap, second[-1].gap)

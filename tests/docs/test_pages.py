@@ -14,7 +14,17 @@ GENERATED = ("_build", "gallery", "generated")
 PAGES = sorted(path for path in DOCS.rglob("*.rst") if not set(GENERATED) & set(path.relative_to(DOCS).parts))
 
 
-@pytest.mark.parametrize("page", PAGES, ids=lambda path: str(path.relative_to(DOCS)))
+SLOW = ("how_to/spark.rst", "how_to/train_and_predict.rst")
+
+
+@pytest.mark.parametrize(
+    "page",
+    [
+        pytest.param(path, id=name, marks=pytest.mark.slow if name in SLOW else ())
+        for path in PAGES
+        for name in [str(path.relative_to(DOCS))]
+    ],
+)
 def test_the_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text = page.read_text(encoding="utf-8")
     if "pyspark" in text and shutil.which("java") is None:
