@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import subprocess
 import sys
@@ -60,6 +61,24 @@ def test_from_nothing_to_tables_and_figures(tmp_path: Path) -> None:
     assert told.stderr.startswith("warning: the run ")
     assert f"it was renamed to {damaged.name}.damaged and counts as missing" in told.stderr
     assert "tables.md" in told.stdout
+
+
+def test_json(tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    sweep = [
+        "adult",
+        "--seeds",
+        1,
+        "--methods",
+        "diffmcdp",
+        "--strengths",
+        0.1,
+        "--store",
+        tmp_path / "store",
+    ]
+    listed = run(*sweep, "--dry-run", "--json")
+    runs = [["adult ERM 0 seed 0"], ["adult DiffMCDP 0.1 seed 0"]]
+    assert json.loads(listed.stdout) == {"runs": runs, "wanted": 2}
 
 
 @pytest.mark.parametrize(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -22,6 +23,9 @@ app = Commands(
 
 StoreOption = Annotated[Path, typer.Option(help="The folder of finished runs.")]
 _STORE = Path("localparity-store")
+
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")]
 
 
 def _dataset_command(dataset: str) -> Callable[..., None]:
@@ -56,6 +60,7 @@ def _dataset_command(dataset: str) -> Callable[..., None]:
             bool, typer.Option("--dry-run", help="List the runs that would be trained.")
         ] = False,
         quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
+        json: JsonOption = False,
     ) -> None:
         """Train the runs of a data set that the store lacks; interrupted sweeps resume."""
         runs = grid(
@@ -73,10 +78,13 @@ def _dataset_command(dataset: str) -> Callable[..., None]:
         missing = opened.missing(runs)
         together = _on_gpu(device) if stacked is None else stacked
         if dry_run:
-            _list_runs(missing, len(runs), together)
-        else:
-            how = {"jobs": jobs, "backend": backend, "device": device, "stacked": together}
-            _run(opened, missing, len(runs) - len(missing), quiet, **how)
+            _list_runs(missing, len(runs), together, json)
+            return
+        how = {"jobs": jobs, "backend": backend, "device": device, "stacked": together}
+        _run(opened, missing, quiet, **how)
+        there = len(runs) - len(missing)
+        found = {"trained": len(missing), "found": there, "store": str(opened.folder)}
+        _tell(json, found, [f"trained {len(missing)} runs, found {there}; all are in {opened.folder}"])
 
     return command
 
@@ -85,18 +93,23 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def _list_runs(missing: list[Run], wanted: int, stacked: bool) -> None:
-    for stack in stack_runs(missing) if stacked else [[run] for run in missing]:
-        typer.echo("; ".join(run.title for run in stack))
-    typer.echo(f"{len(missing)} of {wanted} runs would be trained; the others are in the store")
+def _list_runs(missing: list[Run], wanted: int, stacked: bool, json: bool) -> None:
+    stacks = stack_runs(missing) if stacked else [[run] for run in missing]
+    titles = [[run.title for run in stack] for stack in stacks]
+    lines = ["; ".join(stack) for stack in titles]
+    lines.append(f"{len(missing)} of {wanted} runs would be trained; the others are in the store")
+    _tell(json, {"runs": titles, "wanted": wanted}, lines)
 
 
-def _run(store: Store, missing: list[Run], there: int, quiet: bool, **how: Any) -> None:
+def _run(store: Store, missing: list[Run], quiet: bool, **how: Any) -> None:
     from localparity.paper._progress import progress_bar
 
     with progress_bar(len(missing), shown=not quiet) as progress:
         run_missing(store, missing, progress=progress, **how)
-    typer.echo(f"trained {len(missing)} runs, found {there}; all are in {store.folder}")
+
+
+def _tell(json: bool, found: dict[str, Any], lines: list[str]) -> None:
+    typer.echo(dumps(found, indent=2) if json else "\n".join(lines))
 
 
 def _on_gpu(device: str) -> bool:
@@ -111,32 +124,33 @@ def _on_gpu(device: str) -> bool:
 def tables(
     store: StoreOption = _STORE,
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("localparity-tables"),
+    json: JsonOption = False,
 ) -> None:
     """Write the paper's tables, with the paper's values beside, as Markdown, LaTeX and CSV."""
     from localparity.paper._write_tables import write_tables
 
     check_folder(store, "--store")
     check_folder(out, "--out")
-    _list_files(write_tables(Store(store), out), out)
+    _list_files(write_tables(Store(store), out), out, json)
 
 
 @app.command()
 def figures(
     store: StoreOption = _STORE,
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("localparity-figures"),
+    json: JsonOption = False,
 ) -> None:
     """Draw the paper's figures, as PNG, SVG and PDF."""
     from localparity.paper.figures import write_figures
 
     check_folder(store, "--store")
     check_folder(out, "--out")
-    _list_files(write_figures(Store(store), out), out)
+    _list_files(write_figures(Store(store), out), out, json)
 
 
-def _list_files(written: list[Path], out: Path) -> None:
-    for path in written:
-        typer.echo(path.name)
-    typer.echo(f"wrote {len(written)} files to {out}")
+def _list_files(written: list[Path], out: Path, json: bool) -> None:
+    names = [path.name for path in written]
+    _tell(json, {"out": str(out), "files": names}, [*names, f"wrote {len(names)} files to {out}"])
 
 
 for _name in DATA_SET_NAMES:
