@@ -106,3 +106,10 @@ def test_many_categories_take_the_memory_of_their_rows() -> None:
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
     assert peak < 20e6
+
+
+def test_categories_that_are_no_values_are_refused() -> None:
+    learned = TableEncoder().fit(pd.DataFrame({"job": ["care", "trades"]})).to_dict()
+    assert TableEncoder.from_dict(learned).categories_ == [["care", "trades"]]
+    with pytest.raises(ValueError, match=r"categories .*got \['care'\]"):
+        TableEncoder.from_dict({**learned, "categories": [[["care"], "trades"]]})

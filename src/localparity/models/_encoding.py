@@ -163,6 +163,9 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         encoder = cls()
         encoder.names_ = list(map(str, learned["names"]))
         encoder.categories_ = [None if known is None else list(known) for known in learned["categories"]]
+        for value in (value for known in encoder.categories_ for value in known or ()):
+            if not isinstance(value, str | int | float):
+                raise ValueError(f"categories must be texts or numbers, got {value!r}")
         encoder.means_ = np.asarray(learned["means"], dtype=np.float64)
         encoder.scales_ = np.asarray(learned["scales"], dtype=np.float64)
         width = len(encoder.names_)
