@@ -113,3 +113,6 @@ def test_categories_that_are_no_values_are_refused() -> None:
     assert TableEncoder.from_dict(learned).categories_ == [["care", "trades"]]
     with pytest.raises(ValueError, match=r"categories .*got \['care'\]"):
         TableEncoder.from_dict({**learned, "categories": [[["care"], "trades"]]})
+    for name, number in (("scales", 0.0), ("means", float("inf"))):
+        with pytest.raises(ValueError, match=name):
+            TableEncoder.from_dict({**learned, name: [number]})

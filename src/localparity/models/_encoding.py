@@ -171,6 +171,8 @@ class TableEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         width = len(encoder.names_)
         if not encoder.means_.shape == encoder.scales_.shape == (len(encoder.categories_),) == (width,):
             raise ValueError(f"the encoder has {width} names but not as many means, scales and categories")
+        if not (np.isfinite(encoder.means_).all() and (encoder.scales_ > 0.0).all()):
+            raise ValueError("the encoder's means must be finite and its scales > 0")
         return encoder
 
 

@@ -11,7 +11,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from localparity._io._files import write_whole
+from localparity._io._files import parse_json, reading, write_whole
 from localparity._io._tables import quote_text
 from localparity.paper._part_scores import PartScores
 from localparity.paper._run import Run
@@ -281,7 +281,7 @@ class Store:
             known = self._checked.get(path)
             if known is not None and known[0] == signature:
                 return known[1]
-            facts: dict[str, Any] = json.loads(path.read_bytes())
+            facts = parse_json(path.read_bytes())
             problem = _problem(facts, scores)
         except (OSError, ValueError, KeyError, TypeError) as error:
             problem = f"{type(error).__name__}: {error}"
@@ -295,11 +295,9 @@ class Store:
         """The content of store.json: the store's format and the version that wrote it."""
         if not self._marker.exists():
             return {}
-        try:
-            mark = json.loads(self._marker.read_bytes())
+        with reading(str(self._marker)):
+            mark = parse_json(self._marker.read_bytes())
             return {"format": mark["format"], "localparity": mark.get("localparity")}
-        except (ValueError, KeyError, TypeError, AttributeError) as error:
-            raise ValueError(f"{self._marker} is damaged: {error!r}") from error
 
     def _check_format(self) -> None:
         mark = self._mark()
