@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from localparity._types import ArrayLike, Groups, ScoreRange
 from localparity.counts._comparison import Comparison, require_labels
 from localparity.counts._score_counts import ScoreCounts
@@ -54,3 +56,14 @@ def as_data(
 def as_counts(data: Data) -> ScoreCounts:
     """Predictions counted; counts as they are."""
     return data if isinstance(data, ScoreCounts) else ScoreCounts.from_predictions(data)
+
+
+def input_counts(
+    comparison: Comparison,
+    y_true: ArrayLike | Data | None,
+    y_score: ArrayLike | None,
+    sensitive_features: Groups | None,
+    **options: Any,
+) -> ScoreCounts:
+    """What a function was given, counted; options as in `as_data`."""
+    return as_counts(as_data(comparison, y_true, y_score, sensitive_features, **options))

@@ -18,7 +18,7 @@ from localparity._types import (
 )
 from localparity._validation import as_epsilon, as_probability
 from localparity.counts._comparison import Comparison
-from localparity.counts._inputs import Data, as_counts, as_data
+from localparity.counts._inputs import Data, input_counts
 from localparity.metrics._gap_curve import GapCurve
 from localparity.metrics._gap_curves import gap_curves
 from localparity.metrics._interval import Interval, worst_interval
@@ -107,17 +107,8 @@ def mcdp_interval(
     """
     epsilons = np.array([as_epsilon(epsilon)])
     comparison = Comparison(criterion, compare, min_group_size)
-    counts = as_counts(
-        as_data(
-            comparison,
-            y_true,
-            y_score,
-            sensitive_features,
-            sample_weight=sample_weight,
-            cluster=cluster,
-            score_range=score_range,
-        )
-    )
+    rows = {"sample_weight": sample_weight, "cluster": cluster, "score_range": score_range}
+    counts = input_counts(comparison, y_true, y_score, sensitive_features, **rows)
     curves = gap_curves(counts, comparison)
     radii = band_radii(
         counts,

@@ -15,7 +15,7 @@ import numpy as np
 from localparity._types import ArrayLike, Compare, Criterion, FloatArray, Groups, IntArray, ScoreRange, Seed
 from localparity._validation import as_epsilon
 from localparity.counts._comparison import Comparison
-from localparity.counts._inputs import Data, as_counts, as_data
+from localparity.counts._inputs import Data, input_counts
 from localparity.counts._score_counts import ScoreCounts
 from localparity.metrics._gap_curves import gap_curves
 from localparity.uncertainty._pool import Pool
@@ -246,17 +246,8 @@ def permutation_test(
     """
     epsilons = np.array([as_epsilon(epsilon)])
     comparison = Comparison(criterion, compare, min_group_size)
-    counts = as_counts(
-        as_data(
-            comparison,
-            y_true,
-            y_score,
-            sensitive_features,
-            sample_weight=sample_weight,
-            cluster=cluster,
-            score_range=score_range,
-        )
-    )
+    rows = {"sample_weight": sample_weight, "cluster": cluster, "score_range": score_range}
+    counts = input_counts(comparison, y_true, y_score, sensitive_features, **rows)
     curves = gap_curves(counts, comparison)
     mcdp = np.array([curve.mcdp_at(epsilons) for curve in curves])
     draws = Draws(n_resamples, random_state, n_jobs)
