@@ -144,7 +144,7 @@ class DuckDBScores(TableScores):
         counts = [
             self._group_counts(
                 [found[name][row] for name in self._keys],
-                lambda name, row=row: np.asarray(found[name][row]),  # type: ignore[misc]
+                {name: np.asarray(found[name][row]) for name in ("place", *aggregates)},
             )
             for row in range(found["valid"].size)
         ]

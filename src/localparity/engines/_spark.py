@@ -144,7 +144,7 @@ class SparkScores(TableScores):
         for rows in np.split(order, starts[1:]):
             key = [found[name][int(rows[0])].as_py() for name in self._keys]
             kept = rows[numbers["n"][rows] > 0]
-            counts.append(self._group_counts(key, lambda name, kept=kept: numbers[name][kept]))  # type: ignore[misc]
+            counts.append(self._group_counts(key, {name: column[kept] for name, column in numbers.items()}))
         return self._check_groups(counts) if within is None else counts
 
     def _check(self, found: Any) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -158,15 +158,15 @@ class TableScores(ABC):
             sums[f"{prefix}{limb}"] = f"CAST(sum(CAST({cut} AS BIGINT)) AS BIGINT)"
         return sums
 
-    def _group_counts(self, key: Sequence[Any], values: Callable[[str], NDArray[Any]]) -> GroupCounts:
+    def _group_counts(self, key: Sequence[Any], values: Mapping[str, NDArray[Any]]) -> GroupCounts:
         """The counts of one label and group, given the aggregates at each place."""
         units = None
         if self.columns.weight:
-            limbs = [[values(f"{kind}{limb}") for limb in range(LIMBS)] for kind in "wq"]
+            limbs = [[values[f"{kind}{limb}"] for limb in range(LIMBS)] for kind in "wq"]
             units = carry(np.array(limbs, dtype=np.int64))
-        lowest, highest = (values(name).astype(np.float64) + 0.0 for name in ("lowest", "highest"))
+        lowest, highest = (values[name].astype(np.float64) + 0.0 for name in ("lowest", "highest"))
         return GroupCounts(
-            self._key(*key), values("place"), values("n").astype(np.int64), lowest, highest, units
+            self._key(*key), values["place"], values["n"].astype(np.int64), lowest, highest, units
         )
 
     def _key(self, label: Any, *groups: Any) -> tuple[Any, int | None]:

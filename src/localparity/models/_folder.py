@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import numbers
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from importlib import import_module
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar, Self
@@ -66,6 +66,7 @@ def load(folder: str | Path) -> Any:
 class FolderMixin(ABC):
     """`save` and `load` for an estimator that can describe and restore itself."""
 
+    get_params: Callable[..., dict[str, Any]]
     _unsaved: ClassVar[dict[str, Any]] = {}
     """Parameters that belong to the machine or to training, and what they are after loading."""
 
@@ -112,7 +113,7 @@ class FolderMixin(ABC):
     def _dump_files(self) -> Files:
         """Return the content of all files, the description's with it."""
         learned, files = self._dump()
-        given: dict[str, Any] = {**self.get_params(deep=False), **self._unsaved}  # type: ignore[attr-defined]
+        given: dict[str, Any] = {**self.get_params(deep=False), **self._unsaved}
         if not isinstance(given["random_state"], numbers.Integral):
             given["random_state"] = None
         described = {

@@ -313,11 +313,12 @@ class MCDPLoss(_DisparityLoss):
             memory.remember(rows)
         return values.gather(0, worst)[0] + moving - moving.detach()
 
-    def _find(self, *columns: Tensor | None) -> tuple[Tensor, ...]:
+    def _find(
+        self, scores: Tensor, groups: Tensor, y_true: Tensor | None, sample_weight: Tensor | None
+    ) -> tuple[Tensor, ...]:
         """The contrasts of rows, the thresholds at which their gaps are taken, and the thresholds' shares."""
-        rows = ScoredRows(*columns)  # type: ignore[arg-type]
-        contrast = self._contrasts(rows)
-        return contrast, *self._where(rows.scores, contrast)
+        contrast = self._contrasts(ScoredRows(scores, groups, y_true, sample_weight))
+        return contrast, *self._where(scores, contrast)
 
     def _where(self, scores: Tensor, contrast: Tensor) -> tuple[Tensor, Tensor]:
         """The thresholds at which each comparison's gap is taken, and their shares."""
