@@ -24,7 +24,7 @@ if TYPE_CHECKING:
         TrainingPlan,
         gather_rows,
     )
-    from localparity.models.repair import RepairedClassifier, ScoreMap, ScoreRepair
+    from localparity.models.repair import GroupBlindRepair, RepairedClassifier, ScoreMap, ScoreRepair
     from localparity.models.trees import (
         LocalParityLGBMClassifier,
         LocalParityXGBClassifier,
@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 __all__ = [
     "METHODS",
     "BoundNotMetWarning",
+    "GroupBlindRepair",
     "LocalParityClassifier",
     "LocalParityLGBMClassifier",
     "LocalParityXGBClassifier",
@@ -75,7 +76,7 @@ __getattr__, __dir__ = lazy_names(
             "TrainingPlan",
             "gather_rows",
         ],
-        "repair": ["RepairedClassifier", "ScoreMap", "ScoreRepair"],
+        "repair": ["GroupBlindRepair", "RepairedClassifier", "ScoreMap", "ScoreRepair"],
         "trees": ["LocalParityLGBMClassifier", "LocalParityXGBClassifier", "MCDPObjective"],
     },
 )
