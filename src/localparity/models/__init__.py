@@ -10,6 +10,7 @@ from localparity._lazy import lazy_names
 if TYPE_CHECKING:
     from localparity.models._bound import BoundNotMetWarning, Trial
     from localparity.models._compare import compare
+    from localparity.models._encoding import UnseenValuesWarning
     from localparity.models._folder import load
     from localparity.models._outcomes import ModelComparison, Outcome
     from localparity.models.networks import (
@@ -29,6 +30,8 @@ if TYPE_CHECKING:
         LocalParityLGBMClassifier,
         LocalParityXGBClassifier,
         MCDPObjective,
+        TableClassifier,
+        TableRegressor,
     )
 
 __all__ = [
@@ -47,10 +50,13 @@ __all__ = [
     "ScoreMap",
     "ScoreRepair",
     "ScoredBatch",
+    "TableClassifier",
+    "TableRegressor",
     "TensorRows",
     "Trainer",
     "TrainingPlan",
     "Trial",
+    "UnseenValuesWarning",
     "compare",
     "gather_rows",
     "load",
@@ -61,6 +67,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "_bound": ["BoundNotMetWarning", "Trial"],
         "_compare": ["compare"],
+        "_encoding": ["UnseenValuesWarning"],
         "_folder": ["load"],
         "_outcomes": ["ModelComparison", "Outcome"],
         "networks": [
@@ -76,6 +83,12 @@ __getattr__, __dir__ = lazy_names(
             "gather_rows",
         ],
         "repair": ["RepairedClassifier", "ScoreMap", "ScoreRepair"],
-        "trees": ["LocalParityLGBMClassifier", "LocalParityXGBClassifier", "MCDPObjective"],
+        "trees": [
+            "LocalParityLGBMClassifier",
+            "LocalParityXGBClassifier",
+            "MCDPObjective",
+            "TableClassifier",
+            "TableRegressor",
+        ],
     },
 )

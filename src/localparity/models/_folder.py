@@ -27,6 +27,8 @@ ESTIMATORS = (
     "LocalParityXGBClassifier",
     "RepairedClassifier",
     "ScoreRepair",
+    "TableClassifier",
+    "TableRegressor",
 )
 """What `load` may make, all of them in `localparity.models`."""
 
@@ -46,8 +48,8 @@ def load(folder: str | Path) -> Any:
     Returns
     -------
     estimator
-        A `LocalParityClassifier`, `LocalParityLGBMClassifier`, `LocalParityXGBClassifier`, `ScoreRepair` or
-        `RepairedClassifier`, ready to predict.
+        A `LocalParityClassifier`, `LocalParityLGBMClassifier`, `LocalParityXGBClassifier`, `ScoreRepair`,
+        `RepairedClassifier`, `TableClassifier` or `TableRegressor`, ready to predict.
 
     Examples
     --------

@@ -8,7 +8,7 @@ import numpy as np
 
 from localparity._types import FloatArray
 from localparity._validation import require
-from localparity.models.trees._backend import TreeBackend, TreeModel, Watched
+from localparity.models.trees._backend import TreeBackend, TreeModel, Watched, library_names
 from localparity.models.trees._classifier import BoostedClassifier
 from localparity.models.trees._objective import MCDPObjective
 
@@ -19,7 +19,8 @@ def _xgboost() -> Any:
 
 class _XGBoostModel(TreeModel):
     def margins(self, features: Any) -> FloatArray:
-        rows = _xgboost().DMatrix(features, enable_categorical=True)
+        names, types = self.booster.feature_names, self.booster.feature_types
+        rows = _xgboost().DMatrix(features, feature_names=names, feature_types=types, enable_categorical=True)
         return np.asarray(self.booster.predict(rows, output_margin=True), dtype=np.float64)
 
     def n_trees(self) -> int:
@@ -44,10 +45,13 @@ class _XGBoostBackend(TreeBackend):
         return {"learning_rate": learning_rate, "seed": seed, "tree_method": "hist", **threads}
 
     def dataset(self, features: Any, training: Any = None) -> Any:
+        encoder = self.classifier.encoder_
+        types = ["q" if known is None else "c" for known in encoder.categories_]
+        options: dict[str, Any] = {"feature_names": library_names(encoder), "feature_types": types}
         if training is not None:
-            return _xgboost().DMatrix(features, enable_categorical=True)
+            return _xgboost().DMatrix(features, enable_categorical=True, **options)
         bins = {"max_bin": self.parameters["max_bin"]} if "max_bin" in self.parameters else {}
-        return _xgboost().QuantileDMatrix(features, enable_categorical=True, **bins)
+        return _xgboost().QuantileDMatrix(features, enable_categorical=True, **bins, **options)
 
     def grow(self, objective: MCDPObjective, watched: Watched | None) -> Any:
         # Ours replaces the plain objective, whose name lets the library turn margins into scores.
