@@ -17,7 +17,7 @@ class TableFeatures:
     """Reads data frames and arrays for an estimator of scikit-learn, and stores what it learned of them."""
 
     _encoder_type: ClassVar[type[CategoryEncoder]] = CategoryEncoder
-    encoder_: Any
+    encoder_: CategoryEncoder
     n_features_in_: int
     feature_names_in_: NDArray[Any]
 
@@ -35,15 +35,11 @@ class TableFeatures:
         """Learn the columns at `fit`, and return them as the model takes them."""
         columns = table_columns(self, X, reset=True)
         self.encoder_ = self._encoder_type().learn(columns, weights)
-        return self._encode(columns)
+        return self.encoder_.encode(columns)
 
     def _read_features(self, X: Any) -> FloatArray:
         """Return the columns at prediction as the model takes them."""
-        return self._encode(table_columns(self, X, reset=False))
-
-    def _encode(self, columns: Any) -> FloatArray:
-        encoded: FloatArray = self.encoder_.encode(columns)
-        return encoded
+        return self.encoder_.encode(table_columns(self, X, reset=False))
 
     def _dump_features(self) -> dict[str, Any]:
         """Return what was learned of the features, as JSON has it."""

@@ -122,6 +122,7 @@ class LocalParityClassifier(BoundedClassifier):
 
     _model_type = NetworkModel
     _encoder_type = TableEncoder
+    encoder_: TableEncoder
     model_: NetworkModel
     _unsaved: ClassVar[dict[str, Any]] = {"checkpoint": None, "device": "auto", "verbose": False}
 
