@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
 import numbers
-import sys
 import warnings
 from collections import Counter
 from collections.abc import Sequence
@@ -271,7 +271,7 @@ def _describe_unseen(name: str, values: NDArray[Any]) -> list[str]:
 
 def _level_of_caller() -> int:
     """Return the `stacklevel` of the first caller outside the package, whom a warning is for."""
-    level, frame = 1, sys._getframe(1)
-    while frame.f_back is not None and str(frame.f_globals.get("__name__")).startswith("localparity."):
+    level, frame = 0, inspect.currentframe()
+    while frame is not None and frame.f_globals["__name__"].startswith("localparity."):
         level, frame = level + 1, frame.f_back
     return level

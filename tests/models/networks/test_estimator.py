@@ -354,7 +354,7 @@ def test_what_fit_did_not_see_is_scored_and_counted() -> None:
 
 def test_missing_values_at_fit_are_learned(tmp_path: Path) -> None:
     gappy = X.assign(occupation=X["occupation"].where(Y == 0), age=X["age"].where(X.index % 3 > 0))
-    model = quick(method="erm", steps=150).fit(gappy, Y, sensitive_features=SEX)
+    model = LocalParityClassifier("erm", steps=150, random_state=0).fit(gappy, Y, sensitive_features=SEX)
     assert average_precision_score(Y, model.predict_proba(gappy)[:, 1]) > 0.95
     model.save(tmp_path)
     np.testing.assert_array_equal(lp.load(tmp_path).predict_proba(gappy), model.predict_proba(gappy))

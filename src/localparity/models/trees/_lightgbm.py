@@ -86,8 +86,10 @@ class _LightGBMBackend(TreeBackend):
 class LocalParityLGBMClassifier(BoostedClassifier):
     """LightGBM's trees for two classes, with a penalty on the maximal local disparity, or a bound on it.
 
-    The sensitive feature is needed to fit and not to predict. Columns may be numbers, with NaN where a value
-    is missing, or categorical columns of a pandas data frame, as LightGBM takes them.
+    The sensitive feature is needed to fit and not to predict. Columns may be numbers or texts, as they are
+    or as categories of a pandas data frame, and values may be missing: a missing text is a category of its
+    own, and the trees learn which way a missing number goes. What `fit` did not see counts as unknown, with
+    an `UnseenValuesWarning`.
 
     Parameters
     ----------
@@ -111,9 +113,8 @@ class LocalParityLGBMClassifier(BoostedClassifier):
     --------
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(2000, random_state=0)
-    >>> people = census.data.astype({"occupation": "category"})
     >>> model = lp.models.LocalParityLGBMClassifier(max_mcdp=0.2, n_estimators=20, random_state=0)
-    >>> model = model.fit(people, census.target, sensitive_features=census.sensitive_features)
+    >>> model = model.fit(census.data, census.target, sensitive_features=census.sensitive_features)
     >>> model.bound_met_
     True
     """

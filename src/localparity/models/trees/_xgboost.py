@@ -74,8 +74,10 @@ class _XGBoostBackend(TreeBackend):
 class LocalParityXGBClassifier(BoostedClassifier):
     """XGBoost's trees for two classes, with a penalty on the maximal local disparity, or a bound on it.
 
-    The sensitive feature is needed to fit and not to predict. Columns may be numbers, with NaN where a value
-    is missing, or categorical columns of a pandas data frame, as XGBoost takes them.
+    The sensitive feature is needed to fit and not to predict. Columns may be numbers or texts, as they are
+    or as categories of a pandas data frame, and values may be missing: a missing text is a category of its
+    own, and the trees learn which way a missing number goes. What `fit` did not see counts as unknown, with
+    an `UnseenValuesWarning`.
 
     Parameters
     ----------
@@ -130,7 +132,7 @@ class LocalParityXGBClassifier(BoostedClassifier):
     n_estimators_ : int
         The number of trees.
     text_features_ : list of str
-        The names of the categorical columns.
+        The names of the text columns.
     trials_ : list of Trial
         With `max_mcdp`, the strengths that were tried.
     bound_met_ : bool
@@ -140,10 +142,9 @@ class LocalParityXGBClassifier(BoostedClassifier):
     --------
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(2000, random_state=0)
-    >>> people = census.data.astype({"occupation": "category"})
     >>> model = lp.models.LocalParityXGBClassifier(strength=0.5, n_estimators=20, random_state=0)
-    >>> model = model.fit(people, census.target, sensitive_features=census.sensitive_features)
-    >>> model.predict_proba(people).shape
+    >>> model = model.fit(census.data, census.target, sensitive_features=census.sensitive_features)
+    >>> model.predict_proba(census.data).shape
     (2000, 2)
     """
 
