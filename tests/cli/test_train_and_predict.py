@@ -108,6 +108,12 @@ def test_a_column_that_is_partly_numbers(folder: Path) -> None:
     assert found.returncode == 0
 
 
+def test_a_class_must_not_be_missing(folder: Path) -> None:
+    FRAME.assign(income=FRAME["income"].where(FRAME.index != 2)).to_csv(folder / "unknown.csv", index=False)
+    found = run("train", folder / "unknown.csv", *NAMED, "--out", folder / "never")
+    assert (found.returncode, found.stderr) == (2, "error: --target has no value at row 2\n")
+
+
 def test_a_column_of_names_is_no_feature(folder: Path) -> None:
     FRAME.assign(id=[f"p{row}" for row in range(900)]).to_csv(folder / "ids.csv", index=False)
     found = run("train", folder / "ids.csv", *NAMED, "--out", folder / "never")
@@ -127,7 +133,7 @@ def test_values_that_training_did_not_see_are_scored_with_one_line_of_warning(fo
     found = run("predict", folder / "model", folder / "gap.csv", "--out", folder / "gap.parquet")
     assert found.returncode == 0
     assert found.stderr.count("\n") == 1
-    assert found.stderr.startswith("warning: X has values that fit did not see")
+    assert found.stderr.startswith("warning: values that fit did not see count as unknown: ")
     for part in (
         "3 missing in column 'age'",
         "31 in 1 new",

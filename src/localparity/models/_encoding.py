@@ -132,7 +132,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if unseen.any() and not (known is None and had_missing):
                 news.extend(_describe_unseen(column.name, column.values[unseen]))
         if news:
-            message = f"X has values that fit did not see, which count as unknown: {'; '.join(news)}"
+            message = f"values that fit did not see count as unknown: {'; '.join(news)}"
             warnings.warn(message, UnseenValuesWarning, stacklevel=_level_of_caller())
         return found
 
