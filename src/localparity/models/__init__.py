@@ -10,6 +10,7 @@ from localparity._lazy import lazy_names
 if TYPE_CHECKING:
     from localparity.models._bound import BoundNotMetWarning, Trial
     from localparity.models._compare import compare
+    from localparity.models._encoding import UnseenValuesWarning
     from localparity.models._folder import load
     from localparity.models._outcomes import ModelComparison, Outcome
     from localparity.models.networks import (
@@ -24,16 +25,25 @@ if TYPE_CHECKING:
         TrainingPlan,
         gather_rows,
     )
-    from localparity.models.repair import GroupBlindRepair, RepairedClassifier, ScoreMap, ScoreRepair
+    from localparity.models.repair import (
+        GroupBlindClassifier,
+        GroupBlindRepair,
+        RepairedClassifier,
+        ScoreMap,
+        ScoreRepair,
+    )
     from localparity.models.trees import (
         LocalParityLGBMClassifier,
         LocalParityXGBClassifier,
         MCDPObjective,
+        TableClassifier,
+        TableRegressor,
     )
 
 __all__ = [
     "METHODS",
     "BoundNotMetWarning",
+    "GroupBlindClassifier",
     "GroupBlindRepair",
     "LocalParityClassifier",
     "LocalParityLGBMClassifier",
@@ -48,10 +58,13 @@ __all__ = [
     "ScoreMap",
     "ScoreRepair",
     "ScoredBatch",
+    "TableClassifier",
+    "TableRegressor",
     "TensorRows",
     "Trainer",
     "TrainingPlan",
     "Trial",
+    "UnseenValuesWarning",
     "compare",
     "gather_rows",
     "load",
@@ -62,6 +75,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "_bound": ["BoundNotMetWarning", "Trial"],
         "_compare": ["compare"],
+        "_encoding": ["UnseenValuesWarning"],
         "_folder": ["load"],
         "_outcomes": ["ModelComparison", "Outcome"],
         "networks": [
@@ -76,7 +90,19 @@ __getattr__, __dir__ = lazy_names(
             "TrainingPlan",
             "gather_rows",
         ],
-        "repair": ["GroupBlindRepair", "RepairedClassifier", "ScoreMap", "ScoreRepair"],
-        "trees": ["LocalParityLGBMClassifier", "LocalParityXGBClassifier", "MCDPObjective"],
+        "repair": [
+            "GroupBlindClassifier",
+            "GroupBlindRepair",
+            "RepairedClassifier",
+            "ScoreMap",
+            "ScoreRepair",
+        ],
+        "trees": [
+            "LocalParityLGBMClassifier",
+            "LocalParityXGBClassifier",
+            "MCDPObjective",
+            "TableClassifier",
+            "TableRegressor",
+        ],
     },
 )

@@ -22,12 +22,15 @@ from localparity._io._files import parse_json, reading, sha256_of, write_whole
 FORMAT = 2
 DESCRIPTION = "model.json"
 ESTIMATORS = (
+    "GroupBlindClassifier",
     "GroupBlindRepair",
     "LocalParityClassifier",
     "LocalParityLGBMClassifier",
     "LocalParityXGBClassifier",
     "RepairedClassifier",
     "ScoreRepair",
+    "TableClassifier",
+    "TableRegressor",
 )
 """What `load` may make, all of them in `localparity.models`."""
 
@@ -47,8 +50,8 @@ def load(folder: str | Path) -> Any:
     Returns
     -------
     estimator
-        A `LocalParityClassifier`, `LocalParityLGBMClassifier`, `LocalParityXGBClassifier`, `ScoreRepair` or
-        `RepairedClassifier`, ready to predict.
+        A `LocalParityClassifier`, `LocalParityLGBMClassifier`, `LocalParityXGBClassifier`, `ScoreRepair`,
+        `RepairedClassifier`, `TableClassifier` or `TableRegressor`, ready to predict.
 
     Examples
     --------

@@ -4,14 +4,14 @@ Some pair of groups, of people of some label, has the largest MCDP(epsilon) in t
 carries it. Neither depends on the sample, so only their own error counts: no other threshold, pair or label
 needs to hold with them.
 
-With epsilon = 0 the window is one threshold. There the measured gap is a difference of two means of indicators,
-and by Hoeffding's inequality it is below the true one by more than
+With epsilon = 0 the window is one threshold. There the measured gap is a difference of two means of
+indicators, and by Hoeffding's inequality it is below the true one by more than
 
 .. math:: \sqrt{\tfrac12 \ln(1/\alpha) \, (1/n_a + 1/n_b)}
 
 with probability at most :math:`\alpha`, at any size and with ties. The measured MCDP of the pair is at least
-the measured gap at that threshold, so the largest over pairs of the measured MCDP plus this margin is at least
-the true MCDP with probability :math:`1 - \alpha`.
+the measured gap at that threshold, so the largest over pairs of the measured MCDP plus this margin is at
+least the true MCDP with probability :math:`1 - \alpha`.
 
 With epsilon > 0 the smallest gap of a whole window has to hold. Both distributions are within their one-sided
 Dvoretzky-Kiefer-Wolfowitz margins, each with probability :math:`1 - \alpha/2`.

@@ -6,8 +6,11 @@ from typing import NamedTuple
 
 import numpy as np
 
-from localparity._types import ArrayLike, FloatArray, Group, IntArray
+from localparity._types import ArrayLike, Criterion, FloatArray, Group, IntArray
 from localparity._validation import as_numbers, check_rows
+from localparity.counts import Comparison
+from localparity.metrics._gap_curve import GapCurve
+from localparity.metrics._gap_curves import input_curves
 from localparity.models._rows import TrainingRows
 
 
@@ -85,9 +88,8 @@ class GroupFeatures(NamedTuple):
         if self.labels == (None,):
             return found
         assert rows.labels is not None
-        stratum = np.full(2, -1)
-        stratum[list(self.labels)] = np.arange(len(self.labels))
-        at = stratum[rows.labels]
+        at = np.array([self.labels.index(label) if label in self.labels else -1 for label in (0, 1)])
+        at = at[rows.labels]
         return np.where((found >= 0) & (at >= 0), at * len(self.compared) + found, -1)
 
 
@@ -116,3 +118,13 @@ def as_group_probabilities(
         label, row = np.argwhere(wrong)[0]
         raise ValueError(f"{name} must be >= 0 and sum to 1, got {array[label, row].tolist()} at row {row}")
     return np.asarray(array / sums[:, :, None])
+
+
+def compared_curves(
+    rows: BlindRows, scores: FloatArray, compared: tuple[int, ...], criterion: Criterion
+) -> list[GapCurve]:
+    """Return the gap curves of rows with these scores whose groups are compared."""
+    kept = np.isin(rows.groups, compared)
+    labels = None if rows.labels is None else rows.labels[kept]
+    weights = None if (rows.weights == 1.0).all() else rows.weights[kept]
+    return input_curves(Comparison(criterion), labels, scores[kept], rows.groups[kept], sample_weight=weights)

@@ -1,4 +1,4 @@
-"""The loops of group-blind repair, compiled by numba on first use; imported inside the functions that call it.
+"""The loops of group-blind repair, compiled by numba on first use; imported where they are called.
 
 At a selection rate the rows with ``score - multipliers . features > threshold`` are selected. A row counts
 for one constraint, its ``place`` (-1: for none), with the share that it has of it.
@@ -44,7 +44,41 @@ def find_threshold(values: FloatArray, weights: FloatArray, above: float) -> flo
         high = low + width * (cell + 1)
         low = low + width * cell
         threshold = high - min(max(part, 0.0), 1.0) * (high - low)
-    return threshold
+    return float(threshold)
+
+
+@compiled
+def margins(scores: FloatArray, features: FloatArray, multipliers: FloatArray) -> FloatArray:
+    """Return each score less the multipliers times the features."""
+    found = scores.copy()
+    for row in range(scores.size):
+        for column in range(multipliers.size):
+            found[row] -= multipliers[column] * features[row, column]
+    return found
+
+
+@compiled
+def covariance(
+    values: FloatArray, features: FloatArray, weights: FloatArray, low: float, high: float
+) -> FloatArray:
+    """Return the covariance of the features of rows with a value from `low` to `high`, times their mass."""
+    size = features.shape[1]
+    mean = np.zeros(size)
+    moments = np.zeros((size, size))
+    mass = 0.0
+    for row in range(values.size):
+        if low <= values[row] <= high:
+            mass += weights[row]
+            for column in range(size):
+                weighted = weights[row] * features[row, column]
+                mean[column] += weighted
+                for other in range(size):
+                    moments[column, other] += weighted * features[row, other]
+    if mass > 0.0:
+        for column in range(size):
+            for other in range(size):
+                moments[column, other] -= mean[column] * mean[other] / mass
+    return moments
 
 
 @compiled
@@ -65,40 +99,20 @@ def select(
     estimated from the rates within `band` of the rate.
     """
     size = multipliers.size
-    values = np.empty(scores.size)
-    for row in range(scores.size):
-        value = scores[row]
-        for column in range(size):
-            value -= multipliers[column] * features[row, column]
-        values[row] = value
+    values = margins(scores, features, multipliers)
     total = weights.sum()
     threshold = find_threshold(values, weights, rate * total)
     high = find_threshold(values, weights, max(rate - band, 0.0) * total)
     low = find_threshold(values, weights, min(rate + band, 1.0) * total)
     selected = np.zeros(size)
-    mean = np.zeros(size)
-    moments = np.zeros((size, size))
-    mass = 0.0
     for row in range(scores.size):
         if values[row] > threshold:
             if places[row] >= 0:
                 selected[places[row]] += 0.5 * shares[row]
             for column in range(size):
                 selected[column] += 0.5 * weights[row] * features[row, column] / total
-        if low <= values[row] <= high:
-            mass += weights[row]
-            for column in range(size):
-                weighted = weights[row] * features[row, column]
-                mean[column] += weighted
-                for other in range(column + 1):
-                    moments[column, other] += weighted * features[row, other]
-    if mass > 0.0 and high > low:
-        for column in range(size):
-            for other in range(column + 1):
-                moments[column, other] -= mean[column] * mean[other] / mass
-                moments[column, other] /= total * (high - low)
-                moments[other, column] = moments[column, other]
-    return selected, moments
+    bend = covariance(values, features, weights, low, high)
+    return selected, bend / (total * (high - low)) if high > low else bend
 
 
 @compiled

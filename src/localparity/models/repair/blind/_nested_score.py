@@ -101,7 +101,9 @@ class Dual(NamedTuple):
 
         total = self.weights.sum()
         inner = [
-            _kernels.find_threshold(self.scores - self.features @ row, self.weights, rate * total)
+            _kernels.find_threshold(
+                _kernels.margins(self.scores, self.features, row), self.weights, rate * total
+            )
             for rate, row in zip(RATES, multipliers, strict=True)
         ]
         farthest = 1.0 + np.abs(multipliers).max() * self.features.sum(axis=1).max()

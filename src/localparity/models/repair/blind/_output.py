@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from sklearn.isotonic import isotonic_regression
 
-from localparity._types import FloatArray
+from localparity._types import FloatArray, IntArray
 from localparity.models.repair._score_map import ScoreMap
 
 OUTPUTS = ("original", "calibrated")
@@ -20,11 +20,11 @@ def original_scale(ranks: FloatArray, scores: FloatArray, weights: FloatArray) -
     return _ascending(_quantiles(ranks, weights, levels), _quantiles(scores, weights, levels))
 
 
-def calibrated_scale(ranks: FloatArray, labels: FloatArray, weights: FloatArray) -> ScoreMap:
-    """Return the map of ranks to P(y = 1 | rank): isotonic regression, on lines between its steps' centres."""
+def calibrated_scale(ranks: FloatArray, labels: IntArray, weights: FloatArray) -> ScoreMap:
+    """Return the map of ranks to P(y = 1 | rank): isotonic regression, with lines between its steps."""
     order = np.argsort(ranks, kind="stable")
-    ranks, labels, weights = ranks[order], labels[order].astype(np.float64), weights[order]
-    values = isotonic_regression(labels, sample_weight=weights)
+    ranks, weights = ranks[order], weights[order]
+    values = isotonic_regression(labels[order].astype(np.float64), sample_weight=weights)
     _, steps = np.unique(values, return_inverse=True)
     masses = np.bincount(steps, weights)
     centres = np.bincount(steps, weights * ranks) / masses

@@ -19,8 +19,9 @@ def promise_sentence(repair: GroupBlindRepair, fitted: int, tested: int) -> str:
         sentence += "confidence."
     else:
         sentence = (
-            f"With probability {repair.confidence:g}, {what} in the population that the {tested:,} people held "
-            "out were drawn from, if they are an independent sample of it and were not used to fit the model."
+            f"With probability {repair.confidence:g}, {what} in the population that the {tested:,} people "
+            "held out were drawn from, if they are an independent sample of it and were not used to fit the "
+            "model."
         )
     if repair.left_out_:
         names = ", ".join(map(group_text, repair.left_out_))
@@ -32,8 +33,8 @@ def out_of_reach(repair: GroupBlindRepair, least: float) -> ValueError:
     """Return the error for a bound that no repair of the people fitted on meets."""
     return ValueError(
         f"max_mcdp={repair.max_mcdp:g} is out of reach: group-blind scores leave at least {least:.4f} among "
-        f"the people fitted on; use max_mcdp >= {round_up(least):g}, more rows, or a ScoreRepair, which needs "
-        "the group at prediction"
+        f"the people fitted on; use max_mcdp >= {round_up(least):g}, more rows, or a ScoreRepair, which "
+        "needs the group at prediction"
     )
 
 

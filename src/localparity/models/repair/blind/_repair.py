@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
-from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, Seed
+from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, Seed
 from localparity._validation import (
     as_choice,
     as_count,
@@ -22,12 +22,16 @@ from localparity._validation import (
 )
 from localparity.counts import Comparison
 from localparity.metrics._gap_curve import GapCurve
-from localparity.metrics._gap_curves import input_curves
 from localparity.models._folder import Files, FolderMixin, plain, restore_groups
-from localparity.models._rows import TrainingRows, as_seed
+from localparity.models._rows import as_seed
 from localparity.models.repair._promise import NAMES
 from localparity.models.repair._score_map import ScoreMap, checked_map
-from localparity.models.repair.blind._features import BlindRows, GroupFeatures, as_group_probabilities
+from localparity.models.repair.blind._features import (
+    BlindRows,
+    GroupFeatures,
+    as_group_probabilities,
+    compared_curves,
+)
 from localparity.models.repair.blind._nested_score import Dual, NestedScore
 from localparity.models.repair.blind._output import OUTPUTS, calibrated_scale, original_scale
 from localparity.models.repair.blind._promise import out_of_reach, promise_sentence, untested
@@ -52,9 +56,9 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
     people by the share of rates at which they are selected, which makes the sets nested.
     `GroupBlindClassifier` does the same around classifiers.
 
-    `promise_` says what holds. Without a `confidence`, the bound holds for the people fitted on. With one, part
-    of the rows is held out: repairs are tested there from the strongest on, and the weakest before the first
-    that is not known to be within the bound is kept. It holds in the population with that probability.
+    `promise_` says what holds. Without a `confidence`, the bound holds for the people fitted on. With one,
+    part of the rows is held out: repairs are tested there from the strongest on, and the weakest before the
+    first that is not known to be within the bound is kept. It holds in the population with that probability.
 
     Parameters
     ----------
@@ -186,9 +190,11 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         )
         fitted, tested = rows, None
         if self.confidence is not None:
-            training, held_out = rows.split(self.validation_fraction, as_seed(self.random_state), given.groups)
+            training, held_out = rows.split(
+                self.validation_fraction, as_seed(self.random_state), given.groups
+            )
             fitted, tested = rows.take(training), rows.take(held_out)
-        return self._learn(fitted, tested, given.groups)
+        return self._fit_rows(fitted, tested, given.groups)
 
     def transform(self, scores: ArrayLike, *, group_probabilities: ArrayLike) -> FloatArray:
         """Return the repaired scores.
@@ -221,6 +227,7 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         return tags
 
     def _check_parameters(self) -> None:
+        """Raise a ValueError for parameters that are wrong."""
         as_fraction(self.max_mcdp, "max_mcdp")
         as_epsilon(self.epsilon)
         Comparison(self.criterion)
@@ -230,29 +237,61 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         if self.confidence is not None:
             as_probability(self.confidence)
 
-    def _learn(self, fitted: BlindRows, tested: BlindRows | None, groups: tuple[Group, ...]) -> Self:
+    def _check_groups(self, groups: IntArray, labels: IntArray | None, names: tuple[Group, ...]) -> None:
+        """Find the groups that have enough of the people compared, or raise a ValueError."""
+        self.groups_ = names
+        sizes = [
+            np.bincount(groups if label is None else groups[labels == label], minlength=len(names))
+            for label in Comparison(self.criterion).labels
+        ]
+        least = np.min(sizes, axis=0)
+        self.left_out_ = tuple(
+            name for name, size in zip(names, least, strict=True) if size < self.min_group_size
+        )
+        if len(names) - len(self.left_out_) < 2:
+            raise ValueError(
+                f"at least two groups must have min_group_size={self.min_group_size} of the people compared, "
+                f"got groups of {', '.join(f'{size:,}' for size in least)}"
+            )
+
+    def _repaired(self, scores: FloatArray, probabilities: FloatArray) -> FloatArray:
+        """Return the repaired scores of checked rows."""
+        ranks = scores
+        if self.score_ is not None:
+            ranks = self.score_(scores, self.features_(scores, probabilities))
+        return ranks if self.scale_ is None else self.scale_(ranks)
+
+    def _curves(self, rows: BlindRows, scores: FloatArray) -> list[GapCurve]:
+        """Return the gap curves of rows that have some scores."""
+        return compared_curves(rows, scores, self.features_.compared, self.criterion)
+
+    def _fit_rows(self, fitted: BlindRows, tested: BlindRows | None, groups: tuple[Group, ...]) -> Self:
         """Find the repair on the rows fitted on; with a confidence, choose it on those held out."""
-        self.groups_ = groups
-        compared = self._compared(fitted if tested is None else tested)
-        self.left_out_ = tuple(group for code, group in enumerate(groups) if code not in compared)
+        least = fitted if tested is None else tested
+        self._check_groups(least.groups, least.labels, groups)
+        compared = tuple(code for code, group in enumerate(groups) if group not in self.left_out_)
         self.features_ = GroupFeatures.learn(fitted, Comparison(self.criterion).labels, compared)
-        self.score_, self.scale_, self.upper_mcdp_ = None, self._scale(fitted, None), None
+        self.upper_mcdp_: float | None = None
+        self.score_: NestedScore | None = None
+        self.scale_ = self._scale(fitted, None)
         self.unrepaired_mcdp_ = self.mcdp_ = self._mcdp(fitted)
         needs_repair = self.unrepaired_mcdp_ > self.max_mcdp
         dual = Dual.of(fitted, self.features_)
-        weakest = max(curve.mcdp(0.0) for curve in self._curves(fitted))
+        weakest = max(curve.mcdp(0.0) for curve in self._curves(fitted, fitted.scores))
         aim = weakest
         if needs_repair:
-            best, least = find_within(
+            best, left = find_within(
                 dual, self._measure(fitted), self.max_mcdp, Trial(weakest, self.unrepaired_mcdp_)
             )
             if best is None:
-                raise out_of_reach(self, least)
+                raise out_of_reach(self, left)
             aim = best.aim
             self._take(fitted, best.score)
         if tested is not None:
             self._test(dual, fitted, tested, np.linspace(0.0, aim, _STEPS + 1), needs_repair)
-        self.promise_ = promise_sentence(self, fitted.scores.size, 0 if tested is None else tested.scores.size)
+        self.promise_ = promise_sentence(
+            self, fitted.scores.size, 0 if tested is None else tested.scores.size
+        )
         return self
 
     def _test(
@@ -270,7 +309,8 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
                 score = dual.solve(float(aim), start)
                 start = score.multipliers[1:-1]
             self._take(fitted, score)
-            upper = upper_end(self._curves(tested), self.epsilon, self.confidence)
+            repaired = self._repaired(tested.scores, tested.probabilities)
+            upper = upper_end(self._curves(tested, repaired), self.epsilon, self.confidence)
             if upper > self.max_mcdp:
                 break
             kept, self.upper_mcdp_ = score, upper
@@ -286,23 +326,6 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         self.score_, self.scale_ = score, self._scale(fitted, score)
         self.mcdp_ = self._mcdp(fitted)
 
-    def _compared(self, rows: BlindRows) -> tuple[int, ...]:
-        """Return the groups that have enough of the people compared."""
-        sizes = []
-        for label in Comparison(self.criterion).labels:
-            among = rows.weights > 0.0
-            if label is not None:
-                among = among & (rows.labels == label)
-            sizes.append(np.bincount(rows.groups[among], minlength=len(self.groups_)))
-        least = np.min(sizes, axis=0)
-        compared = np.flatnonzero(least >= self.min_group_size)
-        if compared.size < 2:
-            raise ValueError(
-                f"at least two groups must have min_group_size={self.min_group_size} of the people compared, "
-                f"got {', '.join(f'{size:,}' for size in least)}"
-            )
-        return tuple(compared.tolist())
-
     def _scale(self, rows: BlindRows, score: NestedScore | None) -> ScoreMap | None:
         """Return the scale of the repaired scores, None where they stay as they are."""
         ranks = rows.scores
@@ -312,13 +335,6 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
             assert rows.labels is not None
             return calibrated_scale(ranks, rows.labels, rows.weights)
         return None if score is None else original_scale(ranks, rows.scores, rows.weights)
-
-    def _repaired(self, scores: FloatArray, probabilities: FloatArray) -> FloatArray:
-        """Return the repaired scores of checked rows."""
-        ranks = scores
-        if self.score_ is not None:
-            ranks = self.score_(scores, self.features_(scores, probabilities))
-        return ranks if self.scale_ is None else self.scale_(ranks)
 
     def _measure(self, rows: BlindRows) -> Callable[[NestedScore], float]:
         """Return what measures MCDP of the rows under a score."""
@@ -330,17 +346,8 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         return measure
 
     def _mcdp(self, rows: BlindRows) -> float:
-        return max(curve.mcdp(self.epsilon) for curve in self._curves(rows))
-
-    def _curves(self, rows: BlindRows) -> list[GapCurve]:
-        """Return the gap curves of the repaired rows whose groups are compared."""
-        kept = np.isin(rows.groups, self.features_.compared)
-        rows = rows if kept.all() else rows.take(np.flatnonzero(kept))
-        weights = None if (rows.weights == 1.0).all() else rows.weights
         repaired = self._repaired(rows.scores, rows.probabilities)
-        return input_curves(
-            Comparison(self.criterion), rows.labels, repaired, rows.groups, sample_weight=weights
-        )
+        return max(curve.mcdp(self.epsilon) for curve in self._curves(rows, repaired))
 
     def _dump(self) -> tuple[dict[str, Any], Files]:
         score = None if self.score_ is None else [part.tolist() for part in self.score_]
