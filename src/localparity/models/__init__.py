@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         TrainingPlan,
         gather_rows,
     )
-    from localparity.models.repair import RepairedClassifier, ScoreMap, ScoreRepair
+    from localparity.models.repair import GroupBlindRepair, RepairedClassifier, ScoreMap, ScoreRepair
     from localparity.models.trees import (
         LocalParityLGBMClassifier,
         LocalParityXGBClassifier,
@@ -37,6 +37,7 @@ if TYPE_CHECKING:
 __all__ = [
     "METHODS",
     "BoundNotMetWarning",
+    "GroupBlindRepair",
     "LocalParityClassifier",
     "LocalParityLGBMClassifier",
     "LocalParityXGBClassifier",
@@ -82,7 +83,7 @@ __getattr__, __dir__ = lazy_names(
             "TrainingPlan",
             "gather_rows",
         ],
-        "repair": ["RepairedClassifier", "ScoreMap", "ScoreRepair"],
+        "repair": ["GroupBlindRepair", "RepairedClassifier", "ScoreMap", "ScoreRepair"],
         "trees": [
             "LocalParityLGBMClassifier",
             "LocalParityXGBClassifier",

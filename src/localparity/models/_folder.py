@@ -22,6 +22,7 @@ from localparity._io._files import parse_json, reading, sha256_of, write_whole
 FORMAT = 2
 DESCRIPTION = "model.json"
 ESTIMATORS = (
+    "GroupBlindRepair",
     "LocalParityClassifier",
     "LocalParityLGBMClassifier",
     "LocalParityXGBClassifier",

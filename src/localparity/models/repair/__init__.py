@@ -4,4 +4,6 @@ from localparity.models.repair._repaired_classifier import RepairedClassifier
 from localparity.models.repair._score_map import ScoreMap
 from localparity.models.repair._score_repair import ScoreRepair
 
-__all__ = ["RepairedClassifier", "ScoreMap", "ScoreRepair"]
+from localparity.models.repair.blind import GroupBlindRepair
+
+__all__ = ["GroupBlindRepair", "RepairedClassifier", "ScoreMap", "ScoreRepair"]
