@@ -1,7 +1,7 @@
 """Group-blind repair beside every other method here, fairlearn and EquiPy, on five data sets.
 
-Run it with ``LOCALPARITY_DATA=FOLDER python -m benchmarks.frontier --jobs 2``: finished runs are
-read back from results/frontier.csv, so that an interrupted sweep resumes. `benchmarks.frontier_faces` adds UTKFace, and
+Run it with ``LOCALPARITY_DATA=FOLDER python -m benchmarks.frontier --jobs 2``: finished runs are read back
+from results/frontier.csv, so that an interrupted sweep resumes. `benchmarks.frontier_faces` adds UTKFace, and
 `benchmarks.frontier_table` writes results/frontier.md and the figure.
 """
 
@@ -153,7 +153,7 @@ AWARE = ("ThresholdOptimizer", "EquiPy", "group-aware repair")
 
 
 def load(data: str) -> tuple[Any, np.ndarray, np.ndarray]:
-    """The features, labels and groups of a data set; groups of fewer than 1% are joined with "Other" or "unknown"."""
+    """The features, labels and groups of a data set; groups of fewer than 1% join "Other" or "unknown"."""
     if data in ("adult", "bank"):
         bunch = getattr(lp.datasets, f"fetch_{data}")()
         return bunch.data, np.asarray(bunch.target), np.asarray(bunch.sensitive_features)
