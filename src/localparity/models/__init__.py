@@ -9,8 +9,11 @@ from localparity._lazy import lazy_names
 
 if TYPE_CHECKING:
     from localparity.models._bound import BoundNotMetWarning, Trial
+    from localparity.models._card import ModelCard
     from localparity.models._compare import compare
+    from localparity.models._fitted_on import FittedOn
     from localparity.models._folder import load
+    from localparity.models._held_out import HeldOutAudit
     from localparity.models._outcomes import ModelComparison, Outcome
     from localparity.models.networks import (
         METHODS,
@@ -34,12 +37,15 @@ if TYPE_CHECKING:
 __all__ = [
     "METHODS",
     "BoundNotMetWarning",
+    "FittedOn",
+    "HeldOutAudit",
     "LocalParityClassifier",
     "LocalParityLGBMClassifier",
     "LocalParityXGBClassifier",
     "MCDPObjective",
     "Method",
     "MethodOptions",
+    "ModelCard",
     "ModelComparison",
     "Network",
     "Outcome",
@@ -60,8 +66,11 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "_bound": ["BoundNotMetWarning", "Trial"],
+        "_card": ["ModelCard"],
         "_compare": ["compare"],
+        "_fitted_on": ["FittedOn"],
         "_folder": ["load"],
+        "_held_out": ["HeldOutAudit"],
         "_outcomes": ["ModelComparison", "Outcome"],
         "networks": [
             "METHODS",

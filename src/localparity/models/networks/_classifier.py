@@ -108,6 +108,8 @@ class LocalParityClassifier(BoundedClassifier):
         With `max_mcdp`, the strengths that were tried.
     bound_met_ : bool
         With `max_mcdp`, whether the bound is met.
+    promise_ : str
+        What is known of the bound and for whom, in a sentence.
 
     Examples
     --------
@@ -120,6 +122,7 @@ class LocalParityClassifier(BoundedClassifier):
     """
 
     _model_type = NetworkModel
+    _libraries = ("torch",)
     model_: NetworkModel
     _unsaved: ClassVar[dict[str, Any]] = {"checkpoint": None, "device": "auto", "verbose": False}
 

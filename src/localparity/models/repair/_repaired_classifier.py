@@ -59,7 +59,9 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
     estimator_, group_estimator_ : classifier
         The fitted classifiers.
     repair_ : ScoreRepair
-        The fitted repair, with `maps_`, `mcdp_` and `promise_`.
+        The fitted repair, with `maps_` and `mcdp_`.
+    promise_ : str
+        What holds and for whom, in a sentence.
 
     Examples
     --------
@@ -140,7 +142,7 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
         repair.fit(
             scores,
             labels,
-            sensitive_features=_names_of_rows(rows),
+            sensitive_features=rows.named_groups,
             sample_weight=None if sample_weight is None else rows.weights,
             group_probabilities=self._group_probabilities(rows.features, rows.group_names),
         )
@@ -187,6 +189,17 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
         above = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1] > 0.5
         chosen: NDArray[Any] = self.classes_[above.astype(np.int64)]
         return chosen
+
+    @property
+    def promise_(self) -> str:
+        """What holds and for whom, in a sentence."""
+        return self.repair_.promise_
+
+    @property
+    def text_features_(self) -> list[str]:
+        """The names of the wrapped classifier's text columns, if it knows them."""
+        names: list[str] = self.estimator_.text_features_
+        return names
 
     @property
     def n_features_in_(self) -> int:
@@ -239,19 +252,19 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
     ) -> TrainingRows:
         """Fit the classifiers, and return the rows to repair on."""
         rows = check_training_rows(self, X, y, sensitive_features, sample_weight)
+        self._fitted_on = rows.describe()
         training = held_out = rows
         if self.validation_fraction is not None:
             training, held_out = rows.hold_out(self.validation_fraction, as_seed(self.random_state))
         options: dict[str, Any] = {}
         if has_fit_parameter(self.estimator, "sensitive_features"):
-            options["sensitive_features"] = _names_of_rows(training)
+            options["sensitive_features"] = training.named_groups
         if sample_weight is not None:
             if not has_fit_parameter(self.estimator, "sample_weight"):
                 name = type(self.estimator).__name__
                 raise ValueError(f"sample_weight must be None: {name}.fit does not take it")
             options["sample_weight"] = training.weights
-        targets = rows.classes[training.labels.astype(np.int64)]
-        self.estimator_ = clone(self.estimator).fit(training.features, targets, **options)
+        self.estimator_ = clone(self.estimator).fit(training.features, training.targets, **options)
         self.classes_ = self.estimator_.classes_
         if self.group_estimator is not None:
             self.group_estimator_ = clone(self.group_estimator).fit(training.features, training.groups)
@@ -274,7 +287,9 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
         if y is not None:
             labels = (as_classes(self, y, n_rows) == self.classes_[1]).astype(np.float64)
         codes, names = groups_of_rows(sensitive_features, n_rows)
-        return TrainingRows(X, labels, codes.astype(np.int64), weights, self.classes_, names)
+        rows = TrainingRows(X, labels, codes.astype(np.int64), weights, self.classes_, names)
+        self._fitted_on = rows.describe()
+        return rows
 
     def _group_probabilities(self, X: Any, groups: tuple[Group, ...]) -> FloatArray | None:
         """Return P(group | x) by the group estimator, which has learned codes unless it came fitted."""
@@ -334,15 +349,6 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
         self.estimator, self.classes_ = self.estimator_, self.estimator_.classes_
         if not isinstance(self.repair_, ScoreRepair):
             raise ValueError(f"repair must be a ScoreRepair, got a {type(self.repair_).__name__}")
-
-
-def _names_of_rows(rows: TrainingRows) -> NDArray[Any]:
-    """Return the group of each row by its name."""
-    names = np.empty(len(rows.group_names), dtype=object)
-    for code, name in enumerate(rows.group_names):
-        names[code] = name
-    found: NDArray[Any] = names[rows.groups]
-    return found
 
 
 def _rows_fitted_on(estimator: Any) -> int | None:
