@@ -7,7 +7,7 @@ import platform
 import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
@@ -203,10 +203,15 @@ class ModelCard:
 
 def versions_of(libraries: Iterable[str]) -> dict[str, str]:
     """Return the versions of Python, of what the package always needs, and of further libraries."""
-    import localparity  # whose own import is not finished when this module is imported
+    names = ("localparity", "numpy", "scikit-learn", *libraries)
+    return {"python": platform.python_version(), **{name: _version(name) for name in names}}
 
-    own = {"python": platform.python_version(), "localparity": localparity.__version__}
-    return own | {name: version(name) for name in ("numpy", "scikit-learn", *libraries)}
+
+def _version(library: str) -> str:
+    try:
+        return version(library)
+    except PackageNotFoundError:  # imported from a source tree that is not installed
+        return "unknown"
 
 
 def write_card(card: ModelCard, folder: Path) -> None:
