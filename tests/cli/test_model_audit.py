@@ -108,7 +108,7 @@ def test_the_file_that_a_model_was_fitted_on_is_pointed_out(folder: Path) -> Non
         (["--score", "w", "--target", "income"], "--target: needs --model"),
         (["--model", "trees", "--target", "income", "--label", "y"], "--target: .*--label"),
         (["--model", "trees", "--engine", "spark"], "--engine: must be duckdb with --model, got spark"),
-        (["--model", "trees", "--criterion", "equalized_odds"], "--label"),
+        (["--model", "trees", "--criterion", "equalized_odds"], "--criterion equalized_odds needs --target"),
         (
             ["--model", "trees", "--target", "w"],
             "column 'w' of .* must be 'no' or 'yes'.* got '1' at data row 1",

@@ -98,7 +98,7 @@ def audit(
     check_bound(max_mcdp, decide_by)
     check_file(report, "--report", read=files, replace=force)
     _check_source(score, model, target=target, label=label, engine=engine)
-    check_labels(criterion, target or label)
+    check_labels(criterion, target or label, "--label" if model is None else "--target")
     columns = {"group": group, "label": label, "weight": weight, "cluster": cluster}
     asked = {
         "score_range": parse_range(score_range, "--score-range"),
