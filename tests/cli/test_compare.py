@@ -70,7 +70,7 @@ def test_json(folder: Path) -> None:
     found = run(folder / "people.csv", *NAMED, *QUICK, "--json", "--figure", folder / "frontier.svg")
     assert found.returncode == 0, found.stderr
     comparison = json.loads(found.stdout)
-    assert len(comparison["outcomes"]) == 8
+    assert len(comparison["outcomes"]) + len(comparison["left_out"]) == 9
     assert comparison["recommendation"]
     assert "<svg" in (folder / "frontier.svg").read_text()[:500]
 

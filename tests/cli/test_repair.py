@@ -21,9 +21,6 @@ FRAME = CENSUS.data.assign(
 )
 NAMED = ["--target", "income", "--group", "sex"]
 AWARE = [*NAMED, "--group-aware"]
-needs_group_blind = pytest.mark.skipif(
-    not hasattr(lp.models, "GroupBlindClassifier"), reason="there is no group-blind repair"
-)
 
 
 @pytest.fixture(scope="module")
@@ -103,7 +100,6 @@ def test_wrong_usage_is_one_line_and_exit_code_2(
     assert not (tmp_path / "never").exists()
 
 
-@needs_group_blind
 @pytest.mark.parametrize("distil", [[], ["--distil"]])
 def test_a_group_blind_repair_needs_no_group_at_prediction(
     people: Path, distil: list[str], tmp_path: Path

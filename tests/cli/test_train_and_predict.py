@@ -123,6 +123,12 @@ def test_a_column_that_is_partly_numbers(folder: Path) -> None:
     assert found.returncode == 0
 
 
+def test_a_class_must_not_be_missing(folder: Path) -> None:
+    FRAME.assign(income=FRAME["income"].where(FRAME.index != 2)).to_csv(folder / "unknown.csv", index=False)
+    found = run("train", folder / "unknown.csv", *NAMED, "--out", folder / "never")
+    assert (found.returncode, found.stderr) == (2, "error: --target has no value at row 2\n")
+
+
 def test_a_column_of_names_is_no_feature(folder: Path) -> None:
     FRAME.assign(id=[f"p{row}" for row in range(900)]).to_csv(folder / "ids.csv", index=False)
     found = run("train", folder / "ids.csv", *NAMED, "--out", folder / "never")
@@ -132,15 +138,48 @@ def test_a_column_of_names_is_no_feature(folder: Path) -> None:
     assert found.returncode == 0
 
 
-def test_a_missing_value(folder: Path) -> None:
-    FRAME.assign(occupation=FRAME["occupation"].where(FRAME.index != 5)).to_csv(
-        folder / "gap.csv", index=False
+def test_values_that_training_did_not_see_are_scored_with_one_line_of_warning(folder: Path) -> None:
+    new = FRAME.assign(
+        occupation=FRAME["occupation"].where(FRAME.index != 5).where(FRAME.index > 30, "astronaut"),
+        age=FRAME["age"].astype(object).where(FRAME.index > 2, "NA"),
     )
+    new.loc[40:41, "occupation"] = None
+    new.to_csv(folder / "gap.csv", index=False)
     found = run("predict", folder / "model", folder / "gap.csv", "--out", folder / "gap.parquet")
-    assert found.returncode == 2
-    assert "column 'occupation'" in found.stderr
-    assert "has no value in data row 6" in found.stderr
-    assert not (folder / "gap.parquet").exists()
+    assert found.returncode == 0
+    assert found.stderr.count("\n") == 1
+    assert found.stderr.startswith("warning: values that fit did not see count as unknown: ")
+    for part in (
+        "3 missing in column 'age'",
+        "31 in 1 new",
+        "'astronaut'",
+        "2 missing in column 'occupation'",
+    ):
+        assert part in found.stderr
+    assert np.isfinite(pd.read_parquet(folder / "gap.parquet")["score"]).all()
+
+
+@pytest.mark.parametrize("kind", ["network", "lightgbm", "xgboost"])
+def test_empty_cells_are_trained_on_and_are_no_news_then(folder: Path, kind: str) -> None:
+    gappy = FRAME.assign(
+        occupation=FRAME["occupation"].where(FRAME.index % 5 > 0),
+        age=FRAME["age"].astype(object).where(FRAME.index % 7 > 0, "nan"),
+    )
+    gappy.to_csv(folder / "gappy.csv", index=False)
+    gappy.assign(age=FRAME["age"].where(FRAME.index % 7 > 0)).to_parquet(folder / "gappy.parquet")
+    steps = ["--steps", 5] if kind == "network" else []
+    model = folder / f"gappy-{kind}"
+    found = run("train", folder / "gappy.csv", *NAMED, "--model", kind, *steps, "--out", model)
+    assert (found.returncode, found.stderr) == (0, "")
+    scores = []
+    for ending in ("csv", "parquet"):
+        out = folder / f"gappy-{kind}-{ending}.csv"
+        found = run("predict", model, folder / f"gappy.{ending}", "--out", out)
+        assert (found.returncode, found.stderr) == (0, "")
+        scores.append(pd.read_csv(out)["score"])
+    np.testing.assert_allclose(*scores, atol=1e-9)
+    expected = lp.load(model).predict_proba(pd.read_csv(folder / "gappy.csv")[CENSUS.data.columns])[:, 1]
+    np.testing.assert_allclose(scores[0], expected, atol=1e-6)
 
 
 @pytest.mark.parametrize(
@@ -153,11 +192,13 @@ def test_a_missing_value(folder: Path) -> None:
             ["model", "people.csv", "--out", "s.csv", "--keep", "sex", "--score", "sex"],
             "is a column that is kept",
         ),
-        (["model", "new.csv", "--out", "s.csv"], "'astronaut' at row 0, which fit did not see"),
+        (["model", "new.csv", "--out", "s.csv"], "'old' in data row 2 and numbers in 899 of 900 rows"),
     ],
 )
 def test_what_predict_refuses(folder: Path, arguments: list[str], message: str) -> None:
-    FRAME.assign(occupation="astronaut").to_csv(folder / "new.csv", index=False)
+    FRAME.assign(age=FRAME["age"].astype(object).where(FRAME.index != 1, "old")).to_csv(
+        folder / "new.csv", index=False
+    )
     paths = [folder / text if "." in text or text == "model" else text for text in arguments]
     found = run("predict", *paths)
     assert found.returncode == 2
@@ -185,8 +226,7 @@ def test_trees_are_trained_and_predict_too(folder: Path, kind: str) -> None:
     assert json.loads(found.stdout)["strength"] == 0.3
     written = run("predict", model, folder / "people.parquet", "--out", out, "--json")
     assert json.loads(written.stdout) == {"rows": 900, "out": str(out)}
-    table = CENSUS.data.astype({"occupation": "category"})
-    expected = lp.load(model).predict_proba(table)[:, 1]
+    expected = lp.load(model).predict_proba(CENSUS.data)[:, 1]
     np.testing.assert_allclose(pd.read_csv(out)["score"], expected, atol=1e-9)
     refused = run(*words, "--force", "--steps", 3)
     assert refused.returncode == 2

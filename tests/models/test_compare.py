@@ -27,6 +27,7 @@ from localparity.models._rows import check_training_rows
 
 CENSUS = lp.datasets.make_census(1600, random_state=0)
 QUICK: dict[str, Any] = {"steps": 5, "n_resamples": 30, "max_mcdp": 0.1, "random_state": 0}
+BLIND = "group-blind repair"
 NAMES = ["ERM", "DiffMCDP", "boosted trees", "penalised boosted trees"]
 
 
@@ -40,13 +41,14 @@ def found() -> ModelComparison:
         on_method=told.append,
         **QUICK,
     )
-    assert told == NAMES
+    assert told == [*NAMES, BLIND]
     return made
 
 
 def test_every_method_and_its_repair_is_there(found: ModelComparison) -> None:
     assert [outcome.name for outcome in found.outcomes] == [
-        text for name in NAMES for text in (name, f"{name}, repaired")
+        *(text for name in NAMES for text in (name, f"{name}, repaired")),
+        BLIND,
     ]
     assert found.rows == (800, 400, 400)
     assert found.left_out == {}
@@ -77,7 +79,7 @@ def test_the_recommendation_is_made_on_validation_data(found: ModelComparison) -
     assert not found.recommended_without_group.repaired
     plain = found.to_dict()
     assert plain["recommended"] == found.recommended.name
-    assert len(plain["outcomes"]) == 8
+    assert len(plain["outcomes"]) == 9
 
 
 def test_the_same_seed_gives_the_same_comparison(found: ModelComparison) -> None:
@@ -248,7 +250,7 @@ def test_other_criteria_windows_and_boosters() -> None:
         **QUICK,
     )
     assert made.criterion == "equal_opportunity"
-    assert len(made.outcomes) + len(made.left_out) == 8
+    assert len(made.outcomes) + len(made.left_out) == 9
 
 
 def test_arrays_frames_of_polars_and_generators_are_taken() -> None:

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import tracemalloc
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
 import polars as pl
 import pytest
 
-from localparity.models._encoding import TableEncoder, table_columns
+from localparity.models import UnseenValuesWarning
+from localparity.models._columns import table_columns
+from localparity.models._encoding import CategoryEncoder, TableEncoder
 
 FRAME = pd.DataFrame({"n": [1.0, 3.0, 5.0], "t": ["b", "a", "b"], "flag": [True, False, True]})
 
@@ -53,13 +56,9 @@ def test_a_described_encoder_comes_back() -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        (
-            {"t": ["a", "x", "b"]},
-            r"column 't' has 'x' at row 1.*'a', 'b'",
-        ),
-        ({"t": ["a", None, "b"]}, r"column 't' .*(nan|None) at row 1"),
-        ({"n": [1.0, np.nan, 2.0]}, r"column 'n' .*nan at row 1"),
-        ({"n": ["p", "q", "r"]}, r"column 'n' must be numbers.*'p' at row 0"),
+        ({"n": [1.0, np.inf, 2.0]}, r"column 'n' .*inf at row 1"),
+        ({"n": [None, "q", "r"]}, r"column 'n' must be numbers.*'q' at row 1"),
+        ({"t": [np.nan, 1.0, 2.0]}, r"column 't' must be texts.*1.0 at row 1"),
     ],
 )
 def test_values_that_do_not_fit(change: dict[str, list[object]], message: str) -> None:
@@ -77,9 +76,15 @@ def test_other_columns_than_at_fit() -> None:
 
 
 def test_a_description_that_does_not_fit_itself() -> None:
-    learned = {"names": ["a", "b"], "categories": [None, ["x"]], "means": [0.0, 0.0], "scales": [1.0, 1.0]}
+    learned = {
+        "names": ["a", "b"],
+        "categories": [None, ["x", None]],
+        "missing": [False, True],
+        "means": [0.0, 0.0],
+        "scales": [1.0, 1.0],
+    }
     assert TableEncoder.from_dict(learned).to_dict() == learned
-    for name in ("categories", "means", "scales"):
+    for name in ("categories", "missing", "means", "scales"):
         with pytest.raises(ValueError, match="the encoder has 2 names"):
             TableEncoder.from_dict(learned | {name: learned[name][:1]})
 
@@ -96,6 +101,106 @@ def test_dates_are_refused() -> None:
     table = pd.DataFrame({"day": pd.to_datetime(["2026-01-01", "2026-01-02"])})
     with pytest.raises(ValueError, match=r"column 'day' of X.*dates"):
         TableEncoder().fit(table)
+
+
+GAPPY = pd.DataFrame({"n": [1.0, None, 5.0], "t": ["b", None, "b"]})
+
+
+def test_missing_values_that_fit_saw_have_columns_of_their_own() -> None:
+    encoder = TableEncoder().fit(GAPPY)
+    assert list(encoder.get_feature_names_out()) == ["n", "n is missing", "t=b", "t is missing"]
+    np.testing.assert_array_equal(encoder.transform(GAPPY), [[-1, 0, 1, 0], [0, 1, 0, 1], [1, 0, 1, 0]])
+    again = TableEncoder.from_dict(encoder.to_dict())
+    columns = table_columns(encoder, GAPPY, reset=False)
+    np.testing.assert_array_equal(again.encode(columns), encoder.encode(columns))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        pd.Series(["b", None, "b"], dtype=object),
+        pd.Series(["b", np.nan, "b"], dtype=object),
+        pd.Series(["b", pd.NA, "b"], dtype="string"),
+        pd.Series(["b", None, "b"], dtype="category"),
+    ],
+    ids=["None", "nan", "NA", "category"],
+)
+def test_every_kind_of_missing_text_is_the_same(column: pd.Series[str]) -> None:
+    encoder = CategoryEncoder().fit(GAPPY)
+    found = encoder.transform(GAPPY.assign(t=column))[:, 1]
+    np.testing.assert_array_equal(found, [0.0, 1.0, 0.0])
+    np.testing.assert_array_equal(CategoryEncoder().fit_transform(GAPPY.assign(t=column))[:, 1], found)
+
+
+@pytest.mark.parametrize("dtype", [object, "Float64", "float64"])
+def test_every_kind_of_missing_number_is_the_same(dtype: object) -> None:
+    frame = pd.DataFrame({"n": pd.Series([1, None, 5], dtype=dtype)})
+    np.testing.assert_array_equal(CategoryEncoder().fit_transform(frame)[:, 0], [1.0, np.nan, 5.0])
+
+
+def test_decimals_and_truth_values_are_numbers() -> None:
+    frame = pl.DataFrame({"d": [Decimal("1.5"), None], "flag": [True, None]})
+    np.testing.assert_array_equal(CategoryEncoder().fit_transform(frame), [[1.5, 1.0], [np.nan, np.nan]])
+
+
+def test_polars_has_missing_values_too() -> None:
+    np.testing.assert_array_equal(
+        TableEncoder().fit_transform(pl.from_pandas(GAPPY)), TableEncoder().fit_transform(GAPPY)
+    )
+
+
+@pytest.mark.parametrize(
+    ("change", "message", "expected"),
+    [
+        ({"t": ["a", "x", "y"]}, r"2 in 2 new categories of column 't'$", [[1, 0], [0, 0], [0, 0]]),
+        ({"t": ["a", None, "b"]}, r"1 missing in column 't'$", [[1, 0], [0, 0], [0, 1]]),
+        ({"t": [None, "x", None]}, r"1 in 1 new category of column 't'; 2 missing in", np.zeros((3, 2))),
+        ({"t": [None, None, None]}, r"3 missing in column 't'$", np.zeros((3, 2))),
+    ],
+)
+def test_texts_that_fit_did_not_see_are_no_category(
+    change: dict[str, list[object]], message: str, expected: list[list[float]]
+) -> None:
+    encoder = TableEncoder().fit(FRAME)
+    with pytest.warns(UnseenValuesWarning, match=message) as caught:
+        found = encoder.transform(FRAME.assign(**change))
+    assert len(caught) == 1
+    np.testing.assert_array_equal(found[:, 1:3], expected)
+
+
+def test_a_missing_number_that_fit_did_not_expect_is_the_mean() -> None:
+    encoder = TableEncoder().fit(FRAME)
+    with pytest.warns(UnseenValuesWarning, match=r"1 missing in column 'n'$"):
+        found = encoder.transform(FRAME.assign(n=[1.0, np.nan, 5.0]))
+    np.testing.assert_array_equal(found, encoder.transform(FRAME))  # whose middle number is the mean
+
+
+def test_a_category_of_few_people_is_not_named() -> None:
+    encoder = TableEncoder().fit(pd.DataFrame({"job": ["care"] * 20}))
+    with pytest.warns(UnseenValuesWarning, match=r"10 in 1 new.*'astronaut'"):
+        encoder.transform(pd.DataFrame({"job": ["astronaut"] * 10}))
+    with pytest.warns(UnseenValuesWarning, match=r"9 in 1 new category of column 'job'$"):
+        encoder.transform(pd.DataFrame({"job": ["astronaut"] * 9}))
+
+
+def test_a_column_without_any_value() -> None:
+    frame = pd.DataFrame({"n": [1.0, 2.0], "empty": [None, None]})
+    encoder = TableEncoder().fit(frame)
+    assert encoder.transform(frame)[:, 1:].tolist() == [[0.0, 1.0], [0.0, 1.0]]
+    assert encoder.transform(frame.assign(empty=[3.0, None]))[:, 1:].tolist() == [[3.0, 0.0], [0.0, 1.0]]
+
+
+def test_declared_categories_are_categories_whatever_they_are_and_keep_their_order() -> None:
+    frame = pd.DataFrame({"size": pd.Categorical([10, 2, 10], categories=[10, 2, 5])})
+    encoder = CategoryEncoder().fit(frame)
+    assert encoder.categories_ == [[10, 2, 5]]
+    assert encoder.transform(frame)[:, 0].tolist() == [0.0, 1.0, 0.0]
+    assert encoder.transform(pd.DataFrame({"size": [5, 2]}))[:, 0].tolist() == [2.0, 1.0]
+    assert CategoryEncoder().fit(pd.DataFrame({"size": [1, 2]})).transform(frame)[:, 0].tolist() == [
+        10,
+        2,
+        10,
+    ]
 
 
 def test_many_categories_take_the_memory_of_their_rows() -> None:

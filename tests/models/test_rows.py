@@ -51,6 +51,11 @@ def test_too_few_rows_to_hold_out(labels: Any, groups: Any, message: str) -> Non
         rows_of(labels, groups).split(0.5, seed=0)
 
 
+def test_a_missing_class() -> None:
+    with pytest.raises(ValueError, match="y has no value at row 2"):
+        rows_of(["no", "yes", None, "yes"], [0, 0, 1, 1])
+
+
 def test_rows_without_weight_count_as_absent() -> None:
     rows = rows_of(["no", "yes", "no", "yes"], [0, 0, 1, 1], [1, 1, 1, 0])
     assert rows.with_weight().features.tolist() == [[0], [1], [2]]

@@ -9,9 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._io._tables import Table
+from localparity._types import FloatArray
 from localparity._validation import require
 
 _MANY = 50
+_MISSING = {"", "NA", "N/A", "n/a", "<NA>", "NaN", "nan", "NULL", "null", "None"}
+"""What stands for no value, as in `pandas.read_csv`."""
 
 
 class TrainingTable(NamedTuple):
@@ -21,11 +24,6 @@ class TrainingTable(NamedTuple):
     classes: NDArray[Any]
     groups: dict[str, NDArray[Any]]
     weights: NDArray[Any] | None
-
-    def with_categories(self) -> TrainingTable:
-        """Return the table with its texts as pandas categories, which trees take."""
-        texts = self.features.select_dtypes(exclude="number").columns
-        return self._replace(features=self.features.astype(dict.fromkeys(texts, "category")))
 
 
 def read_training_table(
@@ -48,9 +46,9 @@ def read_training_table(
     names = [name for name in table.columns if name not in left_out]
     if not names:
         raise ValueError(f"{table.name} has no column left for a feature")
-    features = read_features(table, names, text or [])
+    features = read_features(table, names, text or [], advice="use --text {} if it is a text")
     for name in names:
-        if features[name].dtype != np.float64 and features[name].nunique() == len(features) > _MANY:
+        if features[name].dtype != np.float64 and features[name].nunique() == features[name].count() > _MANY:
             raise ValueError(
                 f"column {name!r} of {table.name} has a different text in every row, as an identifier has; "
                 f"use --drop {name}"
@@ -63,36 +61,47 @@ def read_training_table(
     )
 
 
-def read_features(table: Table, names: Iterable[str], texts: Collection[str] = ()) -> Any:
-    """Return columns as a data frame: numbers if every value is one, texts if none is or `texts` has it."""
-    values = table.read(numbers=[], values=names)
-    columns = {name: _typed(name, column, name in texts, table.name) for name, column in values.items()}
+def read_features(table: Table, names: Iterable[str], texts: Collection[str], *, advice: str) -> Any:
+    """Return columns as a data frame: numbers if every value is one, texts if none is or `texts` has it.
+
+    A missing value is NaN among numbers and None among texts. `advice` ends the message about a column that
+    has both, with the column's name for {}.
+    """
+    columns = table.read(numbers=[], values=names)
+    for name, column in columns.items():
+        if column.dtype.kind in "biuf" and name not in texts:
+            columns[name] = column.astype(np.float64)
+            continue
+        values = [None if str(value).strip() in _MISSING else value for value in column.tolist()]
+        numbers = None
+        if name not in texts:
+            numbers = _numbers(values, f"column {name!r} of {table.name}", advice.format(name))
+        columns[name] = _texts(values) if numbers is None else numbers
     return require("pandas", extra="train").DataFrame(columns)
 
 
-def _typed(name: str, column: NDArray[Any], is_text: bool, source: str) -> NDArray[Any]:
-    if column.dtype.kind in "biuf" and not is_text:
-        return column.astype(np.float64)
-    missing = [row for row, value in enumerate(column.tolist()) if value is None]
-    if missing:
-        raise ValueError(f"column {name!r} of {source} has no value in data row {missing[0] + 1}")
-    texts = [str(value) for value in column.tolist()]
-    if is_text:
-        return np.asarray(texts, dtype=object)
-    numbers = [number for text in texts if (number := _number(text)) is not None]
-    if len(numbers) == len(texts):
-        return np.asarray(numbers, dtype=np.float64)
-    if numbers:
-        odd = next(row for row, text in enumerate(texts) if _number(text) is None)
-        raise ValueError(
-            f"column {name!r} of {source} has {texts[odd]!r} in data row {odd + 1} and numbers in "
-            f"{len(numbers)} of {len(texts)} rows; use --text {name} if it is a text"
-        )
-    return np.asarray(texts, dtype=object)
+def _texts(values: Sequence[Any]) -> NDArray[Any]:
+    """Return values as texts, None where missing."""
+    return np.array([None if value is None else str(value) for value in values], dtype=object)
 
 
-def _number(text: str) -> float | None:
-    try:
-        return float(text)
-    except ValueError:
+def _numbers(values: Sequence[Any], source: str, advice: str) -> FloatArray | None:
+    """Return values as numbers, NaN where missing, or None if none of them is a number."""
+    found = np.array([_number(value) for value in values], dtype=np.float64)
+    odd = [row for row, value in enumerate(values) if value is not None and np.isnan(found[row])]
+    if odd and len(odd) + values.count(None) == len(values):
         return None
+    if odd:
+        raise ValueError(
+            f"{source} has {str(values[odd[0]])!r} in data row {odd[0] + 1} and numbers in "
+            f"{np.count_nonzero(~np.isnan(found)):,} of {len(values):,} rows; {advice}"
+        )
+    return found
+
+
+def _number(value: Any) -> float:
+    """Return a value of a file as a number, NaN if it is none."""
+    try:
+        return float("nan" if value is None else value)
+    except (TypeError, ValueError):
+        return float("nan")

@@ -81,9 +81,8 @@ def _features(classifier: Any, table: Table) -> Any:
     """Return the columns of a file that a classifier was fitted on, as it takes them."""
     if not hasattr(classifier, "feature_names_in_"):
         raise ValueError("the model was fitted on an array without column names")
-    texts = classifier.text_features_
-    frame = read_features(table, map(str, classifier.feature_names_in_), texts)
-    return frame.astype(dict.fromkeys(texts, "category"))
+    names = map(str, classifier.feature_names_in_)
+    return read_features(table, names, classifier.text_features_, advice="the model takes numbers")
 
 
 def _write(path: Path, frame: Any) -> None:

@@ -82,8 +82,10 @@ def repair(
         raise typer.BadParameter("only a group-blind repair can be distilled", param_hint="--distil")
     people = read_training_table(file, target, group, weight=weight, drop=drop, text=text)
     options = {**asked, "confidence": confidence, "random_state": seed}
-    classifier = _group_aware(**options) if group_aware else _group_blind(distil, **options)
-    held_out = _fit(classifier, people.with_categories(), seed)
+    classifier = (
+        _group_aware(**options) if group_aware else lp.models.GroupBlindClassifier(distil=distil, **options)
+    )
+    held_out = _fit(classifier, people, seed)
     card = replace(complete_card(classifier.card(), file, intended_use), held_out=held_out)
     classifier.save(out, card)
     within = held_out.interval.estimate <= max_mcdp
@@ -98,11 +100,6 @@ def repair(
 def _group_aware(**options: Any) -> Any:
     trees = lp.models.LocalParityLGBMClassifier(0.0, random_state=options["random_state"])
     return lp.models.RepairedClassifier(trees, **options)
-
-
-def _group_blind(distil: bool, **options: Any) -> Any:
-    models: Any = lp.models
-    return models.GroupBlindClassifier(**options, **({"distil": True} if distil else {}))
 
 
 def _fit(classifier: Any, people: TrainingTable, seed: int) -> HeldOutAudit:

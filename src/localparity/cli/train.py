@@ -90,8 +90,6 @@ def train(
     )
     if model == "network":
         given["verbose"] = Console(stderr=True).is_terminal and not quiet
-    else:
-        people = people.with_categories()
     classifier = getattr(lp.models, _KINDS[model])(
         strength=strength,
         max_mcdp=max_mcdp,

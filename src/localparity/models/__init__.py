@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from localparity.models._bound import BoundNotMetWarning, Trial
     from localparity.models._card import ModelCard
     from localparity.models._compare import compare
+    from localparity.models._encoding import UnseenValuesWarning
     from localparity.models._fitted_on import FittedOn
     from localparity.models._folder import load
     from localparity.models._held_out import HeldOutAudit
@@ -27,17 +28,27 @@ if TYPE_CHECKING:
         TrainingPlan,
         gather_rows,
     )
-    from localparity.models.repair import RepairedClassifier, ScoreMap, ScoreRepair
+    from localparity.models.repair import (
+        GroupBlindClassifier,
+        GroupBlindRepair,
+        RepairedClassifier,
+        ScoreMap,
+        ScoreRepair,
+    )
     from localparity.models.trees import (
         LocalParityLGBMClassifier,
         LocalParityXGBClassifier,
         MCDPObjective,
+        TableClassifier,
+        TableRegressor,
     )
 
 __all__ = [
     "METHODS",
     "BoundNotMetWarning",
     "FittedOn",
+    "GroupBlindClassifier",
+    "GroupBlindRepair",
     "HeldOutAudit",
     "LocalParityClassifier",
     "LocalParityLGBMClassifier",
@@ -53,10 +64,13 @@ __all__ = [
     "ScoreMap",
     "ScoreRepair",
     "ScoredBatch",
+    "TableClassifier",
+    "TableRegressor",
     "TensorRows",
     "Trainer",
     "TrainingPlan",
     "Trial",
+    "UnseenValuesWarning",
     "compare",
     "gather_rows",
     "load",
@@ -68,6 +82,7 @@ __getattr__, __dir__ = lazy_names(
         "_bound": ["BoundNotMetWarning", "Trial"],
         "_card": ["ModelCard"],
         "_compare": ["compare"],
+        "_encoding": ["UnseenValuesWarning"],
         "_fitted_on": ["FittedOn"],
         "_folder": ["load"],
         "_held_out": ["HeldOutAudit"],
@@ -84,7 +99,19 @@ __getattr__, __dir__ = lazy_names(
             "TrainingPlan",
             "gather_rows",
         ],
-        "repair": ["RepairedClassifier", "ScoreMap", "ScoreRepair"],
-        "trees": ["LocalParityLGBMClassifier", "LocalParityXGBClassifier", "MCDPObjective"],
+        "repair": [
+            "GroupBlindClassifier",
+            "GroupBlindRepair",
+            "RepairedClassifier",
+            "ScoreMap",
+            "ScoreRepair",
+        ],
+        "trees": [
+            "LocalParityLGBMClassifier",
+            "LocalParityXGBClassifier",
+            "MCDPObjective",
+            "TableClassifier",
+            "TableRegressor",
+        ],
     },
 )

@@ -15,14 +15,15 @@ from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, 
 from localparity._validation import as_count, as_epsilon, as_fraction, as_probability, as_strength
 from localparity.models._backend import Backend, Model
 from localparity.models._bound import BoundCheck, BoundNotMetWarning, Trial, check_bound, search_strength
+from localparity.models._features import TableFeatures
 from localparity.models._folder import Files, FolderMixin, plain, restore_groups
 from localparity.models._rows import TrainingRows, as_seed, check_training_rows
 
 
-class BoundedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class BoundedClassifier(TableFeatures, FolderMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier of two classes, trained at a strength or at the one that a bound on MCDP asks for.
 
-    A subclass has the parameters named below and says how features are read and which backend trains.
+    A subclass has the parameters named below and says how features are encoded and which backend trains.
     """
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
@@ -43,8 +44,6 @@ class BoundedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: i
     bound_met_: bool
     promise_: str
     model_: Any
-    n_features_in_: int
-    feature_names_in_: NDArray[Any]
 
     def fit(
         self,
@@ -84,9 +83,9 @@ class BoundedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: i
         for name in ("trials_", "bound_met_"):
             # A search for a bound in an earlier fit leaves nothing behind.
             self.__dict__.pop(name, None)
-        rows = check_training_rows(self, X, y, sensitive_features, sample_weight)
-        self._fitted_on = rows.with_weight().describe()
-        rows = rows._replace(features=self._learn_features(X, rows.weights)).with_weight()
+        rows = check_training_rows(self, X, y, sensitive_features, sample_weight).with_weight()
+        self._fitted_on = rows.describe()
+        rows = rows._replace(features=self._learn_features(rows.features, rows.weights))
         self.classes_, self.groups_ = rows.classes, rows.group_names
         seed = as_seed(self.random_state)
         validation = None
@@ -148,14 +147,6 @@ class BoundedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: i
         """Return the strength where neither it nor a bound is given."""
 
     @abstractmethod
-    def _learn_features(self, X: Any, weights: FloatArray) -> Any:
-        """Check the features at `fit`, and return them as the model takes them."""
-
-    @abstractmethod
-    def _read_features(self, X: Any) -> Any:
-        """Check the features at prediction, and return them as the model takes them."""
-
-    @abstractmethod
     def _make_backend(self, rows: TrainingRows, validation: TrainingRows | None, seed: int) -> Backend[Any]:
         """Return what trains on these rows, after the parameters have been checked."""
 
@@ -192,16 +183,14 @@ class BoundedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: i
 
     def _dump(self) -> tuple[dict[str, Any], Files]:
         described, content = self.model_.dump()
-        names = getattr(self, "feature_names_in_", None)
         learned = {
             "classes": plain(self.classes_.tolist(), "y"),
             "classes_dtype": self.classes_.dtype.str,
             "groups": [_group_text(group) for group in self.groups_],
             "strength": self.strength_,
             "promise": self.promise_,
-            "n_features": self.n_features_in_,
-            "feature_names": None if names is None else list(map(str, names)),
             "model": described,
+            **self._dump_features(),
         }
         return learned, {self.model_.filename: content}
 
@@ -211,9 +200,7 @@ class BoundedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: i
             raise ValueError(f"classes must be two, got {learned['classes']!r}")
         self.groups_ = restore_groups(learned["groups"])
         self.strength_, self.promise_ = as_strength(learned["strength"]), str(learned["promise"])
-        self.n_features_in_ = as_count(learned["n_features"], "n_features")
-        if learned["feature_names"] is not None:
-            self.feature_names_in_ = np.array(list(map(str, learned["feature_names"])), dtype=object)
+        self._restore_features(learned)
         self.model_ = self._model_type.parse(learned["model"], files[self._model_type.filename])
 
 

@@ -126,6 +126,19 @@ def _trees(strengths: Sequence[float], settings: CompareSettings) -> dict[str, A
     return {_words(strength): kind(strength, random_state=settings.seed, **options) for strength in strengths}
 
 
+def _group_blind(settings: CompareSettings) -> dict[str, Any]:
+    from localparity.models import GroupBlindClassifier
+
+    bounds = [share * settings.max_mcdp for share in REPAIR_SHARES if share]
+    options: dict[str, Any] = {"epsilon": settings.epsilon, "criterion": settings.criterion}
+    return {
+        f"repaired to {100.0 * bound:g}%": GroupBlindClassifier(
+            max_mcdp=bound, random_state=settings.seed, **options
+        )
+        for bound in bounds
+    }
+
+
 def _words(strength: float) -> str:
     return f"strength {strength:g}" if strength else ""
 
@@ -135,5 +148,6 @@ METHODS: dict[str, CompareMethod] = {
     "DiffMCDP": CompareMethod(partial(_networks, "diffmcdp", (0.1, 0.2, 0.4))),
     "boosted trees": CompareMethod(partial(_trees, (0.0,))),
     "penalised boosted trees": CompareMethod(partial(_trees, (0.1, 0.2, 0.3, 0.5))),
+    "group-blind repair": CompareMethod(_group_blind, is_repair=True),
 }
 """The methods of a comparison by their names."""

@@ -29,13 +29,19 @@ from localparity.models._fitted_on import FittedOn
 FORMAT = 3
 DESCRIPTION = "model.json"
 ESTIMATORS = (
+    "GroupBlindClassifier",
+    "GroupBlindRepair",
     "LocalParityClassifier",
     "LocalParityLGBMClassifier",
     "LocalParityXGBClassifier",
     "RepairedClassifier",
     "ScoreRepair",
+    "TableClassifier",
+    "TableRegressor",
 )
 """What `load` may make, all of them in `localparity.models`."""
+
+_BOUND = ("max_mcdp", "epsilon", "criterion", "confidence")
 
 Files = dict[str, bytes]
 """The content of a folder's files, by their paths below it."""
@@ -56,8 +62,8 @@ def load(folder: str | Path) -> Any:
     Returns
     -------
     estimator
-        A `LocalParityClassifier`, `LocalParityLGBMClassifier`, `LocalParityXGBClassifier`, `ScoreRepair` or
-        `RepairedClassifier`, ready to predict.
+        A `LocalParityClassifier`, `LocalParityLGBMClassifier`, `LocalParityXGBClassifier`, `ScoreRepair`,
+        `RepairedClassifier`, `TableClassifier` or `TableRegressor`, ready to predict.
 
     Examples
     --------
@@ -125,7 +131,7 @@ class FolderMixin(ABC):
             needs_group=needs_group(self),
             versions=versions_of(self._used_libraries()),
             fitted_on=self._fitted_on,
-            **{name: getattr(self, name) for name in ("max_mcdp", "epsilon", "criterion", "confidence")},
+            **{name: getattr(self, name) for name in _BOUND if hasattr(self, name)},
             promise=getattr(self, "promise_", None),
         )
 
@@ -204,8 +210,8 @@ def needs_group(estimator: Any) -> bool:
     >>> needs_group(lp.models.ScoreRepair()), needs_group(lp.models.LocalParityLGBMClassifier())
     (True, False)
     """
-    method = getattr(estimator, "predict_proba", None) or estimator.transform
-    return "sensitive_features" in signature(method).parameters
+    methods = (getattr(estimator, name, None) for name in ("predict_proba", "transform", "predict"))
+    return "sensitive_features" in signature(next(filter(None, methods))).parameters
 
 
 def _to_json(described: dict[str, Any]) -> bytes:

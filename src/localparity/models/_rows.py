@@ -13,7 +13,7 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_sample_weight, _num_samples, column_or_1d
 
 from localparity._types import ArrayLike, FloatArray, Group, Groups, IntArray, Seed
-from localparity._validation import Grouping, as_groups, as_rng, check_indexes, check_rows
+from localparity._validation import Grouping, as_groups, as_rng, check_indexes, check_rows, is_missing
 from localparity.models._fitted_on import FittedOn, describe_rows
 
 
@@ -131,14 +131,17 @@ def check_training_rows(
     return TrainingRows(X, labels, groups, weights, classes, names)
 
 
-def as_classes(owner: Any, y: ArrayLike, rows: int) -> NDArray[Any]:
-    """Return the class of each row, of two at most; messages name the type of `owner`."""
+def as_classes(owner: Any, y: ArrayLike, rows: int, *, multiclass: bool = False) -> NDArray[Any]:
+    """Return the class of each row, of two at most unless `multiclass`; messages name the type of `owner`."""
     if y is None:
         raise ValueError(f"{type(owner).__name__} requires y to be passed, but the target y is None")
     targets: NDArray[Any] = column_or_1d(y, warn=True)
+    for row, value in enumerate(targets if targets.dtype.kind == "O" else ()):
+        if is_missing(value):
+            raise ValueError(f"y has no value at row {row}")
     check_classification_targets(targets)
     kind = type_of_target(targets, input_name="y")
-    if kind != "binary":
+    if kind != "binary" and not (multiclass and kind == "multiclass"):
         raise ValueError(f"Only binary classification is supported. The type of the target is {kind}.")
     check_rows("y", targets.size, rows, "X")
     return targets

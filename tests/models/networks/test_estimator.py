@@ -13,13 +13,14 @@ import pytest
 import sklearn
 import torch
 from sklearn.base import clone
+from sklearn.metrics import average_precision_score
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import localparity as lp
 from estimator_checks import Supplied, assert_passes
-from localparity.models import BoundNotMetWarning, LocalParityClassifier
+from localparity.models import BoundNotMetWarning, LocalParityClassifier, UnseenValuesWarning
 from model_folders import data_file
 
 CENSUS = lp.datasets.make_census(1200, random_state=0)
@@ -342,9 +343,25 @@ def test_groups_too_small_for_a_validation_part() -> None:
         quick(max_mcdp=0.1, random_state=1).fit(X, Y, sensitive_features=groups)
 
 
-def test_unknown_categories_and_other_columns_at_prediction() -> None:
+def test_what_fit_did_not_see_is_scored_and_counted() -> None:
     model = quick().fit(X, Y, sensitive_features=SEX)
-    with pytest.raises(ValueError, match="column 'occupation' has 'astronaut' at row 0"):
-        model.predict_proba(X.assign(occupation="astronaut"))
+    new = X.assign(occupation="astronaut", age=X["age"].where(X.index > 4))
+    with pytest.warns(UnseenValuesWarning, match=r"5 missing.*'age'.*1,200 in 1 new.*'astronaut'") as caught:
+        scores = model.predict_proba(new)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert np.isfinite(scores).all()
+
+
+def test_missing_values_at_fit_are_learned(tmp_path: Path) -> None:
+    gappy = X.assign(occupation=X["occupation"].where(Y == 0), age=X["age"].where(X.index % 3 > 0))
+    model = LocalParityClassifier("erm", steps=150, random_state=0).fit(gappy, Y, sensitive_features=SEX)
+    assert average_precision_score(Y, model.predict_proba(gappy)[:, 1]) > 0.95
+    model.save(tmp_path)
+    np.testing.assert_array_equal(lp.load(tmp_path).predict_proba(gappy), model.predict_proba(gappy))
+
+
+def test_other_columns_at_prediction() -> None:
+    model = quick().fit(X, Y, sensitive_features=SEX)
     with pytest.raises(ValueError, match="feature names"):
         model.predict_proba(X[["age", "occupation"]])

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 import sklearn
 from sklearn.base import clone
@@ -18,7 +19,12 @@ from sklearn.model_selection import GridSearchCV
 
 import localparity as lp
 from estimator_checks import Supplied, assert_passes
-from localparity.models import BoundNotMetWarning, LocalParityLGBMClassifier, LocalParityXGBClassifier
+from localparity.models import (
+    BoundNotMetWarning,
+    LocalParityLGBMClassifier,
+    LocalParityXGBClassifier,
+    UnseenValuesWarning,
+)
 from model_folders import data_file
 
 CENSUS = lp.datasets.make_census(3000, random_state=0)
@@ -142,6 +148,37 @@ def test_a_category_keeps_its_meaning_in_another_frame(kind: Any) -> None:
 
 
 @both
+def test_texts_are_the_categories_that_the_library_takes(kind: Any, tmp_path: Path) -> None:
+    model = kind(**QUICK).fit(X, Y, sensitive_features=SEX)
+    expected = model.predict_proba(X)
+    for texts in (CENSUS.data, pl.from_pandas(CENSUS.data)):
+        np.testing.assert_array_equal(model.predict_proba(texts), expected)
+        of_texts = kind(**QUICK).fit(texts, Y, sensitive_features=SEX)
+        assert of_texts.text_features_ == ["occupation"]
+        np.testing.assert_array_equal(of_texts.predict_proba(texts), expected)
+    of_texts.save(tmp_path)
+    np.testing.assert_array_equal(lp.load(tmp_path).predict_proba(CENSUS.data), expected)
+
+
+@both
+def test_names_that_the_library_refuses(kind: Any) -> None:
+    odd = X.rename(columns={"age": 'age [in "years"]'})
+    found = kind(**QUICK).fit(odd, Y, sensitive_features=SEX).predict_proba(odd)
+    np.testing.assert_array_equal(found, kind(**QUICK).fit(X, Y, sensitive_features=SEX).predict_proba(X))
+
+
+@both
+def test_a_missing_text_is_a_category_and_a_new_one_is_none(kind: Any) -> None:
+    gappy = CENSUS.data.assign(occupation=CENSUS.data["occupation"].where(Y == 0))
+    model = kind(0.0, **QUICK).fit(gappy, Y, sensitive_features=SEX)
+    assert average_precision_score(Y, model.predict_proba(gappy)[:, 1]) > 0.99
+    with pytest.warns(UnseenValuesWarning, match=r"3,000 in 1 new.*'occupation'.*'astronaut'") as caught:
+        scores = model.predict_proba(X.assign(occupation="astronaut"))
+    assert len(caught) == 1
+    assert np.isfinite(scores).all()
+
+
+@both
 def test_rows_of_no_weight_are_as_good_as_absent(kind: Any) -> None:
     weights = (np.arange(3000) % 2).astype(float)
     kept = weights > 0
@@ -222,8 +259,9 @@ def test_parameters_that_are_refused(kind: Any, options: dict[str, Any], message
 
 @both
 def test_columns_that_are_refused(kind: Any) -> None:
-    with pytest.raises(ValueError, match=r"column 'occupation' of X.*texts"):
-        kind(**QUICK).fit(CENSUS.data, Y, sensitive_features=SEX)
+    infinite = X.assign(age=X["age"].astype(float).where(X.index != 3, np.inf))
+    with pytest.raises(ValueError, match=r"column 'age' of X.*inf at row 3"):
+        kind(**QUICK).fit(infinite, Y, sensitive_features=SEX)
     model = kind(**QUICK).fit(X, Y, sensitive_features=SEX)
     with pytest.raises(ValueError, match="feature names"):
         model.predict_proba(NUMBERS)

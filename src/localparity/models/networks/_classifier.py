@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any, ClassVar
 
-from localparity._types import Criterion, FloatArray, Seed
+from localparity._types import Criterion, Seed
 from localparity._validation import as_choice
 from localparity.models._base import BoundedClassifier
-from localparity.models._encoding import TableEncoder, table_columns
+from localparity.models._encoding import TableEncoder
 from localparity.models._folder import Files
 from localparity.models._rows import TrainingRows
 from localparity.models.networks._backend import NetworkBackend, NetworkModel, as_tensors
@@ -21,8 +21,9 @@ from localparity.models.networks._presets import PRESETS, STRENGTHS
 class LocalParityClassifier(BoundedClassifier):
     """A neural classifier for two classes, trained by one of seven methods.
 
-    The sensitive feature is needed to fit and not to predict. Data frames may have text columns; they are
-    encoded, and numbers are standardised.
+    The sensitive feature is needed to fit and not to predict. Data frames may have text columns: they
+    are encoded, a missing text as a category of its own, and numbers are standardised, a missing one to the
+    mean. What `fit` did not see counts as unknown, with an `UnseenValuesWarning`.
 
     Parameters
     ----------
@@ -123,6 +124,8 @@ class LocalParityClassifier(BoundedClassifier):
 
     _model_type = NetworkModel
     _libraries = ("torch",)
+    _encoder_type = TableEncoder
+    encoder_: TableEncoder
     model_: NetworkModel
     _unsaved: ClassVar[dict[str, Any]] = {"checkpoint": None, "device": "auto", "verbose": False}
 
@@ -197,12 +200,6 @@ class LocalParityClassifier(BoundedClassifier):
         """Step, loss and, where evaluated, average_precision and mcdp; empty after loading."""
         return self.model_.history
 
-    @property
-    def text_features_(self) -> list[str]:
-        """The names of the text columns."""
-        known = zip(self.encoder_.names_, self.encoder_.categories_, strict=True)
-        return [name for name, categories in known if categories is not None]
-
     def _settings(self) -> dict[str, Any]:
         """Return the preset's settings, replaced by the parameters that are given."""
         settings = dict(PRESETS[self.preset])
@@ -220,27 +217,14 @@ class LocalParityClassifier(BoundedClassifier):
             raise ValueError(f"strength must be given for method {self.method!r}, which has no default")
         return STRENGTHS[self.method]
 
-    def _learn_features(self, X: Any, weights: FloatArray) -> FloatArray:
-        columns = table_columns(self, X, reset=True)
-        self.encoder_ = TableEncoder().learn(columns, weights)
-        return self.encoder_.encode(columns)
-
-    def _read_features(self, X: Any) -> FloatArray:
-        return self.encoder_.encode(table_columns(self, X, reset=False))
-
     def _make_backend(self, rows: TrainingRows, validation: TrainingRows | None, seed: int) -> NetworkBackend:
         device = as_device(self.device)
         training = as_tensors(rows, self.precision, device)
         held_out = None if validation is None else as_tensors(validation, self.precision, device)
         return NetworkBackend(self, training, held_out, n_groups=len(rows.group_names), seed=seed)
 
-    def _dump(self) -> tuple[dict[str, Any], Files]:
-        learned, files = super()._dump()
-        return {**learned, "encoder": self.encoder_.to_dict()}, files
-
     def _restore(self, learned: dict[str, Any], files: Files) -> None:
         super()._restore(learned, files)
-        self.encoder_ = TableEncoder.from_dict(learned["encoder"])
         widths = self.encoder_.n_features_out, learned["model"]["width"]
-        if widths[0] != widths[1] or self.n_features_in_ != len(self.encoder_.names_):
+        if widths[0] != widths[1]:
             raise ValueError(f"the encoder has {widths[0]} columns, the network {widths[1]}")

@@ -10,13 +10,17 @@ from localparity._validation import as_fraction
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._score_counts import strata_of
 from localparity.metrics._gap_curves import gap_curves
+from localparity.predictions import Names
 from localparity.uncertainty._bands import as_interval_method, band_radii
 from localparity.uncertainty._resampling import Draws
 
 if TYPE_CHECKING:
     from localparity.models.repair._score_repair import ScoreRepair
 
-_AMONG = {
+NAMES = Names("y", "scores", "sensitive_features", "sample_weight")
+"""What a repair's messages call its arguments."""
+
+AMONG = {
     "demographic_parity": "",
     "equal_opportunity": " of people with label 1",
     "predictive_equality": " of people with label 0",
@@ -69,7 +73,7 @@ def check_reached(repair: ScoreRepair, counts: ScoreCounts, reached: float) -> N
     share, who = _largest_tie(counts, repair.criterion)
     if bound == 0.0 and repair.confidence is None and not repair.soft_ and reached <= share:
         return  # the distributions coincide up to ties
-    hint = f"use max_mcdp >= {_round_up(reached + repair.margin_):g}"
+    hint = f"use max_mcdp >= {round_up(reached + repair.margin_):g}"
     if repair.confidence is not None and repair.margin_ + share > bound:
         strata = strata_of(counts, Comparison(repair.criterion)).values()
         sizes = ", ".join(f"{atoms.size:,}" for stratum in strata for atoms in stratum.values())
@@ -91,7 +95,7 @@ def check_reached(repair: ScoreRepair, counts: ScoreCounts, reached: float) -> N
 def promise_sentence(repair: ScoreRepair, people: int) -> str:
     """Return what holds after a repair, and for whom."""
     what = f"MCDP({repair.epsilon:g})"
-    among = _AMONG[repair.criterion]
+    among = AMONG[repair.criterion]
     most = f"at most {max(repair.max_mcdp, repair.mcdp_):.4g}"
     if repair.soft_:
         return (
@@ -110,12 +114,12 @@ def promise_sentence(repair: ScoreRepair, people: int) -> str:
     )
 
 
-def _round_up(bound: float) -> float:
+def round_up(bound: float) -> float:
     """Return a number rounded up to four decimals.
 
     Examples
     --------
-    >>> _round_up(0.12), _round_up(0.12 + 1e-16), _round_up(0.12345)
+    >>> round_up(0.12), round_up(0.12 + 1e-16), round_up(0.12345)
     (0.12, 0.1201, 0.1235)
     """
     near = round(bound, 4)

@@ -28,11 +28,10 @@ from localparity.metrics import mcdp
 from localparity.models._fitted_on import describe_rows
 from localparity.models._folder import Files, FolderMixin, plain, restore_groups
 from localparity.models.repair._group_maps import GroupMaps, Measure, find_maps, identity_maps
-from localparity.models.repair._promise import check_reached, margin_of, promise_sentence
+from localparity.models.repair._promise import NAMES, check_reached, margin_of, promise_sentence
 from localparity.models.repair._score_map import as_probabilities, blend_rows, checked_map, map_rows
-from localparity.predictions import Names, Predictions, check_predictions
+from localparity.predictions import Predictions, check_predictions
 
-_NAMES = Names("y", "scores", "sensitive_features", "sample_weight")
 _FILE = "maps.npy"
 _MEASURED = ("unrepaired_mcdp_", "mcdp_", "margin_")
 
@@ -167,7 +166,7 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
             sensitive_features,
             sample_weight=sample_weight,
             score_range=self.score_range,
-            names=_NAMES,
+            names=NAMES,
         )
         self.groups_: tuple[Group, ...] = predictions.groups
         self._fitted_on = describe_rows(

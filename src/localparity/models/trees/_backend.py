@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from abc import abstractmethod
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -14,14 +14,30 @@ from localparity._types import FloatArray
 from localparity._validation import Grouping, as_count, as_number
 from localparity.metrics import mcdp
 from localparity.models._backend import Backend, Model
+from localparity.models._encoding import CategoryEncoder
 from localparity.models._rows import TrainingRows
 from localparity.models.trees._objective import MCDPObjective, scores_of
 
 if TYPE_CHECKING:
     from localparity.models.trees._classifier import BoostedClassifier
 
+_REFUSED = set('[]<>{}",:')
+
 Watched = tuple[Any, Callable[[FloatArray], float]]
 """A data set like the training one, and the loss of its margins, which early stopping watches."""
+
+
+def check_booster_params(given: Mapping[str, Any] | None, refused: Iterable[str]) -> dict[str, Any]:
+    """Return a library's further parameters, without those that the estimator sets."""
+    for name in refused:
+        if name in (given or {}):
+            raise ValueError(f"booster_params must not have {name!r}, which the estimator sets")
+    return dict(given or {})
+
+
+def library_names(encoder: CategoryEncoder) -> list[str] | None:
+    """Return the columns' names, or None where one has a character that a library refuses."""
+    return None if any(_REFUSED & set(name) for name in encoder.names_) else encoder.names_
 
 
 @dataclass(frozen=True)
@@ -86,10 +102,7 @@ class TreeBackend(Backend[TreeModel]):
         seed: int,
     ) -> None:
         self.classifier, self.validation, self.patience = classifier, validation, classifier.patience
-        given = dict(classifier.booster_params or {})
-        for name in self.objective_names:
-            if name in given:
-                raise ValueError(f"booster_params must not have {name!r}, which the classifier sets")
+        given = check_booster_params(classifier.booster_params, self.objective_names)
         self.parameters = self.common_parameters(classifier.learning_rate, seed, classifier.n_jobs) | given
         self.rounds = as_count(classifier.n_estimators, "n_estimators")
         positive = float(rows.weights @ rows.labels) / float(rows.weights.sum())

@@ -8,13 +8,35 @@ import numpy as np
 
 from localparity._types import FloatArray
 from localparity._validation import require
-from localparity.models.trees._backend import TreeBackend, TreeModel, Watched
+from localparity.models._encoding import CategoryEncoder
+from localparity.models.trees._backend import TreeBackend, TreeModel, Watched, library_names
 from localparity.models.trees._classifier import BoostedClassifier
 from localparity.models.trees._objective import MCDPObjective
 
+OBJECTIVE_NAMES = ("objective", "objective_type", "app", "application", "loss")
+"""LightGBM's names for the parameter that the estimators set."""
 
-def _lightgbm() -> Any:
+
+def lightgbm() -> Any:
+    """Return the library."""
     return require("lightgbm", extra="boost")
+
+
+def lightgbm_parameters(learning_rate: float, seed: int, n_jobs: int | None) -> dict[str, Any]:
+    """Return LightGBM's parameters for trees that depend on nothing but the rows and the seed."""
+    threads = {} if n_jobs is None else {"num_threads": n_jobs}
+    fixed = {"deterministic": True, "force_row_wise": True, "verbose": -1}
+    return {"learning_rate": learning_rate, "seed": seed, **fixed, **threads}
+
+
+def lightgbm_dataset(
+    encoder: CategoryEncoder, features: FloatArray, labels: FloatArray, **options: Any
+) -> Any:
+    """Return encoded rows as LightGBM trains on them."""
+    names = library_names(encoder)
+    named = {} if names is None else {"feature_name": names}
+    places = encoder.text_places
+    return lightgbm().Dataset(features, labels, categorical_feature=places, **named, **options)
 
 
 class _LightGBMModel(TreeModel):
@@ -29,23 +51,21 @@ class _LightGBMModel(TreeModel):
 
     @staticmethod
     def parse_booster(content: bytes) -> Any:
-        return _lightgbm().Booster(model_str=content.decode())
+        return lightgbm().Booster(model_str=content.decode())
 
 
 class _LightGBMBackend(TreeBackend):
     model_type = _LightGBMModel
-    objective_names = ("objective", "objective_type", "app", "application", "loss")
+    objective_names = OBJECTIVE_NAMES
 
     def common_parameters(self, learning_rate: float, seed: int, n_jobs: int | None) -> dict[str, Any]:
-        threads = {} if n_jobs is None else {"num_threads": n_jobs}
-        fixed = {"deterministic": True, "force_row_wise": True, "verbose": -1}
-        return {"learning_rate": learning_rate, "seed": seed, **fixed, **threads}
+        return lightgbm_parameters(learning_rate, seed, n_jobs)
 
     def dataset(self, features: Any, training: Any = None) -> Any:
         # The objective has the labels; the library wants some all the same.
         blank, start = np.zeros(features.shape[0]), np.full(features.shape[0], self.start)
         options = {"reference": training, "init_score": start, "params": dict(self.parameters)}
-        return _lightgbm().Dataset(features, blank, **options)
+        return lightgbm_dataset(self.classifier.encoder_, features, blank, **options)
 
     def grow(self, objective: MCDPObjective, watched: Watched | None) -> Any:
         options: dict[str, Any] = {}
@@ -54,20 +74,22 @@ class _LightGBMBackend(TreeBackend):
             options = {
                 "valid_sets": [rows],
                 "feval": lambda margins, _: ("loss", loss(margins), False),
-                "callbacks": [_lightgbm().early_stopping(self.patience, verbose=False)],
+                "callbacks": [lightgbm().early_stopping(self.patience, verbose=False)],
             }
         parameters = self.parameters | {"objective": objective, "metric": "none"}
-        booster = _lightgbm().train(parameters, self.training, self.rounds, **options)
+        booster = lightgbm().train(parameters, self.training, self.rounds, **options)
         if watched is None:
             return booster
-        return _lightgbm().Booster(model_str=booster.model_to_string())
+        return lightgbm().Booster(model_str=booster.model_to_string())
 
 
 class LocalParityLGBMClassifier(BoostedClassifier):
     """LightGBM's trees for two classes, with a penalty on the maximal local disparity, or a bound on it.
 
-    The sensitive feature is needed to fit and not to predict. Columns may be numbers, with NaN where a value
-    is missing, or categorical columns of a pandas data frame, as LightGBM takes them.
+    The sensitive feature is needed to fit and not to predict. Columns may be numbers or texts, as they are
+    or as categories of a pandas data frame, and values may be missing: a missing text is a category of its
+    own, and the trees learn which way a missing number goes. What `fit` did not see counts as unknown, with
+    an `UnseenValuesWarning`.
 
     Parameters
     ----------
@@ -91,9 +113,8 @@ class LocalParityLGBMClassifier(BoostedClassifier):
     --------
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(2000, random_state=0)
-    >>> people = census.data.astype({"occupation": "category"})
     >>> model = lp.models.LocalParityLGBMClassifier(max_mcdp=0.2, n_estimators=20, random_state=0)
-    >>> model = model.fit(people, census.target, sensitive_features=census.sensitive_features)
+    >>> model = model.fit(census.data, census.target, sensitive_features=census.sensitive_features)
     >>> model.bound_met_
     True
     """

@@ -8,7 +8,7 @@ import numpy as np
 
 from localparity._types import FloatArray
 from localparity._validation import require
-from localparity.models.trees._backend import TreeBackend, TreeModel, Watched
+from localparity.models.trees._backend import TreeBackend, TreeModel, Watched, library_names
 from localparity.models.trees._classifier import BoostedClassifier
 from localparity.models.trees._objective import MCDPObjective
 
@@ -19,7 +19,8 @@ def _xgboost() -> Any:
 
 class _XGBoostModel(TreeModel):
     def margins(self, features: Any) -> FloatArray:
-        rows = _xgboost().DMatrix(features, enable_categorical=True)
+        names, types = self.booster.feature_names, self.booster.feature_types
+        rows = _xgboost().DMatrix(features, feature_names=names, feature_types=types, enable_categorical=True)
         return np.asarray(self.booster.predict(rows, output_margin=True), dtype=np.float64)
 
     def n_trees(self) -> int:
@@ -44,10 +45,13 @@ class _XGBoostBackend(TreeBackend):
         return {"learning_rate": learning_rate, "seed": seed, "tree_method": "hist", **threads}
 
     def dataset(self, features: Any, training: Any = None) -> Any:
+        encoder = self.classifier.encoder_
+        types = ["q" if known is None else "c" for known in encoder.categories_]
+        options: dict[str, Any] = {"feature_names": library_names(encoder), "feature_types": types}
         if training is not None:
-            return _xgboost().DMatrix(features, enable_categorical=True)
+            return _xgboost().DMatrix(features, enable_categorical=True, **options)
         bins = {"max_bin": self.parameters["max_bin"]} if "max_bin" in self.parameters else {}
-        return _xgboost().QuantileDMatrix(features, enable_categorical=True, **bins)
+        return _xgboost().QuantileDMatrix(features, enable_categorical=True, **bins, **options)
 
     def grow(self, objective: MCDPObjective, watched: Watched | None) -> Any:
         # Ours replaces the plain objective, whose name lets the library turn margins into scores.
@@ -70,8 +74,10 @@ class _XGBoostBackend(TreeBackend):
 class LocalParityXGBClassifier(BoostedClassifier):
     """XGBoost's trees for two classes, with a penalty on the maximal local disparity, or a bound on it.
 
-    The sensitive feature is needed to fit and not to predict. Columns may be numbers, with NaN where a value
-    is missing, or categorical columns of a pandas data frame, as XGBoost takes them.
+    The sensitive feature is needed to fit and not to predict. Columns may be numbers or texts, as they are
+    or as categories of a pandas data frame, and values may be missing: a missing text is a category of its
+    own, and the trees learn which way a missing number goes. What `fit` did not see counts as unknown, with
+    an `UnseenValuesWarning`.
 
     Parameters
     ----------
@@ -126,7 +132,7 @@ class LocalParityXGBClassifier(BoostedClassifier):
     n_estimators_ : int
         The number of trees.
     text_features_ : list of str
-        The names of the categorical columns.
+        The names of the text columns.
     trials_ : list of Trial
         With `max_mcdp`, the strengths that were tried.
     bound_met_ : bool
@@ -138,10 +144,9 @@ class LocalParityXGBClassifier(BoostedClassifier):
     --------
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(2000, random_state=0)
-    >>> people = census.data.astype({"occupation": "category"})
     >>> model = lp.models.LocalParityXGBClassifier(strength=0.5, n_estimators=20, random_state=0)
-    >>> model = model.fit(people, census.target, sensitive_features=census.sensitive_features)
-    >>> model.predict_proba(people).shape
+    >>> model = model.fit(census.data, census.target, sensitive_features=census.sensitive_features)
+    >>> model.predict_proba(census.data).shape
     (2000, 2)
     """
 

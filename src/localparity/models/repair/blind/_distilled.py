@@ -1,0 +1,84 @@
+"""One ordinary model that learned a group-blind repair's scores."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import numpy as np
+from sklearn.base import clone
+
+from localparity._types import FloatArray, IntArray
+from localparity.models._rows import TrainingRows
+from localparity.models.repair.blind._features import BlindRows
+from localparity.models.repair.blind._promise import out_of_reach, untested
+from localparity.models.repair.blind._repair import GroupBlindRepair
+from localparity.uncertainty._upper import upper_end
+
+_SHARES = (1.0, 0.75, 0.5, 0.25)
+"""Of the bound: what the repair that is learned aims for, as learning adds to MCDP."""
+
+
+class Distilled(NamedTuple):
+    """A model, the repair that it learned, its MCDP and, with a confidence, the upper end for new people."""
+
+    model: Any
+    repair: GroupBlindRepair
+    mcdp: float
+    upper: float | None
+
+
+class Distillation(NamedTuple):
+    """The rows with their out-of-fold predictions and folds, and a copy of the model to fit."""
+
+    rows: TrainingRows
+    fitted: BlindRows
+    folds: IntArray
+    model: Any
+
+    def choose(self, repair: GroupBlindRepair) -> Distilled:
+        """Return the weakest of a few repairs whose model, fitted without each fold, is within the bound."""
+        least, bound = 1.0, repair.max_mcdp
+        for share in _SHARES:
+            try:
+                tried, targets = self._repair(repair, share * bound)
+            except ValueError:
+                break
+            scores = np.empty(targets.size)
+            for fold in range(int(self.folds.max()) + 1):
+                inside = np.flatnonzero(self.folds == fold)
+                model = self._fit(np.flatnonzero(self.folds != fold), targets)
+                scores[inside] = model.predict(self.rows.take(inside).features)
+            found = max(curve.mcdp(repair.epsilon) for curve in tried._curves(self.fitted, scores))
+            if found <= bound:
+                return Distilled(self._fit(np.arange(targets.size), targets), tried, found, None)
+            least = min(least, found)
+        raise out_of_reach(repair, least)
+
+    def test(self, repair: GroupBlindRepair, held_out: TrainingRows, tested: BlindRows) -> Distilled:
+        """Return the weakest before the first, from the strongest on, that is not known to be within."""
+        assert repair.confidence is not None
+        kept, upper = None, 1.0
+        for share in reversed(_SHARES):
+            try:
+                tried, targets = self._repair(repair, share * repair.max_mcdp)
+            except ValueError:
+                continue
+            model = self._fit(np.arange(targets.size), targets)
+            curves = tried._curves(tested, model.predict(held_out.features))
+            upper = upper_end(curves, repair.epsilon, repair.confidence)
+            if upper > repair.max_mcdp:
+                break
+            kept = Distilled(model, tried, max(curve.mcdp(repair.epsilon) for curve in curves), upper)
+        if kept is None:
+            raise untested(repair, upper, np.bincount(tested.groups).tolist())
+        return kept
+
+    def _repair(self, repair: GroupBlindRepair, bound: float) -> tuple[GroupBlindRepair, FloatArray]:
+        """Return a repair to a bound, without a test, and the scores that a model is to learn."""
+        tried: GroupBlindRepair = clone(repair).set_params(max_mcdp=bound, confidence=None)
+        tried._fit_rows(self.fitted, None, repair.groups_)
+        return tried, tried._repaired(self.fitted.scores, self.fitted.probabilities)
+
+    def _fit(self, places: IntArray, targets: FloatArray) -> Any:
+        part = self.rows.take(places)
+        return clone(self.model).fit(part.features, targets[places], sample_weight=part.weights)

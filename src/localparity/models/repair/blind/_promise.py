@@ -1,0 +1,48 @@
+"""What a group-blind repair promises, and the messages for a bound out of reach."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from localparity.counts._comparison import group_text
+from localparity.models.repair._promise import AMONG, round_up
+
+if TYPE_CHECKING:
+    from localparity.models.repair.blind._repair import GroupBlindRepair
+
+
+def promise_sentence(repair: GroupBlindRepair, fitted: int, tested: int) -> str:
+    """Return what holds after a repair, and for whom."""
+    what = f"MCDP({repair.epsilon:g}){AMONG[repair.criterion]} is at most {repair.max_mcdp:.4g}"
+    if repair.confidence is None:
+        sentence = f"{what} among the {fitted:,} people fitted on; nothing is promised for others without a "
+        sentence += "confidence."
+    else:
+        sentence = (
+            f"With probability {repair.confidence:g}, {what} in the population that the {tested:,} people "
+            "held out were drawn from, if they are an independent sample of it and were not used to fit the "
+            "model."
+        )
+    if repair.left_out_:
+        names = ", ".join(map(group_text, repair.left_out_))
+        sentence += f" Groups of fewer than {repair.min_group_size} people take no part: {names}."
+    return sentence
+
+
+def out_of_reach(repair: GroupBlindRepair, least: float) -> ValueError:
+    """Return the error for a bound that no repair of the people fitted on meets."""
+    return ValueError(
+        f"max_mcdp={repair.max_mcdp:g} is out of reach: group-blind scores leave at least {least:.4f} among "
+        f"the people fitted on; use max_mcdp >= {round_up(least):g}, more rows, or a ScoreRepair, which "
+        "needs the group at prediction"
+    )
+
+
+def untested(repair: GroupBlindRepair, upper: float, sizes: list[int]) -> ValueError:
+    """Return the error for a bound that the people held out do not support."""
+    shown = ", ".join(f"{size:,}" for size in sizes)
+    return ValueError(
+        f"max_mcdp={repair.max_mcdp:g} is out of reach: with confidence={repair.confidence:g}, the strongest "
+        f"repair is only known to be within {upper:.4f} from held-out groups of {shown}; use max_mcdp >= "
+        f"{round_up(upper):g}, or more rows"
+    )

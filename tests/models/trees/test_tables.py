@@ -1,0 +1,173 @@
+"""LightGBM's trees for any number of classes and for scores, on tables as people have them."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from lightgbm import LGBMClassifier
+from sklearn.base import clone
+
+import localparity as lp
+from estimator_checks import assert_passes
+from localparity.models import TableClassifier, TableRegressor, UnseenValuesWarning
+
+CENSUS = lp.datasets.make_census(2000, random_state=0)
+ROWS = np.arange(2000)
+X = CENSUS.data.assign(
+    age=CENSUS.data["age"].astype(float).where(ROWS % 7 > 0),
+    occupation=CENSUS.data["occupation"].where(ROWS % 5 > 0),
+)
+Y, SEX, SCORE = CENSUS.target, CENSUS.sensitive_features, CENSUS.score
+THREE = np.where(ROWS % 3 == 0, "other", SEX)
+QUICK: dict[str, Any] = {"n_estimators": 20, "n_jobs": 1, "random_state": 0}
+SMALL = {"min_data_in_leaf": 1, "min_data_in_bin": 1, "min_sum_hessian_in_leaf": 1e-3}
+# LightGBM says the same of its own estimators: to it, weights are not the same as repeated rows.
+KNOWN = {"check_sample_weight_equivalence_on_dense_data": "other bins"}
+
+both = pytest.mark.parametrize(
+    ("model", "y"),
+    [(TableClassifier(**QUICK), THREE), (TableRegressor(**QUICK), SCORE)],
+    ids=["three", "scores"],
+)
+
+
+def predicted(model: Any, X: Any) -> Any:
+    return model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
+
+
+class Squashed(TableRegressor):
+    """Takes targets of any size, as scikit-learn's checks have them."""
+
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
+        squashed = y if y is None else np.asarray(y, dtype=float)
+        if y is not None and np.isfinite(squashed).all():
+            squashed = 1.0 / (1.0 + np.exp(-squashed))
+        return super().fit(X, squashed, sample_weight=sample_weight)
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.regressor_tags.poor_score = True
+        return tags
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::sklearn.exceptions.SkipTestWarning")
+@pytest.mark.parametrize("kind", [TableClassifier, Squashed])
+def test_scikit_learns_own_checks(kind: Any) -> None:
+    assert_passes(kind(booster_params=SMALL, **QUICK), KNOWN)
+
+
+def test_it_is_lightgbm_itself_on_the_same_categories() -> None:
+    table = CENSUS.data.astype({"occupation": "category"})
+    stock = LGBMClassifier(n_estimators=20, learning_rate=0.05, num_leaves=15, n_jobs=1, verbose=-1)
+    for y in (Y, THREE):
+        expected = stock.fit(table, y).predict_proba(table)
+        for same in (table, CENSUS.data, pl.from_pandas(CENSUS.data)):
+            np.testing.assert_array_equal(TableClassifier(**QUICK).fit(same, y).predict_proba(same), expected)
+
+
+def test_classes_of_any_kind() -> None:
+    model = TableClassifier(**QUICK).fit(X, THREE)
+    assert model.classes_.tolist() == ["Female", "Male", "other"]
+    found = model.predict_proba(X)
+    np.testing.assert_allclose(found.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.predict(X), model.classes_[found.argmax(axis=1)])
+    assert set(TableClassifier(**QUICK).fit(X, Y == 1).predict(X)) == {False, True}
+
+
+def test_scores_are_those_of_the_mean() -> None:
+    found = TableRegressor(**QUICK | {"n_estimators": 200}).fit(X, SCORE).predict(X)
+    assert ((found >= 0.0) & (found <= 1.0)).all()
+    assert np.corrcoef(found, SCORE)[0, 1] > 0.9
+    assert found.mean() == pytest.approx(SCORE.mean(), abs=1e-3)
+    np.testing.assert_allclose(TableRegressor(**QUICK).fit(X, np.ones(2000)).predict(X), 1.0, atol=1e-6)
+
+
+@both
+def test_saving_and_loading(model: Any, y: Any, tmp_path: Path) -> None:
+    clone(model).fit(X, y).save(tmp_path)
+    fitted, again = clone(model).fit(X, y), lp.load(tmp_path)
+    assert type(again) is type(model)
+    assert again.text_features_ == ["occupation"]
+    np.testing.assert_array_equal(predicted(again, X), predicted(fitted, X))
+
+
+@both
+def test_the_same_seed_gives_the_same_bits(model: Any, y: Any) -> None:
+    fitted = [
+        clone(model).set_params(random_state=seed, booster_params={"feature_fraction": 0.5}).fit(X, y)
+        for seed in (0, 0, 1)
+    ]
+    one, same, other = (predicted(each, X) for each in fitted)
+    np.testing.assert_array_equal(one, same)
+    assert not np.array_equal(one, other)
+
+
+@both
+def test_rows_of_no_weight_are_as_good_as_absent(model: Any, y: Any) -> None:
+    weights = np.where(X["occupation"] == "care", 0.0, 1.0 + ROWS % 2)
+    kept = weights > 0.0
+    weighted = clone(model).fit(X, y, sample_weight=weights)
+    absent = clone(model).fit(X[kept], y[kept], sample_weight=weights[kept])
+    assert "care" not in weighted.encoder_.categories_[X.columns.get_loc("occupation")]
+    np.testing.assert_array_equal(predicted(weighted, X[kept]), predicted(absent, X[kept]))
+
+
+@both
+def test_what_fit_did_not_see_is_counted_once(model: Any, y: Any) -> None:
+    fitted = clone(model).fit(CENSUS.data, y)
+    new = CENSUS.data.assign(
+        age=X["age"], occupation=CENSUS.data["occupation"].where(ROWS >= 30, "astronaut")
+    )
+    with pytest.warns(
+        UnseenValuesWarning, match=r"286 missing.*'age'.*30 in 1 new.*'occupation'.*'astronaut'"
+    ) as caught:
+        found = fitted.predict(new)
+    assert len(caught) == 1
+    assert caught[0].filename == __file__
+    assert len(found) == 2000
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        fitted.predict(CENSUS.data)
+
+
+@pytest.mark.parametrize(
+    ("model", "y", "message"),
+    [
+        (TableClassifier(**QUICK), np.ones(2000), r"y .*one class.*1"),
+        (TableClassifier(**QUICK), SCORE, "continuous"),
+        (TableClassifier(**QUICK), None, "TableClassifier requires y"),
+        (TableClassifier(**QUICK | {"n_estimators": 0}), Y, "n_estimators.*0"),
+        (TableClassifier(booster_params={"loss": "l2"}), Y, "booster_params.*'loss'"),
+        (TableRegressor(**QUICK), SCORE + ROWS, r"y .*\[0, 1\].*at row \d+"),
+        (TableRegressor(**QUICK), SCORE[:-1], "y has 1999 rows, X has 2000"),
+        (TableRegressor(**QUICK), None, "TableRegressor requires y"),
+    ],
+)
+def test_what_is_refused(model: Any, y: Any, message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, y)
+
+
+def test_a_folder_that_does_not_fit_itself(tmp_path: Path) -> None:
+    model = TableClassifier(**QUICK).fit(X, THREE)
+    model.save(tmp_path)
+    described = (tmp_path / "model.json").read_text()
+    (tmp_path / "model.json").write_text(described.replace('"other"\n', '"other",\n"more"\n'))
+    with pytest.raises(ValueError, match=r"the trees are not those of the classes .*'more'"):
+        lp.load(tmp_path)
+    (tmp_path / "model.json").write_text(described.replace('"n_features": 4', '"n_features": 7'))
+    with pytest.raises(ValueError, match=r"columns, expected 7"):
+        lp.load(tmp_path)
+
+
+def test_names_that_the_library_refuses() -> None:
+    odd = X.rename(columns={"age": 'age [in "years"]'})
+    np.testing.assert_array_equal(
+        TableClassifier(**QUICK).fit(odd, Y).predict_proba(odd),
+        TableClassifier(**QUICK).fit(X, Y).predict_proba(X),
+    )
