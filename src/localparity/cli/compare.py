@@ -67,6 +67,8 @@ def compare(
 ) -> None:
     """Train networks and boosted trees, with and without a penalty and a repair, and compare them.
 
+    --out keeps the recommended model, fitted on the rows to train on, with its model card.
+
     Exit codes: 0 when it is done, 2 for wrong usage or input.
     """
     if figure is not None and figure.suffix.lower() not in _FIGURES:

@@ -48,6 +48,8 @@ def compare(
 ) -> ModelComparison:
     """Train ERM, DiffMCDP and boosted trees, plain and penalised, repair each, and compare them.
 
+    A group-blind repair, which needs no group at prediction, is compared with them.
+
     Half of the rows are trained on. A quarter, the validation part, chooses each method's strength and the
     bound of each repair: the most accurate whose MCDP(epsilon) there is within `max_mcdp`, else the one with
     the least. The last quarter, which chooses nothing, is reported.
