@@ -122,7 +122,7 @@ class TreeBackend(Backend[TreeModel]):
 
     @abstractmethod
     def grow(self, objective: Objective, pace: Pace, watched: Watched | None) -> Any:
-        """Return a booster; with a patience and a watched validation set, without the trees after the best."""
+        """Return a booster; with a patience, without the trees after the best."""
 
     def train(self, strength: float, pace: Pace, progress: Progress | None = None) -> TreeModel:
         """Return the trees grown at a strength."""
