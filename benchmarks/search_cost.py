@@ -40,7 +40,7 @@ NOTES = [
     "  variants): the bound met in 21 of 30 at a mean AP of 67.57, and in 19 of 30 at 70.01 where the short",
     "  fits end once MCDP stops falling; 2.88 fits at most. Short fits level off above tight bounds, and",
     "  the strength is then too high. Variants with other aims met 18 to 20.",
-    "- Whole fits alone, from strength 0.2 in steps of MCDP / bound (Adult): 3 fits at most, met in 12 of 15,",
+    "- Whole fits only, from 0.2 in steps of MCDP / bound (Adult): 3 fits at most, met in 12 of 15;",
     "  AP 75.18, 79.10 and 81.00 at the three bounds.",
     "- One fit whose strength follows the held-out MCDP after every tree (Adult): at bounds 0.1 and 0.2 met",
     "  in 10 of 10 with AP 78.89 and 81.32 at the faster rate of two, in one fit; at 0.05 the strength ran",

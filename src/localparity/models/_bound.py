@@ -171,7 +171,7 @@ def search_strength(train_at: TrainAt[AnyModel], bound: float) -> tuple[AnyModel
         if first.met:
             strength = _crossing(plain, first, goal)
         elif strength == 0.0:
-            strength = _GUESS / 2.0
+            strength = _GUESS
         elif first.bounded <= _FAR * bound:
             strength = first.strength * (first.bounded / goal) ** 2
         else:
