@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from benchmarks._blind_designs import BlindDesign, BlindPeople, census, mixed
 
 import oracles
-from benchmarks._blind_designs import BlindDesign, BlindPeople, census, mixed
 from localparity.counts import Comparison
 from localparity.models.repair.blind._features import BlindRows, GroupFeatures
 from localparity.models.repair.blind._nested_score import RATES, Dual

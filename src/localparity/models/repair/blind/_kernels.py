@@ -18,6 +18,7 @@ _SHORTEST_STEP = 1e-6
 _OVERSHOOT = 0.25
 _SWEEPS = 200
 _STILL = 1e-12
+_DEAREST = 1.0
 _TIED = 1e-8
 _RIDGE = 1e-3
 _LEAST_RIDGE = 1e-6
@@ -155,7 +156,8 @@ def take_step(
     """Return the multipliers that solve the dual's quadratic model, those of each stratum summing to 0.
 
     The model is minimised over two multipliers of a stratum at a time, whose sum stays: a parabola plus the
-    bound times the positive part of either, so with kinks where one of them is 0.
+    bound times the positive part of either, so with kinks where one of them is 0. A multiplier is the price of
+    parity in positives; none is above that of all positives, as where no price brings parity.
     """
     found = multipliers.copy()
     slope = -selected
@@ -174,6 +176,8 @@ def take_step(
                     move = max(-tilt / curvature, first)
                     if move > last:
                         move = max(-(tilt + bound) / curvature, last)
+                lowest = max(-found[one], found[other]) - _DEAREST
+                move = min(max(move, lowest), _DEAREST - max(found[one], -found[other]))
                 found[one] += move
                 found[other] -= move
                 for place in range(found.size):

@@ -62,7 +62,7 @@ def find_within(dual: Dual, measure: Measure, max_mcdp: float, plain: Trial) -> 
 
 
 def _next_aim(low: Trial | None, high: Trial, max_mcdp: float, trial: int) -> float:
-    """Return where a line between two tries meets the bound, or below the lowest try by its excess and more."""
+    """Return where a line between two tries meets the bound, or an aim below the lowest try."""
     if low is None:
         return max(high.aim - 1.25 * 2.0**trial * (high.mcdp - max_mcdp), 0.0)
     rise = high.mcdp - low.mcdp
