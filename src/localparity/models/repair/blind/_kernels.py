@@ -15,6 +15,7 @@ _CELLS = 1024
 _PASSES = 3
 _STEPS = 20
 _SHORTEST_STEP = 1.0 / 16.0
+_FARTHEST = 0.25
 _SWEEPS = 200
 _STILL = 1e-12
 _RIDGE = 1e-9
@@ -122,7 +123,9 @@ def take_step(
     """Return the multipliers that solve the dual's quadratic model, those of each stratum summing to 0.
 
     The model is minimised over two multipliers of a stratum at a time, whose sum stays: a parabola plus the
-    bound times the positive part of either, so with kinks where one of them is 0.
+    bound times the positive part of either, so with kinks where one of them is 0. Where the people at the
+    threshold hardly differ, the model is all but flat and holds nearby alone: no step is longer than
+    `_FARTHEST`.
     """
     found = multipliers.copy()
     slope = -selected
@@ -148,7 +151,8 @@ def take_step(
                 largest = max(largest, abs(move))
         if largest < _STILL:
             break
-    return found
+    length = np.abs(found - multipliers).max()
+    return multipliers + _FARTHEST / max(length, _FARTHEST) * (found - multipliers)
 
 
 @compiled
@@ -165,11 +169,16 @@ def solve_rate(
     bound: float,
     tolerance: float,
 ) -> FloatArray:
-    """Return the multipliers at a rate, by damped Newton steps from `start`."""
+    """Return the multipliers at a rate, by damped Newton steps from `start`.
+
+    What is left to do is how far a step would go if the dual bent alike in all directions: it does not depend
+    on the estimate of how the dual bends, and is 0 at the solution alone.
+    """
     current = start
+    alike = np.eye(start.size)
     selected, bend = select(scores, features, places, shares, weights, current, rate, band)
     aim = take_step(current, selected, bend, bound, strata)
-    left = np.abs(bend @ (aim - current)).max()
+    left = np.abs(take_step(current, selected, alike, bound, strata) - current).max()
     length = 1.0
     for _ in range(_STEPS):
         if left <= tolerance or length < _SHORTEST_STEP:
@@ -177,7 +186,7 @@ def solve_rate(
         tried = current + length * (aim - current)
         selected, bend = select(scores, features, places, shares, weights, tried, rate, band)
         next_aim = take_step(tried, selected, bend, bound, strata)
-        next_left = np.abs(bend @ (next_aim - tried)).max()
+        next_left = np.abs(take_step(tried, selected, alike, bound, strata) - tried).max()
         if next_left < left:
             current, aim, left = tried, next_aim, next_left
             length = min(1.0, 2.0 * length)
