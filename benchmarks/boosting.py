@@ -143,9 +143,15 @@ def threshold_scores(booster: str, seed: int, train: Fold, parts: list[Fold]) ->
 
 
 def gradient_scores(
-    booster: str, seed: int, train: Fold, parts: list[Fold], *, soft: bool
+    booster: str,
+    seed: int,
+    train: Fold,
+    parts: list[Fold],
+    *,
+    soft: bool,
+    slacks: tuple[float, ...] = EG_SLACKS,
 ) -> Iterator[tuple[str, list]]:
-    for slack in EG_SLACKS:
+    for slack in slacks:
         base = Probabilities(booster, seed) if soft else plain(booster, seed)
         model = ExponentiatedGradient(
             base, DemographicParity(difference_bound=max(slack, 1e-3)), max_iter=EG_ROUNDS

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from fractions import Fraction
-from itertools import combinations, pairwise
+from itertools import combinations, pairwise, permutations
+from typing import Any
 
 Sample = Sequence[tuple[Fraction, Fraction]]
 """A group: (score, weight) of each of its people."""
@@ -188,3 +189,29 @@ def adjusted_p_values(
         [Fraction(sum(each <= p_value(row[e], e) for each in least), len(least)) for e in epsilons]
         for row in seen
     ]
+
+
+def best_selection(
+    scores: Any, shares: Any, strata: Any, *, weights: Any, rate: float, bound: float
+) -> tuple[float, float]:
+    """The most positives, as a share of everyone, of a selection at a rate, and the largest difference it has.
+
+    A linear programme over the probability of each row to be selected. `shares[i, k]` is how much of the people
+    of constraint k row i is; within each stratum any two constraints' shares differ by at most the bound.
+    """
+    import numpy as np
+    from scipy.optimize import linprog
+
+    parts = np.asarray(weights) / np.sum(weights)
+    pairs = [(a, b) for a, b in permutations(range(len(strata)), 2) if strata[a] == strata[b]]
+    differences = np.array([shares[:, a] - shares[:, b] for a, b in pairs])
+    found = linprog(
+        -parts * scores,
+        A_ub=differences,
+        b_ub=np.full(len(pairs), bound),
+        A_eq=parts[None, :],
+        b_eq=[rate],
+        bounds=(0.0, 1.0),
+        method="highs",
+    )
+    return -float(found.fun), float((differences @ found.x).max())

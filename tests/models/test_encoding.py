@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import tracemalloc
+from decimal import Decimal
 
 import numpy as np
 import pandas as pd
@@ -135,6 +136,11 @@ def test_every_kind_of_missing_text_is_the_same(column: pd.Series[str]) -> None:
 def test_every_kind_of_missing_number_is_the_same(dtype: object) -> None:
     frame = pd.DataFrame({"n": pd.Series([1, None, 5], dtype=dtype)})
     np.testing.assert_array_equal(CategoryEncoder().fit_transform(frame)[:, 0], [1.0, np.nan, 5.0])
+
+
+def test_decimals_and_truth_values_are_numbers() -> None:
+    frame = pl.DataFrame({"d": [Decimal("1.5"), None], "flag": [True, None]})
+    np.testing.assert_array_equal(CategoryEncoder().fit_transform(frame), [[1.5, 1.0], [np.nan, np.nan]])
 
 
 def test_polars_has_missing_values_too() -> None:

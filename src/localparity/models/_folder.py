@@ -51,7 +51,8 @@ def load(folder: str | Path) -> Any:
     -------
     estimator
         A `LocalParityClassifier`, `LocalParityLGBMClassifier`, `LocalParityXGBClassifier`, `ScoreRepair`,
-        `RepairedClassifier`, `TableClassifier` or `TableRegressor`, ready to predict.
+        `RepairedClassifier`, `GroupBlindRepair`, `GroupBlindClassifier`, `TableClassifier` or
+        `TableRegressor`, ready to predict.
 
     Examples
     --------

@@ -160,6 +160,13 @@ def test_texts_are_the_categories_that_the_library_takes(kind: Any, tmp_path: Pa
 
 
 @both
+def test_names_that_the_library_refuses(kind: Any) -> None:
+    odd = X.rename(columns={"age": 'age [in "years"]'})
+    found = kind(**QUICK).fit(odd, Y, sensitive_features=SEX).predict_proba(odd)
+    np.testing.assert_array_equal(found, kind(**QUICK).fit(X, Y, sensitive_features=SEX).predict_proba(X))
+
+
+@both
 def test_a_missing_text_is_a_category_and_a_new_one_is_none(kind: Any) -> None:
     gappy = CENSUS.data.assign(occupation=CENSUS.data["occupation"].where(Y == 0))
     model = kind(0.0, **QUICK).fit(gappy, Y, sensitive_features=SEX)

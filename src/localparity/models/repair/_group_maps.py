@@ -19,9 +19,6 @@ from localparity.models.repair._score_map import ScoreMap
 _WIDTHS = (*(2.0**-halving for halving in range(13)), 0.0)
 _BISECTIONS = 20
 
-Measure = Callable[[Mapping[Group, ScoreMap]], float]
-"""MCDP of the people fitted on once their scores have gone through the maps."""
-
 
 class GroupMaps(NamedTuple):
     """Each group's map, and MCDP of the people fitted on after it."""
@@ -37,28 +34,22 @@ def identity_maps(counts: ScoreCounts, criterion: Criterion) -> dict[Group, Scor
     return {group: ScoreMap(ends, ends, counts.score_range) for group in stratum}
 
 
-def find_maps(
-    counts: ScoreCounts, *, aim: float, epsilon: float, criterion: Criterion, measure: Measure | None = None
-) -> GroupMaps:
+def find_maps(counts: ScoreCounts, *, aim: float, epsilon: float, criterion: Criterion) -> GroupMaps:
     """Return the maps of least movement that bring MCDP(epsilon) to `aim`, else those that leave least.
 
-    Without a `measure` the groups are known at prediction. For one label, or for everyone, the band of that
-    width is then the answer, unless more people share a score than fit into it. One map cannot follow two
-    labels, so for equalized odds, and for groups that are not known, the widest band that does is sought.
+    For one label, or for everyone, the band of that width is the answer, unless more people share a score
+    than fit into it. One map cannot follow two labels, so for equalized odds the widest band that does is
+    sought.
     """
     strata = strata_of(counts, Comparison(criterion))
     band = band_of(list(strata.values()), counts.score_range)
     groups = list(next(iter(strata.values())))
 
-    def measure_counts(maps: Mapping[Group, ScoreMap]) -> float:
-        return mcdp(mapped(counts, maps), epsilon=epsilon, criterion=criterion)
-
     def maps_within(width: float) -> GroupMaps:
         maps = dict(zip(groups, band.maps(width, epsilon), strict=True))
-        return GroupMaps(maps, (measure or measure_counts)(maps))
+        return GroupMaps(maps, mcdp(mapped(counts, maps), epsilon=epsilon, criterion=criterion))
 
-    direct = measure is None and len(strata) == 1
-    return _widest(maps_within, aim, aim if direct else 1.0)
+    return _widest(maps_within, aim, aim if len(strata) == 1 else 1.0)
 
 
 def _widest(maps_within: Callable[[float], GroupMaps], aim: float, widest: float) -> GroupMaps:

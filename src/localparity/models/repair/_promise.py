@@ -71,7 +71,7 @@ def check_reached(repair: ScoreRepair, counts: ScoreCounts, reached: float) -> N
     if reached <= bound - repair.margin_:
         return
     share, who = _largest_tie(counts, repair.criterion)
-    if bound == 0.0 and repair.confidence is None and not repair.soft_ and reached <= share:
+    if bound == 0.0 and repair.confidence is None and reached <= share:
         return  # the distributions coincide up to ties
     hint = f"use max_mcdp >= {round_up(reached + repair.margin_):g}"
     if repair.confidence is not None and repair.margin_ + share > bound:
@@ -82,9 +82,6 @@ def check_reached(repair: ScoreRepair, counts: ScoreCounts, reached: float) -> N
         if bound > 0.0:
             needed = sufficient_group_size(sides, repair.confidence, bound)
             hint += f", or fit on {needed:,} people of each group with distinct scores"
-    elif repair.soft_:
-        why = f"repair by group_probabilities leaves at least {reached:.4f}"
-        hint += ", or fit without them and pass the groups at prediction"
     elif len(strata_of(counts, Comparison(repair.criterion))) > 1:
         why = f"one map per group for both labels leaves at least {reached:.4f}"
     else:
@@ -97,11 +94,6 @@ def promise_sentence(repair: ScoreRepair, people: int) -> str:
     what = f"MCDP({repair.epsilon:g})"
     among = AMONG[repair.criterion]
     most = f"at most {max(repair.max_mcdp, repair.mcdp_):.4g}"
-    if repair.soft_:
-        return (
-            f"{what}{among} is {most} among the {people:,} people fitted on; nothing can be promised "
-            "for others when the groups are unknown, and ranks within a group may change."
-        )
     if repair.confidence is None:
         return (
             f"{what}{among} is {most} among the {people:,} people fitted on; nothing is promised for "

@@ -7,14 +7,14 @@ from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.metrics import roc_auc_score
 from sklearn.utils import get_tags, indexable
-from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted, has_fit_parameter
+from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
-from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, Seed
+from localparity._types import ArrayLike, Criterion, FloatArray, Groups, Seed
 from localparity._validation import as_probability
-from localparity.models._folder import Files, FolderMixin, parse_files
+from localparity.models._folder import Files, FolderMixin
 from localparity.models._rows import (
     TrainingRows,
     as_classes,
@@ -23,6 +23,13 @@ from localparity.models._rows import (
     groups_of_rows,
 )
 from localparity.models.repair._score_repair import ScoreRepair
+from localparity.models.repair._wrapped import (
+    check_wrapped,
+    dump_parts,
+    fit_wrapped,
+    names_of_rows,
+    parse_part,
+)
 
 _ALMOST_PERFECT = 0.999
 """An area under the ROC curve that few models reach on rows that they were not trained on."""
@@ -32,8 +39,7 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
     """A classifier of two classes, and a `ScoreRepair` of its scores.
 
     Part of the rows is held out of the classifier's training, and the repair is fitted there. The group of
-    each row is needed at prediction, unless a `group_estimator` predicts it; see `ScoreRepair` for what is
-    then promised.
+    each row is needed at prediction; `GroupBlindClassifier` does without.
 
     Parameters
     ----------
@@ -41,11 +47,9 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
         Whose scores are repaired; it must have `predict_proba`.
     max_mcdp, epsilon, confidence, criterion
         The bound and what it holds for, as in `ScoreRepair`.
-    group_estimator : classifier, optional
-        Predicts the group from the features, if it is unknown at prediction.
     prefit : bool
-        Whether the estimators are fitted already and stay as they are. Pass `fit` other rows than they were
-        fitted on: with a `confidence`, rows that look like those raise a warning.
+        Whether the estimator is fitted already and stays as it is. Pass `fit` other rows than it was fitted
+        on: with a `confidence`, rows that look like those raise a warning.
     validation_fraction : float, optional
         The share of the rows that is held out of training for the repair; None fits both on all rows, whose
         scores are then not those of new people.
@@ -56,8 +60,8 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
     ----------
     classes_ : ndarray of shape (2,)
         The two classes; scores are probabilities of the second.
-    estimator_, group_estimator_ : classifier
-        The fitted classifiers.
+    estimator_ : classifier
+        The fitted classifier.
     repair_ : ScoreRepair
         The fitted repair, with `maps_`, `mcdp_` and `promise_`.
 
@@ -76,7 +80,7 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
     __metadata_request__predict: ClassVar[dict[str, bool]] = {"sensitive_features": True}
     __metadata_request__predict_proba: ClassVar[dict[str, bool]] = {"sensitive_features": True}
-    _unsaved: ClassVar[dict[str, Any]] = {"estimator": None, "group_estimator": None, "prefit": True}
+    _unsaved: ClassVar[dict[str, Any]] = {"estimator": None, "prefit": True}
 
     def __init__(
         self,
@@ -86,7 +90,6 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
         epsilon: float = 0.0,
         confidence: float | None = None,
         criterion: Criterion = "demographic_parity",
-        group_estimator: Any = None,
         prefit: bool = False,
         validation_fraction: float | None = 0.2,
         random_state: Seed = None,
@@ -96,7 +99,6 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
         self.epsilon = epsilon
         self.confidence = confidence
         self.criterion = criterion
-        self.group_estimator = group_estimator
         self.prefit = prefit
         self.validation_fraction = validation_fraction
         self.random_state = random_state
@@ -109,7 +111,7 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
         sensitive_features: Groups = None,
         sample_weight: ArrayLike | None = None,
     ) -> RepairedClassifier:
-        """Fit the classifiers, unless they are fitted, and the repair.
+        """Fit the classifier, unless it is fitted, and the repair.
 
         Parameters
         ----------
@@ -132,7 +134,7 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
         if self.prefit:
             rows = self._take_fitted(X, y, sensitive_features, sample_weight)
         else:
-            rows = self._fit_estimators(X, y, sensitive_features, sample_weight)
+            rows = self._fit_estimator(X, y, sensitive_features, sample_weight)
         scores = self.estimator_.predict_proba(rows.features)[:, 1]
         labels = None if y is None else rows.labels
         if self.prefit and self.confidence is not None:
@@ -140,9 +142,8 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
         repair.fit(
             scores,
             labels,
-            sensitive_features=_names_of_rows(rows),
+            sensitive_features=names_of_rows(rows),
             sample_weight=None if sample_weight is None else rows.weights,
-            group_probabilities=self._group_probabilities(rows.features, rows.group_names),
         )
         self.repair_ = repair
         return self
@@ -155,7 +156,7 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
         X : array-like or data frame of shape (n_samples, n_features)
             The features.
         sensitive_features : array-like, data frame or mapping of columns
-            The group of each row; None with a `group_estimator`.
+            The group of each row, among those that `fit` saw.
 
         Returns
         -------
@@ -164,9 +165,7 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
         """
         check_is_fitted(self)
         scores = self.repair_.transform(
-            self.estimator_.predict_proba(X)[:, 1],
-            sensitive_features=sensitive_features,
-            group_probabilities=self._group_probabilities(X, self.repair_.groups_),
+            self.estimator_.predict_proba(X)[:, 1], sensitive_features=sensitive_features
         )
         return np.column_stack([1.0 - scores, scores])
 
@@ -178,7 +177,7 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
         X : array-like or data frame of shape (n_samples, n_features)
             The features.
         sensitive_features : array-like, data frame or mapping of columns
-            The group of each row; None with a `group_estimator`.
+            The group of each row, among those that `fit` saw.
 
         Returns
         -------
@@ -217,14 +216,8 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
             criterion=self.criterion,
             random_state=self.random_state,
         )
-        repair._check_parameters(soft=self.group_estimator is not None)
-        for name in ("estimator", "group_estimator"):
-            estimator = getattr(self, name)
-            if estimator is not None and not hasattr(estimator, "predict_proba"):
-                raise ValueError(
-                    f"{name} must have predict_proba, got a {type(estimator).__name__}; "
-                    "wrap it in sklearn.calibration.CalibratedClassifierCV"
-                )
+        repair._check_parameters()
+        check_wrapped(estimator=self.estimator)
         if self.validation_fraction is not None:
             as_probability(self.validation_fraction, "validation_fraction")
         elif self.confidence is not None and not self.prefit:
@@ -234,40 +227,28 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
             )
         return repair
 
-    def _fit_estimators(
+    def _fit_estimator(
         self, X: Any, y: ArrayLike, sensitive_features: Groups, sample_weight: ArrayLike | None
     ) -> TrainingRows:
-        """Fit the classifiers, and return the rows to repair on."""
+        """Fit the classifier, and return the rows to repair on."""
         rows = check_training_rows(self, X, y, sensitive_features, sample_weight)
         training = held_out = rows
         if self.validation_fraction is not None:
             training, held_out = rows.hold_out(self.validation_fraction, as_seed(self.random_state))
-        options: dict[str, Any] = {}
-        if has_fit_parameter(self.estimator, "sensitive_features"):
-            options["sensitive_features"] = _names_of_rows(training)
-        if sample_weight is not None:
-            if not has_fit_parameter(self.estimator, "sample_weight"):
-                name = type(self.estimator).__name__
-                raise ValueError(f"sample_weight must be None: {name}.fit does not take it")
-            options["sample_weight"] = training.weights
         targets = rows.classes[training.labels.astype(np.int64)]
-        self.estimator_ = clone(self.estimator).fit(training.features, targets, **options)
+        weighted = sample_weight is not None
+        self.estimator_ = fit_wrapped(self.estimator, training, targets, weighted=weighted)
         self.classes_ = self.estimator_.classes_
-        if self.group_estimator is not None:
-            self.group_estimator_ = clone(self.group_estimator).fit(training.features, training.groups)
         return held_out
 
     def _take_fitted(
         self, X: Any, y: ArrayLike | None, sensitive_features: Groups, sample_weight: ArrayLike | None
     ) -> TrainingRows:
-        """Take the classifiers as they are, and return the rows to repair on."""
+        """Take the classifier as it is, and return the rows to repair on."""
         check_is_fitted(self.estimator)
         self.estimator_, self.classes_ = self.estimator, self.estimator.classes_
         if len(self.classes_) != 2:
             raise ValueError(f"estimator must have two classes, got {list(self.classes_)}")
-        if self.group_estimator is not None:
-            check_is_fitted(self.group_estimator)
-            self.group_estimator_ = self.group_estimator
         n_rows = _num_samples(X)
         weights = _check_sample_weight(sample_weight, np.empty(n_rows), dtype=np.float64)
         labels = np.zeros(n_rows)
@@ -275,18 +256,6 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
             labels = (as_classes(self, y, n_rows) == self.classes_[1]).astype(np.float64)
         codes, names = groups_of_rows(sensitive_features, n_rows)
         return TrainingRows(X, labels, codes.astype(np.int64), weights, self.classes_, names)
-
-    def _group_probabilities(self, X: Any, groups: tuple[Group, ...]) -> FloatArray | None:
-        """Return P(group | x) by the group estimator, which has learned codes unless it came fitted."""
-        if self.group_estimator is None:
-            return None
-        found: FloatArray = self.group_estimator_.predict_proba(X)
-        if not self.prefit:
-            return found
-        classes = list(self.group_estimator_.classes_)
-        if set(classes) != set(groups):
-            raise ValueError(f"group_estimator must predict {', '.join(map(repr, groups))}, got {classes}")
-        return found[:, [classes.index(group) for group in groups]]
 
     def _warn_of_training_rows(self, scores: FloatArray, labels: FloatArray | None) -> None:
         """Warn where a fitted classifier was likely trained on the rows that a promise is made from.
@@ -313,36 +282,13 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
         )
 
     def _dump(self) -> tuple[dict[str, Any], Files]:
-        if self.group_estimator is not None or not isinstance(self.estimator_, FolderMixin):
-            name = "estimator" if self.group_estimator is None else "group_estimator"
-            kind = type(getattr(self, name)).__name__
-            raise ValueError(
-                f"{name} is a {kind}, which only pickle could save; save it by other means, and repair_ alone"
-            )
-        parts = {"estimator": self.estimator_, "repair": self.repair_}
-        return {}, {
-            f"{name}/{path}": content
-            for name, part in parts.items()
-            for path, content in part._dump_files().items()
-        }
+        return {}, dump_parts(estimator=self.estimator_, repair=self.repair_)
 
     def _restore(self, learned: dict[str, Any], files: Files) -> None:
-        self.estimator_, self.repair_ = (
-            parse_files({path.removeprefix(part): files[path] for path in files if path.startswith(part)})
-            for part in ("estimator/", "repair/")
-        )
+        self.estimator_, self.repair_ = parse_part(files, "estimator"), parse_part(files, "repair")
         self.estimator, self.classes_ = self.estimator_, self.estimator_.classes_
         if not isinstance(self.repair_, ScoreRepair):
             raise ValueError(f"repair must be a ScoreRepair, got a {type(self.repair_).__name__}")
-
-
-def _names_of_rows(rows: TrainingRows) -> NDArray[Any]:
-    """Return the group of each row by its name."""
-    names = np.empty(len(rows.group_names), dtype=object)
-    for code, name in enumerate(rows.group_names):
-        names[code] = name
-    found: NDArray[Any] = names[rows.groups]
-    return found
 
 
 def _rows_fitted_on(estimator: Any) -> int | None:

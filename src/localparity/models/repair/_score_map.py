@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._types import ArrayLike, FloatArray, Group, ScoreRange
-from localparity._validation import Grouping, as_numbers, check_rows
+from localparity._types import FloatArray, Group, ScoreRange
+from localparity._validation import Grouping
 
 
 @dataclass(frozen=True, eq=False)
@@ -89,30 +89,3 @@ def map_rows(scores: FloatArray, grouping: Grouping, maps: Mapping[Group, ScoreM
     for group, members in zip(grouping.names, np.split(order, ends[:-1]), strict=True):
         repaired[members] = maps[group](scores[members])
     return repaired
-
-
-def blend_rows(scores: FloatArray, shares: FloatArray, maps: Mapping[Group, ScoreMap]) -> FloatArray:
-    """Return each score's mean over the groups' maps, weighted by the probabilities of the groups."""
-    blended = np.zeros(scores.size)
-    for share, score_map in zip(shares.T, maps.values(), strict=True):
-        blended += share * score_map(scores)
-    return blended
-
-
-def as_probabilities(values: ArrayLike, rows: int, groups: Sequence[Group]) -> FloatArray:
-    """Return the probability of each group, shape (n_samples, n_groups), normalised."""
-    name = "group_probabilities"
-    try:
-        array = np.asarray(values, dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be numbers: {error}") from error
-    if array.ndim != 2 or array.shape[1] != len(groups):
-        listed = ", ".join(map(repr, groups))
-        raise ValueError(f"{name} must have a column for each of {listed}, got shape {array.shape}")
-    check_rows(name, array.shape[0], rows, "scores")
-    sums = as_numbers(array.sum(axis=1), name)
-    wrong = (array.min(axis=1) < 0.0) | (np.abs(sums - 1.0) > 1e-6)
-    if wrong.any():
-        row = int(np.argmax(wrong))
-        raise ValueError(f"{name} must be >= 0 and sum to 1, got {array[row].tolist()} at row {row}")
-    return np.asarray(array / sums[:, None])

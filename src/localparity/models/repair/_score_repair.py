@@ -26,9 +26,9 @@ from localparity._validation import (
 from localparity.counts import Comparison, ScoreCounts
 from localparity.metrics import mcdp
 from localparity.models._folder import Files, FolderMixin, plain, restore_groups
-from localparity.models.repair._group_maps import GroupMaps, Measure, find_maps, identity_maps
+from localparity.models.repair._group_maps import GroupMaps, find_maps, identity_maps
 from localparity.models.repair._promise import NAMES, check_reached, margin_of, promise_sentence
-from localparity.models.repair._score_map import as_probabilities, blend_rows, checked_map, map_rows
+from localparity.models.repair._score_map import checked_map, map_rows
 from localparity.predictions import Predictions, check_predictions
 
 _FILE = "maps.npy"
@@ -52,9 +52,7 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
     no label is needed to predict. For equalized odds one map has to serve both labels, and a low bound may be
     out of reach, which is an error that names the lowest found.
 
-    If the group is unknown at prediction, pass P(group | x) as `group_probabilities`: a score becomes the
-    mean of what the groups' maps make of it. The bound then holds for the people fitted on, if it can be
-    reached. Nothing can be promised for others, and ranks within a group may change.
+    If the group is unknown at prediction, or must not be used there, see `GroupBlindRepair`.
 
     Parameters
     ----------
@@ -87,8 +85,6 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         How far below `max_mcdp` the repair had to aim for its confidence; 0 without one.
     promise_ : str
         What holds and for whom, in a sentence.
-    soft_ : bool
-        Whether the groups are unknown at prediction.
 
     Examples
     --------
@@ -131,7 +127,6 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         *,
         sensitive_features: Groups = None,
         sample_weight: ArrayLike | None = None,
-        group_probabilities: ArrayLike | None = None,
     ) -> ScoreRepair:
         """Learn each group's map.
 
@@ -145,17 +140,13 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
             The group of each row; of several columns, the combinations that occur.
         sample_weight : array-like of shape (n_samples,), optional
             Weights that are not negative.
-        group_probabilities : array-like of shape (n_samples, n_groups), optional
-            P(group | x) of each row, the groups in sorted order, if `transform` will get these in place of
-            the groups.
 
         Returns
         -------
         ScoreRepair
             The fitted repair.
         """
-        self.soft_ = group_probabilities is not None
-        self._check_parameters(soft=self.soft_)
+        self._check_parameters()
         needs_labels = Comparison(self.criterion).needs_labels
         if needs_labels and y is None:
             raise ValueError(f"criterion={self.criterion!r} needs y, got None")
@@ -168,16 +159,10 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
             names=NAMES,
         )
         self.groups_: tuple[Group, ...] = predictions.groups
-        self._learn(predictions, group_probabilities)
+        self._learn(predictions)
         return self
 
-    def transform(
-        self,
-        scores: ArrayLike,
-        *,
-        sensitive_features: Groups = None,
-        group_probabilities: ArrayLike | None = None,
-    ) -> FloatArray:
+    def transform(self, scores: ArrayLike, *, sensitive_features: Groups = None) -> FloatArray:
         """Return the repaired scores.
 
         Parameters
@@ -186,8 +171,6 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
             The scores.
         sensitive_features : array-like, data frame or mapping of columns
             The group of each row, among those that `fit` saw.
-        group_probabilities : array-like of shape (n_samples, n_groups), optional
-            In place of the groups, if `fit` had them too.
 
         Returns
         -------
@@ -197,19 +180,10 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         low, high = as_score_range(self.score_range)
         given = as_scores(scores, (low, high), "scores").values
         clipped = np.clip(given.astype(np.float64, copy=False), low, high)
-        if not self.soft_:
-            if group_probabilities is not None:
-                raise ValueError("group_probabilities must be None, as at fit")
-            return map_rows(clipped, as_groups(sensitive_features, clipped.size, at_least=1), self.maps_)
-        if sensitive_features is not None:
-            raise ValueError("sensitive_features must be None: fit had group_probabilities in their place")
-        if group_probabilities is None:
-            raise ValueError("group_probabilities must be given, as at fit, got None")
-        shares = as_probabilities(group_probabilities, clipped.size, self.groups_)
-        return np.clip(blend_rows(clipped, shares, self.maps_), low, high)
+        return map_rows(clipped, as_groups(sensitive_features, clipped.size, at_least=1), self.maps_)
 
-    def _check_parameters(self, *, soft: bool) -> None:
-        """Check the parameters; `soft` says that the groups are unknown at prediction."""
+    def _check_parameters(self) -> None:
+        """Raise a ValueError for parameters that are wrong."""
         as_fraction(self.max_mcdp, "max_mcdp")
         as_epsilon(self.epsilon)
         low, high = as_score_range(self.score_range)
@@ -218,11 +192,6 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         Comparison(self.criterion)
         if self.confidence is not None:
             as_probability(self.confidence)
-            if soft:
-                raise ValueError(
-                    f"confidence must be None where groups are unknown at prediction and nothing can be "
-                    f"promised, got {self.confidence:g}"
-                )
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "maps_")
@@ -232,7 +201,7 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         tags.transformer_tags = TransformerTags()
         return tags
 
-    def _learn(self, predictions: Predictions, group_probabilities: ArrayLike | None) -> None:
+    def _learn(self, predictions: Predictions) -> None:
         """Find the maps, or raise a ValueError where there are none.
 
         `transform` returns double precision, and is measured as such, whatever the precision of the scores.
@@ -243,11 +212,7 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         resolution = score_resolution(np.dtype(np.float64), predictions.score_range)
         if counts.resolution != resolution:
             counts = replace(counts, resolution=resolution)
-            predictions = replace(predictions, resolution=resolution)
             as_returned = mcdp(counts, epsilon=epsilon, criterion=self.criterion)
-        measure = None
-        if group_probabilities is not None:
-            measure = self._measure_blend(predictions, group_probabilities)
         self.margin_ = 0.0
         if self.confidence is not None:
             self.margin_ = margin_of(counts, self.criterion, self.confidence, self.random_state)
@@ -255,24 +220,10 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         if as_returned <= aim:
             found = GroupMaps(identity_maps(counts, self.criterion), as_returned)
         else:
-            found = find_maps(
-                counts, aim=max(aim, 0.0), epsilon=epsilon, criterion=self.criterion, measure=measure
-            )
+            found = find_maps(counts, aim=max(aim, 0.0), epsilon=epsilon, criterion=self.criterion)
             check_reached(self, counts, found.mcdp)
         self.maps_, self.mcdp_ = found
         self.promise_ = promise_sentence(self, len(predictions))
-
-    def _measure_blend(self, predictions: Predictions, group_probabilities: ArrayLike) -> Measure:
-        """Return what measures MCDP of the mean of the groups' maps."""
-        shares = as_probabilities(group_probabilities, len(predictions), predictions.groups)
-        scores = np.clip(predictions.scores.astype(np.float64), *predictions.score_range)
-
-        def measure(maps: Any) -> float:
-            blended = np.clip(blend_rows(scores, shares, maps), *predictions.score_range)
-            repaired = replace(predictions, scores=blended)
-            return mcdp(repaired, epsilon=self.epsilon, criterion=self.criterion)
-
-        return measure
 
     def _dump(self) -> tuple[dict[str, Any], Files]:
         maps = list(self.maps_.values())
@@ -281,7 +232,6 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         learned = {
             "groups": plain(self.groups_, "sensitive_features"),
             "knots": sizes,
-            "soft": self.soft_,
             "promise": self.promise_,
             **{name: getattr(self, name) for name in _MEASURED},
         }
@@ -289,7 +239,7 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
 
     def _restore(self, learned: dict[str, Any], files: Files) -> None:
         self.groups_ = restore_groups(learned["groups"])
-        self.soft_, self.promise_ = bool(learned["soft"]), str(learned["promise"])
+        self.promise_ = str(learned["promise"])
         for name in _MEASURED:
             setattr(self, name, as_number(learned[name], name))
         sizes, content = [as_count(size, "knots") for size in learned["knots"]], files[_FILE]

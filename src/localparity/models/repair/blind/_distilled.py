@@ -14,8 +14,10 @@ from localparity.models.repair.blind._promise import out_of_reach, untested
 from localparity.models.repair.blind._repair import GroupBlindRepair
 from localparity.uncertainty._upper import upper_end
 
-_SHARES = (1.0, 0.75, 0.5, 0.25)
-"""Of the bound: what the repair that is learned aims for, as learning adds to MCDP."""
+_SHARES = (0.25, 0.5, 0.75, 1.0)
+"""Of the bound: what the repairs aim for that are tested, from the strongest on."""
+
+_TRIALS = 4
 
 
 class Distilled(NamedTuple):
@@ -36,13 +38,14 @@ class Distillation(NamedTuple):
     model: Any
 
     def choose(self, repair: GroupBlindRepair) -> Distilled:
-        """Return the weakest of a few repairs whose model, fitted without each fold, is within the bound."""
+        """Return a model that is within the bound when it is fitted without each fold.
+
+        Learning adds to MCDP, so each repair aims lower by what the model of the one before left too much.
+        """
         least, bound = 1.0, repair.max_mcdp
-        for share in _SHARES:
-            try:
-                tried, targets = self._repair(repair, share * bound)
-            except ValueError:
-                break
+        aim = bound
+        for _ in range(_TRIALS):
+            tried, targets = self._repair(repair, aim)
             scores = np.empty(targets.size)
             for fold in range(int(self.folds.max()) + 1):
                 inside = np.flatnonzero(self.folds == fold)
@@ -51,14 +54,14 @@ class Distillation(NamedTuple):
             found = max(curve.mcdp(repair.epsilon) for curve in tried._curves(self.fitted, scores))
             if found <= bound:
                 return Distilled(self._fit(np.arange(targets.size), targets), tried, found, None)
-            least = min(least, found)
+            least, aim = min(least, found), 0.95 * aim * bound / found
         raise out_of_reach(repair, least)
 
     def test(self, repair: GroupBlindRepair, held_out: TrainingRows, tested: BlindRows) -> Distilled:
         """Return the weakest before the first, from the strongest on, that is not known to be within."""
         assert repair.confidence is not None
         kept, upper = None, 1.0
-        for share in reversed(_SHARES):
+        for share in _SHARES:
             try:
                 tried, targets = self._repair(repair, share * repair.max_mcdp)
             except ValueError:

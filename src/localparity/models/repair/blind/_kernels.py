@@ -26,23 +26,26 @@ def find_threshold(values: FloatArray, weights: FloatArray, above: float) -> flo
     """Return the value that rows of weight `above` exceed, by counting into ever smaller cells."""
     low = values.min()
     high = values.max()
-    beyond = 0.0
+    end = np.inf
     counted = np.empty(_CELLS)
     threshold = low
     for _ in range(_PASSES):
         width = (high - low) / _CELLS
         if not width > 0.0:
             break
+        beyond = 0.0
         counted[:] = 0.0
         for row in range(values.size):
-            if low <= values[row] <= high:
+            if values[row] >= end:
+                beyond += weights[row]
+            elif values[row] >= low:
                 counted[min(int((values[row] - low) / width), _CELLS - 1)] += weights[row]
         cell = _CELLS - 1
         while cell > 0 and beyond + counted[cell] < above:
             beyond += counted[cell]
             cell -= 1
         part = (above - beyond) / counted[cell] if counted[cell] > 0.0 else 0.0
-        high = low + width * (cell + 1)
+        high = end = low + width * (cell + 1)
         low = low + width * cell
         threshold = high - min(max(part, 0.0), 1.0) * (high - low)
     return float(threshold)

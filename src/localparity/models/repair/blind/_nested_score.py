@@ -77,12 +77,14 @@ class Dual(NamedTuple):
         """Return the score whose groups' selection rates differ by at most `bound` at every rate.
 
         The rates are solved from both ends to the middle, each from the solution before it, or from `start`,
-        the multipliers of another bound. At the ends almost nobody, or everybody, is selected.
+        the multipliers of another bound. At the ends almost nobody, or everybody, is selected. A bound below
+        one person's share of the smallest group counts as that share.
         """
         from localparity.models.repair.blind import _kernels
 
         sizes = np.bincount(self.places[self.places >= 0], minlength=self.features.shape[1])
-        tolerance = max(_TOLERANCE, 0.5 / max(int(sizes.min()), 1))
+        person = 1.0 / max(int(sizes.min()), 1)
+        bound, tolerance = max(bound, person), max(_TOLERANCE, 0.5 * person)
         found = np.zeros((RATES.size, self.features.shape[1]))
         middle = int(np.searchsorted(RATES, 0.5))
         for places in (range(middle), range(RATES.size - 1, middle - 1, -1)):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from functools import partial
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -281,7 +281,7 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         aim = weakest
         if needs_repair:
             best, left = find_within(
-                dual, self._measure(fitted), self.max_mcdp, Trial(weakest, self.unrepaired_mcdp_)
+                dual, partial(self._take, fitted), self.max_mcdp, Trial(weakest, self.unrepaired_mcdp_)
             )
             if best is None:
                 raise out_of_reach(self, left)
@@ -321,10 +321,11 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
             raise untested(self, upper, [int(sizes[code]) for code in self.features_.compared])
         self._take(fitted, kept)
 
-    def _take(self, fitted: BlindRows, score: NestedScore | None) -> None:
-        """Take a score, and the scale that it has on the rows fitted on."""
+    def _take(self, fitted: BlindRows, score: NestedScore | None) -> float:
+        """Take a score with the scale that it has on the rows fitted on, and return their MCDP."""
         self.score_, self.scale_ = score, self._scale(fitted, score)
         self.mcdp_ = self._mcdp(fitted)
+        return self.mcdp_
 
     def _scale(self, rows: BlindRows, score: NestedScore | None) -> ScoreMap | None:
         """Return the scale of the repaired scores, None where they stay as they are."""
@@ -335,15 +336,6 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
             assert rows.labels is not None
             return calibrated_scale(ranks, rows.labels, rows.weights)
         return None if score is None else original_scale(ranks, rows.scores, rows.weights)
-
-    def _measure(self, rows: BlindRows) -> Callable[[NestedScore], float]:
-        """Return what measures MCDP of the rows under a score."""
-
-        def measure(score: NestedScore) -> float:
-            self._take(rows, score)
-            return self.mcdp_
-
-        return measure
 
     def _mcdp(self, rows: BlindRows) -> float:
         repaired = self._repaired(rows.scores, rows.probabilities)
