@@ -26,7 +26,7 @@ import localparity as lp
 RESULTS = Path(__file__).parent.parent / "results"
 RUNS, TABLE, FIGURE = (RESULTS / f"frontier_census.{kind}" for kind in ("csv", "md", "png"))
 BOUNDS = (0.02, 0.05, 0.1)
-SEEDS = {1_000: 10, 3_000: 10, 10_000: 5, 30_000: 3, 100_000: 3}
+SEEDS = {1_000: 6, 3_000: 6, 10_000: 4, 30_000: 3, 100_000: 2}
 MEASURED_ON, MEASURED_SEED = 100_000, 1_000_003
 MODELS = {
     "logistic": "logistic regressions, which have the form of the truth",

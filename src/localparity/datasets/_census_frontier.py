@@ -34,8 +34,8 @@ _TOLERANCE = 1e-9
 def census_frontier(max_mcdp: float = 1.0) -> float:
     r"""Return the best average precision of census scores that look at the features alone, under a bound.
 
-    No score whose MCDP(0) is at most `max_mcdp` in the population has a higher average precision. At selection
-    rate q, V(q), the most positives that a set within the bound can have, is reached by the people with a large
+    No score whose MCDP(0) is at most `max_mcdp` in the population has a higher average precision. The most
+    positives that a set within the bound can have at selection rate q, V(q), are among people with a large
     :math:`P(y = 1 | x) - \lambda P(F | x) / P(F) + \lambda P(M | x) / P(M)`, and average precision is at most
 
     .. math:: \frac{1}{2} \Bigl(p + \frac{1}{p} \int_0^1 (V(q) / q)^2 dq\Bigr), \qquad p = P(y = 1),
@@ -72,8 +72,8 @@ class _Cells(NamedTuple):
     """Cells of hours and occupation, and how income varies inside each with education and age.
 
     `masses` has the mass of each cell in each group; `tilt` is P(F | x) / P(F) - P(M | x) / P(M). Inside a
-    cell the logit of the probability of a high income is `centre` plus a value of `grid`; `above` is the share
-    of people above each value, and `positives` the share, in each cell, above it and with a high income.
+    cell the logit of the probability of a high income is `centre` plus a value of `grid`; `above` is the
+    share of people above each value, and `positives` the share, in each cell, above it and with such income.
     """
 
     masses: FloatArray

@@ -126,9 +126,7 @@ def take_step(
     """Return the multipliers that solve the dual's quadratic model, those of each stratum summing to 0.
 
     The model is minimised over two multipliers of a stratum at a time, whose sum stays: a parabola plus the
-    bound times the positive part of either, so with kinks where one of them is 0. Where the people at the
-    threshold hardly differ, the model is all but flat and holds nearby alone: no step is longer than
-    `_FARTHEST`.
+    bound times the positive part of either, so with kinks where one of them is 0.
     """
     found = multipliers.copy()
     slope = -selected
@@ -154,8 +152,7 @@ def take_step(
                 largest = max(largest, abs(move))
         if largest < _STILL:
             break
-    length = np.abs(found - multipliers).max()
-    return multipliers + _FARTHEST / max(length, _FARTHEST) * (found - multipliers)
+    return found
 
 
 @compiled
@@ -174,8 +171,9 @@ def solve_rate(
 ) -> FloatArray:
     """Return the multipliers at a rate, by damped Newton steps from `start`.
 
-    What is left to do is how far a step would go if the dual bent alike in all directions: it does not depend
-    on the estimate of how the dual bends, and is 0 at the solution alone.
+    Where the people at the threshold hardly differ, the quadratic model is all but flat and holds nearby
+    alone: no step is longer than `_FARTHEST`. What is left to do is how far a step would go if the dual bent
+    alike in all directions, which does not depend on how well its bend is estimated.
     """
     current = start
     alike = np.eye(start.size)
@@ -186,7 +184,8 @@ def solve_rate(
     for _ in range(_STEPS):
         if left <= tolerance or length < _SHORTEST_STEP:
             break
-        tried = current + length * (aim - current)
+        step = aim - current
+        tried = current + min(length, _FARTHEST / max(np.abs(step).max(), _FARTHEST)) * step
         selected, bend = select(scores, features, places, shares, weights, tried, rate, band)
         next_aim = take_step(tried, selected, bend, bound, strata)
         next_left = np.abs(take_step(tried, selected, alike, bound, strata) - tried).max()
