@@ -10,6 +10,7 @@ import pytest
 
 import localparity as lp
 import typed_commands
+from localparity.models import ModelCard
 
 CENSUS = lp.datasets.make_census(800, random_state=0)
 FRAME = CENSUS.data.assign(sex=CENSUS.sensitive_features, income=CENSUS.target)
@@ -48,11 +49,28 @@ def test_a_table_a_figure_and_a_recommendation(folder: Path) -> None:
     assert [path.name for path in (folder / "new").iterdir()] == ["frontier.png"]
 
 
+@pytest.mark.parametrize("without_group", [False, True])
+def test_the_winner_is_kept(folder: Path, without_group: bool, tmp_path: Path) -> None:
+    out, scores = tmp_path / "model", tmp_path / "scores.csv"
+    options = ["--out", out, "--intended-use", "Loans.", *(["--without-group"] if without_group else [])]
+    found = run(folder / "people.csv", *NAMED, *QUICK, "--max-mcdp", 0.15, "--json", *options)
+    assert found.returncode == 0, found.stderr
+    assert f", in {out}" in found.stderr
+    card, comparison = ModelCard.read(out), json.loads(found.stdout)
+    assert card.held_out is not None
+    assert (card.intended_use, card.max_mcdp, card.held_out.rows) == ("Loans.", 0.15, 200)
+    assert card.file_sha256 is not None
+    assert card.needs_group == (not without_group and comparison["recommended"].endswith("repaired"))
+    groups = ["--group", "sex"] if card.needs_group else []
+    predicted = typed_commands.run("predict", out, folder / "people.csv", "--out", scores, *groups)
+    assert predicted.returncode == 0, predicted.stderr
+
+
 def test_json(folder: Path) -> None:
     found = run(folder / "people.csv", *NAMED, *QUICK, "--json", "--figure", folder / "frontier.svg")
     assert found.returncode == 0, found.stderr
     comparison = json.loads(found.stdout)
-    assert len(comparison["outcomes"]) == 8
+    assert len(comparison["outcomes"]) + len(comparison["left_out"]) == 9
     assert comparison["recommendation"]
     assert "<svg" in (folder / "frontier.svg").read_text()[:500]
 
@@ -71,6 +89,9 @@ def test_json(folder: Path) -> None:
             "must be between 0 and 1, got 2",
         ),
         (["people.csv", *NAMED, "--booster", "forest"], "booster must be one of"),
+        (["people.csv", *NAMED, "--out", "."], "already exists; pass --force to overwrite"),
+        (["people.csv", *NAMED, "--without-group"], "--without-group: needs --out"),
+        (["people.csv", *NAMED, "--intended-use", "x"], "--intended-use: needs --out"),
         (["people.csv", "--target", "age", "--group", "sex"], "Only binary classification is supported"),
     ],
 )

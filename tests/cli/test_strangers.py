@@ -101,6 +101,15 @@ def typed(
             "--out: nan.csv is a file, not a folder",
         ),
         (["train", "folder.csv", *TRAIN], "folder.csv is a folder; name its files"),
+        (["repair", "people.csv", *TRAIN, "--out", "full"], "--out was given 2 times"),
+        (
+            ["repair", "people.csv", *TRAIN[:4], "--out", "full"],
+            "full already exists; pass --force to overwrite",
+        ),
+        (["repair", "people.csv", *TRAIN[:4], "--out", "nan.csv"], "--out: nan.csv is a file, not a folder"),
+        (["repair", "empty.csv", *TRAIN], "empty.csv is empty"),
+        (["repair", "people.csv", *TRAIN, "--text", "agee"], "named 'agee'; did you mean 'age'?"),
+        (["audit", "people.csv", "--model", "full", "--group", "sex"], "full is not a model: model.json"),
         (
             ["predict", "model", "people.csv", "--out", "folder.csv"],
             "--out: folder.csv is a folder, not a file",

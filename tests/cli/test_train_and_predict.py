@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from pathlib import Path
 
@@ -44,6 +45,20 @@ def test_scores_are_those_of_the_library_and_can_be_audited(folder: Path) -> Non
     audit = run("audit", out, "--score", "score", "--group", "sex", "--resamples", 10)
     assert audit.returncode == 0
     assert [path.name for path in out.parent.iterdir()] == ["scores.parquet"]
+
+
+def test_a_model_has_a_card(folder: Path, tmp_path: Path) -> None:
+    card = lp.models.ModelCard.read(folder / "model")
+    assert card.file_sha256 == hashlib.sha256((folder / "people.csv").read_bytes()).hexdigest()
+    assert card.fitted_on is not None
+    assert card.fitted_on.rows == 900
+    assert "Nothing is promised" in str(card.promise)
+    words = ["--max-mcdp", 1, "--steps", 1, "--intended-use", "Loans.", "--out", tmp_path / "model"]
+    assert run("train", folder / "people.csv", *NAMED, *words).returncode == 0
+    told = (tmp_path / "model" / "model_card.md").read_text()
+    assert "On the validation part MCDP(0) is" in told
+    assert "Loans." in told
+    assert str(tmp_path) not in told
 
 
 def test_what_already_exists_is_overwritten_only_with_force(folder: Path, tmp_path: Path) -> None:

@@ -20,6 +20,7 @@ from localparity.models import (
     load,
 )
 from localparity.models.networks._checkpoint import load_tensors, save_tensors
+from model_folders import data_file
 
 CENSUS = make_census(300, random_state=0)
 NUMBERS = CENSUS.data.select_dtypes("number")
@@ -37,13 +38,8 @@ def model(request: pytest.FixtureRequest, tmp_path: Path) -> Any:
     return found
 
 
-def learned_file(folder: Path) -> Path:
-    (path,) = (path for path in folder.iterdir() if path.name != "model.json")
-    return path
-
-
 def test_other_learned_values_are_refused(model: Any, tmp_path: Path) -> None:
-    path = learned_file(tmp_path)
+    path = data_file(tmp_path)
     valid = path.read_bytes()
 
     def check(content: bytes) -> None:
@@ -71,7 +67,7 @@ def test_a_damaged_description_is_refused_or_works(model: Any, tmp_path: Path) -
 def test_tensors_that_lie_and_whose_checksum_fits_are_refused_or_work(tmp_path: Path) -> None:
     model = MODELS[0].fit(NUMBERS, CENSUS.target, sensitive_features=CENSUS.sensitive_features)
     model.save(tmp_path)
-    path, description = learned_file(tmp_path), json.loads((tmp_path / "model.json").read_bytes())
+    path, description = data_file(tmp_path), json.loads((tmp_path / "model.json").read_bytes())
     valid = path.read_bytes()
 
     def check(content: bytes) -> None:
@@ -87,7 +83,7 @@ def test_tensors_that_lie_and_whose_checksum_fits_are_refused_or_work(tmp_path: 
 def test_a_damaged_repair_is_refused_or_works(tmp_path: Path) -> None:
     sex = CENSUS.sensitive_features
     ScoreRepair().fit(CENSUS.score, sensitive_features=sex).save(tmp_path)
-    path, maps = tmp_path / "model.json", tmp_path / "maps.npy"
+    path, maps = tmp_path / "model.json", data_file(tmp_path)
     description, valid = path.read_bytes(), maps.read_bytes()
 
     def transform() -> None:

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,13 +13,21 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 import localparity as lp
-from localparity.models import ModelComparison, Outcome, _compare, compare
-from localparity.models._candidates import Candidate, CompareSettings, ComparisonRows, repaired
+from localparity.models import ModelCard, ModelComparison, Outcome, _compare, compare
+from localparity.models._candidates import (
+    METHODS,
+    CompareMethod,
+    CompareSettings,
+    ComparisonRows,
+    repair,
+    train,
+)
 from localparity.models._outcomes import mark_frontier
 from localparity.models._rows import check_training_rows
 
 CENSUS = lp.datasets.make_census(1600, random_state=0)
 QUICK: dict[str, Any] = {"steps": 5, "n_resamples": 30, "max_mcdp": 0.1, "random_state": 0}
+BLIND = "group-blind repair"
 NAMES = ["ERM", "DiffMCDP", "boosted trees", "penalised boosted trees"]
 
 
@@ -31,13 +41,14 @@ def found() -> ModelComparison:
         on_method=told.append,
         **QUICK,
     )
-    assert told == NAMES
+    assert told == [*NAMES, BLIND]
     return made
 
 
 def test_every_method_and_its_repair_is_there(found: ModelComparison) -> None:
     assert [outcome.name for outcome in found.outcomes] == [
-        text for name in NAMES for text in (name, f"{name}, repaired")
+        *(text for name in NAMES for text in (name, f"{name}, repaired")),
+        BLIND,
     ]
     assert found.rows == (800, 400, 400)
     assert found.left_out == {}
@@ -68,7 +79,7 @@ def test_the_recommendation_is_made_on_validation_data(found: ModelComparison) -
     assert not found.recommended_without_group.repaired
     plain = found.to_dict()
     assert plain["recommended"] == found.recommended.name
-    assert len(plain["outcomes"]) == 8
+    assert len(plain["outcomes"]) == 9
 
 
 def test_the_same_seed_gives_the_same_comparison(found: ModelComparison) -> None:
@@ -126,21 +137,84 @@ def test_a_figure_of_every_outcome(found: ModelComparison) -> None:
     pyplot.close(display.figure_)
 
 
+class Fixed(lp.models.LocalParityLGBMClassifier):
+    """Scores that leave the groups far apart, whatever the features."""
+
+    def predict_proba(self, X: Any) -> Any:
+        spread = np.random.default_rng(len(X)).random(len(X))
+        scores = 0.3 * (X["age"].to_numpy() > 40) + 0.3 * spread
+        return np.column_stack([1.0 - scores, scores])
+
+
 def test_a_repair_is_judged_on_the_half_it_was_not_fitted_on() -> None:
-    everyone = check_training_rows(None, CENSUS.data, CENSUS.target, CENSUS.sensitive_features)
+    older = np.where(CENSUS.data["age"] > 40, "older", "younger")
+    table = CENSUS.data.astype({"occupation": "category"})
+    everyone = check_training_rows(None, table, CENSUS.target, older)
     rest, test_rows = everyone.hold_out(0.25, 0)
     parts = ComparisonRows(*rest.hold_out(1 / 3, 0), test_rows)
-    rng = np.random.default_rng(0)
-    validation, test = (
-        np.clip(0.3 * part.groups + 0.3 * rng.random(len(part.groups)), 0.0, 1.0)
-        for part in (parts.validation, parts.test)
-    )
     asked = CompareSettings(0.1, 0.0, "demographic_parity", 0, "lightgbm", 5)
-    strict = repaired(Candidate("as is", validation, test), parts, asked, 0.0)
+    plain = train("as is", Fixed(n_estimators=2, n_jobs=1, random_state=0), parts)
+    strict = repair(plain, 0.0, parts, asked)
     assert strict.setting == "as is, repaired to 0%"
     judged = lp.mcdp(None, strict.validation, sensitive_features=parts.validation.groups)
     assert 0.0 < judged < 0.25  # not exactly 0, as on the people it was fitted on
     assert average_precision_score(parts.test.labels, strict.test) > 0.0
+    assert isinstance(strict.model, lp.models.RepairedClassifier)
+    scores = strict.model.predict_proba(parts.test.features, sensitive_features=parts.test.named_groups)
+    np.testing.assert_array_equal(scores[:, 1], strict.test)
+
+
+def test_the_winner_is_a_fitted_model_that_is_saved_with_its_card(
+    found: ModelComparison, tmp_path: Path
+) -> None:
+    for outcome in (found.recommended, found.recommended_without_group):
+        folder = tmp_path / outcome.name
+        found.save(folder, outcome=outcome)
+        again, card = lp.load(folder), ModelCard.read(folder)
+        assert list(again.classes_) == ["no", "yes"]
+        groups = {"sensitive_features": CENSUS.sensitive_features} if outcome.repaired else {}
+        table = CENSUS.data.astype({"occupation": "category"})
+        np.testing.assert_array_equal(
+            again.predict_proba(table, **groups),
+            found.models[outcome.name].predict_proba(table, **groups),
+        )
+        assert (card.needs_group, card.max_mcdp) == (outcome.repaired, 0.1)
+        assert card.held_out is not None
+        assert (card.held_out.rows, card.held_out.interval) == (400, outcome.interval)
+        assert card.fitted_on is not None
+        assert card.fitted_on.rows == 1200
+        assert f"{outcome.validation_mcdp:.4f}" in str(card.promise)
+    assert found.model is found.models[found.recommended.name]
+    assert "models" not in found.to_dict()
+
+
+def test_test_scores_are_those_of_the_models(found: ModelComparison) -> None:
+    rows = check_training_rows(
+        None,
+        CENSUS.data.astype({"occupation": "category"}),
+        CENSUS.target,
+        CENSUS.sensitive_features,
+    )
+    test = rows.hold_out(0.25, 0)[1]
+    for outcome in found.outcomes:
+        groups = {"sensitive_features": test.named_groups} if outcome.repaired else {}
+        scores = found.models[outcome.name].predict_proba(test.features, **groups)[:, 1]
+        assert lp.mcdp(None, scores, sensitive_features=test.groups) == outcome.interval.estimate
+
+
+def test_refusals_name_groups_by_their_names() -> None:
+    occupation = np.where(np.arange(1600) < 6, "rare", CENSUS.sensitive_features)
+    made = compare(CENSUS.data, CENSUS.target, sensitive_features=occupation, **QUICK)
+    assert made.left_out
+    for reason in made.left_out.values():
+        assert re.search("'(rare|Female|Male)'", reason), reason
+
+
+def test_a_recommendation_says_that_it_is_above_the_bound_on_test_data() -> None:
+    fair = outcome("DiffMCDP", 0.7, 0.04)
+    worse = replace(fair, interval=lp.Interval(0.02, 0.06, 0.09, 0.95))
+    assert "On test data it is above the bound." in comparison(worse).recommendation
+    assert "above the bound" not in comparison(fair).recommendation
 
 
 @pytest.mark.parametrize(
@@ -176,7 +250,7 @@ def test_other_criteria_windows_and_boosters() -> None:
         **QUICK,
     )
     assert made.criterion == "equal_opportunity"
-    assert len(made.outcomes) + len(made.left_out) == 8
+    assert len(made.outcomes) + len(made.left_out) == 9
 
 
 def test_arrays_frames_of_polars_and_generators_are_taken() -> None:
@@ -194,18 +268,22 @@ def test_arrays_frames_of_polars_and_generators_are_taken() -> None:
     assert found[2].rows == (800, 400, 400)
 
 
-@pytest.mark.parametrize(("refused", "left_out"), [({0.0}, 0), ({0.0, 0.5, 1.0}, 4)])
-def test_a_repair_that_reaches_some_bounds_is_not_left_out(
-    refused: set[float], left_out: int, monkeypatch: pytest.MonkeyPatch
+@pytest.mark.parametrize(("bounds", "left_out"), [((0.1, 0.0), False), ((0.0,), True)])
+def test_a_method_with_a_bound_of_its_own_is_not_repaired_and_may_be_out_of_reach(
+    bounds: tuple[float, ...], left_out: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def repair(
-        candidate: Candidate, rows: ComparisonRows, settings: CompareSettings, share: float
-    ) -> Candidate:
-        if share in refused:
-            raise ValueError("max_mcdp is out of reach")
-        return Candidate(f"repaired to {share:g}", candidate.validation, candidate.test)
+    class Bounded(lp.models.LocalParityLGBMClassifier):
+        def fit(self, *arguments: Any, **options: Any) -> Any:
+            if self.max_mcdp == 0.0:
+                raise ValueError("max_mcdp=0 is out of reach")
+            self.set_params(max_mcdp=None)
+            return super().fit(*arguments, **options)
 
-    monkeypatch.setattr(_compare, "repaired", repair)
-    made = compare(CENSUS.data, CENSUS.target, sensitive_features=CENSUS.sensitive_features, **QUICK)
-    assert len(made.outcomes) == 8 - left_out
-    assert set(made.left_out.values()) == ({"max_mcdp is out of reach"} if left_out else set())
+    made = CompareMethod(
+        lambda _: {f"bound {bound}": Bounded(max_mcdp=bound, n_estimators=2) for bound in bounds}, True
+    )
+    monkeypatch.setattr(_compare, "METHODS", {"boosted trees": METHODS["boosted trees"], "own": made})
+    found = compare(CENSUS.data, CENSUS.target, sensitive_features=CENSUS.sensitive_features, **QUICK)
+    names = [one.name for one in found.outcomes]
+    assert names == ["boosted trees", "boosted trees, repaired", *([] if left_out else ["own"])]
+    assert found.left_out == ({"own": "max_mcdp=0 is out of reach"} if left_out else {})

@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
+import sys
+from collections.abc import Callable
+from itertools import count
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +17,13 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import localparity as lp
-from localparity.models import RepairedClassifier, ScoreRepair
+from localparity.metrics._window import percent
+from localparity.models import ModelCard, RepairedClassifier, ScoreRepair
+from model_folders import data_file
 
 CENSUS = lp.datasets.make_census(800, random_state=0)
 X, Y, SEX = CENSUS.data.astype({"occupation": "category"}), CENSUS.target, CENSUS.sensitive_features
+FIXED = ["model.json", "model_card.json", "model_card.md"]
 OLD = np.where(X["age"] > 40, 1, 0)
 CLASSIFIERS = {
     "network": lp.models.LocalParityClassifier(hidden=(8,), steps=3, random_state=0),
@@ -62,7 +69,7 @@ def test_load_brings_back_a_repaired_classifier(kind: str, tmp_path: Path) -> No
     found = again.predict_proba(X, sensitive_features=SEX)
     np.testing.assert_array_equal(found, model.predict_proba(X, sensitive_features=SEX))
     assert again.repair_.promise_ == model.repair_.promise_
-    (tmp_path / "repair" / "maps.npy").write_bytes(b"other maps")
+    data_file(tmp_path, "maps.npy").write_bytes(b"other maps")
     with pytest.raises(ValueError, match=r"model.json is damaged: the sha256 of repair/maps.npy"):
         lp.load(tmp_path)
 
@@ -89,7 +96,9 @@ def test_what_only_pickle_could_save_is_refused(tmp_path: Path) -> None:
         ({"files": {"": "0"}}, "is not a file of the folder"),
         ({"files": {}}, "'maps.npy' is missing"),
         ({"parameters": {"bound": 1}}, "model.json is damaged: .*bound"),
-        ({"format": 1}, "format must be 2, got 1"),
+        ({"format": 1}, "format must be 3, got 1"),
+        ({"data": ".."}, r"data must be .* got '\.\.'"),
+        ({"data": "data-0123456789ab"}, "maps.npy cannot be read"),
     ],
 )
 def test_descriptions_that_lie(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
@@ -105,10 +114,71 @@ def test_descriptions_that_lie(changes: dict[str, Any], message: str, tmp_path: 
 )
 def test_maps_that_are_not_increasing_are_refused(array: Any, tmp_path: Path) -> None:
     ScoreRepair(max_mcdp=1.0).fit(CENSUS.score, sensitive_features=SEX).save(tmp_path)
-    maps, path = tmp_path / "maps.npy", tmp_path / "model.json"
+    maps, path = data_file(tmp_path, "maps.npy"), tmp_path / "model.json"
     np.save(maps, np.hstack([array, array]))
     described = json.loads(path.read_text())
     described["files"]["maps.npy"] = hashlib.sha256(maps.read_bytes()).hexdigest()
     path.write_text(json.dumps(described))
     with pytest.raises(ValueError, match=r"(knots|values) must ascend inside score_range"):
         lp.load(tmp_path)
+
+
+def steps_until_killed(action: Callable[[], object], step: int) -> bool:
+    """Whether a process of its own gets through an action that ends with its `step`-th step on the disk."""
+    child = os.fork()
+    if not child:
+        seen = iter(range(step))
+
+        def watch(event: str, arguments: Any) -> None:
+            writes = event == "open" and arguments[2] & (os.O_WRONLY | os.O_RDWR)
+            is_step = writes or event in {"os.mkdir", "os.rename", "os.remove", "os.rmdir"}
+            if is_step and next(seen, None) is None:
+                os._exit(9)
+
+        sys.addaudithook(watch)
+        action()
+        os._exit(0)
+    return os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked")
+@pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
+def test_an_interrupted_save_leaves_the_old_model_or_the_new_one(tmp_path: Path) -> None:
+    old, new = (ScoreRepair(bound).fit(CENSUS.score, sensitive_features=SEX) for bound in (0.05, 0.1))
+    for step in count(0):
+        folder = tmp_path / str(step)
+        old.save(folder)
+        (folder / "notes.txt").write_text("mine")
+        done = steps_until_killed(lambda folder=folder: new.save(folder), step)
+        found = lp.load(folder)
+        expected = old if found.max_mcdp == 0.05 else new
+        assert found.mcdp_ == expected.mcdp_
+        cards = sorted(folder.glob("model_card.*"))
+        assert len(cards) == 2 or not done
+        for card in cards:
+            if card.suffix == ".json":
+                assert ModelCard.read(folder).max_mcdp == found.max_mcdp
+            else:
+                assert f"MCDP(0) at most {percent(found.max_mcdp)}" in card.read_text().replace("\\", "")
+        new.save(folder)
+        names = sorted(path.name for path in folder.iterdir() if not path.name.startswith("."))
+        assert names == [data_file(folder).parent.name, *FIXED, "notes.txt"]
+        if done:
+            break
+    assert step > 8
+    assert found.max_mcdp == 0.1
+
+
+def test_a_model_saved_twice_is_the_same_to_the_bit(tmp_path: Path) -> None:
+    repair = ScoreRepair(random_state=0).fit(CENSUS.score, sensitive_features=SEX)
+    for name in ("one", "other"):
+        repair.save(tmp_path / name)
+    one, other = (
+        {path.relative_to(tmp_path / name): path.read_bytes() for path in files(tmp_path / name)}
+        for name in ("one", "other")
+    )
+    assert one == other
+
+
+def files(folder: Path) -> list[Path]:
+    return [path for path in folder.rglob("*") if path.is_file()]

@@ -16,6 +16,7 @@ from localparity.cli.demo import demo
 from localparity.cli.fetch import fetch
 from localparity.cli.monitor import monitor
 from localparity.cli.predict import predict
+from localparity.cli.repair import repair
 from localparity.cli.reproduce import app as reproduce
 from localparity.cli.train import train
 
@@ -35,6 +36,7 @@ app.command()(demo)
 app.command()(fetch)
 app.command()(monitor)
 app.command()(train)
+app.command()(repair)
 app.command()(predict)
 app.add_typer(reproduce, name="reproduce")
 

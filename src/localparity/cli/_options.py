@@ -10,7 +10,7 @@ import typer
 
 from localparity._types import Compare, Criterion
 from localparity._validation import as_epsilon, as_fraction
-from localparity.counts import _comparison
+from localparity.counts import Comparison
 
 
 def check_epsilon(epsilon: float) -> float:
@@ -38,9 +38,10 @@ CriterionOption = Annotated[Criterion, typer.Option(help="Which people are compa
 CompareOption = Annotated[Compare, typer.Option(help="Every pair of groups, or each group with everyone.")]
 
 
-def check_labels(criterion: Criterion, label: str | None) -> None:
-    """Check that the column of the labels is named where a criterion needs it."""
-    _comparison.require_labels(_comparison.Comparison(criterion), label)
+def check_labels(criterion: Criterion, label: str | None, option: str = "--label") -> None:
+    """Check that an option names the column of the labels where a criterion needs it."""
+    if Comparison(criterion).needs_labels and label is None:
+        raise ValueError(f"--criterion {criterion} needs {option}, got None")
 
 
 def check_bound(max_mcdp: float | None, decide_by: str) -> None:

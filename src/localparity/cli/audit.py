@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import partial
 from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
@@ -15,6 +16,7 @@ from typer import Option
 from localparity._types import HigherIs, IntervalMethod
 from localparity.audit._audit import Audit, DecideBy, Engine
 from localparity.audit._auditing import SmallGroups
+from localparity.cli._model_audit import ModelAudit
 from localparity.cli._options import (
     CompareOption,
     ConfidenceOption,
@@ -41,6 +43,10 @@ FilesArgument = Annotated[
         help="CSV, TSV, Parquet or JSON lines, a model each; a glob in quotes is one model.",
     ),
 ]
+ScoreOption = Annotated[str | None, Option(help="The column of the scores, if no --model makes them.")]
+ModelOption = Annotated[Path | None, Option(help="The folder of a saved model that scores the files.")]
+TargetOption = Annotated[str | None, Option(help="With --model, the column of the two classes.")]
+EpsilonsOption = Annotated[str, Option(help="Half-widths of windows, as fractions of the score range.")]
 MaxMcdpOption = Annotated[
     float | None, Option(help="Exit with 1 when MCDP at the smallest epsilon is above this.")
 ]
@@ -58,13 +64,13 @@ ReportOption = Annotated[
 
 def audit(
     files: FilesArgument,
-    score: Annotated[str, Option(help="The column of the scores.")],
     group: GroupOption,
+    score: ScoreOption = None,
+    model: ModelOption = None,
+    target: TargetOption = None,
     label: LabelOption = None,
     weight: WeightOption = None,
-    epsilon: Annotated[
-        str, Option(help="Half-widths of windows, as fractions of the score range.")
-    ] = "0,0.01,0.05,0.1",
+    epsilon: EpsilonsOption = "0,0.01,0.05,0.1",
     criterion: CriterionOption = "demographic_parity",
     compare: CompareOption = "between_groups",
     score_range: Annotated[str, Option(help="The lowest and the highest score there can be.")] = "0,1",
@@ -85,16 +91,16 @@ def audit(
     report: ReportOption = None,
     force: ForceOption = False,
 ) -> None:
-    """Find where two groups are treated most differently by the scores in a file.
+    """Find where two groups are treated most differently by the scores in a file, or by a model's.
 
     Exit codes: 0 when it passes, 1 when MCDP is above the bound, 2 for wrong usage or input.
     """
     check_bound(max_mcdp, decide_by)
     check_file(report, "--report", read=files, replace=force)
-    check_labels(criterion, label)
-    columns = {"score": score, "group": group, "label": label, "weight": weight, "cluster": cluster}
+    _check_source(score, model, target=target, label=label, engine=engine)
+    check_labels(criterion, target or label, "--label" if model is None else "--target")
+    columns = {"group": group, "label": label, "weight": weight, "cluster": cluster}
     asked = {
-        "engine": engine,
         "score_range": parse_range(score_range, "--score-range"),
         "epsilons": parse_epsilons(epsilon),
         "criterion": criterion,
@@ -109,13 +115,35 @@ def audit(
         "n_jobs": jobs,
         "higher_is": higher_is,
     }
-    found = {file: _read(file, **columns, **asked) for file in _each_once(files)}
+    read: Callable[..., Audit] = partial(Audit.read, score=str(score), engine=engine)
+    if model is not None:
+        read = ModelAudit.load(model, target).read
+    found = {file: _read(read, file, **columns, **asked) for file in _each_once(files)}
     _show(found, json)
     passed = max_mcdp is None or _tell_verdicts(found, max_mcdp, decide_by)
     if report is not None:
-        _write_report(report, found, columns | {"group": ", ".join(group)}, force)
+        named = {"score": score, "target": target, **columns, "group": ", ".join(group)}
+        _write_report(report, found, named, force)
     if not passed:
         raise typer.Exit(1)
+
+
+def _check_source(
+    score: str | None, model: Path | None, *, target: str | None, label: str | None, engine: Engine
+) -> None:
+    """Check that scores are read or made, and that options of the one are not given for the other."""
+    if (score is None) == (model is None):
+        got = "neither" if score is None else "both"
+        raise typer.BadParameter(
+            f"must name the column of the scores, or --model a folder that makes them, got {got}",
+            param_hint="--score",
+        )
+    if target is not None and model is None:
+        raise typer.BadParameter("needs --model; use --label with --score", param_hint="--target")
+    if target is not None and label is not None:
+        raise typer.BadParameter("has the use of --label; give one of them", param_hint="--target")
+    if model is not None and engine != "duckdb":
+        raise typer.BadParameter(f"must be duckdb with --model, got {engine}", param_hint="--engine")
 
 
 def _each_once(files: list[str]) -> list[str]:
@@ -125,7 +153,7 @@ def _each_once(files: list[str]) -> list[str]:
     return files
 
 
-def _read(file: str, **options: Any) -> Audit:
+def _read(read: Callable[..., Audit], file: str, **options: Any) -> Audit:
     """Audit a file, with a bar on the standard error; it starts anew where there are more resamples."""
     console = Console(stderr=True)
     with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
@@ -136,7 +164,7 @@ def _read(file: str, **options: Any) -> Audit:
                 progress.reset(task)
             progress.advance(task)
 
-        return Audit.read(file, **options, on_resample=advance)
+        return read(file, **options, on_resample=advance)
 
 
 def _show(audits: Mapping[str, Audit], json: bool) -> None:

@@ -15,6 +15,7 @@ import localparity as lp
 from localparity._io._files import write_whole
 from localparity._validation import require
 from localparity.audit._wording import CRITERION_WORDS
+from localparity.cli._cards import IntendedUseOption, complete_card
 from localparity.cli._features import read_training_table
 from localparity.cli._options import (
     ConfidenceOption,
@@ -28,12 +29,17 @@ from localparity.cli._options import (
     TextOption,
     WeightOption,
     check_file,
+    check_folder,
 )
 from localparity.metrics._window import percent
 
 if TYPE_CHECKING:
     from localparity.models import ModelComparison
 
+OutOption = Annotated[Path | None, typer.Option(help="Write the recommended model to this folder.")]
+WithoutGroupOption = Annotated[
+    bool, typer.Option("--without-group", help="Write the best model that predicts without the groups.")
+]
 _FIGURES = (".png", ".svg", ".pdf")
 
 
@@ -53,10 +59,15 @@ def compare(
     resamples: Annotated[int, typer.Option(help="Samples of the bootstrap of each interval.")] = 1000,
     seed: Annotated[int, typer.Option(help="The same seed gives the same comparison.")] = 0,
     figure: Annotated[Path | None, typer.Option(help="Write the figure here: .png, .svg or .pdf.")] = None,
+    out: OutOption = None,
+    without_group: WithoutGroupOption = False,
+    intended_use: IntendedUseOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
     force: ForceOption = False,
 ) -> None:
     """Train networks and boosted trees, with and without a penalty and a repair, and compare them.
+
+    --out keeps the recommended model, fitted on the rows to train on, with its model card.
 
     Exit codes: 0 when it is done, 2 for wrong usage or input.
     """
@@ -66,6 +77,7 @@ def compare(
             param_hint="--figure",
         )
     check_file(figure, "--figure", read=[file], replace=force)
+    _check_out(out, without_group=without_group, intended_use=intended_use, force=force)
     people = read_training_table(file, target, group, weight=weight, drop=drop, text=text)
     console = Console(stderr=True)
     with console.status("Reading", spinner="dots") as status:
@@ -88,6 +100,19 @@ def compare(
     if figure is not None:
         _draw(found, figure)
         typer.echo(f"figure: {figure}", err=True)
+    if out is not None:
+        kept = found.recommended_without_group if without_group else found.recommended
+        found.save(out, complete_card(found.card(kept), file, intended_use), outcome=kept)
+        typer.echo(f"model: {kept.name}, in {out}", err=True)
+
+
+def _check_out(out: Path | None, *, without_group: bool, intended_use: str | None, force: bool) -> None:
+    """Check the folder of the model, which two options need."""
+    given = {"--without-group": without_group, "--intended-use": intended_use is not None}
+    for option in (option for option, is_given in given.items() if is_given and out is None):
+        raise typer.BadParameter("needs --out, the folder of the model", param_hint=option)
+    if out is not None:
+        check_folder(out, "--out", replace=force)
 
 
 def _show(console: Console, found: ModelComparison, file: str) -> None:

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import tempfile
+from collections.abc import Sequence
 from json import dumps
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, NamedTuple
 
 import typer
 
-import localparity as lp
 from localparity._io._tables import Table, quote_text
+from localparity._types import FloatArray
+from localparity._validation import require
 from localparity.cli._features import read_features
 from localparity.cli._options import ForceOption, PeopleArgument, check_file
 
@@ -22,7 +24,7 @@ def predict(
     file: PeopleArgument,
     out: Annotated[Path, typer.Option(help="The file of scores to write: .csv or .parquet.")],
     group: Annotated[
-        list[str] | None, typer.Option(help="The column of the groups, for a repaired model.")
+        list[str] | None, typer.Option(help="The column of the groups, for a model that needs them.")
     ] = None,
     score: Annotated[str, typer.Option(help="The name of the column of scores.")] = "score",
     keep: Annotated[list[str] | None, typer.Option(help="A column of the file to write as well.")] = None,
@@ -36,23 +38,43 @@ def predict(
     if out.suffix.lower() not in _FORMATS:
         raise typer.BadParameter(f"must be a .csv or .parquet file, got {str(out)!r}", param_hint="--out")
     check_file(out, "--out", read=[file], replace=force)
-    classifier = lp.load(model)
-    if not hasattr(classifier, "predict_proba"):
-        raise ValueError(f"{model} holds a {type(classifier).__name__}, which takes scores, not features")
-    is_repaired = isinstance(classifier, lp.models.RepairedClassifier)
-    if is_repaired != bool(group):
-        needs = "needs the column of the groups" if is_repaired else "is not needed by this model"
+    scorer = Scorer.load(model)
+    if scorer.needs_group != bool(group):
+        needs = "is not needed by this model" if group else "must be given: this model needs the groups"
         raise typer.BadParameter(needs, param_hint="--group")
     table = Table(file)
     kept = table.read(numbers=[], values=keep) if keep else {}
     if score in kept:
         raise typer.BadParameter(f"{score!r} is a column that is kept", param_hint="--score")
-    frame = _features(classifier.estimator_ if is_repaired else classifier, table)
-    groups = {"sensitive_features": table.read(numbers=[], values=group)} if group else {}
-    scores = classifier.predict_proba(frame, **groups)[:, 1]
-    _write(out, type(frame)({**kept, score: scores}))
+    scores = scorer.score(table, group or [])
+    _write(out, require("pandas", extra="train").DataFrame({**kept, score: scores}))
     rows = len(scores)
     typer.echo(dumps({"rows": rows, "out": str(out)}) if json else f"{rows:,} scores are in {out}")
+
+
+class Scorer(NamedTuple):
+    """A saved classifier, and whether it needs the groups of the people that it scores."""
+
+    classifier: Any
+    needs_group: bool
+
+    @classmethod
+    def load(cls, folder: Path) -> Scorer:
+        """Return the model of a folder, which must take features."""
+        from localparity.models._folder import load, needs_group  # which import scikit-learn
+
+        found = load(folder)
+        if not hasattr(found, "predict_proba"):
+            raise ValueError(f"{folder} holds a {type(found).__name__}, which takes scores, not features")
+        return cls(found, needs_group(found))
+
+    def score(self, table: Table, group: Sequence[str]) -> FloatArray:
+        """Return the score of each row of a file; the groups are read where the model needs them."""
+        features, given = _features(self.classifier, table), {}
+        if self.needs_group:
+            given["sensitive_features"] = table.read(numbers=[], values=group)
+        scores: FloatArray = self.classifier.predict_proba(features, **given)[:, 1]
+        return scores
 
 
 def _features(classifier: Any, table: Table) -> Any:

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 import localparity as lp
+from localparity.cli._cards import IntendedUseOption, complete_card
 from localparity.cli._features import read_training_table
 from localparity.cli._options import (
     CriterionOption,
@@ -68,6 +69,7 @@ def train(
     drop: DropOption = None,
     text: TextOption = None,
     keep_group: Annotated[bool, typer.Option(help="Whether the groups are features too.")] = False,
+    intended_use: IntendedUseOption = None,
     checkpoint: CheckpointOption = None,
     device: Annotated[str | None, typer.Option(help="auto (default), cpu, cuda, ...")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
@@ -99,7 +101,7 @@ def train(
     )
     features, classes, groups, weights = people
     classifier.fit(features, classes, sensitive_features=groups, sample_weight=weights)
-    classifier.save(out)
+    classifier.save(out, complete_card(classifier.card(), file, intended_use))
     if json:
         typer.echo(dumps(_found(classifier, out), indent=2))
     else:

@@ -9,9 +9,12 @@ from localparity._lazy import lazy_names
 
 if TYPE_CHECKING:
     from localparity.models._bound import BoundNotMetWarning, Trial
+    from localparity.models._card import ModelCard
     from localparity.models._compare import compare
     from localparity.models._encoding import UnseenValuesWarning
+    from localparity.models._fitted_on import FittedOn
     from localparity.models._folder import load
+    from localparity.models._held_out import HeldOutAudit
     from localparity.models._outcomes import ModelComparison, Outcome
     from localparity.models.networks import (
         METHODS,
@@ -43,14 +46,17 @@ if TYPE_CHECKING:
 __all__ = [
     "METHODS",
     "BoundNotMetWarning",
+    "FittedOn",
     "GroupBlindClassifier",
     "GroupBlindRepair",
+    "HeldOutAudit",
     "LocalParityClassifier",
     "LocalParityLGBMClassifier",
     "LocalParityXGBClassifier",
     "MCDPObjective",
     "Method",
     "MethodOptions",
+    "ModelCard",
     "ModelComparison",
     "Network",
     "Outcome",
@@ -74,9 +80,12 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "_bound": ["BoundNotMetWarning", "Trial"],
+        "_card": ["ModelCard"],
         "_compare": ["compare"],
         "_encoding": ["UnseenValuesWarning"],
+        "_fitted_on": ["FittedOn"],
         "_folder": ["load"],
+        "_held_out": ["HeldOutAudit"],
         "_outcomes": ["ModelComparison", "Outcome"],
         "networks": [
             "METHODS",

@@ -42,6 +42,7 @@ class BoundedClassifier(TableFeatures, FolderMixin, ClassifierMixin, BaseEstimat
     strength_: float
     trials_: list[Trial]
     bound_met_: bool
+    promise_: str
     model_: Any
 
     def fit(
@@ -83,6 +84,7 @@ class BoundedClassifier(TableFeatures, FolderMixin, ClassifierMixin, BaseEstimat
             # A search for a bound in an earlier fit leaves nothing behind.
             self.__dict__.pop(name, None)
         rows = check_training_rows(self, X, y, sensitive_features, sample_weight).with_weight()
+        self._fitted_on = rows.describe()
         rows = rows._replace(features=self._learn_features(rows.features, rows.weights))
         self.classes_, self.groups_ = rows.classes, rows.group_names
         seed = as_seed(self.random_state)
@@ -96,6 +98,7 @@ class BoundedClassifier(TableFeatures, FolderMixin, ClassifierMixin, BaseEstimat
             assert validation is not None
             model = self._search(backend, validation)
         self.model_ = backend.finish(model)
+        self.promise_ = self._describe_validation()
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -163,6 +166,21 @@ class BoundedClassifier(TableFeatures, FolderMixin, ClassifierMixin, BaseEstimat
             warnings.warn(message, BoundNotMetWarning, stacklevel=3)
         return model
 
+    def _describe_validation(self) -> str:
+        """Return what is known of the bound, and for whom."""
+        if self.max_mcdp is None:
+            return "Nothing is promised: the model was trained at a strength, without a bound."
+        trial = next(trial for trial in self.trials_ if trial.strength == self.strength_)
+        what = f"MCDP({self.epsilon:g})"
+        if self.confidence is not None:
+            what = f"the upper end of the interval of {what} at confidence {self.confidence:g}"
+        relation = "within" if trial.met else "above"
+        return (
+            f"On the validation part {what} is {trial.bounded:.4f}, {relation} max_mcdp={self.max_mcdp:g}; "
+            f"the strength, {self.strength_:g}, was chosen out of {len(self.trials_)} by that part, so "
+            "nothing is promised for other people."
+        )
+
     def _dump(self) -> tuple[dict[str, Any], Files]:
         described, content = self.model_.dump()
         learned = {
@@ -170,6 +188,7 @@ class BoundedClassifier(TableFeatures, FolderMixin, ClassifierMixin, BaseEstimat
             "classes_dtype": self.classes_.dtype.str,
             "groups": [_group_text(group) for group in self.groups_],
             "strength": self.strength_,
+            "promise": self.promise_,
             "model": described,
             **self._dump_features(),
         }
@@ -180,7 +199,7 @@ class BoundedClassifier(TableFeatures, FolderMixin, ClassifierMixin, BaseEstimat
         if self.classes_.shape != (2,):
             raise ValueError(f"classes must be two, got {learned['classes']!r}")
         self.groups_ = restore_groups(learned["groups"])
-        self.strength_ = as_strength(learned["strength"])
+        self.strength_, self.promise_ = as_strength(learned["strength"]), str(learned["promise"])
         self._restore_features(learned)
         self.model_ = self._model_type.parse(learned["model"], files[self._model_type.filename])
 

@@ -1,14 +1,14 @@
-"""The models that a comparison tries, and their scores on the validation and the test part."""
+"""The models that a comparison tries, fitted, and their scores on the validation and the test part."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from localparity._types import Criterion, FloatArray, IntArray
+from localparity._types import Criterion, FloatArray
 from localparity._validation import require
 from localparity.models._rows import TrainingRows
 
@@ -25,9 +25,10 @@ class ComparisonRows(NamedTuple):
 
 
 class Candidate(NamedTuple):
-    """A model at one setting, described in words, and its scores of the validation and the test part."""
+    """A fitted model, its setting in words, and the scores that it is judged by and reported with."""
 
     setting: str
+    model: Any
     validation: FloatArray
     test: FloatArray
 
@@ -43,80 +44,110 @@ class CompareSettings(NamedTuple):
     steps: int
 
 
-def repaired(
-    candidate: Candidate, rows: ComparisonRows, settings: CompareSettings, share: float
-) -> Candidate:
-    """Repair a candidate's scores to a share of the bound; one that is out of reach is a ValueError.
+class CompareMethod(NamedTuple):
+    """A method of a comparison.
 
-    The repair of the test part is fitted on the validation part. To be judged there too, each half of the
-    validation part is repaired by what the other half was fitted to.
+    Attributes
+    ----------
+    make : callable
+        Returns its models, not fitted, by their settings in words.
+    is_repair : bool
+        Whether the models have the bound themselves: one may be out of reach, and none is repaired again.
     """
-    bound = share * settings.max_mcdp
-    validation, scores = rows.validation, candidate.validation
-    halves = validation.split(0.5, settings.seed)
-    judged = np.empty_like(scores)
-    for fitted, other in (halves, halves[::-1]):
-        repair = _repair(scores, validation, fitted, bound, settings)
-        judged[other] = repair.transform(scores[other], sensitive_features=validation.groups[other])
-    repair = _repair(scores, validation, np.arange(scores.size), bound, settings)
-    test = repair.transform(candidate.test, sensitive_features=rows.test.groups)
-    setting = f"repaired to {100.0 * bound:g}%"
-    return Candidate(", ".join(filter(None, (candidate.setting, setting))), judged, test)
+
+    make: Callable[[CompareSettings], dict[str, Any]]
+    is_repair: bool = False
 
 
-def _repair(
-    scores: FloatArray, rows: TrainingRows, fitted: IntArray, bound: float, settings: CompareSettings
-) -> Any:
-    from localparity.models import ScoreRepair
-
-    return ScoreRepair(bound, epsilon=settings.epsilon, criterion=settings.criterion).fit(
-        scores[fitted],
-        rows.labels[fitted],
-        sensitive_features=rows.groups[fitted],
-        sample_weight=rows.weights[fitted],
+def train(setting: str, model: Any, rows: ComparisonRows) -> Candidate:
+    """Fit a model on the training part and score the others."""
+    fitted = rows.train
+    model.fit(
+        fitted.features,
+        fitted.targets,
+        sensitive_features=fitted.named_groups,
+        sample_weight=fitted.weights,
     )
+    scores = [model.predict_proba(part.features)[:, 1] for part in (rows.validation, rows.test)]
+    return Candidate(setting, model, *scores)
 
 
-def _network(method: str, strength: float, settings: CompareSettings) -> Any:
+def repair(candidate: Candidate, share: float, rows: ComparisonRows, settings: CompareSettings) -> Candidate:
+    """Repair a candidate to a share of the bound; one that is out of reach is a ValueError.
+
+    The repair is fitted on the validation part. To be judged there too, each half of the validation part is
+    repaired by what the other half was fitted to.
+    """
+    from localparity.models import RepairedClassifier, ScoreRepair
+
+    bound = share * settings.max_mcdp
+    options: dict[str, Any] = {"epsilon": settings.epsilon, "criterion": settings.criterion}
+    part, scores = rows.validation, candidate.validation
+    judged = np.empty_like(scores)
+    halves = part.split(0.5, settings.seed)
+    for fitted, other in (halves, halves[::-1]):
+        half = part.take(fitted)
+        of_half = ScoreRepair(bound, **options).fit(
+            scores[fitted], half.labels, sensitive_features=half.named_groups, sample_weight=half.weights
+        )
+        judged[other] = of_half.transform(scores[other], sensitive_features=part.take(other).named_groups)
+    model = RepairedClassifier(candidate.model, max_mcdp=bound, prefit=True, **options).fit(
+        part.features, part.targets, sensitive_features=part.named_groups, sample_weight=part.weights
+    )
+    test = model.repair_.transform(candidate.test, sensitive_features=rows.test.named_groups)
+    setting = f"repaired to {100.0 * bound:g}%"
+    return Candidate(", ".join(filter(None, (candidate.setting, setting))), model, judged, test)
+
+
+def _networks(method: str, strengths: Sequence[float], settings: CompareSettings) -> dict[str, Any]:
     require("torch", extra="train")
     from localparity.models import LocalParityClassifier
 
-    return LocalParityClassifier(
-        method,
-        strength,
-        epsilon=settings.epsilon,
-        criterion=settings.criterion,
-        steps=settings.steps,
-        device="cpu",
-        random_state=settings.seed,
-    )
+    return {
+        _words(strength): LocalParityClassifier(
+            method,
+            strength,
+            epsilon=settings.epsilon,
+            criterion=settings.criterion,
+            steps=settings.steps,
+            device="cpu",
+            random_state=settings.seed,
+        )
+        for strength in strengths
+    }
 
 
-def _trees(strength: float, settings: CompareSettings) -> Any:
+def _trees(strengths: Sequence[float], settings: CompareSettings) -> dict[str, Any]:
     from localparity.models import LocalParityLGBMClassifier, LocalParityXGBClassifier
 
     kinds = {"lightgbm": LocalParityLGBMClassifier, "xgboost": LocalParityXGBClassifier}
-    return kinds[settings.booster](
-        strength, epsilon=settings.epsilon, criterion=settings.criterion, random_state=settings.seed
-    )
+    kind = kinds[settings.booster]
+    options: dict[str, Any] = {"epsilon": settings.epsilon, "criterion": settings.criterion}
+    return {_words(strength): kind(strength, random_state=settings.seed, **options) for strength in strengths}
 
 
-METHODS: dict[str, tuple[Callable[[float, CompareSettings], Any], tuple[float, ...]]] = {
-    "ERM": (partial(_network, "erm"), (0.0,)),
-    "DiffMCDP": (partial(_network, "diffmcdp"), (0.1, 0.2, 0.4)),
-    "boosted trees": (_trees, (0.0,)),
-    "penalised boosted trees": (_trees, (0.1, 0.2, 0.3, 0.5)),
+def _group_blind(settings: CompareSettings) -> dict[str, Any]:
+    from localparity.models import GroupBlindClassifier
+
+    bounds = [share * settings.max_mcdp for share in REPAIR_SHARES if share]
+    options: dict[str, Any] = {"epsilon": settings.epsilon, "criterion": settings.criterion}
+    return {
+        f"repaired to {100.0 * bound:g}%": GroupBlindClassifier(
+            max_mcdp=bound, random_state=settings.seed, **options
+        )
+        for bound in bounds
+    }
+
+
+def _words(strength: float) -> str:
+    return f"strength {strength:g}" if strength else ""
+
+
+METHODS: dict[str, CompareMethod] = {
+    "ERM": CompareMethod(partial(_networks, "erm", (0.0,))),
+    "DiffMCDP": CompareMethod(partial(_networks, "diffmcdp", (0.1, 0.2, 0.4))),
+    "boosted trees": CompareMethod(partial(_trees, (0.0,))),
+    "penalised boosted trees": CompareMethod(partial(_trees, (0.1, 0.2, 0.3, 0.5))),
+    "group-blind repair": CompareMethod(_group_blind, is_repair=True),
 }
-"""By name, what makes a model at a strength, and the strengths that are tried."""
-
-
-def train_candidates(method: str, rows: ComparisonRows, settings: CompareSettings) -> list[Candidate]:
-    """Train a method at each of its strengths."""
-    make, strengths = METHODS[method]
-    train, candidates = rows.train, []
-    for strength in strengths:
-        model = make(strength, settings)
-        model.fit(train.features, train.labels, sensitive_features=train.groups, sample_weight=train.weights)
-        scores = [model.predict_proba(part.features)[:, 1] for part in (rows.validation, rows.test)]
-        candidates.append(Candidate(f"strength {strength:g}" if strength else "", *scores))
-    return candidates
+"""The methods of a comparison by their names."""

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from functools import partial
 from itertools import product
 from typing import Any
 
@@ -18,12 +19,12 @@ from localparity.models._candidates import (
     Candidate,
     CompareSettings,
     ComparisonRows,
-    repaired,
-    train_candidates,
+    repair,
+    train,
 )
-from localparity.models._outcomes import ModelComparison, Outcome, mark_frontier
+from localparity.models._held_out import audit_held_out
+from localparity.models._outcomes import ModelComparison, Outcome, mark_frontier, outcome_name
 from localparity.models._rows import as_seed, check_training_rows
-from localparity.uncertainty import mcdp_interval, permutation_test
 
 _BOOSTERS = ("lightgbm", "xgboost")
 _TEST, _VALIDATION = 0.25, 1.0 / 3.0  # of what is left: half to train on, a quarter each for the others
@@ -46,6 +47,8 @@ def compare(
     on_method: Callable[[str], object] | None = None,
 ) -> ModelComparison:
     """Train ERM, DiffMCDP and boosted trees, plain and penalised, repair each, and compare them.
+
+    A group-blind repair, which needs no group at prediction, is compared with them.
 
     Half of the rows are trained on. A quarter, the validation part, chooses each method's strength and the
     bound of each repair: the most accurate whose MCDP(epsilon) there is within `max_mcdp`, else the one with
@@ -117,7 +120,7 @@ def compare(
     for name in METHODS:
         if on_method is not None:
             on_method(name)
-        report.add(name, train_candidates(name, rows, settings))
+        report.add(name)
     return ModelComparison(
         mark_frontier(report.outcomes),
         settings.max_mcdp,
@@ -125,6 +128,8 @@ def compare(
         settings.criterion,
         (len(rows.train.labels), len(rows.validation.labels), len(rows.test.labels)),
         report.left_out,
+        report.models,
+        rest.describe(),
     )
 
 
@@ -146,49 +151,68 @@ class _Report:
     ) -> None:
         self.rows, self.settings, self.confidence, self.n_resamples = rows, settings, confidence, n_resamples
         self.outcomes: list[Outcome] = []
+        self.models: dict[str, Any] = {}
         self.left_out: dict[str, str] = {}
         self.on_validation, self.on_test = (
             BoundCheck(part, settings.max_mcdp, settings.epsilon, settings.criterion)
             for part in (rows.validation, rows.test)
         )
 
-    def add(self, name: str, candidates: list[Candidate]) -> None:
-        """Add the outcome of a method and, if it can be repaired, of its repair."""
-        self.outcomes.append(self._outcome(name, candidates, is_repaired=False))
-        mended, refusals = list[Candidate](), list[str]()
-        for one, share in product(candidates, REPAIR_SHARES):
+    def add(self, name: str) -> None:
+        """Train a method, and add its outcome and that of its repair."""
+        method = METHODS[name]
+        models = method.make(self.settings)
+        if method.is_repair:
+            self._add_reached(name, [partial(train, *each, self.rows) for each in models.items()])
+            return
+        trained = [train(*each, self.rows) for each in models.items()]
+        self._choose(name, trained)
+        repairs = [
+            partial(repair, candidate, share, self.rows, self.settings)
+            for candidate, share in product(trained, REPAIR_SHARES)
+        ]
+        self._add_reached(name, repairs, is_repaired=True)
+
+    def _add_reached(
+        self, name: str, attempts: Sequence[Callable[[], Candidate]], *, is_repaired: bool = False
+    ) -> None:
+        """Add the outcome of the attempts that reach their bounds; if none does, say why."""
+        reached, refusals = list[Candidate](), list[str]()
+        for attempt in attempts:
             try:
-                mended.append(repaired(one, self.rows, self.settings, share))
+                reached.append(attempt())
             except ValueError as error:
                 refusals.append(str(error))
-        if mended:
-            self.outcomes.append(self._outcome(name, mended, is_repaired=True))
+        if reached:
+            self._choose(name, reached, is_repaired=is_repaired)
         else:
-            self.left_out[f"{name}, repaired"] = refusals[0]
+            self.left_out[outcome_name(name, is_repaired=is_repaired)] = refusals[0]
 
-    def _outcome(self, name: str, candidates: list[Candidate], *, is_repaired: bool) -> Outcome:
+    def _choose(self, name: str, candidates: list[Candidate], *, is_repaired: bool = False) -> None:
+        """Add the outcome of the candidate that does best on the validation part."""
         trials = [self.on_validation(0.0, candidate.validation) for candidate in candidates]
         reported = [self.on_test(0.0, candidate.test) for candidate in candidates]
         chosen = choose(trials)
-        test, settings = self.rows.test, self.settings
-        options: dict[str, Any] = {
-            "sensitive_features": test.groups,
-            "epsilon": settings.epsilon,
-            "n_resamples": self.n_resamples,
-            "random_state": settings.seed,
-            "criterion": settings.criterion,
-            "sample_weight": test.weights,
-        }
-        scored = (test.labels, candidates[chosen].test)
-        return Outcome(
+        found = audit_held_out(
+            self.rows.test,
+            candidates[chosen].test,
+            epsilon=self.settings.epsilon,
+            criterion=self.settings.criterion,
+            confidence=self.confidence,
+            n_resamples=self.n_resamples,
+            random_state=self.settings.seed,
+        )
+        outcome = Outcome(
             name,
             is_repaired,
             candidates[chosen].setting,
             trials[chosen].average_precision,
             trials[chosen].mcdp,
             trials[chosen].met,
-            reported[chosen].average_precision,
-            mcdp_interval(*scored, confidence=self.confidence, method="bootstrap", **options),
-            permutation_test(*scored, **options).null_mean,
+            found.average_precision,
+            found.interval,
+            found.noise_floor,
             tuple((trial.mcdp, trial.average_precision) for trial in reported),
         )
+        self.outcomes.append(outcome)
+        self.models[outcome.name] = candidates[chosen].model

@@ -1,16 +1,21 @@
-"""Fitted estimators as folders: JSON that describes the estimator, and files of data with their checksums.
+"""Fitted estimators as folders: JSON that describes the estimator, files of data, and a card for people.
 
-Nothing in a folder is run when it is loaded. The description is written last, so that a folder that was not
-written to the end does not load.
+Nothing in a folder is run when it is loaded. The description names the subfolder of the data, and a new model
+takes the place of an old one when the description is replaced: whenever a `save` is interrupted, the folder
+holds the old model or the new one, whole. The card is for people; loading does not need it.
 """
 
 from __future__ import annotations
 
 import json
 import numbers
+import re
+import shutil
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from importlib import import_module
+from inspect import signature
 from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar, Self
 
@@ -18,8 +23,10 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from localparity._io._files import parse_json, reading, sha256_of, write_whole
+from localparity.models._card import ModelCard, remove_card, versions_of, write_card
+from localparity.models._fitted_on import FittedOn
 
-FORMAT = 2
+FORMAT = 3
 DESCRIPTION = "model.json"
 ESTIMATORS = (
     "GroupBlindClassifier",
@@ -34,8 +41,13 @@ ESTIMATORS = (
 )
 """What `load` may make, all of them in `localparity.models`."""
 
+_BOUND = ("max_mcdp", "epsilon", "criterion", "confidence")
+
 Files = dict[str, bytes]
 """The content of a folder's files, by their paths below it."""
+
+_DATA = re.compile("data-[0-9a-f]{12}")
+"""The name of the subfolder of the data, which differs for models that differ."""
 
 
 def load(folder: str | Path) -> Any:
@@ -74,21 +86,55 @@ class FolderMixin(ABC):
     get_params: Callable[..., dict[str, Any]]
     _unsaved: ClassVar[dict[str, Any]] = {}
     """Parameters that belong to the machine or to training, and what they are after loading."""
+    _libraries: ClassVar[tuple[str, ...]] = ()
+    """The libraries, beside those that the package always needs, that the estimator runs on."""
+    _fitted_on: FittedOn | None = None
 
-    def save(self, folder: str | Path) -> None:
-        """Write the fitted estimator to a folder.
+    def save(self, folder: str | Path, card: ModelCard | None = None) -> None:
+        """Write the fitted estimator and its model card to a folder.
+
+        What an earlier `save` wrote there is replaced, as a whole: if this one is interrupted, the folder
+        still holds the old model or already holds the new one.
 
         Parameters
         ----------
         folder : path
-            Where to; what an earlier `save` wrote there is replaced.
+            Where to.
+        card : ModelCard, optional
+            What people should know of the model; by default `card()`, what the estimator knows itself.
+        """
+        card = self.card() if card is None else card
+        described, files = self._describe()
+        data = f"data-{sha256_of(_to_json(described))[:12]}"
+        description = _to_json({**described, "data": data})
+        top = Path(folder)
+        for name, content in files.items():
+            write_whole(top / data / name, content, durable=True)
+        remove_card(top)
+        write_whole(top / DESCRIPTION, description, durable=True)
+        write_card(replace(card, model_sha256=sha256_of(description)), top)
+        for other in top.iterdir():
+            if _DATA.fullmatch(other.name) and other.name != data:
+                shutil.rmtree(other, ignore_errors=True)
+
+    def card(self) -> ModelCard:
+        """Return what the fitted estimator knows for its model card.
+
+        Returns
+        -------
+        ModelCard
+            Without what only its user knows: the file of the data, an audit on held-out people, the use.
         """
         check_is_fitted(self)
-        files = self._dump_files()
-        description = files.pop(DESCRIPTION)
-        for name, content in files.items():
-            write_whole(Path(folder) / name, content)
-        write_whole(Path(folder) / DESCRIPTION, description)
+        return ModelCard(
+            estimator=type(self).__name__,
+            parameters=self._told_parameters(),
+            needs_group=needs_group(self),
+            versions=versions_of(self._used_libraries()),
+            fitted_on=self._fitted_on,
+            **{name: getattr(self, name) for name in _BOUND if hasattr(self, name)},
+            promise=getattr(self, "promise_", None),
+        )
 
     @classmethod
     def load(cls, folder: str | Path) -> Self:
@@ -115,8 +161,9 @@ class FolderMixin(ABC):
     def _restore(self, learned: dict[str, Any], files: Files) -> None:
         """Take what `_dump` returned; anything else raises."""
 
-    def _dump_files(self) -> Files:
-        """Return the content of all files, the description's with it."""
+    def _describe(self) -> tuple[dict[str, Any], Files]:
+        """Return the description, and the content of the files that it names."""
+        check_is_fitted(self)
         learned, files = self._dump()
         given: dict[str, Any] = {**self.get_params(deep=False), **self._unsaved}
         if not isinstance(given["random_state"], numbers.Integral):
@@ -128,7 +175,48 @@ class FolderMixin(ABC):
             "learned": learned,
             "files": {name: sha256_of(content) for name, content in files.items()},
         }
-        return {**files, DESCRIPTION: json.dumps(described, indent=1).encode()}
+        return described, files
+
+    def _dump_files(self) -> Files:
+        """Return the content of all files, the description's with it, as a part of another estimator."""
+        described, files = self._describe()
+        return {**files, DESCRIPTION: _to_json(described)}
+
+    def _used_libraries(self) -> tuple[str, ...]:
+        """Return the further libraries of the estimator and of those that it wraps."""
+        wrapped = [part for part in self.get_params(deep=False).values() if isinstance(part, FolderMixin)]
+        return tuple(
+            sorted({*self._libraries, *(name for part in wrapped for name in part._used_libraries())})
+        )
+
+    def _told_parameters(self) -> dict[str, Any]:
+        """Return the parameters for the card: those of a wrapped estimator too, none of the machine's."""
+        told: dict[str, Any] = {}
+        for name, value in self.get_params(deep=False).items():
+            if isinstance(value, FolderMixin):
+                told[name] = {"estimator": type(value).__name__, **value._told_parameters()}
+            elif name == "random_state":
+                told[name] = int(value) if isinstance(value, numbers.Integral) else None
+            elif name not in self._unsaved:
+                told[name] = plain(value, name)
+        return told
+
+
+def needs_group(estimator: Any) -> bool:
+    """Return whether an estimator asks for the group of each row at prediction.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> needs_group(lp.models.ScoreRepair()), needs_group(lp.models.LocalParityLGBMClassifier())
+    (True, False)
+    """
+    methods = (getattr(estimator, name, None) for name in ("predict_proba", "transform", "predict"))
+    return "sensitive_features" in signature(next(filter(None, methods))).parameters
+
+
+def _to_json(described: dict[str, Any]) -> bytes:
+    return json.dumps(described, indent=1).encode()
 
 
 def parse_files(files: Files) -> Any:
@@ -149,7 +237,10 @@ def _load(folder: Path, kind: type[FolderMixin] | None) -> Any:
     if found != kind.__name__:
         raise ValueError(f"{folder} holds a {found}, not a {kind.__name__}; use localparity.load")
     with reading(str(path)):
-        files = {name: _read(folder, name, digest) for name, digest in described["files"].items()}
+        if not _DATA.fullmatch(described["data"]):
+            raise ValueError(f"data must be the name of a subfolder, got {described['data']!r}")
+        data = folder / described["data"]
+        files = {name: _read(data, name, digest) for name, digest in described["files"].items()}
         return _revive(described, files, kind)
 
 

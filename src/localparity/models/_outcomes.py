@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from localparity._types import Criterion
 from localparity.metrics import Interval
 from localparity.metrics._window import percent
+from localparity.models._card import ModelCard
+from localparity.models._fitted_on import FittedOn
+from localparity.models._held_out import HeldOutAudit
 
 if TYPE_CHECKING:
     from localparity.report.displays._frontier import FrontierDisplay
@@ -75,7 +79,7 @@ class Outcome:
     @property
     def name(self) -> str:
         """The method, and whether its scores are repaired."""
-        return f"{self.method}, repaired" if self.repaired else self.method
+        return outcome_name(self.method, is_repaired=self.repaired)
 
     def dominates(self, other: Outcome) -> bool:
         """Return whether it is no worse in AP and MCDP on the test part, and better in one.
@@ -92,6 +96,11 @@ class Outcome:
         ours = self.average_precision, -self.interval.estimate
         theirs = other.average_precision, -other.interval.estimate
         return ours != theirs and all(our >= their for our, their in zip(ours, theirs, strict=True))
+
+
+def outcome_name(method: str, *, is_repaired: bool) -> str:
+    """Return what the outcome of a method is called."""
+    return f"{method}, repaired" if is_repaired else method
 
 
 def mark_frontier(outcomes: list[Outcome]) -> tuple[Outcome, ...]:
@@ -118,6 +127,10 @@ class ModelComparison:
         The number of rows of the training, the validation and the test part.
     left_out : dict
         Repairs that were out of reach, and why.
+    models : dict
+        The fitted model of each outcome, by its name.
+    fitted_on : FittedOn, optional
+        Who was trained and chosen on.
 
     Examples
     --------
@@ -143,6 +156,8 @@ class ModelComparison:
     criterion: Criterion
     rows: tuple[int, int, int]
     left_out: dict[str, str]
+    models: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
+    fitted_on: FittedOn | None = field(default=None, repr=False)
 
     @property
     def recommended(self) -> Outcome:
@@ -155,6 +170,55 @@ class ModelComparison:
         return _best([outcome for outcome in self.outcomes if not outcome.repaired])
 
     @property
+    def model(self) -> Any:
+        """The fitted model of the recommended outcome."""
+        return self.models[self.recommended.name]
+
+    def card(self, outcome: Outcome | None = None) -> ModelCard:
+        """Return the model card of an outcome's model, with what the test part shows.
+
+        Parameters
+        ----------
+        outcome : Outcome, optional
+            One of the outcomes; by default the recommended one.
+
+        Returns
+        -------
+        ModelCard
+        """
+        chosen = self.recommended if outcome is None else outcome
+        card: ModelCard = self.models[chosen.name].card()
+        choice = (
+            f"It was chosen among {len(self.outcomes)} on validation data, where its "
+            f"MCDP({self.epsilon:g}) is {chosen.validation_mcdp:.4f}."
+        )
+        test = HeldOutAudit(self.rows[2], chosen.average_precision, chosen.interval, chosen.noise_floor)
+        return replace(
+            card,
+            fitted_on=self.fitted_on,
+            max_mcdp=self.max_mcdp,
+            promise=f"{card.promise} {choice}",
+            held_out=test,
+        )
+
+    def save(
+        self, folder: str | Path, card: ModelCard | None = None, *, outcome: Outcome | None = None
+    ) -> None:
+        """Write a fitted model and its model card to a folder; `localparity.load` loads it.
+
+        Parameters
+        ----------
+        folder : path
+            Where to; what an earlier `save` wrote there is replaced.
+        card : ModelCard, optional
+            What people should know of the model; by default `card(outcome)`.
+        outcome : Outcome, optional
+            Whose model to write; by default that of the recommended outcome.
+        """
+        chosen = self.recommended if outcome is None else outcome
+        self.models[chosen.name].save(folder, self.card(chosen) if card is None else card)
+
+    @property
     def recommendation(self) -> str:
         """What to use and what to know about it, in a few sentences."""
         best, without = self.recommended, self.recommended_without_group
@@ -164,6 +228,8 @@ class ModelComparison:
         else:
             opening = f"No method is within {bound} on validation data; the nearest is {_words(best)}."
         sentences = [opening]
+        if best.met and best.interval.estimate > self.max_mcdp:
+            sentences.append("On test data it is above the bound.")
         if best.repaired:
             ending = "the nearest" if best.met and not without.met else "the best"
             sentences.append(
@@ -178,7 +244,8 @@ class ModelComparison:
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
-        plain = asdict(self)
+        plain = asdict(replace(self, models={}))
+        del plain["models"]
         plain["recommendation"] = self.recommendation
         plain["recommended"] = self.recommended.name
         return plain

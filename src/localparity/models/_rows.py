@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, column_
 
 from localparity._types import ArrayLike, FloatArray, Group, Groups, IntArray, Seed
 from localparity._validation import Grouping, as_groups, as_rng, check_indexes, check_rows, is_missing
+from localparity.models._fitted_on import FittedOn, describe_rows
 
 
 class TrainingRows(NamedTuple):
@@ -25,6 +26,25 @@ class TrainingRows(NamedTuple):
     weights: FloatArray
     classes: NDArray[Any]
     group_names: tuple[Group, ...]
+
+    @property
+    def targets(self) -> NDArray[Any]:
+        """The class of each row by its name."""
+        found: NDArray[Any] = self.classes[self.labels.astype(np.int64)]
+        return found
+
+    @property
+    def named_groups(self) -> NDArray[Any]:
+        """The group of each row by its name."""
+        names = np.empty(len(self.group_names), dtype=object)
+        for code, name in enumerate(self.group_names):
+            names[code] = name
+        found: NDArray[Any] = names[self.groups]
+        return found
+
+    def describe(self) -> FittedOn:
+        """Return what a model card tells of the rows."""
+        return describe_rows(self.groups, self.group_names, self.features, self.labels, self.weights)
 
     def take(self, places: IntArray) -> TrainingRows:
         """Return some of the rows, in the given order."""

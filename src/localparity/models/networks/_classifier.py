@@ -109,6 +109,8 @@ class LocalParityClassifier(BoundedClassifier):
         With `max_mcdp`, the strengths that were tried.
     bound_met_ : bool
         With `max_mcdp`, whether the bound is met.
+    promise_ : str
+        What is known of the bound and for whom, in a sentence.
 
     Examples
     --------
@@ -121,6 +123,7 @@ class LocalParityClassifier(BoundedClassifier):
     """
 
     _model_type = NetworkModel
+    _libraries = ("torch",)
     _encoder_type = TableEncoder
     encoder_: TableEncoder
     model_: NetworkModel

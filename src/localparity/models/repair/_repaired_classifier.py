@@ -27,7 +27,6 @@ from localparity.models.repair._wrapped import (
     check_wrapped,
     dump_parts,
     fit_wrapped,
-    names_of_rows,
     parse_part,
 )
 
@@ -63,7 +62,9 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
     estimator_ : classifier
         The fitted classifier.
     repair_ : ScoreRepair
-        The fitted repair, with `maps_`, `mcdp_` and `promise_`.
+        The fitted repair, with `maps_` and `mcdp_`.
+    promise_ : str
+        What holds and for whom, in a sentence.
 
     Examples
     --------
@@ -142,7 +143,7 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
         repair.fit(
             scores,
             labels,
-            sensitive_features=names_of_rows(rows),
+            sensitive_features=rows.named_groups,
             sample_weight=None if sample_weight is None else rows.weights,
         )
         self.repair_ = repair
@@ -186,6 +187,17 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
         above = self.predict_proba(X, sensitive_features=sensitive_features)[:, 1] > 0.5
         chosen: NDArray[Any] = self.classes_[above.astype(np.int64)]
         return chosen
+
+    @property
+    def promise_(self) -> str:
+        """What holds and for whom, in a sentence."""
+        return self.repair_.promise_
+
+    @property
+    def text_features_(self) -> list[str]:
+        """The names of the wrapped classifier's text columns, if it knows them."""
+        names: list[str] = self.estimator_.text_features_
+        return names
 
     @property
     def n_features_in_(self) -> int:
@@ -232,12 +244,13 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
     ) -> TrainingRows:
         """Fit the classifier, and return the rows to repair on."""
         rows = check_training_rows(self, X, y, sensitive_features, sample_weight)
+        self._fitted_on = rows.describe()
         training = held_out = rows
         if self.validation_fraction is not None:
             training, held_out = rows.hold_out(self.validation_fraction, as_seed(self.random_state))
-        targets = rows.classes[training.labels.astype(np.int64)]
-        weighted = sample_weight is not None
-        self.estimator_ = fit_wrapped(self.estimator, training, targets, weighted=weighted)
+        self.estimator_ = fit_wrapped(
+            self.estimator, training, training.targets, weighted=sample_weight is not None
+        )
         self.classes_ = self.estimator_.classes_
         return held_out
 
@@ -255,7 +268,9 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
         if y is not None:
             labels = (as_classes(self, y, n_rows) == self.classes_[1]).astype(np.float64)
         codes, names = groups_of_rows(sensitive_features, n_rows)
-        return TrainingRows(X, labels, codes.astype(np.int64), weights, self.classes_, names)
+        rows = TrainingRows(X, labels, codes.astype(np.int64), weights, self.classes_, names)
+        self._fitted_on = rows.describe()
+        return rows
 
     def _warn_of_training_rows(self, scores: FloatArray, labels: FloatArray | None) -> None:
         """Warn where a fitted classifier was likely trained on the rows that a promise is made from.

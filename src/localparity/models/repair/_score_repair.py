@@ -25,6 +25,7 @@ from localparity._validation import (
 )
 from localparity.counts import Comparison, ScoreCounts
 from localparity.metrics import mcdp
+from localparity.models._fitted_on import describe_rows
 from localparity.models._folder import Files, FolderMixin, plain, restore_groups
 from localparity.models.repair._group_maps import GroupMaps, find_maps, identity_maps
 from localparity.models.repair._promise import NAMES, check_reached, margin_of, promise_sentence
@@ -159,6 +160,9 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
             names=NAMES,
         )
         self.groups_: tuple[Group, ...] = predictions.groups
+        self._fitted_on = describe_rows(
+            predictions.codes, predictions.groups, predictions.scores, predictions.labels, predictions.weights
+        )
         self._learn(predictions)
         return self
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
@@ -27,21 +26,12 @@ def fit_wrapped(estimator: Any, rows: TrainingRows, targets: NDArray[Any], *, we
     """Return a fitted copy of an estimator; it gets the groups if its `fit` takes them."""
     options: dict[str, Any] = {}
     if has_fit_parameter(estimator, "sensitive_features"):
-        options["sensitive_features"] = names_of_rows(rows)
+        options["sensitive_features"] = rows.named_groups
     if weighted:
         if not has_fit_parameter(estimator, "sample_weight"):
             raise ValueError(f"sample_weight must be None: {type(estimator).__name__}.fit does not take it")
         options["sample_weight"] = rows.weights
     return clone(estimator).fit(rows.features, targets, **options)
-
-
-def names_of_rows(rows: TrainingRows) -> NDArray[Any]:
-    """Return the group of each row by its name; a tuple stays one value."""
-    names = np.empty(len(rows.group_names), dtype=object)
-    for place, name in enumerate(rows.group_names):
-        names[place] = name
-    found: NDArray[Any] = names[rows.groups]
-    return found
 
 
 def dump_parts(**parts: Any) -> Files:

@@ -106,7 +106,7 @@ class LocalParityLGBMClassifier(BoostedClassifier):
         The trees.
     start_ : float
         The margin before the first tree, which the booster itself does not add.
-    classes_, groups_, strength_, n_estimators_, text_features_, trials_, bound_met_
+    classes_, groups_, strength_, n_estimators_, text_features_, trials_, bound_met_, promise_
         As in `LocalParityXGBClassifier`.
 
     Examples
@@ -121,3 +121,4 @@ class LocalParityLGBMClassifier(BoostedClassifier):
 
     _model_type = _LightGBMModel
     _backend_type = _LightGBMBackend
+    _libraries = ("lightgbm",)

@@ -31,6 +31,7 @@ class TableTrees(TableFeatures, FolderMixin, BaseEstimator):  # type: ignore[mis
     """The parameters, the growing and the storing of the trees; a subclass says what they predict."""
 
     booster_: Any
+    _libraries = ("lightgbm",)
 
     def __init__(
         self,

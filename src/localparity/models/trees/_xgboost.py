@@ -137,6 +137,8 @@ class LocalParityXGBClassifier(BoostedClassifier):
         With `max_mcdp`, the strengths that were tried.
     bound_met_ : bool
         With `max_mcdp`, whether the bound is met.
+    promise_ : str
+        What is known of the bound and for whom, in a sentence.
 
     Examples
     --------
@@ -150,3 +152,4 @@ class LocalParityXGBClassifier(BoostedClassifier):
 
     _model_type = _XGBoostModel
     _backend_type = _XGBoostBackend
+    _libraries = ("xgboost",)

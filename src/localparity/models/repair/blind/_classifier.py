@@ -102,6 +102,7 @@ class GroupBlindClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type
 
     __metadata_request__fit: ClassVar[dict[str, bool]] = {"sensitive_features": True}
     _unsaved: ClassVar[dict[str, Any]] = {"estimator": None, "group_estimator": None}
+    _libraries = ("lightgbm",)
 
     def __init__(
         self,
@@ -163,6 +164,7 @@ class GroupBlindClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type
         if self.estimator is None or self.group_estimator is None:
             X = with_categories(X)
         rows = check_training_rows(self, X, y, sensitive_features, sample_weight).with_weight()
+        self._fitted_on = rows.describe()
         held_out = None
         if self.confidence is not None:
             rows, held_out = rows.hold_out(self.validation_fraction, seed)

@@ -22,6 +22,7 @@ from localparity._validation import (
 )
 from localparity.counts import Comparison
 from localparity.metrics._gap_curve import GapCurve
+from localparity.models._fitted_on import describe_rows
 from localparity.models._folder import Files, FolderMixin, plain, restore_groups
 from localparity.models._rows import as_seed
 from localparity.models.repair._promise import NAMES
@@ -188,6 +189,7 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
             given.codes.astype(np.int64),
             np.ones(n_rows) if given.weights is None else given.weights,
         )
+        self._fitted_on = describe_rows(given.codes, given.groups, *rows)
         fitted, tested = rows, None
         if self.confidence is not None:
             training, held_out = rows.split(
