@@ -204,7 +204,7 @@ def _groups_given(hours: FloatArray, occupation: IntArray) -> FloatArray:
         * np.exp(-0.5 * ((hours - _HOURS[group]) / _HOURS_DEVIATION) ** 2)
         for group in shares
     ]
-    return np.stack(joint, axis=1) / np.sum(joint, axis=0)[:, None]
+    return np.asarray(np.stack(joint, axis=1) / np.sum(joint, axis=0)[:, None])
 
 
 def _logistic(index: FloatArray) -> FloatArray:

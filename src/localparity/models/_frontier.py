@@ -176,9 +176,10 @@ class Frontier:
             MCDP, average precision, and the ends of the band.
         """
         order = np.argsort(self.mcdp, kind="stable")
-        best = np.maximum.accumulate
-        parts = (np.asarray(part)[order] for part in (self.average_precision, self.low, self.high))
-        return (np.asarray(self.mcdp)[order], *(best(part) for part in parts))
+        best, low, high = np.maximum.accumulate(
+            np.array([self.average_precision, self.low, self.high])[:, order], axis=1
+        )
+        return np.asarray(self.mcdp)[order], best, low, high
 
 
 def frontier(
