@@ -137,7 +137,7 @@ def _show(console: Console, found: ModelComparison, file: str) -> None:
             percent(outcome.average_precision),
             percent(interval.estimate),
             f"{percent(interval.low)} to {percent(interval.high)}",
-            "" if outcome.shortfall is None else f"{100.0 * outcome.shortfall:.1f}",
+            "" if outcome.shortfall is None else f"{round(100.0 * outcome.shortfall, 1) + 0.0:.1f}",
         )
     console.print(shown)
     if found.frontier is not None:

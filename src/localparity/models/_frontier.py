@@ -10,6 +10,7 @@ from sklearn.utils import indexable
 
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, Seed
 from localparity._validation import as_count, as_epsilon, as_fraction, as_probability
+from localparity.metrics._window import percent
 from localparity.models._rows import TrainingRows, as_seed, check_training_rows
 from localparity.models.repair.blind import GroupBlindClassifier
 from localparity.models.repair.blind._features import BlindRows, compared_curves
@@ -97,19 +98,14 @@ class Frontier:
         Parameters
         ----------
         max_mcdp : float
-            The bound, `least_mcdp` or more.
+            The bound. Below `least_mcdp`, as above the MCDP of the plain scores, the nearest counts: the
+            strongest repair has almost no gap in the population, and what is left is mostly noise.
 
         Returns
         -------
         float
         """
-        max_mcdp = as_fraction(max_mcdp, "max_mcdp")
-        if max_mcdp < self.least_mcdp:
-            raise ValueError(
-                f"max_mcdp must be >= {self.least_mcdp:.4g}, the least that the frontier reaches, "
-                f"got {max_mcdp:g}"
-            )
-        return float(np.interp(max_mcdp, *self.envelope()[:2]))
+        return float(np.interp(as_fraction(max_mcdp, "max_mcdp"), *self.envelope()[:2]))
 
     def shortfall(self, mcdp: float, average_precision: float) -> float:
         """Return the average precision that a model gives up beyond what its MCDP needs.
@@ -138,14 +134,16 @@ class Frontier:
         -------
         str
         """
+        points = round(100.0 * self.shortfall(mcdp, average_precision), 1)
         if mcdp < self.least_mcdp:
-            return "has a lower MCDP than the frontier reaches"
-        points = 100.0 * self.shortfall(mcdp, average_precision)
-        if round(points, 1) > 0.0:
-            return f"gives up {points:.1f} points of AP more than needed at its MCDP"
-        if round(points, 1) < 0.0:
-            return f"is {-points:.1f} points of AP above the frontier at its MCDP"
-        return "gives up no more AP than needed at its MCDP"
+            than = f"the strongest group-blind repair, which leaves an MCDP of {percent(self.least_mcdp)}"
+        else:
+            than = "needed at its MCDP"
+        if points > 0.0:
+            return f"gives up {points:.1f} points of AP more than {than}"
+        if points < 0.0:
+            return f"gives up {-points:.1f} points of AP less than {than}"
+        return f"gives up no more AP than {than}"
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""

@@ -45,8 +45,8 @@ class Outcome:
         MCDP and average precision of the test part at every setting tried.
     shortfall : float, optional
         The average precision of the test part that is given up beyond what group-blind scores need at this
-        MCDP; below 0 where the frontier is surpassed. None for repaired scores, which look at the group and
-        may lie beyond the frontier, and where the frontier does not go down to this MCDP.
+        MCDP; below 0 where it is above the frontier. None for repaired scores, which look at the group and
+        may lie beyond it.
 
     Examples
     --------
@@ -92,15 +92,16 @@ def outcome_name(method: str, *, is_repaired: bool) -> str:
 
 def measure_shortfalls(outcomes: Sequence[Outcome], frontier: Frontier | None) -> tuple[Outcome, ...]:
     """Return the outcomes, those that do not need the group with what they give up beyond the frontier."""
-    found = []
-    for outcome in outcomes:
-        disparity = outcome.interval.estimate
-        if frontier is None or outcome.repaired or disparity < frontier.least_mcdp:
-            found.append(outcome)
-        else:
-            gap = frontier.shortfall(disparity, outcome.average_precision)
-            found.append(replace(outcome, shortfall=gap))
-    return tuple(found)
+    if frontier is None:
+        return tuple(outcomes)
+    return tuple(
+        outcome
+        if outcome.repaired
+        else replace(
+            outcome, shortfall=frontier.shortfall(outcome.interval.estimate, outcome.average_precision)
+        )
+        for outcome in outcomes
+    )
 
 
 @dataclass(frozen=True)

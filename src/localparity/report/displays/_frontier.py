@@ -33,7 +33,7 @@ class FrontierDisplay(ModelsDisplay):
     def draw_line(self, ax: Any) -> list[str]:
         """Draw the line and its band on axes, and return their names."""
         disparity, best, low, high = self.frontier.envelope()
-        names = ["frontier: the best group-blind scores", f"its {100.0 * self.frontier.confidence:g}% band"]
+        names = ["frontier", f"{100.0 * self.frontier.confidence:g}% band of the frontier"]
         ax.plot(disparity, best, color=_LINE, lw=1.8, zorder=2, label=names[0])
         ax.fill_between(disparity, low, high, color=_LINE, alpha=0.12, lw=0.0, zorder=1, label=names[1])
         return names
