@@ -40,7 +40,7 @@ def test_a_table_a_figure_and_a_recommendation(folder: Path) -> None:
         "DiffMCDP, repaired",
         "penalised boosted trees, repaired",
         "95% interval",
-        "frontier",
+        "gives up",
     ):
         assert name in found.stdout
     assert "Expected under parity on the test part" in found.stdout

@@ -9,9 +9,10 @@ import pandas as pd
 import pytest
 from scipy.integrate import quad
 from scipy.optimize import minimize_scalar
+from sklearn.metrics import average_precision_score
 
 import localparity as lp
-from localparity.datasets import census_cdf, census_mcdp, make_census
+from localparity.datasets import census_cdf, census_frontier, census_mcdp, census_probabilities, make_census
 
 
 @pytest.mark.parametrize("epsilon", [0.0, 0.01, 0.05, 0.1, 0.2])
@@ -57,6 +58,40 @@ def test_people_follow_the_truth() -> None:
     assert interval.low < census_mcdp(0.05) < interval.high
 
 
+def test_probabilities_are_the_shares_of_people_like_that() -> None:
+    census = make_census(200_000, random_state=0)
+    income, sex = census_probabilities(census.data)
+    assert sex.sum(axis=1) == pytest.approx(1.0)
+    for chance, happened in (
+        (income, census.target),
+        (sex[:, 0], census.sensitive_features == "Female"),
+    ):
+        for low in np.arange(0.0, 0.9, 0.1):
+            among = (chance >= low) & (chance < low + 0.1)
+            tolerance = 4.0 * sqrt(0.25 / among.sum())
+            assert happened[among].mean() == pytest.approx(chance[among].mean(), abs=tolerance)
+    as_columns = make_census(10, random_state=1, as_frame=False).data
+    as_frame = make_census(10, random_state=1).data
+    np.testing.assert_array_equal(census_probabilities(as_columns)[0], census_probabilities(as_frame)[0])
+
+
+def test_the_frontier_without_a_bound_is_that_of_the_best_scores() -> None:
+    census = make_census(200_000, random_state=0)
+    income, _ = census_probabilities(census.data)
+    labels, weights = np.repeat([1, 0], income.size), np.concatenate([income, 1.0 - income])
+    reached = average_precision_score(labels, np.tile(income, 2), sample_weight=weights)
+    assert census_frontier() == pytest.approx(reached, abs=0.002)
+
+
+def test_a_frontier_rises_and_flattens() -> None:
+    bounds = (0.0, 0.05, 0.1, 0.2, 0.3)
+    best = [census_frontier(bound) for bound in bounds]
+    slopes = np.diff(best) / np.diff(bounds)
+    assert (slopes >= -1e-9).all()
+    assert (np.diff(slopes) <= 1e-9).all()
+    assert best[-1] == pytest.approx(census_frontier(), abs=1e-6)
+
+
 def test_a_seed_seeds_and_a_frame_is_a_frame() -> None:
     one, two, other = (make_census(300, random_state=seed) for seed in (1, 1, 2))
     assert isinstance(one.data, pd.DataFrame)
@@ -74,3 +109,8 @@ def test_wrong_arguments() -> None:
         census_cdf("Other", 0.5)
     with pytest.raises(ValueError, match=r"epsilon must be .* got -1"):
         census_mcdp(-1)
+    with pytest.raises(ValueError, match=r"max_mcdp .* got 5"):
+        census_frontier(5)
+    people = make_census(3, random_state=0).data.assign(occupation="law")
+    with pytest.raises(ValueError, match=r"occupation .* got 'law'"):
+        census_probabilities(people)

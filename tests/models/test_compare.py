@@ -22,7 +22,8 @@ from localparity.models._candidates import (
     repair,
     train,
 )
-from localparity.models._outcomes import mark_frontier
+from localparity.models._frontier import Frontier
+from localparity.models._outcomes import measure_shortfalls
 from localparity.models._rows import check_training_rows
 
 CENSUS = lp.datasets.make_census(1600, random_state=0)
@@ -65,11 +66,36 @@ def test_a_repair_lowers_the_disparity(found: ModelComparison) -> None:
     assert mended.setting.startswith("repaired to")
 
 
-def test_the_frontier_is_what_nothing_dominates(found: ModelComparison) -> None:
-    points = [(one.average_precision, one.interval.estimate) for one in found.outcomes]
-    for outcome, (precision, disparity) in zip(found.outcomes, points, strict=True):
-        worse = any(p >= precision and d <= disparity and (p, d) != (precision, disparity) for p, d in points)
-        assert outcome.on_frontier == (not worse)
+def test_what_is_given_up_beyond_the_frontier(found: ModelComparison) -> None:
+    frontier = found.frontier
+    assert frontier is not None
+    assert frontier.rows == found.rows[2]
+    for one in found.outcomes:
+        if one.repaired:
+            assert one.shortfall is None
+        else:
+            reached = frontier.average_precision_at(one.interval.estimate)
+            assert one.shortfall == pytest.approx(reached - one.average_precision)
+    without = found.recommended_without_group
+    sentence = frontier.describe(without.interval.estimate, without.average_precision)
+    assert f"It {sentence}." in found.recommendation
+
+
+def test_without_a_frontier_nothing_is_said_of_it() -> None:
+    fair = outcome("DiffMCDP", 0.7, 0.04)
+    assert measure_shortfalls([fair], None) == (fair,)
+    assert "gives up" not in comparison(fair).recommendation
+    line = Frontier((0.0,), (0.03,), (0.72,), (0.7,), (0.74,), 0.02, 0.0, "demographic_parity", 0.95, 9)
+    with_line = replace(comparison(fair), frontier=line)
+    assert "It gives up 2.0 points of AP more than needed at its MCDP." in with_line.recommendation
+
+
+def test_groups_too_small_for_a_frontier_are_left_out_of_it() -> None:
+    rng = np.random.default_rng(0)
+    groups = np.where(np.arange(400) < 40, "few", "many")
+    made = compare(rng.normal(size=(400, 2)), rng.integers(0, 2, 400), sensitive_features=groups, **QUICK)
+    assert made.frontier is None
+    assert "min_group_size=30" in made.left_out["frontier"]
 
 
 def test_the_recommendation_is_made_on_validation_data(found: ModelComparison) -> None:
@@ -96,8 +122,7 @@ def outcome(
 
 
 def comparison(*outcomes: Outcome) -> ModelComparison:
-    marked = mark_frontier(list(outcomes))
-    return ModelComparison(marked, 0.05, 0.0, "demographic_parity", (4, 2, 2), {})
+    return ModelComparison(outcomes, 0.05, 0.0, "demographic_parity", (4, 2, 2), {})
 
 
 def test_what_is_recommended() -> None:

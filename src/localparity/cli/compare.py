@@ -127,7 +127,7 @@ def _show(console: Console, found: ModelComparison, file: str) -> None:
     shown.add_column("method", overflow="fold")
     shown.add_column("setting", overflow="fold")
     confidence = f"{100 * found.outcomes[0].interval.confidence:g}% interval"
-    for name in ("AP", f"MCDP({found.epsilon:g})", confidence, "frontier"):
+    for name in ("AP", f"MCDP({found.epsilon:g})", confidence, "gives up"):
         shown.add_column(name, justify="right")
     for outcome in sorted(found.outcomes, key=lambda outcome: outcome.interval.estimate):
         interval = outcome.interval
@@ -137,9 +137,15 @@ def _show(console: Console, found: ModelComparison, file: str) -> None:
             percent(outcome.average_precision),
             percent(interval.estimate),
             f"{percent(interval.low)} to {percent(interval.high)}",
-            "yes" if outcome.on_frontier else "",
+            "" if outcome.shortfall is None else f"{round(100.0 * outcome.shortfall, 1) + 0.0:.1f}",
         )
     console.print(shown)
+    if found.frontier is not None:
+        console.print(
+            "Gives up: points of AP below the frontier, the best that group-blind scores reach at the same "
+            "MCDP. Repaired scores, which need the group, may lie beyond it.",
+            highlight=False,
+        )
     expected = percent(found.recommended.noise_floor)
     console.print(
         f"Expected under parity on the test part: {expected}. Rows are assumed to be independent.",

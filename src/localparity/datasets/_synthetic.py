@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from localparity._types import ArrayLike, FloatArray, Seed
-from localparity._validation import as_choice, as_count, as_epsilon, as_rng, require
+from localparity._types import ArrayLike, FloatArray, IntArray, Seed
+from localparity._validation import as_choice, as_count, as_epsilon, as_numbers, as_rng, require
 from localparity.metrics import GapCurve
 
 _SHARE_OF_MEN = 0.55
@@ -19,6 +19,8 @@ _HOURS = {"Female": 37.0, "Male": 42.0}
 _EDUCATION_MEAN, _EDUCATION_DEVIATION, _EDUCATION_EFFECT = 13.0, 2.5, 0.25
 _HOURS_MEAN, _HOURS_DEVIATION, _HOURS_EFFECT = 40.0, 8.0, 0.05
 _INTERCEPT = -0.9
+_AGES = (18, 75)
+_STEEPNESS, _AGE_MEAN, _AGE_EFFECT = 1.6, 46.0, 0.02
 
 
 def make_census(n_samples: int = 20_000, *, random_state: Seed = None, as_frame: bool = True) -> Any:
@@ -64,14 +66,9 @@ def make_census(n_samples: int = 20_000, *, random_state: Seed = None, as_frame:
         occupation[members] = rng.choice(len(_OCCUPATIONS), size=int(members.sum()), p=shares)
     education = rng.normal(_EDUCATION_MEAN, _EDUCATION_DEVIATION, n_samples)
     hours = rng.normal(np.where(male, _HOURS["Male"], _HOURS["Female"]), _HOURS_DEVIATION)
-    age = rng.integers(18, 76, n_samples)
-    index = (
-        _INTERCEPT
-        + _EDUCATION_EFFECT * (education - _EDUCATION_MEAN)
-        + _HOURS_EFFECT * (hours - _HOURS_MEAN)
-        + np.asarray(_EFFECTS)[occupation]
-    )
-    chance = _logistic(1.6 * index + 0.02 * (age - 46.0))
+    age = rng.integers(_AGES[0], _AGES[1] + 1, n_samples)
+    index = _index(education, hours, occupation)
+    chance = _chance(index, age)
     columns = {
         "age": age,
         "education_years": education,
@@ -145,6 +142,69 @@ def census_mcdp(epsilon: float = 0.0) -> float:
     knots = np.linspace(0.0, 1.0, 2**18 + 1)
     gap = census_cdf("Female", knots) - census_cdf("Male", knots)
     return GapCurve(knots, gap, ("Female", "Male"), (np.inf, np.inf)).mcdp(epsilon)
+
+
+def census_probabilities(data: Any) -> tuple[FloatArray, FloatArray]:
+    """Return the true probabilities of a high income and of each group, given the features of people.
+
+    They are what the best possible models of the class and of the group would predict.
+
+    Parameters
+    ----------
+    data : data frame or mapping of columns
+        The features, as `make_census` returns them.
+
+    Returns
+    -------
+    tuple of ndarray
+        P(target = 1 | x) of each person, and P(group | x) of shape (n_samples, 2), for Female first.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> census = lp.datasets.make_census(100_000, random_state=0)
+    >>> income, sex = lp.datasets.census_probabilities(census.data)
+    >>> abs(income.mean() - census.target.mean()) < 0.005
+    True
+    >>> abs(sex[:, 0].mean() - (census.sensitive_features == "Female").mean()) < 0.005
+    True
+    """
+    age, education, hours = (
+        as_numbers(data[name], name) for name in ("age", "education_years", "hours_per_week")
+    )
+    named = np.asarray(data["occupation"])
+    wrong = np.flatnonzero(~np.isin(named, _OCCUPATIONS))
+    if wrong.size:
+        raise ValueError(f"occupation must be one of {', '.join(_OCCUPATIONS)}, got {named[wrong[0]]!r}")
+    occupation = np.searchsorted(_OCCUPATIONS, named)
+    return _chance(_index(education, hours, occupation), age), _groups_given(hours, occupation)
+
+
+def _index(education: FloatArray, hours: FloatArray, occupation: IntArray) -> FloatArray:
+    """Return the index that the score is the logistic function of."""
+    return np.asarray(
+        _INTERCEPT
+        + _EDUCATION_EFFECT * (education - _EDUCATION_MEAN)
+        + _HOURS_EFFECT * (hours - _HOURS_MEAN)
+        + np.asarray(_EFFECTS)[occupation]
+    )
+
+
+def _chance(index: FloatArray, age: FloatArray | IntArray) -> FloatArray:
+    """Return the probability of a high income."""
+    return _logistic(_STEEPNESS * index + _AGE_EFFECT * (age - _AGE_MEAN))
+
+
+def _groups_given(hours: FloatArray, occupation: IntArray) -> FloatArray:
+    """Return the probabilities of Female and Male, by Bayes' rule; the other features do not tell."""
+    shares = {"Female": 1.0 - _SHARE_OF_MEN, "Male": _SHARE_OF_MEN}
+    joint = [
+        shares[group]
+        * np.asarray(_SHARES[group])[occupation]
+        * np.exp(-0.5 * ((hours - _HOURS[group]) / _HOURS_DEVIATION) ** 2)
+        for group in shares
+    ]
+    return np.asarray(np.stack(joint, axis=1) / np.sum(joint, axis=0)[:, None])
 
 
 def _logistic(index: FloatArray) -> FloatArray:

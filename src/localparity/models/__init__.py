@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from localparity.models._encoding import UnseenValuesWarning
     from localparity.models._fitted_on import FittedOn
     from localparity.models._folder import load
+    from localparity.models._frontier import Frontier, frontier
     from localparity.models._held_out import HeldOutAudit
     from localparity.models._outcomes import ModelComparison, Outcome
     from localparity.models.networks import (
@@ -47,6 +48,7 @@ __all__ = [
     "METHODS",
     "BoundNotMetWarning",
     "FittedOn",
+    "Frontier",
     "GroupBlindClassifier",
     "GroupBlindRepair",
     "HeldOutAudit",
@@ -72,6 +74,7 @@ __all__ = [
     "Trial",
     "UnseenValuesWarning",
     "compare",
+    "frontier",
     "gather_rows",
     "load",
 ]
@@ -85,6 +88,7 @@ __getattr__, __dir__ = lazy_names(
         "_encoding": ["UnseenValuesWarning"],
         "_fitted_on": ["FittedOn"],
         "_folder": ["load"],
+        "_frontier": ["Frontier", "frontier"],
         "_held_out": ["HeldOutAudit"],
         "_outcomes": ["ModelComparison", "Outcome"],
         "networks": [

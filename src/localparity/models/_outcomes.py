@@ -15,7 +15,8 @@ from localparity.models._fitted_on import FittedOn
 from localparity.models._held_out import HeldOutAudit
 
 if TYPE_CHECKING:
-    from localparity.report.displays._frontier import FrontierDisplay
+    from localparity.models._frontier import Frontier
+    from localparity.report.displays._comparison import ComparisonDisplay
 
 
 @dataclass(frozen=True)
@@ -42,8 +43,10 @@ class Outcome:
         MCDP(epsilon) expected under parity on the test part, with these scores.
     settings : tuple of tuple of float
         MCDP and average precision of the test part at every setting tried.
-    on_frontier : bool
-        Whether no other outcome is at least as good in test AP and test MCDP, and better in one.
+    shortfall : float, optional
+        The average precision of the test part that is given up beyond what group-blind scores need at this
+        MCDP; below 0 where it is above the frontier. None for repaired scores, which look at the group and
+        may lie beyond it.
 
     Examples
     --------
@@ -74,28 +77,12 @@ class Outcome:
     interval: Interval
     noise_floor: float
     settings: tuple[tuple[float, float], ...]
-    on_frontier: bool = False
+    shortfall: float | None = None
 
     @property
     def name(self) -> str:
         """The method, and whether its scores are repaired."""
         return outcome_name(self.method, is_repaired=self.repaired)
-
-    def dominates(self, other: Outcome) -> bool:
-        """Return whether it is no worse in AP and MCDP on the test part, and better in one.
-
-        Parameters
-        ----------
-        other : Outcome
-            What it is compared with.
-
-        Returns
-        -------
-        bool
-        """
-        ours = self.average_precision, -self.interval.estimate
-        theirs = other.average_precision, -other.interval.estimate
-        return ours != theirs and all(our >= their for our, their in zip(ours, theirs, strict=True))
 
 
 def outcome_name(method: str, *, is_repaired: bool) -> str:
@@ -103,10 +90,16 @@ def outcome_name(method: str, *, is_repaired: bool) -> str:
     return f"{method}, repaired" if is_repaired else method
 
 
-def mark_frontier(outcomes: list[Outcome]) -> tuple[Outcome, ...]:
-    """Return the outcomes, those that no other dominates marked."""
+def measure_shortfalls(outcomes: Sequence[Outcome], frontier: Frontier | None) -> tuple[Outcome, ...]:
+    """Return the outcomes, those that do not need the group with what they give up beyond the frontier."""
+    if frontier is None:
+        return tuple(outcomes)
     return tuple(
-        replace(outcome, on_frontier=not any(other.dominates(outcome) for other in outcomes))
+        outcome
+        if outcome.repaired
+        else replace(
+            outcome, shortfall=frontier.shortfall(outcome.interval.estimate, outcome.average_precision)
+        )
         for outcome in outcomes
     )
 
@@ -127,6 +120,9 @@ class ModelComparison:
         The number of rows of the training, the validation and the test part.
     left_out : dict
         Repairs that were out of reach, and why.
+    frontier : Frontier, optional
+        The best average precision that group-blind scores, fitted on the training part, reach at each MCDP of
+        the test part.
     models : dict
         The fitted model of each outcome, by its name.
     fitted_on : FittedOn, optional
@@ -156,6 +152,7 @@ class ModelComparison:
     criterion: Criterion
     rows: tuple[int, int, int]
     left_out: dict[str, str]
+    frontier: Frontier | None = field(default=None, repr=False)
     models: dict[str, Any] = field(default_factory=dict, repr=False, compare=False)
     fitted_on: FittedOn | None = field(default=None, repr=False)
 
@@ -235,6 +232,9 @@ class ModelComparison:
             sentences.append(
                 f"The repair needs the group at prediction; without it, {ending} is {_words(without)}."
             )
+        if self.frontier is not None:
+            gives_up = self.frontier.describe(without.interval.estimate, without.average_precision)
+            sentences.append(f"It {gives_up}.")
         if best.noise_floor > self.max_mcdp:
             sentences.append(
                 f"With so few rows {percent(best.noise_floor)} is expected under parity, above the bound: "
@@ -250,7 +250,7 @@ class ModelComparison:
         plain["recommended"] = self.recommended.name
         return plain
 
-    def plot(self, ax: Any = None) -> FrontierDisplay:
+    def plot(self, ax: Any = None) -> ComparisonDisplay:
         """Draw average precision against MCDP.
 
         Parameters
@@ -260,11 +260,11 @@ class ModelComparison:
 
         Returns
         -------
-        FrontierDisplay
+        ComparisonDisplay
         """
-        from localparity.report.displays._frontier import FrontierDisplay
+        from localparity.report.displays._comparison import ComparisonDisplay
 
-        return FrontierDisplay(self).plot(ax)
+        return ComparisonDisplay(self).plot(ax)
 
 
 def _best(outcomes: Sequence[Outcome]) -> Outcome:

@@ -1,61 +1,45 @@
-"""Average precision against MCDP, of every method at every setting."""
+"""The frontier: a line with its band."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from localparity.models._outcomes import ModelComparison, Outcome
-from localparity.report.displays._display import COLOURS, MARKERS, QUIET, ModelsDisplay, shown_name
+from localparity.models._frontier import Frontier
+from localparity.report.displays._display import QUIET, ModelsDisplay
+
+_LINE = "#1F2937"
 
 
 class FrontierDisplay(ModelsDisplay):
-    """Average precision against MCDP of the test part: up and to the left is better.
-
-    A method has one colour and marker, hollow where its scores are repaired. Large markers, with their
-    interval, are the settings that the validation part chose; small ones are the others. A grey line joins
-    those that no other dominates.
+    """The best average precision that group-blind scores reach at each bound, with its band.
 
     Parameters
     ----------
-    comparison : ModelComparison
-        What `compare` found.
+    frontier : Frontier
+        What `frontier` found.
 
     Examples
     --------
     >>> import localparity as lp
-    >>> outcome = lp.models.Outcome(
-    ...     "ERM", False, "", 0.8, 0.2, False, 0.8, lp.Interval(0.1, 0.2, 0.3, 0.95), 0.01, ((0.2, 0.8),)
-    ... )
-    >>> found = lp.models.ModelComparison(
-    ...     (outcome,), 0.05, 0.0, "demographic_parity", (2, 1, 1), {}
-    ... )
+    >>> measured = (0.02, 0.1), (0.7, 0.78), (0.68, 0.76), (0.72, 0.8)
+    >>> found = lp.models.Frontier((0.0, 0.1), *measured, 0.02, 0.0, "demographic_parity", 0.95, 2000)
     >>> FrontierDisplay(found).plot().ax_.get_xlabel()
-    'MCDP(0) on test data'
+    'MCDP(0)'
     """
 
-    def __init__(self, comparison: ModelComparison) -> None:
-        self.comparison = comparison
+    def __init__(self, frontier: Frontier) -> None:
+        self.frontier = frontier
+
+    def draw_line(self, ax: Any) -> list[str]:
+        """Draw the line and its band on axes, and return their names."""
+        disparity, best, low, high = self.frontier.envelope()
+        names = ["frontier", f"{100.0 * self.frontier.confidence:g}% band of the frontier"]
+        ax.plot(disparity, best, color=_LINE, lw=1.8, zorder=2, label=names[0])
+        ax.fill_between(disparity, low, high, color=_LINE, alpha=0.12, lw=0.0, zorder=1, label=names[1])
+        return names
 
     def _draw(self, ax: Any) -> None:
-        found = self.comparison
-        methods = list(dict.fromkeys(outcome.method for outcome in found.outcomes))
-        frontier = sorted(
-            (outcome.interval.estimate, outcome.average_precision)
-            for outcome in found.outcomes
-            if outcome.on_frontier
-        )
-        ax.plot(*zip(*frontier, strict=True), color=QUIET, lw=1.2, alpha=0.6, zorder=1)
-        for outcome in found.outcomes:
-            self._draw_outcome(ax, outcome, methods.index(outcome.method))
-        ax.axvline(found.max_mcdp, color=QUIET, lw=1.0, ls="--", zorder=0, label="the bound")
-        floor = found.recommended.noise_floor
+        names = self.draw_line(ax)
+        floor = self.frontier.noise_floor
         ax.axvline(floor, color=QUIET, lw=1.0, ls=":", zorder=0, label="expected under parity")
-        names = [outcome.name for outcome in found.outcomes]
-        self._show_axes(ax, found.epsilon, names, part=" on test data")
-
-    def _draw_outcome(self, ax: Any, outcome: Outcome, place: int) -> None:
-        colour, marker = COLOURS[place % len(COLOURS)], MARKERS[place % len(MARKERS)]
-        look: dict[str, Any] = {"color": colour, "mfc": "white" if outcome.repaired else colour}
-        ax.plot(*zip(*outcome.settings, strict=True), marker, ms=3.0, alpha=0.55, zorder=2, **look)
-        look |= {"fmt": marker, "ms": 7.5, "lw": 1.2, "zorder": 3, "label": shown_name(outcome.name)}
-        self._add_model(ax, outcome.interval, outcome.average_precision, **look)
+        self._show_axes(ax, self.frontier.epsilon, names)

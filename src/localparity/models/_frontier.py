@@ -1,0 +1,375 @@
+"""The frontier: the best average precision that group-blind scores reach at each bound."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from sklearn.utils import indexable
+
+from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, Seed
+from localparity._validation import as_count, as_epsilon, as_fraction, as_probability
+from localparity.metrics._window import percent
+from localparity.models._rows import TrainingRows, as_seed, check_training_rows
+from localparity.models.repair.blind import GroupBlindClassifier
+from localparity.models.repair.blind._features import BlindRows, compared_curves
+from localparity.models.repair.blind._ingredients import blind_rows, mean_prediction, with_categories
+from localparity.models.repair.blind._path import FittedIngredients, path_aims, score_path
+from localparity.uncertainty import permutation_test
+from localparity.uncertainty._bands import check_resamples
+from localparity.uncertainty._resampling import Draws, critical_value, repeat
+
+if TYPE_CHECKING:
+    from localparity.report.displays._frontier import FrontierDisplay
+
+
+@dataclass(frozen=True)
+class Frontier:
+    """The best average precision that group-blind scores reach at each bound, on some people.
+
+    A yardstick for other models measured on the same people. It is an estimate from below: better models of
+    the class and of the group reach more. Models that look at the group at prediction may lie beyond it.
+
+    Attributes
+    ----------
+    max_mcdp : tuple of float
+        The bounds that the scores aim for.
+    mcdp, average_precision : tuple of float
+        MCDP(epsilon) and average precision of the scores, among people whom they were not fitted on.
+    low, high : tuple of float
+        A band around the average precision. With probability `confidence` it covers, at all bounds together,
+        that of the same scores in the population, if the people are an independent sample of it. It does not
+        cover how the fitted scores and their MCDP vary.
+    noise_floor : float
+        MCDP(epsilon) expected under parity among these people.
+    epsilon : float
+        The half-width of the windows.
+    criterion : str
+        Who is compared.
+    confidence : float
+        That of the band.
+    rows : int
+        The number of people measured.
+    left_out : tuple
+        The groups too small to take part.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> found = lp.models.Frontier(
+    ...     max_mcdp=(0.0, 0.1),
+    ...     mcdp=(0.02, 0.1),
+    ...     average_precision=(0.7, 0.78),
+    ...     low=(0.68, 0.76),
+    ...     high=(0.72, 0.8),
+    ...     noise_floor=0.02,
+    ...     epsilon=0.0,
+    ...     criterion="demographic_parity",
+    ...     confidence=0.95,
+    ...     rows=2000,
+    ... )
+    >>> round(found.average_precision_at(0.06), 4), round(found.shortfall(0.06, 0.71), 4)
+    (0.74, 0.03)
+    >>> found.describe(0.06, 0.71)
+    'gives up 3.0 points of AP more than needed at its MCDP'
+    """
+
+    max_mcdp: tuple[float, ...]
+    mcdp: tuple[float, ...]
+    average_precision: tuple[float, ...]
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    noise_floor: float
+    epsilon: float
+    criterion: Criterion
+    confidence: float
+    rows: int
+    left_out: tuple[Group, ...] = ()
+
+    @property
+    def least_mcdp(self) -> float:
+        """The least MCDP(epsilon) that is reached."""
+        return min(self.mcdp)
+
+    def average_precision_at(self, max_mcdp: float) -> float:
+        """Return the best average precision within a bound, on lines between what was reached.
+
+        Parameters
+        ----------
+        max_mcdp : float
+            The bound. Below `least_mcdp`, as above the MCDP of the plain scores, the nearest counts: the
+            strongest repair has almost no gap in the population, and what is left is mostly noise.
+
+        Returns
+        -------
+        float
+        """
+        return float(np.interp(as_fraction(max_mcdp, "max_mcdp"), *self.envelope()[:2]))
+
+    def shortfall(self, mcdp: float, average_precision: float) -> float:
+        """Return the average precision that a model gives up beyond what its MCDP needs.
+
+        Parameters
+        ----------
+        mcdp, average_precision : float
+            MCDP(epsilon) and average precision of the model on the people of the frontier.
+
+        Returns
+        -------
+        float
+            Below 0 where the model is better than the frontier.
+        """
+        return self.average_precision_at(mcdp) - as_fraction(average_precision, "average_precision")
+
+    def describe(self, mcdp: float, average_precision: float) -> str:
+        """Return what a model gives up beyond what its MCDP needs, in words.
+
+        Parameters
+        ----------
+        mcdp, average_precision : float
+            MCDP(epsilon) and average precision of the model on the people of the frontier.
+
+        Returns
+        -------
+        str
+        """
+        points = round(100.0 * self.shortfall(mcdp, average_precision), 1)
+        if mcdp < self.least_mcdp:
+            than = f"the strongest group-blind repair, which leaves an MCDP of {percent(self.least_mcdp)}"
+        else:
+            than = "needed at its MCDP"
+        if points > 0.0:
+            return f"gives up {points:.1f} points of AP more than {than}"
+        if points < 0.0:
+            return f"gives up {-points:.1f} points of AP less than {than}"
+        return f"gives up no more AP than {than}"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return everything as plain values."""
+        return asdict(self)
+
+    def plot(self, ax: Any = None) -> FrontierDisplay:
+        """Draw average precision against MCDP, with the band.
+
+        Parameters
+        ----------
+        ax : matplotlib.axes.Axes, optional
+            The axes to draw on; None makes new ones.
+
+        Returns
+        -------
+        FrontierDisplay
+        """
+        from localparity.report.displays._frontier import FrontierDisplay
+
+        return FrontierDisplay(self).plot(ax)
+
+    def envelope(self) -> tuple[FloatArray, FloatArray, FloatArray, FloatArray]:
+        """Return MCDP in increasing order, and the best average precision up to it with its band.
+
+        Returns
+        -------
+        tuple of ndarray
+            MCDP, average precision, and the ends of the band.
+        """
+        order = np.argsort(self.mcdp, kind="stable")
+        best, low, high = np.maximum.accumulate(
+            np.array([self.average_precision, self.low, self.high])[:, order], axis=1
+        )
+        return np.asarray(self.mcdp)[order], best, low, high
+
+
+def frontier(
+    X: Any,
+    y: ArrayLike,
+    *,
+    sensitive_features: Groups,
+    sample_weight: ArrayLike | None = None,
+    estimator: Any = None,
+    group_estimator: Any = None,
+    epsilon: float = 0.0,
+    criterion: Criterion = "demographic_parity",
+    n_bounds: int = 12,
+    cv: int = 5,
+    confidence: float = 0.95,
+    n_resamples: int = 200,
+    random_state: Seed = None,
+) -> Frontier:
+    """Return the best average precision that group-blind scores reach at each bound on MCDP(epsilon).
+
+    The class and the group are predicted once for every row, by classifiers that were not fitted on it.
+    Repairs, as in `GroupBlindRepair` and from the strongest to none, are fitted on one half of the rows and
+    score the other, and the other way round: no row is measured under a repair that was fitted on it.
+
+    Parameters
+    ----------
+    X : array-like or data frame of shape (n_samples, n_features)
+        The features.
+    y : array-like of shape (n_samples,)
+        Two classes.
+    sensitive_features : array-like, data frame or mapping of columns
+        The group of each row; of several columns, the combinations that occur.
+    sample_weight : array-like of shape (n_samples,), optional
+        Weights that are not negative; a row of weight 0 counts as absent.
+    estimator, group_estimator : classifier, optional
+        Predict the class and the group, as in `GroupBlindClassifier`; by default boosted trees.
+    epsilon : float
+        The half-width of the windows. The scores are the best for epsilon 0, and measured at this one.
+    criterion : str
+        Who is compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
+        "equalized_odds".
+    n_bounds : int
+        The number of bounds, from 0 to the gap of the plain scores.
+    cv : int
+        The number of folds.
+    confidence : float
+        The probability with which the band holds at all bounds together.
+    n_resamples : int
+        The number of resamples of rows behind the band and the noise floor.
+    random_state : int, Generator or None
+        The same seed gives the same frontier.
+
+    Returns
+    -------
+    Frontier
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> census = lp.datasets.make_census(2000, random_state=0)
+    >>> plain = LogisticRegression(max_iter=1000)
+    >>> found = lp.models.frontier(
+    ...     census.data[["age", "education_years", "hours_per_week"]],
+    ...     census.target,
+    ...     sensitive_features=census.sensitive_features,
+    ...     estimator=plain,
+    ...     group_estimator=plain,
+    ...     n_bounds=4,
+    ...     random_state=0,
+    ... )
+    >>> found.average_precision_at(0.1) <= found.average_precision_at(0.3)
+    True
+    """
+    settings = FrontierSettings(
+        as_epsilon(epsilon),
+        criterion,
+        as_count(n_bounds, "n_bounds", at_least=2),
+        as_probability(confidence),
+        n_resamples,
+        as_seed(random_state),
+    )
+    model = GroupBlindClassifier(
+        estimator, group_estimator, criterion=criterion, cv=as_count(cv, "cv"), random_state=settings.seed
+    )
+    (X,) = indexable(X)
+    if estimator is None or group_estimator is None:
+        X = with_categories(X)
+    rows = check_training_rows(model, X, y, sensitive_features, sample_weight).with_weight()
+    fitted = FittedIngredients.fit(model, rows, settings.seed, weighted=sample_weight is not None)
+    people, compared = fitted.rows, fitted.compared
+    aims = path_aims(people, compared, criterion, settings.n_bounds)
+    scores = np.empty((aims.size, people.scores.size))
+    halves = rows.split(0.5, settings.seed)
+    for one, other in (halves, halves[::-1]):
+        scores[:, other] = score_path(aims, people.take(one), people.take(other), compared, criterion)
+    left_out = tuple(name for code, name in enumerate(rows.group_names) if code not in compared)
+    return settings.measure(aims, scores, people, compared, left_out)
+
+
+def frontier_on(
+    model: GroupBlindClassifier, training: TrainingRows, test: TrainingRows, settings: FrontierSettings
+) -> Frontier:
+    """Return the frontier of scores fitted on one part of the rows, measured on all groups of another."""
+    fitted = FittedIngredients.fit(model, training, settings.seed, weighted=True)
+    people = blind_rows(test, *mean_prediction(fitted.pairs, test.features))
+    aims = path_aims(fitted.rows, fitted.compared, settings.criterion, settings.n_bounds)
+    scores = score_path(aims, fitted.rows, people, fitted.compared, settings.criterion)
+    return settings.measure(aims, scores, people, tuple(range(len(test.group_names))))
+
+
+class FrontierSettings(NamedTuple):
+    """How a frontier is measured."""
+
+    epsilon: float
+    criterion: Criterion
+    n_bounds: int
+    confidence: float
+    n_resamples: int
+    seed: int
+
+    def measure(
+        self,
+        aims: FloatArray,
+        scores: FloatArray,
+        rows: BlindRows,
+        compared: tuple[int, ...],
+        left_out: tuple[Group, ...] = (),
+    ) -> Frontier:
+        """Return the frontier of scores, one row for each aim."""
+        assert rows.labels is not None
+        ranked = [_Ranking.of(row, rows.labels) for row in scores]
+        found = np.array([one.average_precision(rows.weights) for one in ranked])
+        radius = self._radius(ranked, rows.weights, found)
+        curves = [compared_curves(rows, row, compared, self.criterion) for row in scores]
+        kept = np.isin(rows.groups, compared)
+        null = permutation_test(
+            rows.labels[kept],
+            scores[0][kept],
+            sensitive_features=rows.groups[kept],
+            sample_weight=rows.weights[kept],
+            epsilon=self.epsilon,
+            criterion=self.criterion,
+            n_resamples=self.n_resamples,
+            random_state=self.seed,
+        )
+        return Frontier(
+            tuple(aims.tolist()),
+            tuple(max(curve.mcdp(self.epsilon) for curve in each) for each in curves),
+            tuple(found.tolist()),
+            tuple(np.maximum(found - radius, 0.0).tolist()),
+            tuple(np.minimum(found + radius, 1.0).tolist()),
+            null.null_mean,
+            self.epsilon,
+            self.criterion,
+            self.confidence,
+            rows.scores.size,
+            left_out,
+        )
+
+    def _radius(self, ranked: list[_Ranking], weights: FloatArray, found: FloatArray) -> FloatArray:
+        """Return how far average precision may be from what was found, at all bounds together."""
+        check_resamples(as_count(self.n_resamples, "n_resamples", at_least=0), self.confidence)
+
+        def resample(rng: np.random.Generator) -> FloatArray:
+            drawn = np.bincount(rng.integers(0, weights.size, weights.size), minlength=weights.size)
+            return np.array([one.average_precision(weights * drawn) for one in ranked])
+
+        deviations = repeat(resample, Draws(self.n_resamples, self.seed), len(ranked)) - found
+        spread = deviations.std(axis=0)
+        largest = np.abs(deviations / np.where(spread > 0.0, spread, 1.0)).max(axis=1)
+        return np.asarray(critical_value(largest, self.confidence) * spread)
+
+
+class _Ranking(NamedTuple):
+    """Rows from the highest score to the lowest, and the place of the last row of each score."""
+
+    order: IntArray
+    ends: IntArray
+    positive: FloatArray
+
+    @classmethod
+    def of(cls, scores: FloatArray, labels: IntArray) -> _Ranking:
+        """Rank rows by their scores."""
+        order = np.argsort(-scores, kind="stable")
+        ends = np.flatnonzero(np.append(np.diff(scores[order]) != 0.0, True))
+        return cls(order, ends, labels[order].astype(np.float64))
+
+    def average_precision(self, weights: FloatArray) -> float:
+        """Return the average precision when rows have some weights."""
+        ordered = weights[self.order]
+        positives = np.cumsum(ordered * self.positive)[self.ends]
+        selected = np.cumsum(ordered)[self.ends]
+        precision = positives / np.where(selected > 0.0, selected, 1.0)
+        return float(np.sum(np.diff(positives, prepend=0.0) * precision) / positives[-1])

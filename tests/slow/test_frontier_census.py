@@ -1,0 +1,74 @@
+"""Group-blind models come to the frontier of the census, which quadrature knows, as there are more people.
+
+A model is measured in the population: on people who count by their true probabilities.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from sklearn.compose import make_column_transformer
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+import localparity as lp
+from localparity.datasets import census_frontier, census_probabilities, make_census
+from localparity.models import GroupBlindClassifier, GroupBlindRepair
+
+pytestmark = pytest.mark.slow
+
+PEOPLE = make_census(50_000, random_state=10**6).data
+CHANCE, GROUPS = census_probabilities(PEOPLE)
+SIZE = CHANCE.size
+
+
+def average_precision(scores: np.ndarray) -> float:
+    """The average precision in the population, less what these people happen to add to that of the best scores."""
+    labels, weights = np.repeat([1, 0], SIZE), np.concatenate([CHANCE, 1.0 - CHANCE])
+    found, plain = (
+        average_precision_score(labels, np.tile(each, 2), sample_weight=weights) for each in (scores, CHANCE)
+    )
+    return float(found - plain + census_frontier())
+
+
+def below_the_frontier(scores: np.ndarray) -> float:
+    """How much average precision is missing to the frontier at the scores' own MCDP."""
+    codes, weights = np.repeat([0, 1], SIZE), GROUPS.T.ravel()
+    disparity = lp.mcdp(None, np.tile(scores, 2), sensitive_features=codes, sample_weight=weights)
+    return census_frontier(disparity) - average_precision(scores)
+
+
+@pytest.mark.parametrize("bound", [0.02, 0.05, 0.1])
+def test_exact_probabilities_reach_the_frontier(bound: float) -> None:
+    census = make_census(100_000, random_state=0)
+    chance, groups = census_probabilities(census.data)
+    repair = GroupBlindRepair(bound).fit(
+        chance, sensitive_features=census.sensitive_features, group_probabilities=groups
+    )
+    below = below_the_frontier(repair.transform(CHANCE, group_probabilities=GROUPS))
+    assert -0.001 < below < 0.008  # nesting, and the noise of the multipliers
+
+
+def test_models_of_the_true_form_come_nearer_with_more_people() -> None:
+    columns: Any = make_column_transformer(
+        (OneHotEncoder(), ["occupation"]),
+        (StandardScaler(), ["age", "education_years", "hours_per_week"]),
+    )
+    model = make_pipeline(columns, LogisticRegression(C=100.0, max_iter=1000))
+    distances = []
+    for size in (1_000, 5_000, 25_000):
+        below = []
+        for seed in range(3):
+            census = make_census(size, random_state=seed)
+            fitted = GroupBlindClassifier(model, model, max_mcdp=0.1, random_state=seed).fit(
+                census.data, census.target, sensitive_features=census.sensitive_features
+            )
+            below.append(below_the_frontier(fitted.predict_proba(PEOPLE)[:, 1]))
+        distances.append(float(np.mean(below)))
+    assert distances == sorted(distances, reverse=True)
+    assert distances[-1] < 0.5 * distances[0]
+    assert -0.001 < distances[-1] < 0.005
