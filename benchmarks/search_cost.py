@@ -142,7 +142,7 @@ def doubling(train_at: TrainAt, bound: float) -> tuple[Fit, list[Trial], Trial]:
 
 SEARCHES: dict[str, Callable[[TrainAt, float], tuple[Fit, list[Trial], Trial]]] = {
     "doubling and bisection": doubling,
-    "short fits and two whole ones": search_strength,
+    "short fits and up to three whole ones": search_strength,
 }
 
 
@@ -237,7 +237,7 @@ def table(found: list[Found]) -> str:
     lines = [
         "# The cost of a search for max_mcdp",
         "",
-        "The search that the estimators make, two short fits and up to two whole ones, beside the one before",
+        "The search that the estimators make, short fits and up to three whole ones, beside the one before",
         "it, which doubled the strength until the bound was met and bisected four times. Work is counted in",
         "optimiser steps, or trees, divided by those of one fit (200 of either). Training parts of the",
         "paper's splits, five seeds; the searches see the 20% of them that are held out, and AP and MCDP(0)",
