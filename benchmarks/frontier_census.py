@@ -24,7 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import localparity as lp
-from localparity.report.displays._display import COLOURS, QUIET
+from localparity.report.displays._display import COLOURS
 
 RESULTS = Path(__file__).parent.parent / "results"
 RUNS, TABLE, FIGURE = (RESULTS / f"frontier_census.{kind}" for kind in ("csv", "md", "png"))
@@ -149,26 +149,28 @@ def cell(values: list[float]) -> str:
     return f"{mean(values):.2f}" + (f" ± {stdev(values):.2f}" if len(values) > 1 else "")
 
 
+TEXT = """# The distance of fitted group-blind models to the frontier of the census
+
+The census is drawn from a known model; `lp.datasets.census_frontier` has the best average precision of any
+group-blind score within a bound, by quadrature: {best}.
+`GroupBlindClassifier` is fitted to some of its people, and measured on {measured_on:,} others who count by
+their true probabilities. Below the frontier: points of average precision that the model is below the frontier
+at its own MCDP. Above the bound: points by which its MCDP(0) in the population exceeds `max_mcdp`, which holds
+for the people fitted on. Mean ± deviation over the seeds in which the bound is within reach of these people.
+
+Made by `python -m benchmarks.frontier_census`; the single runs are in `frontier_census.csv`.
+
+| models | people | bound | below the frontier | above the bound | seeds |
+|---|---|---|---|---|---|
+"""
+
+
 def table(found: list[Run]) -> str:
+    known = {f"within {100 * bound:g}%": bound for bound in BOUNDS} | {"without a bound": 1.0}
     best = ", ".join(
-        f"{100 * lp.datasets.census_frontier(bound):.2f}% at {100 * bound:g}%" for bound in BOUNDS
+        f"{100 * lp.datasets.census_frontier(bound):.2f}% {words}" for words, bound in known.items()
     )
-    lines = [
-        "# The distance of fitted group-blind models to the frontier of the census",
-        "",
-        "The census is drawn from a known model; `lp.datasets.census_frontier` has the best average precision",
-        f"of any group-blind score within a bound, by quadrature: {best},",
-        f"{100 * lp.datasets.census_frontier():.2f}% without a bound. `GroupBlindClassifier` is fitted to some of",
-        f"its people, and measured on {MEASURED_ON:,} others who count by their true probabilities. Below the frontier: points of average",
-        "precision that the model is below the frontier at its own MCDP. Above the bound: points by which its",
-        "MCDP(0) in the population exceeds `max_mcdp`, which holds for the people fitted on. Mean ± deviation",
-        "over the seeds in which the bound is within reach of the people fitted on.",
-        "",
-        "Made by `python -m benchmarks.frontier_census`; the single runs are in `frontier_census.csv`.",
-        "",
-        "| models | people | bound | below the frontier | above the bound | seeds |",
-        "|---|---|---|---|---|---|",
-    ]
+    lines = []
     cases = [*((model, rows) for model in MODELS for rows in SEEDS), *(("exact", rows) for rows in EXACT)]
     for model, rows in cases:
         for bound in BOUNDS:
@@ -178,11 +180,8 @@ def table(found: list[Run]) -> str:
             line = f"| {model} | {rows:,} | {100 * bound:g}% | {below} | {above} | {reached} of {len(runs)} |"
             lines.append(line)
     lines += ["", *(f"- {name}: {words}." for name, words in MODELS.items())]
-    lines += [
-        "- exact: the true probabilities; what is left is nesting and the noise of the multipliers.",
-        "",
-    ]
-    return "\n".join(lines)
+    lines.append("- exact: the true probabilities; nesting and the noise of the multipliers are left.")
+    return TEXT.format(best=best, measured_on=MEASURED_ON) + "\n".join(lines) + "\n"
 
 
 def draw(found: list[Run]) -> None:
@@ -191,6 +190,7 @@ def draw(found: list[Run]) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot
 
+    summaries = (mean, lambda values: mean(value**2 for value in values) ** 0.5)
     figure, axes = pyplot.subplots(1, 2, figsize=(9.6, 4.2), layout="constrained")
     for (colour, bound), (model, look) in product(
         zip(COLOURS, BOUNDS, strict=False), (("trees", "o-"), ("logistic", "s--"))
@@ -200,15 +200,17 @@ def draw(found: list[Run]) -> None:
             for rows in SEEDS
         }
         for which, ax in enumerate(axes):
-            shown = [(rows, mean(both[which])) for rows, both in at.items() if len(both[which]) > 1]
+            shown = [(rows, summaries[which](both[which])) for rows, both in at.items() if len(both[0]) > 1]
             label = f"{model}, bound {100 * bound:g}%"
             ax.plot(*zip(*shown, strict=True), look, color=colour, label=label)
-    for ax, label in zip(axes, ("AP below the frontier", "MCDP(0) above the bound"), strict=True):
-        ax.set(xscale="log", xlabel="people fitted on", ylabel=f"{label}, points")
-        ax.axhline(0.0, color=QUIET, lw=0.8)
+    labels = ("AP below the frontier, points", "MCDP(0) from the bound, points (root mean square)")
+    for ax, label in zip(axes, labels, strict=True):
+        ax.set(xscale="log", yscale="log", xlabel="people fitted on", ylabel=label)
+        for axis in (ax.xaxis, ax.yaxis):
+            axis.set_major_formatter("{x:,g}")
         ax.grid(alpha=0.3)
         ax.spines[["top", "right"]].set_visible(False)
-    axes[0].legend(fontsize="small", frameon=False)
+    axes[1].legend(fontsize="small", frameon=False)
     figure.savefig(FIGURE, dpi=150)
 
 
