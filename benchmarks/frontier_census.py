@@ -30,6 +30,7 @@ RESULTS = Path(__file__).parent.parent / "results"
 RUNS, TABLE, FIGURE = (RESULTS / f"frontier_census.{kind}" for kind in ("csv", "md", "png"))
 BOUNDS = (0.02, 0.05, 0.1)
 SEEDS = {1_000: 6, 3_000: 6, 10_000: 4, 30_000: 3, 100_000: 2}
+TICKS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
 EXACT = (100_000, 1_000_000)
 MEASURED_ON, MEASURED_SEED = 100_000, 1_000_003
 MODELS = {
@@ -155,8 +156,8 @@ The census is drawn from a known model; `lp.datasets.census_frontier` has the be
 group-blind score within a bound, by quadrature: {best}.
 `GroupBlindClassifier` is fitted to some of its people, and measured on {measured_on:,} others who count by
 their true probabilities. Below the frontier: points of average precision that the model is below the frontier
-at its own MCDP. Above the bound: points by which its MCDP(0) in the population exceeds `max_mcdp`, which holds
-for the people fitted on. Mean ± deviation over the seeds in which the bound is within reach of these people.
+at its own MCDP. Above the bound: points by which its MCDP(0) in the population exceeds `max_mcdp`, which
+holds for the people fitted on. Mean ± deviation over the seeds in which the bound is within their reach.
 
 Made by `python -m benchmarks.frontier_census`; the single runs are in `frontier_census.csv`.
 
@@ -206,8 +207,9 @@ def draw(found: list[Run]) -> None:
     labels = ("AP below the frontier, points", "MCDP(0) from the bound, points (root mean square)")
     for ax, label in zip(axes, labels, strict=True):
         ax.set(xscale="log", yscale="log", xlabel="people fitted on", ylabel=label)
-        for axis in (ax.xaxis, ax.yaxis):
-            axis.set_major_formatter("{x:,g}")
+        ax.set_xticks(list(SEEDS), map("{:,}".format, SEEDS))
+        ax.set_yticks(TICKS, map("{:g}".format, TICKS))
+        ax.minorticks_off()
         ax.grid(alpha=0.3)
         ax.spines[["top", "right"]].set_visible(False)
     axes[1].legend(fontsize="small", frameon=False)
