@@ -73,6 +73,19 @@ def binary(sizes: Sequence[int], shares: Sequence[float]) -> Design:
     return draw
 
 
+def crossing(sizes: Sequence[int], height: float) -> Design:
+    """Three scores: the gap is a number from the first to the second, and less that number to the third."""
+    outer = np.array([[0.4 + 0.5 * height], [0.4 - 0.5 * height]])
+    shares = np.hstack([outer, 1.0 - 2.0 * outer, outer])
+
+    def draw(rng: Rng) -> Drawn:
+        groups = np.repeat([0, 1], sizes)
+        scores = [rng.choice([0.2, 0.5, 0.8], n, p=p) for n, p in zip(sizes, shares, strict=True)]
+        return Drawn(np.concatenate(scores), groups)
+
+    return draw
+
+
 def labelled(size: int) -> Design:
     """Parity given the label, with base rates that differ."""
 

@@ -11,10 +11,12 @@ from numpy.typing import NDArray
 
 import localparity as lp
 from benchmarks import _designs as designs
+from benchmarks._blind_designs import BlindDesign, BlindPeople
 from benchmarks._designs import Design, Drawn, Rng
 from localparity.metrics._gap_curves import gap_curves
-from localparity.models import ScoreRepair
+from localparity.models import GroupBlindRepair, ScoreRepair
 from localparity.monitoring._alarms import alarm_share, sketch_interval
+from localparity.uncertainty._upper import upper_end
 
 
 def misses(design: Design, truth: float, **options: Any) -> Callable[[Rng], bool]:
@@ -129,6 +131,65 @@ def repair_breaks(
         repair.fit(drawn.scores, sensitive_features=drawn.groups, **given)
         moved = repair.transform(people, sensitive_features=groups)
         return lp.mcdp(None, moved, sensitive_features=groups, epsilon=epsilon) > bound + 1e-4
+
+    return fails
+
+
+def blind_breaks(
+    design: BlindDesign, size: int, bound: float, *, noise: float = 0.0, **options: Any
+) -> Callable[[Rng], bool]:
+    """Whether a group-blind repair with a confidence of 0.9 leaves its population above the bound.
+
+    In the population everyone counts for each group and label by their probabilities. Where the bound is out
+    of reach nothing is promised. `noise` makes the probabilities that the repair is given wrong.
+    """
+    people = design(np.random.default_rng(0), 30_000)
+    wrong = noise * np.random.default_rng(1).normal(size=2)
+
+    def given(drawn: BlindPeople) -> dict[str, Any]:
+        tables = {"demographic_parity": drawn.chances, "equal_opportunity": drawn.probabilities[1:]}
+        table = tables[options.get("criterion", "demographic_parity")] ** np.exp(wrong[0])
+        return {"group_probabilities": table / table.sum(axis=-1, keepdims=True)}
+
+    def fails(rng: Rng) -> bool:
+        drawn = design(rng, size)
+        repair = GroupBlindRepair(bound, confidence=0.9, min_group_size=5, random_state=0, **options)
+        scores = drawn.scores ** np.exp(wrong[1])
+        try:
+            repair.fit(scores, drawn.labels, sensitive_features=drawn.groups, **given(drawn))
+        except ValueError as error:
+            if "out of reach" not in str(error):
+                raise
+            return False
+        return _blind_mcdp(repair, people, people.scores ** np.exp(wrong[1]), **given(people)) > bound
+
+    return fails
+
+
+def _blind_mcdp(repair: GroupBlindRepair, people: BlindPeople, scores: NDArray[Any], **given: Any) -> float:
+    """MCDP of a population in which everyone belongs to every group, by the probabilities."""
+    moved = repair.transform(scores, **given)
+    weights = people.chances
+    if repair.criterion == "equal_opportunity":
+        weights = people.scores[:, None] * people.probabilities[1]
+    n_groups = weights.shape[1]
+    return lp.mcdp(
+        None,
+        np.repeat(moved, n_groups),
+        sensitive_features=np.tile(np.arange(n_groups), moved.size),
+        sample_weight=weights.ravel(),
+        epsilon=repair.epsilon,
+    )
+
+
+def upper_misses(design: Design, truth: float, epsilon: float = 0.0) -> Callable[[Rng], bool]:
+    """Whether the upper end of MCDP alone, at a confidence of 0.9, is below the truth."""
+
+    def fails(rng: Rng) -> bool:
+        drawn = design(rng)
+        rows = lp.Predictions.from_arrays(None, drawn.scores, sensitive_features=drawn.groups)
+        curves = gap_curves(lp.ScoreCounts.from_predictions(rows), lp.Comparison())
+        return upper_end(curves, epsilon, 0.9) < truth - 1e-9
 
     return fails
 

@@ -1,7 +1,7 @@
 """Group-blind repair beside every other method here, fairlearn and EquiPy, on five data sets.
 
-Run it with ``LOCALPARITY_DATA=FOLDER python -m benchmarks.frontier --jobs 2``: finished runs are
-read back from results/frontier.csv, so that an interrupted sweep resumes. `benchmarks.frontier_faces` adds UTKFace, and
+Run it with ``LOCALPARITY_DATA=FOLDER python -m benchmarks.frontier --jobs 2``: finished runs are read back
+from results/frontier.csv, so that an interrupted sweep resumes. `benchmarks.frontier_faces` adds UTKFace, and
 `benchmarks.frontier_table` writes results/frontier.md and the figure.
 """
 
@@ -36,7 +36,7 @@ RESULTS = Path(__file__).parent.parent / "results"
 RUNS = RESULTS / "frontier.csv"
 SEEDS = range(5)
 DATA = ("adult", "bank", "compas", "hmda", "census")
-BOUNDS = (0.01, 0.015, 0.02, 0.025, 0.03, 0.04, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15)
+BOUNDS = (0.01, 0.015, 0.02, 0.025, 0.03, 0.035, 0.04, 0.045, 0.05, 0.06, 0.08, 0.1, 0.12, 0.15)
 SLACKS = (0.001, 0.01, 0.02, 0.05, 0.1, 0.15)
 KEPT = tuple(np.linspace(0.0, 0.9, 10).round(1).tolist())
 _SUBSAMPLED = {"feature_fraction": 0.5, "bagging_fraction": 0.8, "bagging_freq": 1, "lambda_l2": 1.0}
@@ -153,7 +153,7 @@ AWARE = ("ThresholdOptimizer", "EquiPy", "group-aware repair")
 
 
 def load(data: str) -> tuple[Any, np.ndarray, np.ndarray]:
-    """The features, labels and groups of a data set; groups of fewer than 1% are joined with "Other" or "unknown"."""
+    """The features, labels and groups of a data set; groups of fewer than 1% join "Other" or "unknown"."""
     if data in ("adult", "bank"):
         bunch = getattr(lp.datasets, f"fetch_{data}")()
         return bunch.data, np.asarray(bunch.target), np.asarray(bunch.sensitive_features)

@@ -1,8 +1,8 @@
 """UTKFace: a ResNet-18 with two heads, of age and of gender, and group-blind repair of what it predicts.
 
-On a machine with a GPU, ``LOCALPARITY_DATA=FOLDER python -m benchmarks.frontier_faces --seed 0`` adds the runs of
-a seed to results/frontier.csv, as `benchmarks.frontier` does. Five networks are trained for 900 steps, each
-without a fold of the training part, and their mean predicts the others.
+On a machine with a GPU, ``LOCALPARITY_DATA=FOLDER python -m benchmarks.frontier_faces --seed 0`` adds the
+runs of a seed to results/frontier.csv, as `benchmarks.frontier` does. Five networks are trained for 900
+steps, each without a fold of the training part, and their mean predicts the others.
 """
 
 from __future__ import annotations

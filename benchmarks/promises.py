@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from benchmarks import _blind_designs as blind
 from benchmarks import _designs as designs
 from benchmarks import _failures as failures
 from benchmarks._designs import Rng
@@ -47,7 +48,9 @@ TEST = "test at 5%"
 PARITY, APART = (1.0, 1.0), (1.0, 2.0)
 EIGHT = designs.powers([200] * 8, [1.0] * 7 + [2.0])
 TINY = designs.powers((300, 300, 4), (1.0, 1.0, 1.0))
+FIVE, TEN_TO_ONE = blind.mixed((0.5, 0.2, 0.15, 0.1, 0.05)), blind.mixed((10.0, 1.0), decimals=1)
 DKW, BOOTSTRAP = "interval, dkw", "interval, bootstrap"
+BLIND, UPPER = "group-blind repair, confidence 0.9", "upper end, confidence 0.9"
 PROMISES = [
     Promise(DKW, "parity, 30 and 30", 0.05, failures.misses(designs.powers((30, 30), PARITY), 0.0)),
     Promise(DKW, "y and y^2, 60 and 6,000", 0.05, failures.misses(designs.powers((60, 6000), APART), 0.25)),
@@ -250,6 +253,32 @@ PROMISES += [
         failures.monitor_alarms,
     ),
     Promise("sketch, 99% bounds", "two merged sketches", 0.01, failures.sketch_bounds_miss),
+]
+EQUAL_OPPORTUNITY = {"criterion": "equal_opportunity"}
+PROMISES += [
+    Promise(BLIND, design, 0.1, failures.blind_breaks(*drawn, **options), 500)
+    for design, drawn, options in (
+        ("census, 0.1, 8,000 people", (blind.census, 8000, 0.1), {}),
+        ("census, 0.25, 1,500 people, wrong probabilities", (blind.census, 1500, 0.25), {"noise": 0.3}),
+        ("census, 0.1, epsilon 0.02, 10,000 people", (blind.census, 10_000, 0.1), {"epsilon": 0.02}),
+        ("10 to 1, one decimal, 0.25, 2,000 people", (TEN_TO_ONE, 2000, 0.25), {}),
+        ("five groups from 50% to 5%, 0.35, 4,000 people", (FIVE, 4000, 0.35), {}),
+        ("equal opportunity, census, 0.2, 8,000 people", (blind.census, 8000, 0.2), EQUAL_OPPORTUNITY),
+        ("equal opportunity, five groups, 0.4, 8,000 people", (FIVE, 8000, 0.4), EQUAL_OPPORTUNITY),
+    )
+]
+PROMISES += [
+    Promise(UPPER, design, 0.1, failures.upper_misses(*drawn))
+    for design, drawn in (
+        ("two scores, 60% and 40%, 40 and 40", (designs.binary((40, 40), (0.6, 0.4)), 0.2)),
+        ("two scores, 5% and 0%, 20 and 2,000", (designs.binary((20, 2000), (0.05, 0.0)), 0.05)),
+        ("y and y^2, 30 and 3,000", (designs.powers((30, 3000), APART), 0.25)),
+        ("plateau of 0.1, epsilon 0.29, 50 and 500", (designs.plateau((50, 500), 0.1), 0.1, 0.29)),
+        (
+            "a gap of 0.15 whose sign changes inside the window, epsilon 0.2, 100 and 10,000",
+            (designs.crossing((100, 10_000), 0.15), 0.15, 0.2),
+        ),
+    )
 ]
 
 

@@ -88,8 +88,6 @@ def train(
     people = read_training_table(
         file, target, group, weight=weight, drop=drop, text=text, keep_group=keep_group
     )
-    if model == "network":
-        given["verbose"] = Console(stderr=True).is_terminal and not quiet
     classifier = getattr(lp.models, _KINDS[model])(
         strength=strength,
         max_mcdp=max_mcdp,
@@ -97,6 +95,7 @@ def train(
         epsilon=epsilon,
         criterion=criterion,
         random_state=seed,
+        verbose=Console(stderr=True).is_terminal and not quiet,
         **given,
     )
     features, classes, groups, weights = people

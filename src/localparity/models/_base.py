@@ -17,6 +17,7 @@ from localparity.models._backend import Backend, Model
 from localparity.models._bound import BoundCheck, BoundNotMetWarning, Trial, check_bound, search_strength
 from localparity.models._features import TableFeatures
 from localparity.models._folder import Files, FolderMixin, plain, restore_groups
+from localparity.models._progress import progress_bar
 from localparity.models._rows import TrainingRows, as_seed, check_training_rows
 
 
@@ -37,6 +38,7 @@ class BoundedClassifier(TableFeatures, FolderMixin, ClassifierMixin, BaseEstimat
     validation_fraction: float
     patience: int | None
     random_state: Seed
+    verbose: bool
     classes_: NDArray[Any]
     groups_: tuple[Group, ...]
     strength_: float
@@ -93,7 +95,7 @@ class BoundedClassifier(TableFeatures, FolderMixin, ClassifierMixin, BaseEstimat
             rows, validation = rows.hold_out(fraction, seed)
         backend = self._make_backend(rows, validation, seed)
         if strength is not None:
-            self.strength_, model = strength, backend.train(strength)
+            self.strength_, model = strength, self._train(backend, strength, "fit")
         else:
             assert validation is not None
             model = self._search(backend, validation)
@@ -155,11 +157,11 @@ class BoundedClassifier(TableFeatures, FolderMixin, ClassifierMixin, BaseEstimat
         bound = as_fraction(self.max_mcdp, "max_mcdp")
         check = BoundCheck(validation, bound, self.epsilon, self.criterion, self.confidence)
 
-        def train_at(strength: float) -> tuple[Model, Trial]:
-            model = backend.train(strength)
+        def train_at(strength: float, title: str, *, short: bool = False) -> tuple[Model, Trial]:
+            model = self._train(backend, strength, title, short=short)
             return model, check(strength, model.scores(validation.features))
 
-        model, self.trials_, chosen = search_strength(train_at)
+        model, self.trials_, chosen = search_strength(train_at, bound)
         self.strength_, self.bound_met_ = chosen.strength, chosen.met
         if not chosen.met:
             message = check.describe_failure(self.trials_, chosen)
@@ -180,6 +182,13 @@ class BoundedClassifier(TableFeatures, FolderMixin, ClassifierMixin, BaseEstimat
             f"the strength, {self.strength_:g}, was chosen out of {len(self.trials_)} by that part, so "
             "nothing is promised for other people."
         )
+
+    def _train(self, backend: Backend[Any], strength: float, title: str, *, short: bool = False) -> Model:
+        """Return the model trained at a strength, and show how it goes."""
+        pace = backend.pace.shortened() if short else backend.pace
+        with progress_bar(f"{title}, strength {strength:g}", pace.steps, shown=self.verbose) as progress:
+            model: Model = backend.train(strength, pace, progress)
+        return model
 
     def _dump(self) -> tuple[dict[str, Any], Files]:
         described, content = self.model_.dump()

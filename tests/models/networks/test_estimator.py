@@ -124,7 +124,7 @@ def test_a_bound_is_met_by_the_most_accurate_model() -> None:
     met = [trial for trial in model.trials_ if trial.mcdp <= 0.15]
     assert model.bound_met_
     assert model.strength_ == max(met, key=lambda trial: trial.average_precision).strength
-    assert not model.trials_[0].met
+    assert len(model.trials_) <= 2
     assert model.history_[-1]["step"] == 60  # as long as any other model
     unbounded = quick(strength=0.0, steps=60).fit(X, Y, sensitive_features=SEX)
     fair, free = (
@@ -134,7 +134,7 @@ def test_a_bound_is_met_by_the_most_accurate_model() -> None:
 
 
 def test_a_bound_that_cannot_be_met_is_said_plainly() -> None:
-    with pytest.warns(BoundNotMetWarning, match=r"max_mcdp=0.0 was not met: of 9 strengths up to 12.8"):
+    with pytest.warns(BoundNotMetWarning, match=r"max_mcdp=0.0 was not met: of 2 strengths up to"):
         model = quick(max_mcdp=0.0, steps=2).fit(X, Y, sensitive_features=SEX)
     assert not model.bound_met_
     assert model.predict_proba(X).shape == (1200, 2)
@@ -260,8 +260,8 @@ def test_an_interrupted_fit_goes_on_to_the_same_result(
 def test_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     quick(verbose=True, patience=5).fit(X, Y, sensitive_features=SEX)
     shown = capsys.readouterr().err
-    assert "diffmcdp" in shown
-    assert "MCDP" in shown
+    assert "fit, strength" in shown
+    assert "validation MCDP" in shown
 
 
 @pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU")

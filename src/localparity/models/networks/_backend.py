@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
@@ -12,13 +12,13 @@ from torch import Tensor
 
 from localparity._types import FloatArray
 from localparity._validation import require
-from localparity.models._backend import Backend, Model
+from localparity.models._backend import Backend, Model, Pace
+from localparity.models._progress import Progress
 from localparity.models._rows import TrainingRows
 from localparity.models.networks._method import MethodOptions
 from localparity.models.networks._methods import make_method
 from localparity.models.networks._networks import Network, multilayer
 from localparity.models.networks._plan import TrainingPlan
-from localparity.models.networks._progress import progress_bar
 from localparity.models.networks._rows import TensorRows
 from localparity.models.networks._trainer import Trainer, predict_scores
 
@@ -98,6 +98,7 @@ class NetworkBackend(Backend[NetworkModel]):
             precision=classifier.precision,
             patience=classifier.patience,
         )
+        self.pace = Pace(self.plan.steps, self.plan.learning_rate)
         self.options = MethodOptions(
             temperature=settings["temperature"],
             epsilon=classifier.epsilon,
@@ -109,25 +110,23 @@ class NetworkBackend(Backend[NetworkModel]):
             alignment=classifier.alignment,
         )
 
-    def train(self, strength: float) -> NetworkModel:
+    def train(self, strength: float, pace: Pace, progress: Progress | None = None) -> NetworkModel:
         """Return the network trained at a strength; all strengths start alike."""
-        classifier = self.classifier
-        method = make_method(classifier.method, strength, self.n_groups, self.options)
+        method = make_method(self.classifier.method, strength, self.n_groups, self.options)
+        plan = replace(self.plan, **pace._asdict())
         checkpoint = None
         if self.folder is not None:
-            checkpoint = self.folder / f"strength-{strength:g}.safetensors"
+            checkpoint = self.folder / f"strength-{strength:g}-{plan.steps}.safetensors"
             self.written.append(checkpoint)
-        title = f"{classifier.method} {strength:g}"
-        with progress_bar(title, self.plan.steps, shown=classifier.verbose) as progress:
-            trainer = Trainer(
-                method,
-                self._new_network(),
-                self.plan,
-                seed=self.seed + 1,
-                checkpoint=checkpoint,
-                progress=progress,
-            )
-            history = trainer.fit(self.training, self.validation)
+        trainer = Trainer(
+            method,
+            self._new_network(),
+            plan,
+            seed=self.seed + 1,
+            checkpoint=checkpoint,
+            progress=progress,
+        )
+        history = trainer.fit(self.training, self.validation)
         return NetworkModel(trainer.network, history)
 
     def finish(self, model: NetworkModel) -> NetworkModel:

@@ -87,7 +87,7 @@ class LocalParityClassifier(BoundedClassifier):
         A folder for the state of training, from which an interrupted fit resumes; it is removed when the
         fit is done.
     verbose : bool
-        Whether to show a progress bar with the loss, AP and MCDP.
+        Whether to show a progress bar for each fit, with the loss and, of a validation part, AP and MCDP.
 
     Attributes
     ----------

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Callable
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
@@ -14,6 +13,7 @@ from torch import Tensor
 
 from localparity._types import Criterion
 from localparity.metrics import mcdp
+from localparity.models._progress import Progress
 from localparity.models.networks._checkpoint import (
     join_states,
     load_tensors,
@@ -29,7 +29,6 @@ from localparity.models.networks._plan import TrainingPlan
 from localparity.models.networks._rows import TensorRows
 from localparity.models.networks._training import Steps, Training, check_finite
 
-Progress = Callable[[dict[str, float]], None]
 _CHUNK_ROWS = 65_536
 
 

@@ -13,8 +13,9 @@ import numpy as np
 from localparity._types import FloatArray
 from localparity._validation import Grouping, as_count, as_number
 from localparity.metrics import mcdp
-from localparity.models._backend import Backend, Model
+from localparity.models._backend import Backend, Model, Pace
 from localparity.models._encoding import CategoryEncoder
+from localparity.models._progress import Progress
 from localparity.models._rows import TrainingRows
 from localparity.models.trees._objective import MCDPObjective, scores_of
 
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from localparity.models.trees._classifier import BoostedClassifier
 
 _REFUSED = set('[]<>{}",:')
+
+Objective = Callable[[FloatArray, Any], tuple[FloatArray, FloatArray]]
+"""Takes the margins of the training rows and the data set, and returns a gradient and a Hessian."""
 
 Watched = tuple[Any, Callable[[FloatArray], float]]
 """A data set like the training one, and the loss of its margins, which early stopping watches."""
@@ -103,8 +107,9 @@ class TreeBackend(Backend[TreeModel]):
     ) -> None:
         self.classifier, self.validation, self.patience = classifier, validation, classifier.patience
         given = check_booster_params(classifier.booster_params, self.objective_names)
-        self.parameters = self.common_parameters(classifier.learning_rate, seed, classifier.n_jobs) | given
-        self.rounds = as_count(classifier.n_estimators, "n_estimators")
+        rate = given.pop("learning_rate", classifier.learning_rate)
+        self.pace = Pace(as_count(classifier.n_estimators, "n_estimators"), rate)
+        self.parameters = self.common_parameters(seed, classifier.n_jobs) | given
         positive = float(rows.weights @ rows.labels) / float(rows.weights.sum())
         self.start = math.log(positive / (1.0 - positive))
         self.objective = MCDPObjective(
@@ -121,7 +126,7 @@ class TreeBackend(Backend[TreeModel]):
         self.training = self.dataset(rows.features)
 
     @abstractmethod
-    def common_parameters(self, learning_rate: float, seed: int, n_jobs: int | None) -> dict[str, Any]:
+    def common_parameters(self, seed: int, n_jobs: int | None) -> dict[str, Any]:
         """Return the library's names and values for what all libraries have."""
 
     @abstractmethod
@@ -129,26 +134,50 @@ class TreeBackend(Backend[TreeModel]):
         """Return rows as the library trains on them or, given the training set, validates on them."""
 
     @abstractmethod
-    def grow(self, objective: MCDPObjective, watched: Watched | None) -> Any:
-        """Return a booster; where a validation set is watched, without the trees after the best."""
+    def grow(self, objective: Objective, pace: Pace, watched: Watched | None) -> Any:
+        """Return a booster; with a patience, without the trees after the best."""
 
-    def train(self, strength: float) -> TreeModel:
+    def train(self, strength: float, pace: Pace, progress: Progress | None = None) -> TreeModel:
         """Return the trees grown at a strength."""
-        watched, rows = None, self.validation
-        if rows is not None and self.patience is not None:
-            held_out = self.dataset(rows.features, self.training)
-            watched = held_out, lambda margins: self._validation_loss(rows, margins, strength)
-        return self.model_type(self.grow(self.objective._at(strength), watched), self.start)
+        growth = _Growth(self, strength, progress)
+        # LightGBM copies an objective deeply, unless it is a function.
+        booster = self.grow(lambda margins, _: growth.derivatives(margins), pace, growth.watched())
+        return self.model_type(booster, self.start)
 
-    def _validation_loss(self, rows: TrainingRows, margins: FloatArray, strength: float) -> float:
+
+class _Growth:
+    """One call of `TreeBackend.train`: counts the trees and watches the validation part."""
+
+    def __init__(self, backend: TreeBackend, strength: float, progress: Progress | None) -> None:
+        self.backend, self.strength, self.progress = backend, strength, progress
+        self.objective, self.trees = backend.objective._at(strength), 0
+
+    def derivatives(self, margins: FloatArray) -> tuple[FloatArray, FloatArray]:
+        """Return the gradient and the Hessian that the next tree follows."""
+        self.trees += 1
+        if self.progress is not None:
+            self.progress({"step": self.trees})
+        return self.objective(margins)
+
+    def watched(self) -> Watched | None:
+        """Return the validation part, where early stopping or the progress needs it."""
+        rows, backend = self.backend.validation, self.backend
+        if rows is None or (backend.patience is None and self.progress is None):
+            return None
+        held_out = backend.dataset(rows.features, backend.training)
+        return held_out, lambda margins: self._validation_loss(rows, margins)
+
+    def _validation_loss(self, rows: TrainingRows, margins: FloatArray) -> float:
         """Return what early stopping watches: the mean loss plus strength x MCDP."""
         losses = np.logaddexp(0.0, margins) - rows.labels * margins
         disparity = mcdp(
             rows.labels,
             scores_of(margins),
             sensitive_features=rows.groups,
-            epsilon=self.classifier.epsilon,
-            criterion=self.classifier.criterion,
+            epsilon=self.backend.classifier.epsilon,
+            criterion=self.backend.classifier.criterion,
             sample_weight=rows.weights,
         )
-        return float(np.average(losses, weights=rows.weights)) + strength * disparity
+        if self.progress is not None:
+            self.progress({"step": self.trees, "mcdp": disparity})
+        return float(np.average(losses, weights=rows.weights)) + self.strength * disparity

@@ -19,6 +19,7 @@ class BoostedClassifier(BoundedClassifier):
     _model_type: ClassVar[type[TreeModel]]
     _backend_type: ClassVar[type[TreeBackend]]
     model_: TreeModel
+    _unsaved: ClassVar[dict[str, Any]] = {"verbose": False}
 
     def __init__(
         self,
@@ -38,6 +39,7 @@ class BoostedClassifier(BoundedClassifier):
         n_jobs: int | None = None,
         random_state: Seed = None,
         booster_params: dict[str, Any] | None = None,
+        verbose: bool = False,
     ) -> None:
         self.strength = strength
         self.max_mcdp = max_mcdp
@@ -54,6 +56,7 @@ class BoostedClassifier(BoundedClassifier):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.booster_params = booster_params
+        self.verbose = verbose
 
     @property
     def booster_(self) -> Any:

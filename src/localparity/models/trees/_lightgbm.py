@@ -8,10 +8,10 @@ import numpy as np
 
 from localparity._types import FloatArray
 from localparity._validation import require
+from localparity.models._backend import Pace
 from localparity.models._encoding import CategoryEncoder
-from localparity.models.trees._backend import TreeBackend, TreeModel, Watched, library_names
+from localparity.models.trees._backend import Objective, TreeBackend, TreeModel, Watched, library_names
 from localparity.models.trees._classifier import BoostedClassifier
-from localparity.models.trees._objective import MCDPObjective
 
 OBJECTIVE_NAMES = ("objective", "objective_type", "app", "application", "loss")
 """LightGBM's names for the parameter that the estimators set."""
@@ -22,11 +22,11 @@ def lightgbm() -> Any:
     return require("lightgbm", extra="boost")
 
 
-def lightgbm_parameters(learning_rate: float, seed: int, n_jobs: int | None) -> dict[str, Any]:
+def lightgbm_parameters(seed: int, n_jobs: int | None) -> dict[str, Any]:
     """Return LightGBM's parameters for trees that depend on nothing but the rows and the seed."""
     threads = {} if n_jobs is None else {"num_threads": n_jobs}
     fixed = {"deterministic": True, "force_row_wise": True, "verbose": -1}
-    return {"learning_rate": learning_rate, "seed": seed, **fixed, **threads}
+    return {"seed": seed, **fixed, **threads}
 
 
 def lightgbm_dataset(
@@ -58,8 +58,8 @@ class _LightGBMBackend(TreeBackend):
     model_type = _LightGBMModel
     objective_names = OBJECTIVE_NAMES
 
-    def common_parameters(self, learning_rate: float, seed: int, n_jobs: int | None) -> dict[str, Any]:
-        return lightgbm_parameters(learning_rate, seed, n_jobs)
+    def common_parameters(self, seed: int, n_jobs: int | None) -> dict[str, Any]:
+        return lightgbm_parameters(seed, n_jobs)
 
     def dataset(self, features: Any, training: Any = None) -> Any:
         # The objective has the labels; the library wants some all the same.
@@ -67,18 +67,17 @@ class _LightGBMBackend(TreeBackend):
         options = {"reference": training, "init_score": start, "params": dict(self.parameters)}
         return lightgbm_dataset(self.classifier.encoder_, features, blank, **options)
 
-    def grow(self, objective: MCDPObjective, watched: Watched | None) -> Any:
+    def grow(self, objective: Objective, pace: Pace, watched: Watched | None) -> Any:
         options: dict[str, Any] = {}
         if watched is not None:
             rows, loss = watched
-            options = {
-                "valid_sets": [rows],
-                "feval": lambda margins, _: ("loss", loss(margins), False),
-                "callbacks": [lightgbm().early_stopping(self.patience, verbose=False)],
-            }
-        parameters = self.parameters | {"objective": objective, "metric": "none"}
-        booster = lightgbm().train(parameters, self.training, self.rounds, **options)
-        if watched is None:
+            options = {"valid_sets": [rows], "feval": lambda margins, _: ("loss", loss(margins), False)}
+            if self.patience is not None:
+                options["callbacks"] = [lightgbm().early_stopping(self.patience, verbose=False)]
+        parameters = self.parameters | {"learning_rate": pace.learning_rate}
+        parameters |= {"objective": objective, "metric": "none"}
+        booster = lightgbm().train(parameters, self.training, pace.steps, **options)
+        if self.patience is None:
             return booster
         return lightgbm().Booster(model_str=booster.model_to_string())
 
@@ -99,6 +98,8 @@ class LocalParityLGBMClassifier(BoostedClassifier):
         How the trees are grown, as in `LocalParityXGBClassifier`.
     booster_params : dict, optional
         Further parameters of LightGBM, such as ``{"num_leaves": 15}``.
+    verbose : bool
+        Whether to show a progress bar, as in `LocalParityXGBClassifier`.
 
     Attributes
     ----------

@@ -80,8 +80,9 @@ class TableTrees(TableFeatures, FolderMixin, BaseEstimator):  # type: ignore[mis
             X, targets, weights = _safe_indexing(X, kept), targets[kept], weights[kept]
         labels, objective = self._learn_targets(targets)
         features = self._learn_features(X, weights)
-        common = lightgbm_parameters(self.learning_rate, as_seed(self.random_state), self.n_jobs)
-        parameters = common | {"num_leaves": self.num_leaves} | given | objective
+        common = lightgbm_parameters(as_seed(self.random_state), self.n_jobs)
+        shape = {"learning_rate": self.learning_rate, "num_leaves": self.num_leaves}
+        parameters = common | shape | given | objective
         training = lightgbm_dataset(self.encoder_, features, labels, weight=weights, params=parameters)
         self.booster_ = lightgbm().train(parameters, training, rounds)
         return self

@@ -8,9 +8,9 @@ import numpy as np
 
 from localparity._types import FloatArray
 from localparity._validation import require
-from localparity.models.trees._backend import TreeBackend, TreeModel, Watched, library_names
+from localparity.models._backend import Pace
+from localparity.models.trees._backend import Objective, TreeBackend, TreeModel, Watched, library_names
 from localparity.models.trees._classifier import BoostedClassifier
-from localparity.models.trees._objective import MCDPObjective
 
 
 def _xgboost() -> Any:
@@ -40,9 +40,9 @@ class _XGBoostBackend(TreeBackend):
     model_type = _XGBoostModel
     objective_names = ("objective",)
 
-    def common_parameters(self, learning_rate: float, seed: int, n_jobs: int | None) -> dict[str, Any]:
+    def common_parameters(self, seed: int, n_jobs: int | None) -> dict[str, Any]:
         threads = {} if n_jobs is None else {"nthread": n_jobs}
-        return {"learning_rate": learning_rate, "seed": seed, "tree_method": "hist", **threads}
+        return {"seed": seed, "tree_method": "hist", **threads}
 
     def dataset(self, features: Any, training: Any = None) -> Any:
         encoder = self.classifier.encoder_
@@ -53,10 +53,11 @@ class _XGBoostBackend(TreeBackend):
         bins = {"max_bin": self.parameters["max_bin"]} if "max_bin" in self.parameters else {}
         return _xgboost().QuantileDMatrix(features, enable_categorical=True, **bins, **options)
 
-    def grow(self, objective: MCDPObjective, watched: Watched | None) -> Any:
+    def grow(self, objective: Objective, pace: Pace, watched: Watched | None) -> Any:
         # Ours replaces the plain objective, whose name lets the library turn margins into scores.
         score = 1.0 / (1.0 + np.exp(-self.start))
-        parameters = self.parameters | {"objective": "binary:logistic", "base_score": score}
+        parameters = self.parameters | {"learning_rate": pace.learning_rate}
+        parameters |= {"objective": "binary:logistic", "base_score": score}
         parameters |= {"disable_default_eval_metric": True}
         options: dict[str, Any] = {}
         if watched is not None:
@@ -67,8 +68,8 @@ class _XGBoostBackend(TreeBackend):
                 "early_stopping_rounds": self.patience,
                 "verbose_eval": False,
             }
-        booster = _xgboost().train(parameters, self.training, self.rounds, obj=objective, **options)
-        return booster if watched is None else booster[: booster.best_iteration + 1]
+        booster = _xgboost().train(parameters, self.training, pace.steps, obj=objective, **options)
+        return booster if self.patience is None else booster[: booster.best_iteration + 1]
 
 
 class LocalParityXGBClassifier(BoostedClassifier):
@@ -116,6 +117,8 @@ class LocalParityXGBClassifier(BoostedClassifier):
         The same seed gives the same bits.
     booster_params : dict, optional
         Further parameters of XGBoost, such as ``{"max_depth": 4}``.
+    verbose : bool
+        Whether to show a progress bar for each fit, with the MCDP of the validation part if there is one.
 
     Attributes
     ----------

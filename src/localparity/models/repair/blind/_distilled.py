@@ -73,7 +73,7 @@ class Distillation(NamedTuple):
                 break
             kept = Distilled(model, tried, max(curve.mcdp(repair.epsilon) for curve in curves), upper)
         if kept is None:
-            raise untested(repair, upper, np.bincount(tested.groups).tolist())
+            raise untested(repair, upper, tested)
         return kept
 
     def _repair(self, repair: GroupBlindRepair, bound: float) -> tuple[GroupBlindRepair, FloatArray]:

@@ -120,6 +120,15 @@ def as_group_probabilities(
     return np.asarray(array / sums[:, :, None])
 
 
+def least_sizes(groups: IntArray, labels: IntArray | None, criterion: Criterion, n_groups: int) -> IntArray:
+    """Return how many people each group has, of the label compared of which it has fewest."""
+    sizes = [
+        np.bincount(groups if label is None else groups[labels == label], minlength=n_groups)
+        for label in Comparison(criterion).labels
+    ]
+    return np.asarray(np.min(sizes, axis=0))
+
+
 def compared_curves(
     rows: BlindRows, scores: FloatArray, compared: tuple[int, ...], criterion: Criterion
 ) -> list[GapCurve]:

@@ -13,12 +13,15 @@ from localparity.counts._kernels import compiled
 
 _CELLS = 1024
 _PASSES = 3
-_STEPS = 20
-_SHORTEST_STEP = 1.0 / 16.0
-_FARTHEST = 0.25
+_STEPS = 40
+_SHORTEST_STEP = 1e-6
+_OVERSHOOT = 0.25
 _SWEEPS = 200
 _STILL = 1e-12
-_RIDGE = 1e-9
+_DEAREST = 1.0
+_TIED = 1e-8
+_RIDGE = 1e-3
+_LEAST_RIDGE = 1e-6
 
 
 @compiled
@@ -49,6 +52,21 @@ def find_threshold(values: FloatArray, weights: FloatArray, above: float) -> flo
         low = low + width * cell
         threshold = high - min(max(part, 0.0), 1.0) * (high - low)
     return float(threshold)
+
+
+@compiled
+def share_of_tied(
+    values: FloatArray, weights: FloatArray, above: float, threshold: float, tied: float
+) -> float:
+    """Return the share of the rows tied at a threshold that, with those beyond it, weighs `above`."""
+    beyond = 0.0
+    at = 0.0
+    for row in range(values.size):
+        if values[row] > threshold + tied:
+            beyond += weights[row]
+        elif values[row] >= threshold - tied:
+            at += weights[row]
+    return min(max((above - beyond) / at, 0.0), 1.0) if at > 0.0 else 0.0
 
 
 @compiled
@@ -100,23 +118,35 @@ def select(
 
     The share is the mean of what is counted and what the features predict. The second is the matrix of second
     derivatives of the dual: the density of people at the threshold times the covariance of their features,
-    estimated from the rates within `band` of the rate.
+    estimated from the rates within `band` of the rate, or farther where all rows within it are tied. A ridge
+    keeps steps short where the features of these rows say little.
     """
     size = multipliers.size
     values = margins(scores, features, multipliers)
     total = weights.sum()
+    tied = _TIED * (values.max() - values.min())
     threshold = find_threshold(values, weights, rate * total)
-    high = find_threshold(values, weights, max(rate - band, 0.0) * total)
-    low = find_threshold(values, weights, min(rate + band, 1.0) * total)
+    part = share_of_tied(values, weights, rate * total, threshold, tied)
     selected = np.zeros(size)
     for row in range(scores.size):
-        if values[row] > threshold:
+        if values[row] >= threshold - tied:
+            chosen = 0.5 if values[row] > threshold + tied else 0.5 * part
             if places[row] >= 0:
-                selected[places[row]] += 0.5 * shares[row]
+                selected[places[row]] += chosen * shares[row]
             for column in range(size):
-                selected[column] += 0.5 * weights[row] * features[row, column] / total
-    bend = covariance(values, features, weights, low, high)
-    return selected, bend / (total * (high - low)) if high > low else bend
+                selected[column] += chosen * weights[row] * features[row, column] / total
+    low = high = threshold
+    while high - low <= tied and band < 2.0:
+        high = find_threshold(values, weights, max(rate - band, 0.0) * total)
+        low = find_threshold(values, weights, min(rate + band, 1.0) * total)
+        band *= 2.0
+    bend = covariance(values, features, weights, low - tied, high + tied)
+    if high > low:
+        bend /= total * (high - low)
+    ridge = _RIDGE * np.trace(bend) / size + _LEAST_RIDGE
+    for column in range(size):
+        bend[column, column] += ridge
+    return selected, bend
 
 
 @compiled
@@ -126,7 +156,8 @@ def take_step(
     """Return the multipliers that solve the dual's quadratic model, those of each stratum summing to 0.
 
     The model is minimised over two multipliers of a stratum at a time, whose sum stays: a parabola plus the
-    bound times the positive part of either, so with kinks where one of them is 0.
+    bound times the positive part of either, so with kinks where one of them is 0. A multiplier is the price
+    of parity in positives; none is above that of all positives, as where no price brings parity.
     """
     found = multipliers.copy()
     slope = -selected
@@ -136,7 +167,7 @@ def take_step(
             for other in range(one + 1, found.size):
                 if strata[one] != strata[other]:
                     continue
-                curvature = bend[one, one] + bend[other, other] - 2.0 * bend[one, other] + _RIDGE
+                curvature = bend[one, one] + bend[other, other] - 2.0 * bend[one, other]
                 tilt = slope[one] - slope[other]
                 first = min(-found[one], found[other])
                 last = max(-found[one], found[other])
@@ -145,6 +176,8 @@ def take_step(
                     move = max(-tilt / curvature, first)
                     if move > last:
                         move = max(-(tilt + bound) / curvature, last)
+                lowest = max(-found[one], found[other]) - _DEAREST
+                move = min(max(move, lowest), _DEAREST - max(found[one], -found[other]))
                 found[one] += move
                 found[other] -= move
                 for place in range(found.size):
@@ -152,6 +185,17 @@ def take_step(
                 largest = max(largest, abs(move))
         if largest < _STILL:
             break
+    return found
+
+
+@compiled
+def rise(multipliers: FloatArray, move: FloatArray, selected: FloatArray, bound: float) -> float:
+    """Return how fast the dual rises along a move that ends at some multipliers."""
+    found = 0.0
+    for place in range(move.size):
+        found -= selected[place] * move[place]
+        if multipliers[place] > 0.0 or (multipliers[place] == 0.0 and move[place] < 0.0):
+            found += bound * move[place]
     return found
 
 
@@ -169,29 +213,27 @@ def solve_rate(
     bound: float,
     tolerance: float,
 ) -> FloatArray:
-    """Return the multipliers at a rate, by damped Newton steps from `start`.
+    """Return the multipliers at a rate, by Newton steps from `start`.
 
-    Where the people at the threshold hardly differ, the quadratic model is all but flat and holds nearby
-    alone: no step is longer than `_FARTHEST`. What is left to do is how far a step would go if the dual bent
-    alike in all directions, which does not depend on how well its bend is estimated.
+    A step is halved until the dual does not rise where it ends by more than a part of how it falls where it
+    begins. None is longer than the range of scores.
     """
     current = start
-    alike = np.eye(start.size)
     selected, bend = select(scores, features, places, shares, weights, current, rate, band)
-    aim = take_step(current, selected, bend, bound, strata)
-    left = np.abs(take_step(current, selected, alike, bound, strata) - current).max()
+    move = take_step(current, selected, bend, bound, strata) - current
     length = 1.0
     for _ in range(_STEPS):
-        if left <= tolerance or length < _SHORTEST_STEP:
+        longest = np.abs(move).max()
+        if np.abs(bend @ move).max() <= tolerance or length * longest < _SHORTEST_STEP:
             break
-        step = aim - current
-        tried = current + min(length, _FARTHEST / max(np.abs(step).max(), _FARTHEST)) * step
-        selected, bend = select(scores, features, places, shares, weights, tried, rate, band)
-        next_aim = take_step(tried, selected, bend, bound, strata)
-        next_left = np.abs(take_step(tried, selected, alike, bound, strata) - tried).max()
-        if next_left < left:
-            current, aim, left = tried, next_aim, next_left
-            length = min(1.0, 2.0 * length)
+        length = min(length, 1.0 / longest)
+        tried = current + length * move
+        next_selected, next_bend = select(scores, features, places, shares, weights, tried, rate, band)
+        fall = rise(current, move, selected, bound)
+        if rise(tried, move, next_selected, bound) <= _OVERSHOOT * abs(fall):
+            current, selected, bend = tried, next_selected, next_bend
+            move = take_step(current, selected, bend, bound, strata) - current
+            length = 1.0
         else:
             length *= 0.5
     return current

@@ -20,6 +20,7 @@ RATES: FloatArray = np.concatenate(
 """The selection rates whose best sets make up a score: dense where few are, or few are not, selected."""
 
 _BAND = 0.01
+_ROWS_IN_BAND = 30
 _SMOOTHING = 1.5
 _TOLERANCE = 2e-4
 
@@ -76,26 +77,34 @@ class Dual(NamedTuple):
     def solve(self, bound: float, start: FloatArray | None = None) -> NestedScore:
         """Return the score whose groups' selection rates differ by at most `bound` at every rate.
 
-        The rates are solved from both ends to the middle, each from the solution before it, or from `start`,
-        the multipliers of another bound. At the ends almost nobody, or everybody, is selected. A bound below
-        one person's share of the smallest group counts as that share.
+        The multipliers are smoothed over the rates, whose neighbours differ by noise; `start` are those of
+        another bound.
+        """
+        found = self.solve_rates(bound, start)
+        return self._thresholds(gaussian_filter1d(found, _SMOOTHING, axis=0, mode="nearest"))
+
+    def solve_rates(self, bound: float, start: FloatArray | None = None) -> FloatArray:
+        """Return each rate's multipliers.
+
+        The rates are solved from both ends to the middle, each from the solution before it, or from `start`.
+        At the ends almost nobody, or everybody, is selected.
         """
         from localparity.models.repair.blind import _kernels
 
         sizes = np.bincount(self.places[self.places >= 0], minlength=self.features.shape[1])
-        person = 1.0 / max(int(sizes.min()), 1)
-        bound, tolerance = max(bound, person), max(_TOLERANCE, 0.5 * person)
+        tolerance = max(_TOLERANCE, 0.5 / max(int(sizes.min()), 1))
+        widest = max(_BAND, _ROWS_IN_BAND / self.scores.size)
         found = np.zeros((RATES.size, self.features.shape[1]))
         middle = int(np.searchsorted(RATES, 0.5))
         for places in (range(middle), range(RATES.size - 1, middle - 1, -1)):
             nearest = np.zeros(found.shape[1])
             for place in places:
                 rate = float(RATES[place])
-                band = min(_BAND, 0.5 * rate, 0.5 * (1.0 - rate))
+                band = min(widest, 0.5 * rate, 0.5 * (1.0 - rate))
                 first = nearest if start is None else start[place]
                 nearest = _kernels.solve_rate(*self, first, rate, band, bound, tolerance)
                 found[place] = nearest
-        return self._thresholds(gaussian_filter1d(found, _SMOOTHING, axis=0, mode="nearest"))
+        return found
 
     def _thresholds(self, multipliers: FloatArray) -> NestedScore:
         """Add the thresholds, and the rates 0 and 1 at which nobody and everybody is selected."""

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from localparity.counts._comparison import group_text
 from localparity.models.repair._promise import AMONG, round_up
+from localparity.models.repair.blind._features import BlindRows, least_sizes
 
 if TYPE_CHECKING:
     from localparity.models.repair.blind._repair import GroupBlindRepair
@@ -38,11 +39,13 @@ def out_of_reach(repair: GroupBlindRepair, least: float) -> ValueError:
     )
 
 
-def untested(repair: GroupBlindRepair, upper: float, sizes: list[int]) -> ValueError:
+def untested(repair: GroupBlindRepair, upper: float, tested: BlindRows) -> ValueError:
     """Return the error for a bound that the people held out do not support."""
-    shown = ", ".join(f"{size:,}" for size in sizes)
+    sizes = least_sizes(tested.groups, tested.labels, repair.criterion, len(repair.groups_))
+    named = zip(repair.groups_, sizes, strict=True)
+    shown = ", ".join(f"{size:,}" for group, size in named if group not in repair.left_out_)
     return ValueError(
         f"max_mcdp={repair.max_mcdp:g} is out of reach: with confidence={repair.confidence:g}, the strongest "
-        f"repair is only known to be within {upper:.4f} from held-out groups of {shown}; use max_mcdp >= "
-        f"{round_up(upper):g}, or more rows"
+        f"repair is only known to be within {upper:.4f} from held-out groups of {shown}"
+        f"{AMONG[repair.criterion]}; use max_mcdp >= {round_up(upper):g}, or more rows"
     )

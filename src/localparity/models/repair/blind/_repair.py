@@ -32,6 +32,7 @@ from localparity.models.repair.blind._features import (
     GroupFeatures,
     as_group_probabilities,
     compared_curves,
+    least_sizes,
 )
 from localparity.models.repair.blind._nested_score import Dual, NestedScore
 from localparity.models.repair.blind._output import OUTPUTS, calibrated_scale, original_scale
@@ -242,11 +243,7 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
     def _check_groups(self, groups: IntArray, labels: IntArray | None, names: tuple[Group, ...]) -> None:
         """Find the groups that have enough of the people compared, or raise a ValueError."""
         self.groups_ = names
-        sizes = [
-            np.bincount(groups if label is None else groups[labels == label], minlength=len(names))
-            for label in Comparison(self.criterion).labels
-        ]
-        least = np.min(sizes, axis=0)
+        least = least_sizes(groups, labels, self.criterion, len(names))
         self.left_out_ = tuple(
             name for name, size in zip(names, least, strict=True) if size < self.min_group_size
         )
@@ -319,8 +316,7 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         else:
             return
         if self.upper_mcdp_ is None:
-            sizes = np.bincount(tested.groups, minlength=len(self.groups_))
-            raise untested(self, upper, [int(sizes[code]) for code in self.features_.compared])
+            raise untested(self, upper, tested)
         self._take(fitted, kept)
 
     def _take(self, fitted: BlindRows, score: NestedScore | None) -> float:

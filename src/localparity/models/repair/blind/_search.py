@@ -32,15 +32,18 @@ Measure = Callable[[NestedScore], float]
 def find_within(dual: Dual, measure: Measure, max_mcdp: float, plain: Trial) -> tuple[Found | None, float]:
     """Return the weakest repair tried that is within the bound, if there is one, and the least MCDP of all.
 
-    MCDP grows almost linearly with what a repair aims for: the search aims for the bound, and then where a
-    line through the nearest tries on both sides meets it. `plain` is the aim from which on nothing is
-    repaired, and MCDP there.
+    MCDP grows almost linearly with what a repair aims for: the search aims for the bound, then ever farther
+    below it, and once within it where a line through the nearest tries on both sides meets it. The last try
+    without success is the strongest repair. `plain` is the aim from which on nothing is repaired, and MCDP
+    there.
     """
     low: Trial | None = None
     high = plain
     best, least = None, plain.mcdp
     aim, start = min(max_mcdp, plain.aim), None
-    for _ in range(_TRIALS):
+    for trial in range(_TRIALS):
+        if trial == _TRIALS - 1 and low is None:
+            aim = 0.0
         score = dual.solve(aim, start)
         start, found = score.multipliers[1:-1], measure(score)
         least = min(least, found)
@@ -54,14 +57,14 @@ def find_within(dual: Dual, measure: Measure, max_mcdp: float, plain: Trial) -> 
             high = Trial(aim, found)
             if aim == 0.0:
                 break
-        aim = _next_aim(low, high, max_mcdp)
+        aim = _next_aim(low, high, max_mcdp, trial)
     return best, least
 
 
-def _next_aim(low: Trial | None, high: Trial, max_mcdp: float) -> float:
-    """Return where a line between two tries meets the bound, or below the lowest try by its excess."""
+def _next_aim(low: Trial | None, high: Trial, max_mcdp: float, trial: int) -> float:
+    """Return where a line between two tries meets the bound, or an aim below the lowest try."""
     if low is None:
-        return max(high.aim - 1.25 * (high.mcdp - max_mcdp), 0.0)
+        return max(high.aim - 1.25 * 2.0**trial * (high.mcdp - max_mcdp), 0.0)
     rise = high.mcdp - low.mcdp
     part = (max_mcdp - low.mcdp) / rise if rise > 0.0 else 0.5
     return low.aim + min(max(part, 0.1), 0.9) * (high.aim - low.aim)
