@@ -1,15 +1,17 @@
 """`python -m benchmarks.frontier_census`: how near a fitted group-blind model comes to the best there can be.
 
-The census is drawn from a known model, so the best average precision under a bound is known by quadrature. Models
-are fitted to ever more people and measured in the population: on fresh people, who each count as a positive and as
-a member of each group by their true probabilities. Finished runs are read back from results/frontier_census.csv,
-so that an interrupted sweep resumes; the table and the figure are written at the end.
+The census is drawn from a known model, so the best average precision under a bound is known by quadrature.
+Models are fitted to ever more people and measured in the population: on fresh people, who each count as a
+positive and as a member of each group by their true probabilities. Finished runs are read back from
+results/frontier_census.csv, so that an interrupted sweep resumes; the table and the figure are written at the
+end.
 """
 
 from __future__ import annotations
 
 import csv
 from collections.abc import Iterator
+from itertools import product
 from pathlib import Path
 from statistics import mean, stdev
 from typing import Any, NamedTuple
@@ -22,11 +24,14 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import localparity as lp
+from localparity.report.displays._display import COLOURS
 
 RESULTS = Path(__file__).parent.parent / "results"
 RUNS, TABLE, FIGURE = (RESULTS / f"frontier_census.{kind}" for kind in ("csv", "md", "png"))
 BOUNDS = (0.02, 0.05, 0.1)
 SEEDS = {1_000: 6, 3_000: 6, 10_000: 4, 30_000: 3, 100_000: 2}
+TICKS = (0.1, 0.2, 0.5, 1.0, 2.0, 5.0)
+EXACT = (100_000, 1_000_000)
 MEASURED_ON, MEASURED_SEED = 100_000, 1_000_003
 MODELS = {
     "logistic": "logistic regressions, which have the form of the truth",
@@ -37,7 +42,7 @@ MODELS = {
 class Run(NamedTuple):
     """A model fitted to people of one seed; what it is in the population, and the frontier at its MCDP.
 
-    `average_precision`, `mcdp` and `frontier` are empty where the bound is out of reach of the people fitted on.
+    The last three are empty where the bound is out of reach of the people fitted on.
     """
 
     model: str
@@ -50,7 +55,7 @@ class Run(NamedTuple):
 
 
 class Population:
-    """Fresh people who each count by their true probabilities, which leaves the noise of the features alone."""
+    """Fresh people who each count by their true probabilities: all noise but that of the features is gone."""
 
     def __init__(self) -> None:
         self.people = lp.datasets.make_census(MEASURED_ON, random_state=MEASURED_SEED).data
@@ -98,16 +103,16 @@ def runs_of(model: str, rows: int, seed: int, population: Population) -> Iterato
         yield Run(model, rows, seed, bound, *population.measure(scores))
 
 
-def exact_runs(population: Population) -> Iterator[Run]:
+def exact_runs(rows: int, population: Population) -> Iterator[Run]:
     """A run at each bound with the true probabilities in place of fitted models."""
-    census = lp.datasets.make_census(MEASURED_ON, random_state=0)
+    census = lp.datasets.make_census(rows, random_state=0)
     chance, groups = lp.datasets.census_probabilities(census.data)
     for bound in BOUNDS:
         repair = lp.models.GroupBlindRepair(bound).fit(
             chance, sensitive_features=census.sensitive_features, group_probabilities=groups
         )
         scores = repair.transform(population.chance, group_probabilities=population.groups)
-        yield Run("exact", MEASURED_ON, 0, bound, *population.measure(scores))
+        yield Run("exact", rows, 0, bound, *population.measure(scores))
 
 
 def read() -> list[Run]:
@@ -145,41 +150,39 @@ def cell(values: list[float]) -> str:
     return f"{mean(values):.2f}" + (f" ± {stdev(values):.2f}" if len(values) > 1 else "")
 
 
+TEXT = """# The distance of fitted group-blind models to the frontier of the census
+
+The census is drawn from a known model; `lp.datasets.census_frontier` has the best average precision of any
+group-blind score within a bound, by quadrature: {best}.
+`GroupBlindClassifier` is fitted to some of its people, and measured on {measured_on:,} others who count by
+their true probabilities. Below the frontier: points of average precision that the model is below the frontier
+at its own MCDP. Above the bound: points by which its MCDP(0) in the population exceeds `max_mcdp`, which
+holds for the people fitted on. Mean ± deviation over the seeds in which the bound is within their reach.
+
+Made by `python -m benchmarks.frontier_census`; the single runs are in `frontier_census.csv`.
+
+| models | people | bound | below the frontier | above the bound | seeds |
+|---|---|---|---|---|---|
+"""
+
+
 def table(found: list[Run]) -> str:
-    lines = [
-        "# The distance of fitted group-blind models to the frontier of the census",
-        "",
-        "The census is drawn from a known model; `lp.datasets.census_frontier` has the best average precision of any",
-        "group-blind score within a bound, by quadrature: "
-        + ", ".join(
-            f"{100 * lp.datasets.census_frontier(bound):.2f}% at {100 * bound:g}%" for bound in BOUNDS
-        )
-        + f", {100 * lp.datasets.census_frontier():.2f}% without a bound.",
-        "`GroupBlindClassifier` is fitted to some of its people, and measured on",
-        f"{MEASURED_ON:,} others who count by their true probabilities. Below the frontier: points of average precision",
-        "that the model is below the frontier at its own MCDP. Above the bound: points by which its MCDP(0) in the",
-        "population exceeds `max_mcdp`, which holds for the people fitted on. Mean ± deviation over the seeds in which the",
-        "bound is within reach of the people fitted on.",
-        "",
-        "Made by `python -m benchmarks.frontier_census`; the single runs are in `frontier_census.csv`.",
-        "",
-        "| models | people | bound | below the frontier | above the bound | seeds |",
-        "|---|---|---|---|---|---|",
-    ]
-    for model, rows in [*((model, rows) for model in MODELS for rows in SEEDS), ("exact", MEASURED_ON)]:
+    known = {f"within {100 * bound:g}%": bound for bound in BOUNDS} | {"without a bound": 1.0}
+    best = ", ".join(
+        f"{100 * lp.datasets.census_frontier(bound):.2f}% {words}" for words, bound in known.items()
+    )
+    lines = []
+    cases = [*((model, rows) for model in MODELS for rows in SEEDS), *(("exact", rows) for rows in EXACT)]
+    for model, rows in cases:
         for bound in BOUNDS:
             runs = [run for run in found if (run.model, run.rows, run.max_mcdp) == (model, rows, bound)]
-            below, above = points(runs)
-            seeds = f"{len(below)} of {len(runs)}"
-            lines.append(
-                f"| {model} | {rows:,} | {100 * bound:g}% | {cell(below)} | {cell(above)} | {seeds} |"
-            )
+            below, above = map(cell, points(runs))
+            reached = sum(run.mcdp is not None for run in runs)
+            line = f"| {model} | {rows:,} | {100 * bound:g}% | {below} | {above} | {reached} of {len(runs)} |"
+            lines.append(line)
     lines += ["", *(f"- {name}: {words}." for name, words in MODELS.items())]
-    lines += [
-        "- exact: the true probabilities; what is left is the noise of the multipliers, and nesting.",
-        "",
-    ]
-    return "\n".join(lines)
+    lines.append("- exact: the true probabilities; nesting and the noise of the multipliers are left.")
+    return TEXT.format(best=best, measured_on=MEASURED_ON) + "\n".join(lines) + "\n"
 
 
 def draw(found: list[Run]) -> None:
@@ -188,23 +191,25 @@ def draw(found: list[Run]) -> None:
     mpl.use("Agg")
     from matplotlib import pyplot
 
+    summaries = (mean, lambda values: mean(value**2 for value in values) ** 0.5)
     figure, axes = pyplot.subplots(1, 2, figsize=(9.6, 4.2), layout="constrained")
-    for colour, bound in zip(("#0072B2", "#D55E00", "#009E73"), BOUNDS, strict=True):
-        for model, look in (("trees", "o-"), ("logistic", "s--")):
-            at = [
-                points([run for run in found if (run.model, run.rows, run.max_mcdp) == (model, rows, bound)])
-                for rows in SEEDS
-            ]
-            for ax, which in zip(axes, (0, 1), strict=True):
-                shown = [(rows, mean(one[which])) for rows, one in zip(SEEDS, at, strict=True) if one[which]]
-                ax.plot(
-                    *zip(*shown, strict=True), look, color=colour, label=f"{model}, bound {100 * bound:g}%"
-                )
-    for ax, label in zip(
-        axes, ("points of AP below the frontier", "points of MCDP(0) above the bound"), strict=True
+    for (colour, bound), (model, look) in product(
+        zip(COLOURS, BOUNDS, strict=False), (("trees", "o-"), ("logistic", "s--"))
     ):
-        ax.set(xscale="log", xlabel="people fitted on", ylabel=label)
-        ax.axhline(0.0, color="#6B7280", lw=0.8)
+        at = {
+            rows: points([run for run in found if run[:2] == (model, rows) and run.max_mcdp == bound])
+            for rows in SEEDS
+        }
+        for which, ax in enumerate(axes):
+            shown = [(rows, summaries[which](both[which])) for rows, both in at.items() if len(both[0]) > 1]
+            label = f"{model}, bound {100 * bound:g}%"
+            ax.plot(*zip(*shown, strict=True), look, color=colour, label=label)
+    labels = ("AP below the frontier, points", "MCDP(0) from the bound, points (root mean square)")
+    for ax, label in zip(axes, labels, strict=True):
+        ax.set(xscale="log", yscale="log", xlabel="people fitted on", ylabel=label)
+        ax.set_xticks(list(SEEDS), map("{:,}".format, SEEDS))
+        ax.set_yticks(TICKS, map("{:g}".format, TICKS))
+        ax.minorticks_off()
         ax.grid(alpha=0.3)
         ax.spines[["top", "right"]].set_visible(False)
     axes[1].legend(fontsize="small", frameon=False)
@@ -215,9 +220,10 @@ def main() -> None:
     found = read()
     done = {(run.model, run.rows, run.seed) for run in found}
     population = Population()
-    if ("exact", MEASURED_ON, 0) not in done:
-        found += (runs := list(exact_runs(population)))
-        append(runs)
+    for rows in EXACT:
+        if ("exact", rows, 0) not in done:
+            found += (runs := list(exact_runs(rows, population)))
+            append(runs)
     for rows, seeds in SEEDS.items():
         for model in MODELS:
             for seed in range(seeds):

@@ -42,7 +42,7 @@ def found() -> ModelComparison:
         on_method=told.append,
         **QUICK,
     )
-    assert told == [*NAMES, BLIND]
+    assert told == [*NAMES, BLIND, "frontier"]
     return made
 
 

@@ -18,6 +18,8 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import localparity as lp
 from localparity.datasets import census_frontier, census_probabilities, make_census
 from localparity.models import GroupBlindClassifier, GroupBlindRepair
+from localparity.models._frontier import FrontierSettings
+from localparity.models.repair.blind._features import BlindRows
 
 pytestmark = pytest.mark.slow
 
@@ -72,3 +74,28 @@ def test_models_of_the_true_form_come_nearer_with_more_people() -> None:
     assert distances == sorted(distances, reverse=True)
     assert distances[-1] < 0.5 * distances[0]
     assert -0.001 < distances[-1] < 0.005
+
+
+def test_the_band_covers_all_average_precisions_together() -> None:
+    def scored(chance: np.ndarray, groups: np.ndarray) -> np.ndarray:
+        """Three fixed scores, within [0, 1]: the best, and two that favour people who are likely women."""
+        return np.stack([(chance + weight * groups[:, 0]) / 1.3 for weight in (0.0, 0.1, 0.3)])
+
+    labels, weights = np.repeat([1, 0], SIZE), np.concatenate([CHANCE, 1.0 - CHANCE])
+    truth = [
+        average_precision_score(labels, np.tile(scores, 2), sample_weight=weights)
+        for scores in scored(CHANCE, GROUPS)
+    ]
+    settings = FrontierSettings(0.0, "demographic_parity", 3, 0.9, 99, 0)
+    draws, missed = 200, 0
+    for seed in range(draws):
+        census = make_census(1000, random_state=seed)
+        chance, groups = census_probabilities(census.data)
+        codes = (census.sensitive_features == "Male").astype(np.int64)
+        rows = BlindRows(chance, groups[None], census.target, codes, np.ones(1000))
+        found = settings.measure(np.zeros(3), scored(chance, groups), rows, (0, 1))
+        missed += any(
+            not low <= value <= high for low, value, high in zip(found.low, truth, found.high, strict=True)
+        )
+    assert missed / draws < 0.2
+    assert missed / draws > 0.02

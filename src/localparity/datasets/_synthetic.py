@@ -164,10 +164,10 @@ def census_probabilities(data: Any) -> tuple[FloatArray, FloatArray]:
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(100_000, random_state=0)
     >>> income, sex = lp.datasets.census_probabilities(census.data)
-    >>> abs(income.mean() - census.target.mean()) < 0.005
-    True
-    >>> abs(sex[:, 0].mean() - (census.sensitive_features == "Female").mean()) < 0.005
-    True
+    >>> print(f"{income.mean():.2f} {census.target.mean():.2f}")
+    0.29 0.29
+    >>> print(f"{sex[:, 0].mean():.2f} {(census.sensitive_features == 'Female').mean():.2f}")
+    0.45 0.45
     """
     age, education, hours = (
         as_numbers(data[name], name) for name in ("age", "education_years", "hours_per_week")
