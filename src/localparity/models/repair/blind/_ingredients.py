@@ -47,9 +47,10 @@ class Ingredients(NamedTuple):
         """Take fitted classifiers as they are; that of the group has the groups' names as its classes."""
         check_is_fitted(estimator)
         check_is_fitted(group_estimator)
-        if list(estimator.classes_) != list(rows.classes):
-            raise ValueError(f"estimator must predict {list(rows.classes)}, got {list(estimator.classes_)}")
-        names, found = list(rows.group_names), list(group_estimator.classes_)
+        classes, wanted = np.asarray(estimator.classes_).tolist(), rows.classes.tolist()
+        if classes != wanted:
+            raise ValueError(f"estimator must predict {wanted}, got {classes}")
+        names, found = list(rows.group_names), np.asarray(group_estimator.classes_).tolist()
         if set(found) != set(names):
             raise ValueError(f"group_estimator must predict {names}, got {found}")
         codes = np.array([names.index(name) for name in found])
