@@ -48,7 +48,7 @@ TEST = "test at 5%"
 PARITY, APART = (1.0, 1.0), (1.0, 2.0)
 EIGHT = designs.powers([200] * 8, [1.0] * 7 + [2.0])
 TINY = designs.powers((300, 300, 4), (1.0, 1.0, 1.0))
-FIVE, TEN_TO_ONE = blind.mixed((0.5, 0.2, 0.15, 0.1, 0.05)), blind.mixed((10.0, 1.0), decimals=1)
+FIVE, TEN_TO_ONE = blind.mixed((0.5, 0.2, 0.15, 0.1, 0.05)), blind.mixed((36.0, 1.0), decimals=1)
 DKW, BOOTSTRAP = "interval, dkw", "interval, bootstrap"
 BLIND, UPPER = "group-blind repair, confidence 0.9", "upper end, confidence 0.9"
 PROMISES = [
@@ -261,8 +261,8 @@ PROMISES += [
         ("census, 0.1, 8,000 people", (blind.census, 8000, 0.1), {}),
         ("census, 0.25, 1,500 people, wrong probabilities", (blind.census, 1500, 0.25), {"noise": 0.3}),
         ("census, 0.1, epsilon 0.02, 10,000 people", (blind.census, 10_000, 0.1), {"epsilon": 0.02}),
-        ("10 to 1, one decimal, 0.25, 2,000 people", (TEN_TO_ONE, 2000, 0.25), {}),
-        ("five groups from 50% to 5%, 0.35, 4,000 people", (FIVE, 4000, 0.35), {}),
+        ("10 to 1, rounded features, 0.25, 3,000 people", (TEN_TO_ONE, 3000, 0.25), {}),
+        ("five groups from 50% to 9%, 0.35, 4,000 people", (FIVE, 4000, 0.35), {}),
         ("equal opportunity, census, 0.2, 8,000 people", (blind.census, 8000, 0.2), EQUAL_OPPORTUNITY),
         ("equal opportunity, five groups, 0.4, 8,000 people", (FIVE, 8000, 0.4), EQUAL_OPPORTUNITY),
     )

@@ -156,8 +156,8 @@ def take_step(
     """Return the multipliers that solve the dual's quadratic model, those of each stratum summing to 0.
 
     The model is minimised over two multipliers of a stratum at a time, whose sum stays: a parabola plus the
-    bound times the positive part of either, so with kinks where one of them is 0. A multiplier is the price
-    of parity in positives; none is above that of all positives, as where no price brings parity.
+    bound times the positive part of either, so with kinks where one of them is 0. A multiplier is a price of
+    parity in positives: none is above that of all positives, where no price might bring parity.
     """
     found = multipliers.copy()
     slope = -selected

@@ -9,6 +9,7 @@ from localparity.models.repair.blind._nested_score import Dual, NestedScore
 
 _TRIALS = 6
 _CLOSE = 0.02
+_SHARES = (0.0, 0.03, 0.06, 0.12, 0.25, 0.5)
 
 
 class Trial(NamedTuple):
@@ -33,20 +34,15 @@ def find_within(dual: Dual, measure: Measure, max_mcdp: float, plain: Trial) -> 
     """Return the weakest repair tried that is within the bound, if there is one, and the least MCDP of all.
 
     MCDP grows almost linearly with what a repair aims for: the search aims for the bound, then ever farther
-    below it, and once within it where a line through the nearest tries on both sides meets it. The last try
-    without success is the strongest repair. `plain` is the aim from which on nothing is repaired, and MCDP
-    there.
+    below it, and once within it where a line through the nearest tries on both sides meets it. `plain` is the
+    aim from which on nothing is repaired, and MCDP there.
     """
     low: Trial | None = None
-    high = plain
-    best, least = None, plain.mcdp
+    high, best = plain, None
     aim, start = min(max_mcdp, plain.aim), None
     for trial in range(_TRIALS):
-        if trial == _TRIALS - 1 and low is None:
-            aim = 0.0
         score = dual.solve(aim, start)
         start, found = score.multipliers[1:-1], measure(score)
-        least = min(least, found)
         if found <= max_mcdp:
             low = Trial(aim, found)
             if best is None or aim > best.aim:
@@ -58,6 +54,18 @@ def find_within(dual: Dual, measure: Measure, max_mcdp: float, plain: Trial) -> 
             if aim == 0.0:
                 break
         aim = _next_aim(low, high, max_mcdp, trial)
+    return (best, best.mcdp) if best is not None else _try_all(dual, measure, max_mcdp, plain)
+
+
+def _try_all(dual: Dual, measure: Measure, max_mcdp: float, plain: Trial) -> tuple[Found | None, float]:
+    """Return the same of aims that do not depend on the bound: what one leaves, any higher one reaches."""
+    best, least, start = None, plain.mcdp, None
+    for share in _SHARES:
+        score = dual.solve(share * plain.aim, start)
+        start, found = score.multipliers[1:-1], measure(score)
+        least = min(least, found)
+        if found <= max_mcdp:
+            best = Found(score, share * plain.aim, found)
     return best, least
 
 
