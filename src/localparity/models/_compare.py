@@ -58,7 +58,8 @@ def compare(
 
     Half of the rows are trained on. A quarter, the validation part, chooses each method's strength and the
     bound of each repair: the most accurate whose MCDP(epsilon) there is within `max_mcdp`, else the one with
-    the least. The last quarter, which chooses nothing, is reported.
+    the least. The last quarter, which chooses nothing, is reported. Methods that do not need the group are
+    measured there against the frontier, the best that group-blind scores fitted on the training part reach.
 
     Parameters
     ----------
