@@ -61,6 +61,7 @@ class Distillation(NamedTuple):
                 return Distilled(self._fit(np.arange(targets.size), targets), tried, found, None)
             least = found if least is None else min(least, found)
             aim *= 0.95 * bound / found
+        assert least is not None
         raise out_of_reach(repair, least)
 
     def test(self, repair: GroupBlindRepair, held_out: TrainingRows, tested: BlindRows) -> Distilled:
