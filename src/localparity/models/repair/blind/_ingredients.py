@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from localparity._types import FloatArray, IntArray
+from localparity.models._features import SharedTable
 from localparity.models._rows import TrainingRows
 from localparity.models.repair._wrapped import fit_wrapped
 from localparity.models.repair.blind._features import BlindRows
@@ -58,16 +59,19 @@ class Ingredients(NamedTuple):
 
     def predict(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Return P(y = 1 | x), and P(group | x) of shape (n_labels, n_samples, n_groups)."""
-        scores = np.asarray(self.estimator.predict_proba(X)[:, 1], dtype=np.float64)
+        table = X if isinstance(X, SharedTable) else SharedTable(X)
+        found = self.estimator.predict_proba(table.of(self.estimator))[:, 1]
+        scores = np.asarray(found, dtype=np.float64)
         probabilities = np.zeros((len(self.group_estimators), scores.size, self.n_groups))
         for label, (estimator, codes) in enumerate(zip(self.group_estimators, self.codes, strict=True)):
-            probabilities[label][:, codes] = estimator.predict_proba(X)
+            probabilities[label][:, codes] = estimator.predict_proba(table.of(estimator))
         return scores, probabilities
 
 
 def mean_prediction(fitted: list[Ingredients], X: Any) -> tuple[FloatArray, FloatArray]:
     """Return the means of what several pairs of models predict."""
-    scores, probabilities = zip(*(one.predict(X) for one in fitted), strict=True)
+    table = SharedTable(X)
+    scores, probabilities = zip(*(one.predict(table) for one in fitted), strict=True)
     return np.mean(scores, axis=0), np.mean(probabilities, axis=0)
 
 
