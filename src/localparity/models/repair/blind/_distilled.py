@@ -37,12 +37,13 @@ class Distillation(NamedTuple):
 
     def choose(self, repair: GroupBlindRepair) -> Distilled:
         """Return the weakest of a few repairs whose model, fitted without each fold, is within the bound."""
-        least, bound = None, repair.max_mcdp
+        bound = repair.max_mcdp
+        left: list[float] = []
         for share in _SHARES:
             try:
                 tried, targets = self._repair(repair, share * bound)
             except ValueError:
-                if least is None:
+                if not left:
                     raise
                 break
             scores = np.empty(targets.size)
@@ -53,8 +54,8 @@ class Distillation(NamedTuple):
             found = max(curve.mcdp(repair.epsilon) for curve in tried._curves(self.fitted, scores))
             if found <= bound:
                 return Distilled(self._fit(np.arange(targets.size), targets), tried, found, None)
-            least = found if least is None else min(least, found)
-        raise out_of_reach(repair, least)
+            left.append(found)
+        raise out_of_reach(repair, min(left))
 
     def test(self, repair: GroupBlindRepair, held_out: TrainingRows, tested: BlindRows) -> Distilled:
         """Return the weakest before the first, from the strongest on, that is not known to be within."""
