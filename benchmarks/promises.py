@@ -306,7 +306,8 @@ HEADING = """\
 `make promises` at {commit}. Each promise was drawn from a distribution whose truth is known. A failure is an
 interval or a band that misses the truth, a test that rejects parity at parity, a verdict that finds a
 disparity where there is none, an alarm that is false. Where "nothing" is promised, the row shows what happens
-when a few rows carry most of a group's weight, of which an audit warns.
+when a few rows carry most of a group's weight, of which an audit warns. A repair that is refused promises
+nothing and does not fail.
 
 | promise | design | may fail | failed, with its Monte Carlo error | draws |
 |---|---|---|---|---|

@@ -13,8 +13,8 @@ with probability at most :math:`\alpha`, at any size and with ties. The measured
 the measured gap at that threshold, so the largest over pairs of the measured MCDP plus this margin is at
 least the true MCDP with probability :math:`1 - \alpha`.
 
-With epsilon > 0 the smallest gap of a whole window has to hold. Both distributions are within their one-sided
-Dvoretzky-Kiefer-Wolfowitz margins, each with probability :math:`1 - \alpha/2`.
+With epsilon > 0 the smallest gap of a whole window has to hold, whose sign may change inside. Each of the two
+distributions is within its Dvoretzky-Kiefer-Wolfowitz margin with probability :math:`1 - \alpha/2`.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def upper_margin(sizes: tuple[float, float], epsilon: float, confidence: float) 
     first, second = sizes
     if epsilon == 0.0:
         return math.sqrt(0.5 * math.log(1.0 / (1.0 - confidence)) * (1.0 / first + 1.0 / second))
-    half = 0.5 * math.log(2.0 / (1.0 - confidence))
+    half = 0.5 * math.log(4.0 / (1.0 - confidence))
     return math.sqrt(half / first) + math.sqrt(half / second)
 
 

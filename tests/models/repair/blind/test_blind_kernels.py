@@ -99,3 +99,11 @@ def test_the_covariance_of_rows_between_two_values() -> None:
     expected = np.cov(features[inside], rowvar=False, aweights=weights[inside], ddof=0)
     np.testing.assert_allclose(found, expected * weights[inside].sum(), atol=1e-10)
     assert not _kernels.covariance(values, features, weights, 2.0, 3.0).any()
+
+
+def test_ranks_are_numbers_whatever_the_multipliers() -> None:
+    """A file may hold any; a rank that is no number would be looked up outside the scale."""
+    rates, thresholds = np.array([0.0, 0.5, 1.0]), np.array([1.0, 0.0, -1.0])
+    multipliers = np.array([[1e308, -1e308], [-1e308, 1e308], [0.0, 0.0]])
+    found = _kernels.rank_rows(np.array([0.2]), np.array([[40.0, 90.0]]), rates, multipliers, thresholds)
+    assert 0.0 <= found[0] <= 1.0

@@ -334,7 +334,10 @@ class GroupBlindClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type
         )
 
     def _restore(self, learned: dict[str, Any], files: Files) -> None:
+        self.estimator = self.group_estimator = None
         self.classes_ = np.asarray(learned["classes"], dtype=learned["classes_dtype"])
+        if self.classes_.shape != (2,):
+            raise ValueError(f"classes must be two, got shape {self.classes_.shape}")
         self.repair_ = parse_part(files, "repair")
         if not isinstance(self.repair_, GroupBlindRepair):
             raise ValueError(f"repair must be a GroupBlindRepair, got a {type(self.repair_).__name__}")
@@ -346,9 +349,10 @@ class GroupBlindClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type
         for number, codes in enumerate(learned["codes"]):
             groups = tuple(parse_part(files, f"group_estimator/{place + one}") for one in range(len(codes)))
             place += len(codes)
-            known = tuple(np.asarray(one, dtype=np.int64) for one in codes)
+            if len(groups) != len(self.repair_.features_.labels):
+                raise ValueError(f"codes must be as many as labels are compared, got {len(groups)}")
             estimator = parse_part(files, f"estimator/{number}")
-            self.ingredients_.append(Ingredients(estimator, groups, known, len(self.groups_)))
+            self.ingredients_.append(Ingredients.restored(estimator, groups, codes, len(self.groups_)))
         upper = learned["upper_mcdp"]
         self.mcdp_ = as_number(learned["mcdp"], "mcdp")
         self.upper_mcdp_ = None if upper is None else as_number(upper, "upper_mcdp")

@@ -42,13 +42,13 @@ class Distillation(NamedTuple):
 
         Learning adds to MCDP, so each repair aims lower by what the model of the one before left too much.
         """
-        least, bound = None, repair.max_mcdp
-        aim = bound
+        aim = bound = repair.max_mcdp
+        left: list[float] = []
         for _ in range(_TRIALS):
             try:
                 tried, targets = self._repair(repair, aim)
             except ValueError:
-                if least is None:
+                if not left:
                     raise
                 break
             scores = np.empty(targets.size)
@@ -59,10 +59,9 @@ class Distillation(NamedTuple):
             found = max(curve.mcdp(repair.epsilon) for curve in tried._curves(self.fitted, scores))
             if found <= bound:
                 return Distilled(self._fit(np.arange(targets.size), targets), tried, found, None)
-            least = found if least is None else min(least, found)
+            left.append(found)
             aim *= 0.95 * bound / found
-        assert least is not None
-        raise out_of_reach(repair, least)
+        raise out_of_reach(repair, min(left))
 
     def test(self, repair: GroupBlindRepair, held_out: TrainingRows, tested: BlindRows) -> Distilled:
         """Return the weakest before the first, from the strongest on, that is not known to be within."""

@@ -57,6 +57,20 @@ class Ingredients(NamedTuple):
         codes = np.array([names.index(name) for name in found])
         return cls(estimator, (group_estimator,) * n_labels, (codes,) * n_labels, len(names))
 
+    @classmethod
+    def restored(
+        cls, estimator: Any, group_estimators: tuple[Any, ...], codes: list[list[int]], n_groups: int
+    ) -> Ingredients:
+        """Take the parts that a folder had, or raise a ValueError where they do not belong together."""
+        for one, known in zip(group_estimators, codes, strict=True):
+            if not set(known) <= set(range(n_groups)) or not len(one.classes_) == len(known) == len(
+                set(known)
+            ):
+                raise ValueError(f"codes must be {len(one.classes_)} of {n_groups} groups, got {known}")
+        return cls(
+            estimator, group_estimators, tuple(np.array(one, dtype=np.int64) for one in codes), n_groups
+        )
+
     def predict(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Return P(y = 1 | x), and P(group | x) of shape (n_labels, n_samples, n_groups)."""
         table = X if isinstance(X, SharedTable) else SharedTable(X)

@@ -265,5 +265,5 @@ def rank_rows(
                 elif margin > 0.0:
                     rank += width * margin / (margin - before)
             before = margin
-        ranks[row] = min(rank, 1.0)
+        ranks[row] = min(rank, 1.0) if rank > 0.0 else 0.0  # NaN, as numbers too large for floats make, is 0
     return ranks
