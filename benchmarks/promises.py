@@ -270,10 +270,10 @@ PROMISES += [
 PROMISES += [
     Promise(UPPER, design, 0.1, failures.upper_misses(*drawn))
     for design, drawn in (
-        ("two scores, 60% and 40%, 40 and 40", (designs.binary((40, 40), (0.6, 0.4)), 0.2)),
-        ("two scores, 5% and 0%, 20 and 2,000", (designs.binary((20, 2000), (0.05, 0.0)), 0.05)),
+        ("two scores, 60% and 40%, 200 and 200", (designs.binary((200, 200), (0.6, 0.4)), 0.2)),
+        ("two scores, 60% and 0%, 20 and 2,000", (designs.binary((20, 2000), (0.6, 0.0)), 0.6)),
         ("y and y^2, 30 and 3,000", (designs.powers((30, 3000), APART), 0.25)),
-        ("plateau of 0.1, epsilon 0.29, 50 and 500", (designs.plateau((50, 500), 0.1), 0.1, 0.29)),
+        ("plateau of 0.3, epsilon 0.29, 100 and 1,000", (designs.plateau((100, 1000), 0.3), 0.3, 0.29)),
         (
             "a gap of 0.15 whose sign changes inside the window, epsilon 0.2, 100 and 10,000",
             (designs.crossing((100, 10_000), 0.15), 0.15, 0.2),

@@ -7,16 +7,20 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import strategies as st
 
 from fuzzing import damaged, damaged_json, fuzz, read_or_refuse
 from localparity.datasets import make_census
 from localparity.models import (
+    GroupBlindClassifier,
+    GroupBlindRepair,
     LocalParityClassifier,
     LocalParityLGBMClassifier,
     LocalParityXGBClassifier,
     ScoreRepair,
+    TableClassifier,
     load,
 )
 from localparity.models.networks._checkpoint import load_tensors, save_tensors
@@ -104,6 +108,45 @@ def test_a_damaged_repair_is_refused_or_works(tmp_path: Path) -> None:
 
     fuzz(damaged_json(json.loads(description)).map(json.dumps).map(str.encode), check_description)
     fuzz(damaged(valid), check_maps)
+
+
+def test_a_damaged_group_blind_repair_is_refused_or_works(tmp_path: Path) -> None:
+    chances = np.column_stack([CENSUS.score, 1.0 - CENSUS.score])
+    repair = GroupBlindRepair(0.2, confidence=None)
+    repair.fit(CENSUS.score, sensitive_features=CENSUS.sensitive_features, group_probabilities=chances)
+    repair.save(tmp_path)
+    path = tmp_path / "model.json"
+    valid = path.read_bytes()
+
+    def check(content: bytes) -> None:
+        path.write_bytes(content)
+        found = read_or_refuse(lambda: load(tmp_path), str(tmp_path))
+        if isinstance(found, GroupBlindRepair):
+            told = "group_probabilities", "criterion"
+            scores = read_or_refuse(lambda: found.transform(CENSUS.score, group_probabilities=chances), *told)
+            assert scores is None or np.isfinite(scores).all()
+
+    fuzz(damaged(valid) | damaged_json(json.loads(valid)).map(json.dumps).map(str.encode), check)
+
+
+@pytest.mark.filterwarnings("ignore:X has feature names")
+@pytest.mark.parametrize("distil", [False, True])
+def test_a_damaged_group_blind_classifier_is_refused_or_works(distil: bool, tmp_path: Path) -> None:
+    trees = TableClassifier(n_estimators=2, random_state=0)
+    model = GroupBlindClassifier(trees, trees, max_mcdp=0.6, cv=2, distil=distil, random_state=0)
+    model.fit(NUMBERS, CENSUS.target, sensitive_features=CENSUS.sensitive_features).save(tmp_path)
+    path = tmp_path / "model.json"
+    valid = path.read_bytes()
+
+    def check(content: bytes) -> None:
+        path.write_bytes(content)
+        found = read_or_refuse(lambda: load(tmp_path), str(tmp_path))
+        if isinstance(found, GroupBlindClassifier):
+            told = "feature", "column", "columns"
+            scores = read_or_refuse(lambda: found.predict_proba(NUMBERS), *told)
+            assert scores is None or scores.shape == (300, 2)
+
+    fuzz(damaged_json(json.loads(valid)).map(json.dumps).map(str.encode), check)
 
 
 def test_a_damaged_checkpoint_is_refused_or_read(tmp_path: Path) -> None:

@@ -39,6 +39,8 @@ class TableFeatures:
 
     def _read_features(self, X: Any) -> FloatArray:
         """Return the columns at prediction as the model takes them."""
+        if isinstance(X, SharedTable):
+            return X.features_for(self)
         return self.encoder_.encode(table_columns(self, X, reset=False))
 
     def _dump_features(self) -> dict[str, Any]:
@@ -60,3 +62,24 @@ class TableFeatures:
             raise ValueError(
                 f"the encoder has {len(self.encoder_.names_)} columns, expected {self.n_features_in_}"
             )
+
+
+class SharedTable:
+    """A table that several models predict for: those that learned the same of the columns read it once."""
+
+    def __init__(self, X: Any) -> None:
+        self.table = X
+        self._read: list[tuple[dict[str, Any], FloatArray]] = []
+
+    def of(self, estimator: Any) -> Any:
+        """Return what an estimator takes: this, or the table where it reads tables in its own way."""
+        return self if isinstance(estimator, TableFeatures) else self.table
+
+    def features_for(self, owner: TableFeatures) -> FloatArray:
+        """Return the features of a model that reads tables as `TableFeatures` does."""
+        learned = owner._dump_features()
+        for known, features in self._read:
+            if known == learned:
+                return features
+        self._read.append((learned, owner._read_features(self.table)))
+        return self._read[-1][1]

@@ -57,9 +57,12 @@ class GroupBlindClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type
         The bound and what it holds for, as in `GroupBlindRepair`. For a criterion that compares people by
         label, a group estimator is fitted among the people of each label.
     cv : int or "prefit"
-        The number of folds. Each pair of classifiers is fitted without one fold and predicts for it, and new
-        rows get the mean of all pairs' predictions. "prefit" takes the two as they are, the group estimator
-        with the groups as its classes; pass `fit` other rows than they were fitted on.
+        The number of folds. Each pair of classifiers is fitted without one fold and predicts for it. "prefit"
+        takes the two as they are, the group estimator with the groups as its classes; pass `fit` other rows
+        than they were fitted on.
+    ensemble : bool
+        Whether new rows get the mean of what all pairs predict. If not, one more pair is fitted on all rows,
+        which predicts `cv` times as fast, and a little worse.
     distil : bool
         Whether one `TableRegressor` learns the repaired scores, so that no model of the group is left at
         prediction. The bound is measured again on its scores.
@@ -116,6 +119,7 @@ class GroupBlindClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type
         output: str = "original",
         min_group_size: int = 30,
         cv: int | str = 5,
+        ensemble: bool = True,
         distil: bool = False,
         validation_fraction: float = 0.3,
         random_state: Seed = None,
@@ -129,6 +133,7 @@ class GroupBlindClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type
         self.output = output
         self.min_group_size = min_group_size
         self.cv = cv
+        self.ensemble = ensemble
         self.distil = distil
         self.validation_fraction = validation_fraction
         self.random_state = random_state
@@ -289,6 +294,8 @@ class GroupBlindClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type
             for given in (self.estimator, self.group_estimator)
         )
         self.ingredients_, predicted = cross_fit(pair, rows, labels, folds, weighted=weighted)
+        if not self.ensemble:
+            self.ingredients_ = [Ingredients.fit(pair, rows, labels, weighted=weighted)]
         return predicted
 
     def _distil(

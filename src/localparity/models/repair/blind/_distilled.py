@@ -42,10 +42,15 @@ class Distillation(NamedTuple):
 
         Learning adds to MCDP, so each repair aims lower by what the model of the one before left too much.
         """
-        least, bound = 1.0, repair.max_mcdp
+        least, bound = None, repair.max_mcdp
         aim = bound
         for _ in range(_TRIALS):
-            tried, targets = self._repair(repair, aim)
+            try:
+                tried, targets = self._repair(repair, aim)
+            except ValueError:
+                if least is None:
+                    raise
+                break
             scores = np.empty(targets.size)
             for fold in range(int(self.folds.max()) + 1):
                 inside = np.flatnonzero(self.folds == fold)
@@ -54,26 +59,31 @@ class Distillation(NamedTuple):
             found = max(curve.mcdp(repair.epsilon) for curve in tried._curves(self.fitted, scores))
             if found <= bound:
                 return Distilled(self._fit(np.arange(targets.size), targets), tried, found, None)
-            least, aim = min(least, found), 0.95 * aim * bound / found
+            least = found if least is None else min(least, found)
+            aim *= 0.95 * bound / found
+        assert least is not None
         raise out_of_reach(repair, least)
 
     def test(self, repair: GroupBlindRepair, held_out: TrainingRows, tested: BlindRows) -> Distilled:
         """Return the weakest before the first, from the strongest on, that is not known to be within."""
         assert repair.confidence is not None
-        kept, upper = None, 1.0
+        kept: Distilled | None = None
+        failure: ValueError
         for share in _SHARES:
             try:
                 tried, targets = self._repair(repair, share * repair.max_mcdp)
-            except ValueError:
+            except ValueError as error:
+                failure = error
                 continue
             model = self._fit(np.arange(targets.size), targets)
             curves = tried._curves(tested, model.predict(held_out.features))
             upper = upper_end(curves, repair.epsilon, repair.confidence)
             if upper > repair.max_mcdp:
+                failure = untested(repair, upper, tested)
                 break
             kept = Distilled(model, tried, max(curve.mcdp(repair.epsilon) for curve in curves), upper)
         if kept is None:
-            raise untested(repair, upper, tested)
+            raise failure
         return kept
 
     def _repair(self, repair: GroupBlindRepair, bound: float) -> tuple[GroupBlindRepair, FloatArray]:

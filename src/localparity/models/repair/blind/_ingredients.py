@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from localparity._types import FloatArray, IntArray
+from localparity.models._features import SharedTable
 from localparity.models._rows import TrainingRows
 from localparity.models.repair._wrapped import fit_wrapped
 from localparity.models.repair.blind._features import BlindRows
@@ -47,9 +48,10 @@ class Ingredients(NamedTuple):
         """Take fitted classifiers as they are; that of the group has the groups' names as its classes."""
         check_is_fitted(estimator)
         check_is_fitted(group_estimator)
-        if list(estimator.classes_) != list(rows.classes):
-            raise ValueError(f"estimator must predict {list(rows.classes)}, got {list(estimator.classes_)}")
-        names, found = list(rows.group_names), list(group_estimator.classes_)
+        classes, wanted = np.asarray(estimator.classes_).tolist(), rows.classes.tolist()
+        if classes != wanted:
+            raise ValueError(f"estimator must predict {wanted}, got {classes}")
+        names, found = list(rows.group_names), np.asarray(group_estimator.classes_).tolist()
         if set(found) != set(names):
             raise ValueError(f"group_estimator must predict {names}, got {found}")
         codes = np.array([names.index(name) for name in found])
@@ -57,16 +59,19 @@ class Ingredients(NamedTuple):
 
     def predict(self, X: Any) -> tuple[FloatArray, FloatArray]:
         """Return P(y = 1 | x), and P(group | x) of shape (n_labels, n_samples, n_groups)."""
-        scores = np.asarray(self.estimator.predict_proba(X)[:, 1], dtype=np.float64)
+        table = X if isinstance(X, SharedTable) else SharedTable(X)
+        found = self.estimator.predict_proba(table.of(self.estimator))[:, 1]
+        scores = np.asarray(found, dtype=np.float64)
         probabilities = np.zeros((len(self.group_estimators), scores.size, self.n_groups))
         for label, (estimator, codes) in enumerate(zip(self.group_estimators, self.codes, strict=True)):
-            probabilities[label][:, codes] = estimator.predict_proba(X)
+            probabilities[label][:, codes] = estimator.predict_proba(table.of(estimator))
         return scores, probabilities
 
 
 def mean_prediction(fitted: list[Ingredients], X: Any) -> tuple[FloatArray, FloatArray]:
     """Return the means of what several pairs of models predict."""
-    scores, probabilities = zip(*(one.predict(X) for one in fitted), strict=True)
+    table = SharedTable(X)
+    scores, probabilities = zip(*(one.predict(table) for one in fitted), strict=True)
     return np.mean(scores, axis=0), np.mean(probabilities, axis=0)
 
 

@@ -1,0 +1,245 @@
+"""Group-blind repair around classifiers, as scikit-learn users meet it."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+import sklearn
+from sklearn.base import clone, is_classifier
+from sklearn.exceptions import NotFittedError
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import average_precision_score
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+from sklearn.svm import LinearSVC
+
+import localparity as lp
+from estimator_checks import Supplied, assert_passes
+from localparity.models import GroupBlindClassifier, GroupBlindRepair, TableClassifier
+
+CENSUS = lp.datasets.make_census(2000, random_state=0)
+TABLE, Y, SEX = CENSUS.data, CENSUS.target, CENSUS.sensitive_features
+X = TABLE.select_dtypes("number").assign(trades=(TABLE["occupation"] == "trades").astype(float))
+PLAIN = make_pipeline(StandardScaler(), LogisticRegression())
+SMALL: Any = {"booster_params": {"num_leaves": 4}, "n_estimators": 10, "random_state": 0}
+
+
+def blind(**options: Any) -> GroupBlindClassifier:
+    given = {"max_mcdp": 0.1, "cv": 3, "random_state": 0, **options}
+    return GroupBlindClassifier(PLAIN, PLAIN, **given)
+
+
+def trees(**options: Any) -> GroupBlindClassifier:
+    given = {"max_mcdp": 0.15, "cv": 2, "random_state": 0, **options}
+    return GroupBlindClassifier(TableClassifier(**SMALL), TableClassifier(**SMALL), **given)
+
+
+class Blind(Supplied, GroupBlindClassifier):
+    """Supplies the sensitive feature from the rows."""
+
+
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.SkipTestWarning", "ignore::RuntimeWarning")
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_scikit_learns_own_checks() -> None:
+    estimator = Blind(
+        LogisticRegression(), LogisticRegression(), max_mcdp=1.0, min_group_size=1, cv=2, random_state=0
+    )
+    why = "a row of weight 2 is in one fold, two rows may be in two"
+    known = {f"check_sample_weight_equivalence_on_{kind}_data": why for kind in ("dense", "sparse")}
+    assert_passes(estimator, known)
+
+
+def test_it_is_blind_and_within_the_bound() -> None:
+    model = blind()
+    assert is_classifier(model)
+    model.fit(X, Y, sensitive_features=SEX)
+    assert model.repair_.unrepaired_mcdp_ > 0.2 > 0.1 >= model.mcdp_ == model.repair_.mcdp_
+    assert len(model.ingredients_) == 3
+    assert "2,000 people fitted on" in model.promise_
+    scores = model.predict_proba(X)
+    np.testing.assert_allclose(scores.sum(axis=1), 1.0)
+    np.testing.assert_array_equal(model.predict(X), scores[:, 1] > 0.5)
+    assert lp.mcdp(None, scores[:, 1], sensitive_features=SEX) < 0.14
+    np.testing.assert_array_equal(model.predict_proba(X[:7]), scores[:7])
+    again = clone(model).fit(X, Y, sensitive_features=SEX)
+    np.testing.assert_array_equal(again.predict_proba(X), scores)
+    assert list(model.feature_names_in_) == list(X.columns)
+    assert model.n_features_in_ == 4
+
+
+@pytest.mark.parametrize("criterion", ["equal_opportunity", "predictive_equality", "equalized_odds"])
+def test_criteria_by_label_have_a_group_estimator_each(criterion: Any) -> None:
+    words = np.where(Y == 1, "yes", "no")
+    model = blind(criterion=criterion, output="calibrated").fit(X, words, sensitive_features=SEX)
+    assert len(model.ingredients_[0].group_estimators) == (2 if criterion == "equalized_odds" else 1)
+    assert model.mcdp_ <= 0.1
+    assert set(model.predict(X)) <= {"no", "yes"}
+    assert abs(model.predict_proba(X)[:, 1].mean() - Y.mean()) < 0.02
+
+
+def test_intersections_and_weights() -> None:
+    groups = pd.DataFrame({"sex": SEX, "old": TABLE["age"] > 45})
+    weights = np.random.default_rng(0).integers(0, 3, len(Y)).astype(float)
+    model = GroupBlindClassifier(
+        LogisticRegression(max_iter=5000),
+        LogisticRegression(max_iter=5000),
+        max_mcdp=0.15,
+        cv=3,
+        random_state=0,
+    )
+    model.fit(X, Y, sensitive_features=groups, sample_weight=weights)
+    assert set(model.groups_) == {(sex, old) for sex in ("Female", "Male") for old in (False, True)}
+    assert model.mcdp_ <= 0.15
+    with pytest.raises(ValueError, match=r"sample_weight.*Pipeline.fit"):
+        blind().fit(X, Y, sensitive_features=SEX, sample_weight=weights)
+
+
+def test_fitted_classifiers_stay_as_they_are() -> None:
+    first, rest = slice(0, 1000), slice(1000, None)
+    estimator, group_estimator = clone(PLAIN).fit(X[first], Y[first]), clone(PLAIN).fit(X[first], SEX[first])
+    model = GroupBlindClassifier(estimator, group_estimator, cv="prefit", max_mcdp=0.12)
+    model.fit(X[rest], Y[rest], sensitive_features=SEX[rest])
+    assert model.ingredients_[0].estimator is estimator
+    repair = GroupBlindRepair(0.12).fit(
+        estimator.predict_proba(X[rest])[:, 1],
+        sensitive_features=SEX[rest],
+        group_probabilities=group_estimator.predict_proba(X[rest]),
+    )
+    found = repair.transform(
+        estimator.predict_proba(X[first])[:, 1], group_probabilities=group_estimator.predict_proba(X[first])
+    )
+    np.testing.assert_allclose(model.predict_proba(X[first])[:, 1], found, atol=1e-12)
+
+
+def test_a_confidence_is_chosen_on_rows_held_out() -> None:
+    people = lp.datasets.make_census(6000, random_state=1)
+    numbers = people.data.select_dtypes("number").assign(trades=people.data["occupation"] == "trades")
+    model = blind(max_mcdp=0.2, confidence=0.9)
+    model.fit(numbers, people.target, sensitive_features=people.sensitive_features)
+    assert model.upper_mcdp_ is not None
+    assert model.mcdp_ < model.upper_mcdp_ <= 0.2
+    assert "With probability 0.9" in model.promise_
+    with pytest.raises(ValueError, match=r"confidence=0.9.*held-out groups of \d+, \d+; .*more rows"):
+        blind(max_mcdp=0.02, confidence=0.9).fit(X, Y, sensitive_features=SEX)
+
+
+def test_groups_are_routed_through_searches_and_pipelines() -> None:
+    with sklearn.config_context(enable_metadata_routing=True):
+        search = GridSearchCV(
+            GroupBlindClassifier(LogisticRegression(), LogisticRegression(), cv=2, random_state=0),
+            {"max_mcdp": [0.1, 0.2]},
+            scoring={"mcdp": lp.mcdp_scorer(), "precision": "average_precision"},
+            refit="precision",
+            cv=2,
+        )
+        pipeline = make_pipeline(StandardScaler(), search)
+        pipeline.fit(X, Y, sensitive_features=SEX)
+        assert pipeline.predict_proba(X).shape == (2000, 2)
+    found = search if hasattr(search, "cv_results_") else pipeline[-1]
+    strict, loose = found.cv_results_["mean_test_mcdp"]
+    assert strict > -0.2
+    assert loose < strict
+
+
+def test_tables_by_default_and_distilled(tmp_path: Path) -> None:
+    """Texts, missing values and a model that knows nothing of the groups."""
+    table = TABLE.copy()
+    table.loc[::50, "hours_per_week"] = np.nan
+    model = GroupBlindClassifier(max_mcdp=0.25, cv=2, distil=True, random_state=0)
+    model.fit(table, Y, sensitive_features=SEX)
+    assert model.ingredients_ == []
+    assert model.text_features_ == ["occupation"]
+    assert model.mcdp_ <= 0.25
+    assert model.repair_.max_mcdp <= 0.25
+    scores = model.predict_proba(table)[:, 1]
+    assert average_precision_score(Y, scores) > 1.5 * Y.mean()
+    model.save(tmp_path)
+    again = lp.load(tmp_path)
+    np.testing.assert_array_equal(again.predict_proba(table)[:, 1], scores)
+    assert again.promise_ == model.promise_
+    assert not any("group" in path.name for path in tmp_path.rglob("*"))
+
+
+def test_distillation_with_a_confidence_and_out_of_reach() -> None:
+    people = lp.datasets.make_census(6000, random_state=2)
+    given: Any = {"sensitive_features": people.sensitive_features}
+    model = trees(max_mcdp=0.3, confidence=0.9, distil=True).fit(people.data, people.target, **given)
+    assert model.upper_mcdp_ is not None
+    assert model.mcdp_ < model.upper_mcdp_ <= 0.3
+    with pytest.raises(ValueError, match=r"max_mcdp=0.08 is out of reach.*confidence=0.9.*within 0\.\d"):
+        trees(max_mcdp=0.08, confidence=0.9, distil=True).fit(people.data, people.target, **given)
+    for confidence in (None, 0.9):
+        unreached = trees(max_mcdp=0.001, confidence=confidence, distil=True)
+        with pytest.raises(
+            ValueError, match=r"max_mcdp=0.001 is out of reach.* at least 0\..*max_mcdp >= 0\."
+        ):
+            unreached.fit(TABLE, Y, sensitive_features=SEX)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"criterion": "equalized_odds"}, {"output": "calibrated", "confidence": 0.5, "max_mcdp": 0.3}],
+)
+def test_load_brings_back_the_same_bits(options: dict[str, Any], tmp_path: Path) -> None:
+    model = trees(**options).fit(TABLE, np.where(Y == 1, "yes", "no"), sensitive_features=SEX)
+    model.save(tmp_path)
+    again = lp.load(tmp_path)
+    assert isinstance(again, GroupBlindClassifier)
+    np.testing.assert_array_equal(again.predict_proba(TABLE), model.predict_proba(TABLE))
+    np.testing.assert_array_equal(again.predict(TABLE), model.predict(TABLE))
+    for name in ("groups_", "left_out_", "mcdp_", "upper_mcdp_", "promise_", "text_features_"):
+        assert getattr(again, name) == getattr(model, name)
+    (tmp_path / "repair" / "model.json").write_text("{}")
+    with pytest.raises(ValueError, match=r"model.json is damaged: the sha256 of repair/model.json"):
+        lp.load(tmp_path)
+
+
+def test_what_only_pickle_could_save_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match=r"estimator is a Pipeline.*pickle"):
+        blind().fit(X, Y, sensitive_features=SEX).save(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_bad_input_is_told() -> None:
+    fit: Any = {"sensitive_features": SEX}
+    with pytest.raises(ValueError, match=r"estimator.*LinearSVC"):
+        GroupBlindClassifier(LinearSVC(), PLAIN).fit(X, Y, **fit)
+    with pytest.raises(ValueError, match=r"group_estimator.*LinearSVC"):
+        GroupBlindClassifier(PLAIN, LinearSVC()).fit(X, Y, **fit)
+    for cv in (1, 0, 2.5, "five"):
+        with pytest.raises((ValueError, TypeError), match=r"cv must be"):
+            blind(cv=cv).fit(X, Y, **fit)
+    with pytest.raises(ValueError, match=r"cv='prefit' needs .* got None"):
+        GroupBlindClassifier(PLAIN, cv="prefit").fit(X, Y, **fit)
+    with pytest.raises(NotFittedError):
+        blind(cv="prefit").fit(X, Y, **fit)
+    known = clone(PLAIN).fit(X, Y)
+    with pytest.raises(ValueError, match=r"group_estimator must predict \['Female', 'Male'\], got \[0, 1\]"):
+        GroupBlindClassifier(known, known, cv="prefit").fit(X, Y, **fit)
+    with pytest.raises(ValueError, match=r"estimator must predict \['no', 'yes'\], got \[0, 1\]"):
+        GroupBlindClassifier(known, known, cv="prefit").fit(X, np.where(Y == 1, "yes", "no"), **fit)
+    with pytest.raises(ValueError, match=r"y must have two classes"):
+        blind().fit(X, np.zeros(len(Y)), **fit)
+    with pytest.raises(ValueError, match=r"sensitive_features has 5 rows, X has 2000"):
+        blind().fit(X, Y, sensitive_features=SEX[:5])
+    with pytest.raises(ValueError, match=r"max_mcdp=0 is out of reach.*ScoreRepair"):
+        blind(max_mcdp=0.0).fit(X, Y, **fit)
+    with pytest.raises(NotFittedError):
+        blind().predict(X)
+
+
+def test_a_group_absent_from_a_fold() -> None:
+    lonely = SEX.astype(object).copy()
+    lonely[:2] = "Other"
+    model = blind(cv=5).fit(X, Y, sensitive_features=lonely)
+    assert model.left_out_ == ("Other",)
+    assert model.predict_proba(X).shape == (2000, 2)
+    few = np.where(Y == 1, SEX, "Female")
+    few[np.flatnonzero(Y == 0)[0]] = "Male"
+    with pytest.raises(ValueError, match=r"two groups"):
+        blind(criterion="predictive_equality", min_group_size=1, cv=2).fit(X, Y, sensitive_features=few)
