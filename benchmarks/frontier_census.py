@@ -182,8 +182,8 @@ def table(found: list[Run]) -> str:
             lines.append(line)
     lines += ["", *(f"- {name}: {words}." for name, words in MODELS.items())]
     lines += [
-        "- exact: the true probabilities. What is left is nesting, the noise of the multipliers, and that of the",
-        "  people measured, whose MCDP(0) is off by some 0.3 points: no row can be told from less than these.",
+        "- exact: the true probabilities. What is left is nesting, the noise of the multipliers, and that of",
+        "  the people measured, whose MCDP(0) is off by some 0.3 points; it is in every row.",
     ]
     return TEXT.format(best=best, measured_on=MEASURED_ON) + "\n".join(lines) + "\n"
 
