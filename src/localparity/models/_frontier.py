@@ -142,7 +142,8 @@ class Frontier:
         if points > 0.0:
             return f"gives up {points:.1f} points of AP more than {than}"
         if points < 0.0:
-            return f"gives up {-points:.1f} points of AP less than {than}"
+            than = than if mcdp < self.least_mcdp else "the frontier at its MCDP"
+            return f"has {-points:.1f} points of AP more than {than}"
         return f"gives up no more AP than {than}"
 
     def to_dict(self) -> dict[str, Any]:

@@ -31,7 +31,7 @@ def upper_margin(sizes: tuple[float, float], epsilon: float, confidence: float) 
     Examples
     --------
     >>> round(upper_margin((1000, 1000), 0.0, 0.95), 4), round(upper_margin((1000, 1000), 0.1, 0.95), 4)
-    (0.0547, 0.0859)
+    (0.0547, 0.0936)
     """
     first, second = sizes
     if epsilon == 0.0:
