@@ -91,7 +91,7 @@ def test_a_bound_that_is_not_met_is_exit_code_1_and_a_model(folder: Path) -> Non
     out = folder / "strict"
     found = run("train", folder / "people.parquet", *NAMED, "--max-mcdp", 0, "--steps", 1, "--out", out)
     assert found.returncode == 1
-    assert "was not met: of 2 strengths" in found.stderr
+    assert "was not met: of 3 strengths" in found.stderr
     assert "Strengths tried, on the validation part" in found.stdout
     assert (out / "model.json").exists()
 

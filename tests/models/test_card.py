@@ -59,7 +59,7 @@ def test_a_network_tells_no_path_of_the_machine(tmp_path: Path) -> None:
             {"max_mcdp": 1.0, "confidence": 0.9},
             ["upper end", "confidence 0.9", "within", "nothing is promised"],
         ),
-        ({"max_mcdp": 0.0}, ["above max_mcdp=0", "out of 9"]),
+        ({"max_mcdp": 0.0}, ["above max_mcdp=0", "out of 3"]),
     ],
 )
 @pytest.mark.filterwarnings("ignore::localparity.models.BoundNotMetWarning")

@@ -176,7 +176,8 @@ def search_strength(train_at: TrainAt[AnyModel], bound: float) -> tuple[AnyModel
         found.append(train_at(_rounded(strength), "fit 2 of at most 3"))
     if not any(trial.met for _, trial in found):
         nearest = min((trial for _, trial in found), key=lambda trial: trial.bounded)
-        strength = max(trial.strength for _, trial in found) * max((nearest.bounded / goal) ** 2, 1.25)
+        factor = min(max((nearest.bounded / goal) ** 2, 1.25), _LARGEST_STEP)
+        strength = factor * max(trial.strength for _, trial in found)
         found.append(train_at(_rounded(strength), "fit 3 of at most 3"))
     trials = [trial for _, trial in found]
     chosen = choose(trials)
