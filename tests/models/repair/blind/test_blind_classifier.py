@@ -233,7 +233,7 @@ def test_bad_input_is_told() -> None:
         blind().fit(X, np.zeros(len(Y)), **fit)
     with pytest.raises(ValueError, match=r"sensitive_features has 5 rows, X has 2000"):
         blind().fit(X, Y, sensitive_features=SEX[:5])
-    with pytest.raises(ValueError, match=r"max_mcdp=0 is out of reach.*ScoreRepair"):
+    with pytest.raises(ValueError, match=r"max_mcdp=0 is out of reach.*group-aware"):
         blind(max_mcdp=0.0).fit(X, Y, **fit)
     with pytest.raises(NotFittedError):
         blind().predict(X)

@@ -308,7 +308,7 @@ def test_wrong_rows() -> None:
 
 
 def test_uninformative_probabilities_put_a_low_bound_out_of_reach() -> None:
-    with pytest.raises(ValueError, match=r"max_mcdp=0.05 is out of reach.*max_mcdp >= 0\.\d+.*ScoreRepair"):
+    with pytest.raises(ValueError, match=r"max_mcdp=0.05 is out of reach.*max_mcdp >= 0\.\d+.*group-aware"):
         GroupBlindRepair(0.05).fit(
             PEOPLE.scores, sensitive_features=PEOPLE.groups, group_probabilities=np.full((3000, 2), 0.5)
         )

@@ -34,8 +34,8 @@ def out_of_reach(repair: GroupBlindRepair, least: float) -> ValueError:
     """Return the error for a bound that no repair of the people fitted on meets."""
     return ValueError(
         f"max_mcdp={repair.max_mcdp:g} is out of reach: group-blind scores leave at least {least:.4f} among "
-        f"the people fitted on; use max_mcdp >= {round_up(least):g}, more rows, or a ScoreRepair, which "
-        "needs the group at prediction"
+        f"the people fitted on; use max_mcdp >= {round_up(least):g}, more rows, or a group-aware "
+        "repair, which needs the group at prediction"
     )
 
 
