@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import os
 import platform
-import subprocess
 import warnings
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -27,6 +26,7 @@ from sklearn.metrics import average_precision_score
 from xgboost import XGBClassifier
 
 import localparity as lp
+from benchmarks._commit import current_commit
 
 RESULTS = Path(__file__).parent.parent / "results"
 RUNS, TABLE = RESULTS / "boosting.csv", RESULTS / "boosting.md"
@@ -261,8 +261,7 @@ def floor(data: str) -> float:
 
 
 def table(found: list[Run]) -> str:
-    asked = ["git", "rev-parse", "--short", "HEAD"]
-    commit = subprocess.run(asked, capture_output=True, text=True, check=True).stdout.strip()
+    commit = current_commit()
     machine = f"{platform.machine()}, {os.cpu_count()} cores, Python {platform.python_version()}"
     slacks, bounds = (", ".join(f"{value:g}" for value in values) for values in (SLACKS, EG_SLACKS))
     lines = [

@@ -24,6 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import localparity as lp
+from benchmarks._commit import current_commit
 from localparity.report.displays._display import COLOURS
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -159,7 +160,8 @@ their true probabilities. Below the frontier: points of average precision that t
 at its own MCDP. Above the bound: points by which its MCDP(0) in the population exceeds `max_mcdp`, which
 holds for the people fitted on. Mean ± deviation over the seeds in which the bound is within their reach.
 
-Made by `python -m benchmarks.frontier_census`; the single runs are in `frontier_census.csv`.
+Made by `python -m benchmarks.frontier_census` at commit {commit}; the single runs are in
+`frontier_census.csv`.
 
 | models | people | bound | below the frontier | above the bound | seeds |
 |---|---|---|---|---|---|
@@ -185,7 +187,7 @@ def table(found: list[Run]) -> str:
         "- exact: the true probabilities. What is left is nesting, the noise of the multipliers, and that of",
         "  the people measured, whose MCDP(0) is off by some 0.3 points; it is in every row.",
     ]
-    return TEXT.format(best=best, measured_on=MEASURED_ON) + "\n".join(lines) + "\n"
+    return TEXT.format(best=best, measured_on=MEASURED_ON, commit=current_commit()) + "\n".join(lines) + "\n"
 
 
 def draw(found: list[Run]) -> None:

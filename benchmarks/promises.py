@@ -8,7 +8,6 @@ from concurrent.futures import ProcessPoolExecutor
 from math import sqrt
 from multiprocessing import get_context
 from pathlib import Path
-from subprocess import run
 from typing import NamedTuple
 
 import numpy as np
@@ -16,6 +15,7 @@ import numpy as np
 from benchmarks import _blind_designs as blind
 from benchmarks import _designs as designs
 from benchmarks import _failures as failures
+from benchmarks._commit import current_commit
 from benchmarks._designs import Rng
 
 RESULTS = Path(__file__).parents[1] / "results" / "promises.md"
@@ -346,10 +346,9 @@ def main() -> None:
     for place, promise in enumerate(PROMISES):
         rows.append(Row(promise, simulate(place)))
         print(rows[-1], flush=True)
-    commit = run(
-        ["git", "rev-parse", "--short", "HEAD"], capture_output=True, text=True, check=True
-    ).stdout.strip()
-    RESULTS.write_text(HEADING.format(commit=commit) + "\n".join(map(str, rows)) + "\n", encoding="utf-8")
+    RESULTS.write_text(
+        HEADING.format(commit=current_commit()) + "\n".join(map(str, rows)) + "\n", encoding="utf-8"
+    )
     if not all(row.holds for row in rows):
         sys.exit("a promise does not hold")
 

@@ -8,7 +8,7 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, Seed
@@ -16,12 +16,20 @@ from localparity._validation import as_count, as_epsilon, as_fraction, as_probab
 from localparity.models._backend import Backend, Model
 from localparity.models._bound import BoundCheck, BoundNotMetWarning, Trial, check_bound, search_strength
 from localparity.models._features import TableFeatures
-from localparity.models._folder import Files, FolderMixin, plain, restore_groups
+from localparity.models._folder import (
+    Files,
+    FolderMixin,
+    dump_classes,
+    plain,
+    restore_classes,
+    restore_groups,
+)
 from localparity.models._progress import progress_bar
 from localparity.models._rows import TrainingRows, as_seed, check_training_rows
+from localparity.models._two_classes import TwoClassMixin
 
 
-class BoundedClassifier(TableFeatures, FolderMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class BoundedClassifier(TableFeatures, FolderMixin, TwoClassMixin, BaseEstimator):  # type: ignore[misc]
     """A classifier of two classes, trained at a strength or at the one that a bound on MCDP asks for.
 
     A subclass has the parameters named below and says how features are encoded and which backend trains.
@@ -120,27 +128,6 @@ class BoundedClassifier(TableFeatures, FolderMixin, ClassifierMixin, BaseEstimat
         scores = self.model_.scores(self._read_features(X)).astype(np.float64, copy=False)
         return np.column_stack([1.0 - scores, scores])
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of each row: the second where its probability is above one half.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            The features, in the columns that `fit` had.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        above = self.predict_proba(X)[:, 1] > 0.5
-        chosen: NDArray[Any] = self.classes_[above.astype(np.int64)]
-        return chosen
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
-
     def _check_parameters(self) -> None:
         """Check the parameters that only this class has."""
 
@@ -193,8 +180,7 @@ class BoundedClassifier(TableFeatures, FolderMixin, ClassifierMixin, BaseEstimat
     def _dump(self) -> tuple[dict[str, Any], Files]:
         described, content = self.model_.dump()
         learned = {
-            "classes": plain(self.classes_.tolist(), "y"),
-            "classes_dtype": self.classes_.dtype.str,
+            **dump_classes(self.classes_),
             "groups": [_group_text(group) for group in self.groups_],
             "strength": self.strength_,
             "promise": self.promise_,
@@ -204,9 +190,7 @@ class BoundedClassifier(TableFeatures, FolderMixin, ClassifierMixin, BaseEstimat
         return learned, {self.model_.filename: content}
 
     def _restore(self, learned: dict[str, Any], files: Files) -> None:
-        self.classes_ = np.asarray(learned["classes"], dtype=learned["classes_dtype"])
-        if self.classes_.shape != (2,):
-            raise ValueError(f"classes must be two, got {learned['classes']!r}")
+        self.classes_ = restore_classes(learned, two=True)
         self.groups_ = restore_groups(learned["groups"])
         self.strength_, self.promise_ = as_strength(learned["strength"]), str(learned["promise"])
         self._restore_features(learned)

@@ -75,3 +75,11 @@ def as_floats(values: NDArray[Any]) -> FloatArray:
         return values.astype(np.float64)
     found = (np.nan if is_missing(value) else float(value) for value in values)
     return np.fromiter(found, dtype=np.float64, count=len(values))
+
+
+def with_categories(X: Any) -> Any:
+    """Return a pandas data frame whose texts are categories, so that every part of it knows all of them."""
+    if not hasattr(X, "select_dtypes"):
+        return X
+    texts = X.select_dtypes(exclude=["number", "bool", "category"]).columns
+    return X.astype(dict.fromkeys(texts, "category"))

@@ -22,6 +22,7 @@ from localparity.models._candidates import (
     repair,
     train,
 )
+from localparity.models._columns import with_categories
 from localparity.models._frontier import Frontier, FrontierSettings, frontier_on
 from localparity.models._held_out import audit_held_out
 from localparity.models._outcomes import ModelComparison, Outcome, measure_shortfalls, outcome_name
@@ -120,7 +121,10 @@ def compare(
     )
     confidence = as_probability(confidence)
     as_count(n_resamples, "n_resamples")
-    everyone = check_training_rows(None, _with_categories(X), y, sensitive_features, sample_weight)
+    table = with_categories(X.to_pandas() if hasattr(X, "to_pandas") else X)
+    if not hasattr(table, "columns"):
+        table = np.asarray(table)
+    everyone = check_training_rows(None, table, y, sensitive_features, sample_weight)
     rest, test = everyone.with_weight().hold_out(_TEST, settings.seed)
     rows = ComparisonRows(*rest.hold_out(_VALIDATION, settings.seed), test)
     report = _Report(rows, settings, confidence, n_resamples)
@@ -142,16 +146,6 @@ def compare(
         report.models,
         rest.describe(),
     )
-
-
-def _with_categories(X: Any) -> Any:
-    """Return a pandas data frame whose texts are categories, which every part then knows, or an array."""
-    if hasattr(X, "to_pandas"):
-        X = X.to_pandas()
-    if not hasattr(X, "select_dtypes"):
-        return np.asarray(X)
-    texts = X.select_dtypes(exclude=["number", "bool", "category"]).columns
-    return X.astype(dict.fromkeys(texts, "category"))
 
 
 class _Report:

@@ -20,6 +20,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from localparity._io._files import parse_json, reading, sha256_of, write_whole
@@ -299,6 +300,19 @@ def plain(value: Any, name: str) -> Any:
     if found is None or isinstance(found, str | int | float | bool):
         return found
     raise ValueError(f"{name} has {value!r}, which cannot be written as JSON")
+
+
+def dump_classes(classes: NDArray[Any]) -> dict[str, Any]:
+    """Return a classifier's classes as JSON has them."""
+    return {"classes": plain(classes.tolist(), "y"), "classes_dtype": classes.dtype.str}
+
+
+def restore_classes(learned: dict[str, Any], *, two: bool = False) -> NDArray[Any]:
+    """Return the classes that `dump_classes` described; anything else, or any but two, is a ValueError."""
+    classes = np.asarray(learned["classes"], dtype=learned["classes_dtype"])
+    if two and classes.shape != (2,):
+        raise ValueError(f"classes must be two, got {learned['classes']!r}")
+    return classes
 
 
 def restore_groups(groups: Any) -> tuple[Any, ...]:

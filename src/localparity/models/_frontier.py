@@ -11,10 +11,11 @@ from sklearn.utils import indexable
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, Seed
 from localparity._validation import as_count, as_epsilon, as_fraction, as_probability
 from localparity.metrics._window import percent
+from localparity.models._columns import with_categories
 from localparity.models._rows import TrainingRows, as_seed, check_training_rows
 from localparity.models.repair.blind import GroupBlindClassifier
 from localparity.models.repair.blind._features import BlindRows, compared_curves
-from localparity.models.repair.blind._ingredients import blind_rows, mean_prediction, with_categories
+from localparity.models.repair.blind._ingredients import blind_rows, mean_prediction
 from localparity.models.repair.blind._path import FittedIngredients, path_aims, score_path
 from localparity.uncertainty import permutation_test
 from localparity.uncertainty._bands import check_resamples

@@ -14,7 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, check_i
 from localparity._types import ArrayLike, FloatArray, Seed
 from localparity._validation import as_count, check_indexes, check_rows
 from localparity.models._features import TableFeatures
-from localparity.models._folder import Files, FolderMixin, plain
+from localparity.models._folder import Files, FolderMixin, dump_classes, restore_classes
 from localparity.models._rows import as_classes, as_seed
 from localparity.models.trees._backend import check_booster_params
 from localparity.models.trees._lightgbm import (
@@ -200,12 +200,11 @@ class TableClassifier(ClassifierMixin, TableTrees):  # type: ignore[misc]
 
     def _dump(self) -> tuple[dict[str, Any], Files]:
         learned, files = super()._dump()
-        classes = {"classes": plain(self.classes_.tolist(), "y"), "classes_dtype": self.classes_.dtype.str}
-        return learned | classes, files
+        return learned | dump_classes(self.classes_), files
 
     def _restore(self, learned: dict[str, Any], files: Files) -> None:
         super()._restore(learned, files)
-        self.classes_ = np.asarray(learned["classes"], dtype=learned["classes_dtype"])
+        self.classes_ = restore_classes(learned)
         found = self.booster_.num_model_per_iteration()
         if self.classes_.ndim != 1 or found != (len(self.classes_) if len(self.classes_) != 2 else 1):
             raise ValueError(f"the trees are not those of the classes {learned['classes']!r}")

@@ -6,15 +6,17 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
 from localparity._types import ArrayLike, Criterion, FloatArray, Groups, IntArray, Seed
 from localparity._validation import as_count, as_number, require
 from localparity.counts import Comparison
-from localparity.models._folder import Files, FolderMixin, plain
+from localparity.models._columns import with_categories
+from localparity.models._folder import Files, FolderMixin, dump_classes, restore_classes
 from localparity.models._rows import TrainingRows, as_seed, check_training_rows
+from localparity.models._two_classes import TwoClassMixin
 from localparity.models.repair._wrapped import check_wrapped, dump_parts, parse_part
 from localparity.models.repair.blind._distilled import Distillation
 from localparity.models.repair.blind._features import BlindRows
@@ -24,7 +26,6 @@ from localparity.models.repair.blind._ingredients import (
     blind_rows,
     cross_fit,
     mean_prediction,
-    with_categories,
 )
 from localparity.models.repair.blind._promise import promise_sentence
 from localparity.models.repair.blind._repair import GroupBlindRepair
@@ -40,7 +41,7 @@ _TREES: dict[str, dict[str, Any]] = {
 """Chosen on validation parts of Adult and Bank; a model that learns scores, not classes, does not overfit."""
 
 
-class GroupBlindClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
+class GroupBlindClassifier(FolderMixin, TwoClassMixin, BaseEstimator):  # type: ignore[misc]
     """The most accurate scores within a bound that are made of features alone.
 
     Two classifiers are fitted, of the class and of the group. Their predictions for rows that they were not
@@ -210,22 +211,6 @@ class GroupBlindClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type
             scores = self.repair_._repaired(*mean_prediction(self.ingredients_, X))
         return np.column_stack([1.0 - scores, scores])
 
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of each row: the second where its repaired score is above one half.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            The features, in the columns that `fit` had.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-        """
-        above = self.predict_proba(X)[:, 1] > 0.5
-        chosen: NDArray[Any] = self.classes_[above.astype(np.int64)]
-        return chosen
-
     @property
     def n_features_in_(self) -> int:
         """The number of features."""
@@ -248,7 +233,6 @@ class GroupBlindClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
         given = [one for one in (self.estimator, self.group_estimator) if one is not None]
         inputs = [get_tags(one).input_tags for one in given]
         tags.input_tags.allow_nan = all(one.allow_nan for one in inputs)
@@ -318,8 +302,7 @@ class GroupBlindClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type
 
     def _dump(self) -> tuple[dict[str, Any], Files]:
         learned = {
-            "classes": plain(self.classes_.tolist(), "y"),
-            "classes_dtype": self.classes_.dtype.str,
+            **dump_classes(self.classes_),
             "codes": [[codes.tolist() for codes in one.codes] for one in self.ingredients_],
             "mcdp": self.mcdp_,
             "upper_mcdp": self.upper_mcdp_,
@@ -335,9 +318,7 @@ class GroupBlindClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type
 
     def _restore(self, learned: dict[str, Any], files: Files) -> None:
         self.estimator = self.group_estimator = None
-        self.classes_ = np.asarray(learned["classes"], dtype=learned["classes_dtype"])
-        if self.classes_.shape != (2,):
-            raise ValueError(f"classes must be two, got shape {self.classes_.shape}")
+        self.classes_ = restore_classes(learned, two=True)
         self.repair_ = parse_part(files, "repair")
         if not isinstance(self.repair_, GroupBlindRepair):
             raise ValueError(f"repair must be a GroupBlindRepair, got a {type(self.repair_).__name__}")

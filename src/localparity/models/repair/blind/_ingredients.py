@@ -122,11 +122,3 @@ def cross_fit(
         scores[inside], probabilities[:, inside] = one.predict(rows.take(inside).features)
         fitted.append(one)
     return fitted, blind_rows(rows, scores, probabilities)
-
-
-def with_categories(X: Any) -> Any:
-    """Return a pandas data frame whose texts are categories, so that every fold knows all of them."""
-    if not hasattr(X, "select_dtypes"):
-        return X
-    texts = X.select_dtypes(exclude=["number", "bool", "category"]).columns
-    return X.astype(dict.fromkeys(texts, "category"))
