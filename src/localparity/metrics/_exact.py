@@ -131,7 +131,7 @@ class Question:
         """What the MCDP of a pair must reach at each epsilon to matter."""
         if not self.worst:
             return np.zeros(self.epsilons.size)
-        return np.asarray(np.max([found.least.max(axis=0) for found in bounds], axis=0))
+        return np.asarray(np.max([found.least.max(axis=0, initial=0.0) for found in bounds], axis=0))
 
     def answer(self, cells: CellCounts, bounds: list[Bounds]) -> FloatArray:
         """MCDP of the worst pair at each epsilon, given cells that decide it and what was known before."""
@@ -149,7 +149,7 @@ class Question:
 def cells_for(question: Question, n_jobs: int) -> tuple[CellCounts, list[Bounds]]:
     """Rows counted so that the answer to a question is exact, and what was known before the last of them."""
     rows = KeyedRows.of(question.predictions)
-    n_cells = min(_MOST_CELLS, rows.scores.size // _ROWS_TO_A_CELL)
+    n_cells = min(_MOST_CELLS, 1 + rows.scores.size // _ROWS_TO_A_CELL)
     grid = Grid.over(rows.scores, n_cells)
     cells = CellCounts.of(rows, grid, n_cells, n_jobs)
     bounds = question.bounds(cells)
