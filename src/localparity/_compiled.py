@@ -80,13 +80,11 @@ class Kernel:
     @property
     def _numba_type_(self) -> Any:
         """What a compiled kernel that calls this one calls."""
-        from numba import typeof
-
-        return typeof(self.dispatcher)
+        return self.dispatcher._numba_type_
 
     def __reduce__(self) -> str:
         """A process that is handed a kernel imports it."""
-        return cast(str, self._function.__qualname__)
+        return self._function.__qualname__
 
 
 def _as_python(found: Any) -> Any:

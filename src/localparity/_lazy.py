@@ -32,19 +32,18 @@ def lazy_names(
     >>> getattr_("JSONDecoder").__name__, getattr_("tool").__name__
     ('JSONDecoder', 'json.tool')
     """
-    homes = {name: (module, bool(names)) for module, names in modules.items() for name in names or [module]}
+    homes = {name: module for module, names in modules.items() for name in names or [module]}
 
     def getattr_(name: str) -> Any:
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        path, is_defined_there = homes[name]
-        module = import_module(f"{package}.{path}")
-        return getattr(module, name) if is_defined_there else module
+        module = import_module(f"{package}.{homes[name]}")
+        return getattr(module, name) if modules[homes[name]] else module
 
     def dir_() -> list[str]:
         return sorted({*vars(sys.modules[package]), *homes})
 
-    shared = [name for name, (module, is_defined_there) in homes.items() if is_defined_there and name == module]
+    shared = [module for module, names in modules.items() if module in names]
     if shared:
         _keep_names(sys.modules[package], shared, getattr_)
     return getattr_, dir_

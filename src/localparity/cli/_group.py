@@ -23,10 +23,6 @@ class Group(TyperGroup):
     def __init__(self, **options: Any) -> None:
         super().__init__(**{**options, "commands": _Imported()})
 
-    def list_commands(self, ctx: Any) -> list[str]:
-        """The names in the order of the help."""
-        return list(_NAMES)
-
     def format_help(self, ctx: Any, formatter: Any) -> None:
         """Write the help, with what each command says of itself read rather than run."""
         listed = copy(self)
