@@ -112,11 +112,7 @@ def audit(
         "n_jobs": jobs,
         "higher_is": higher_is,
     }
-    read: Callable[..., Audit] = partial(Audit.read, score=str(score), engine=engine)
-    if model is not None:
-        from localparity.cli._model_audit import ModelAudit
-
-        read = ModelAudit.load(model, target).read
+    read = _reader(score, model, target, engine)
     found = {file: _read(read, file, **columns, **asked) for file in _each_once(files)}
     _show(found, json)
     passed = max_mcdp is None or _tell_verdicts(found, max_mcdp, decide_by)
@@ -143,6 +139,17 @@ def _check_source(
         raise typer.BadParameter("has the use of --label; give one of them", param_hint="--target")
     if model is not None and engine != "duckdb":
         raise typer.BadParameter(f"must be duckdb with --model, got {engine}", param_hint="--engine")
+
+
+def _reader(
+    score: str | None, model: Path | None, target: str | None, engine: Engine
+) -> Callable[..., Audit]:
+    """What audits a file: the scores in a column, or those that a model gives."""
+    if model is None:
+        return partial(Audit.read, score=str(score), engine=engine)
+    from localparity.cli._model_audit import ModelAudit
+
+    return ModelAudit.load(model, target).read
 
 
 def _each_once(files: list[str]) -> list[str]:
