@@ -1,9 +1,9 @@
 """Loops in plain Python while there is little to do, and compiled by numba from then on.
 
-Loading numba takes a third of a second, and compiling a loop for the first time on a machine as much again or
-more, which is longer than a small file takes without. So each call runs as it is written until one comes with
-many numbers, or until such calls have together taken as long as loading takes; from then on every call is
-compiled. Either way gives the same numbers, and only this module imports numba.
+Loading numba and what it has compiled takes half a second, and compiling for the first time on a machine
+several, which is longer than a small file takes without. So each call runs as it is written until one comes
+with many numbers, or until the calls have together taken most of that half second; from then on every call is
+compiled. Either way gives the same bits, and only this module imports numba.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ import numpy as np
 
 F = TypeVar("F", bound=Callable[..., Any])
 
-MANY = 1 << 15
-"""The numbers in a call's arrays from which on it is compiled: some 50 ms in plain Python."""
+MANY = 1 << 16
+"""The numbers given to a call from which on it is compiled; they take plain Python some 0.1 seconds."""
 
 PATIENCE = 0.3
-"""The seconds that all calls together may take in plain Python: about what loading numba takes."""
+"""The seconds that all calls together may take in plain Python."""
 
 
 def compiled(function: F, *, fastmath: Any = False) -> F:
