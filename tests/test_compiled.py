@@ -9,7 +9,7 @@ import sys
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from importlib import import_module
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -36,10 +36,17 @@ def kernels() -> Iterator[Kernel]:
 def same(one: Any, other: Any) -> bool:
     """Whether two results are of the same type and have the same bits."""
     if isinstance(one, tuple):
-        return isinstance(other, tuple) and all(map(same, one, other))
+        return type(one) is type(other) and all(map(same, one, other))
     if isinstance(one, np.ndarray):
         return (one.dtype, one.shape, one.tobytes()) == (other.dtype, other.shape, other.tobytes())
     return type(one) is type(other) and bool(one == other or one != one)
+
+
+def copied(value: Any) -> Any:
+    """Arrays anew, also those in tuples."""
+    if isinstance(value, tuple):
+        return value._make(map(copied, value)) if hasattr(value, "_make") else tuple(map(copied, value))
+    return value.copy() if isinstance(value, np.ndarray) else value
 
 
 @pytest.fixture
@@ -49,7 +56,7 @@ def run_both_ways(monkeypatch: pytest.MonkeyPatch) -> set[Kernel]:
 
     def call(kernel: Kernel, *values: Any) -> Any:
         called.add(kernel)
-        copies = tuple(value.copy() if isinstance(value, np.ndarray) else value for value in values)
+        copies = copied(values)
         plain, found = kernel.plain(*copies), kernel.dispatcher(*values)
         assert same(plain, found), (kernel.__name__, values, plain, found)
         assert same(copies, values), (kernel.__name__, copies, values)
@@ -182,7 +189,26 @@ def test_a_process_that_is_handed_a_loop_imports_it() -> None:
     assert pickle.loads(pickle.dumps(profile_runs)) is profile_runs
 
 
+class Pair(NamedTuple):
+    """What a loop may take and return."""
+
+    number: float
+    numbers: np.ndarray
+
+
 def test_numbers_are_those_of_python_and_overflow_is_quiet() -> None:
-    kernel = Kernel(lambda number: (number * number, (number > 0.0, np.ones(1))), False)
-    square, (positive, ones) = kernel.plain(np.float64(1e300))
-    assert (type(square), square, type(positive), type(ones)) == (float, np.inf, bool, np.ndarray)
+    kernel = Kernel(lambda number: (number > 0.0, Pair(number * number, np.ones(1))), False)
+    positive, pair = kernel.plain(np.float64(1e300))
+    assert isinstance(pair, Pair)
+    assert (type(positive), type(pair.number), pair.number) == (bool, float, np.inf)
+    assert isinstance(pair.numbers, np.ndarray)
+
+
+def test_numbers_in_tuples_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Kernel, "_taken", 0.0)
+    called = []
+    kernel = Kernel(lambda pair: called.append("plain"), False)
+    monkeypatch.setattr(kernel, "_dispatcher", lambda pair: called.append("compiled"))
+    for size in (_compiled.MANY - 2, _compiled.MANY - 1):
+        kernel(Pair(1.0, np.empty(size)))
+    assert called == ["plain", "compiled"]

@@ -49,7 +49,7 @@ class Kernel:
 
     def __call__(self, *values: Any) -> Any:
         """Run in the way that takes less time."""
-        if Kernel._taken < PATIENCE and sum(getattr(value, "size", 1) for value in values) < MANY:
+        if Kernel._taken < PATIENCE and _count(values) < MANY:
             start = perf_counter()
             try:
                 return self.plain(*values)
@@ -87,8 +87,14 @@ class Kernel:
         return self._function.__qualname__
 
 
+def _count(given: Any) -> int:
+    """How many numbers there are in arrays, tuples of them and numbers."""
+    return sum(map(_count, given)) if isinstance(given, tuple) else getattr(given, "size", 1)
+
+
 def _as_python(found: Any) -> Any:
     """The numbers of a result as Python's, as compiled code returns them; arrays stay."""
     if isinstance(found, tuple):
-        return tuple(map(_as_python, found))
+        parts = map(_as_python, found)
+        return found._make(parts) if hasattr(found, "_make") else tuple(parts)
     return found.item() if isinstance(found, np.generic) else found
