@@ -1,8 +1,4 @@
-"""Loops over rows and knots, compiled by numba on first use and cached on disk.
-
-Only modules named `_kernels` import numba, and they are imported inside the functions that call them, so that
-``import localparity`` stays light.
-"""
+"""Loops over rows and knots."""
 
 from __future__ import annotations
 
@@ -11,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._compiled import compiled
 from localparity._types import BoolArray, FloatArray, IntArray
-from localparity.counts._kernels import compiled
 
 # A run's half-width falls into one of eight classes an octave, read off the top bits of its float:
 # 2**-60 and shorter is class 0, and a half-width of 1 is class 480.

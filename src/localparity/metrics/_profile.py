@@ -10,6 +10,7 @@ import numpy as np
 
 from localparity._types import FloatArray, IntArray, ScoreRange
 from localparity._validation import as_epsilon, as_epsilons, rounding_of, score_resolution
+from localparity.metrics._kernels import profile_runs
 from localparity.metrics._window import Window
 
 if TYPE_CHECKING:
@@ -84,10 +85,7 @@ def most_rounding(resolution: float) -> float:
 
 def runs_of(unit_knots: FloatArray, gap: FloatArray) -> Runs:
     """The runs of a gap curve, few of the dominated ones among them."""
-    # Imported here: numba is not loaded with the package.
-    from localparity.metrics import _kernels
-
-    return Runs(*_kernels.profile_runs(unit_knots, gap))
+    return Runs(*profile_runs(unit_knots, gap))
 
 
 def leading_runs(half_widths: FloatArray, values: FloatArray) -> IntArray:

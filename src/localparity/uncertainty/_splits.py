@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._types import FloatArray, IntArray
+from localparity.uncertainty._split_kernels import worst_split
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,9 +62,6 @@ class OrderedPeople:
 
         `order` deals the scores out to the people anew.
         """
-        # Imported here: numba is not loaded with the package.
-        from localparity.uncertainty import _split_kernels
-
         places = self.places if order is None else self.places[order]
         enough_above = self.ends <= self.places.size - self.least
-        return _split_kernels.worst_split(places, self.totals, self.ends[enough_above], self.least)
+        return worst_split(places, self.totals, self.ends[enough_above], self.least)

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from localparity._types import FloatArray, Group, ScoreRange
 from localparity._validation import Grouping
+from localparity.models.repair import _kernels
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +42,6 @@ class ScoreMap:
 
     @cached_property
     def _before(self) -> NDArray[np.int64]:
-        # Imported here: numba is not loaded with the package.
-        from localparity.models.repair import _kernels
-
         return _kernels.guide(self.knots, *self.score_range)
 
     def __call__(self, scores: FloatArray) -> FloatArray:
@@ -58,8 +56,6 @@ class ScoreMap:
         -------
         ndarray of shape (n_samples,)
         """
-        from localparity.models.repair import _kernels
-
         return _kernels.follow(scores, self.knots, self.values, self._before, *self.score_range)
 
 
