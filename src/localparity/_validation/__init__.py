@@ -18,14 +18,13 @@ from localparity._validation._arrays import (
     check_rows,
     place,
 )
+from localparity._validation._codes import is_missing, sort_groups
 from localparity._validation._extras import require
 from localparity._validation._groups import (
     MOST_GROUPS,
     Grouping,
     as_groups,
     check_group_count,
-    is_missing,
-    sort_groups,
 )
 from localparity._validation._numbers import (
     as_choice,

@@ -1,0 +1,200 @@
+"""Values as codes, in one pass and without a sort where they have few distinct values."""
+
+from __future__ import annotations
+
+import math
+import sys
+from array import array
+from collections.abc import Iterable, Iterator
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localparity._types import Group
+
+_ROWS = 2**14
+"""As many rows at a time as the processor's cache holds with what is computed of them."""
+
+_BUCKETS = 2**16
+_TRIES = 4
+_FACTOR = 0x9E3779B97F4A7C15
+"""2**64 over the golden ratio, multiples of which differ in their upper bits."""
+
+
+class Coded(NamedTuple):
+    """The place of each row's value among `values`, some of which may be equal, missing or of no row.
+
+    The place is negative where a row has no value.
+    """
+
+    codes: NDArray[Any]
+    values: NDArray[Any]
+
+
+def smallest_dtype(count: int) -> np.dtype[Any]:
+    """The smallest unsigned dtype that holds so many codes.
+
+    Examples
+    --------
+    >>> smallest_dtype(256), smallest_dtype(257)
+    (dtype('uint8'), dtype('uint16'))
+    """
+    return np.min_scalar_type(max(count - 1, 0))
+
+
+def encode(values: NDArray[Any]) -> Coded:
+    """The codes of an array of any dtype; a TypeError where values cannot be hashed."""
+    values = plain(values)
+    kind = values.dtype.kind
+    if kind == "b":
+        return Coded(values.view(np.uint8), np.array([False, True]))
+    if kind in "OT":
+        return _encode_objects(values)
+    if kind in "iu":
+        lowest, highest = int(values.min()), int(values.max())
+        if highest - lowest < max(_BUCKETS, 2 * values.size):
+            return _encode_integers(values, lowest, highest)
+    hashable = kind in "iumMUS" or (kind == "f" and values.itemsize <= 8)
+    found = _encode_buckets(values) if hashable else None
+    if found is not None:
+        return found
+    if kind in "US":
+        return _encode_objects(values)
+    distinct, codes = np.unique(values, return_inverse=True)
+    return Coded(codes, distinct)
+
+
+def _encode_integers(values: NDArray[Any], lowest: int, highest: int) -> Coded:
+    """By their distance from the lowest, which the lowest bits tell."""
+    dtype = smallest_dtype(highest - lowest + 1)
+    codes = values.astype(dtype, copy=False)
+    if lowest:
+        codes = codes - dtype.type(lowest % 2 ** (8 * dtype.itemsize))
+    return Coded(codes, np.arange(lowest, highest + 1, dtype=values.dtype))
+
+
+def _encode_objects(values: NDArray[Any]) -> Coded:
+    """Python's own values: what is equal has one code."""
+    if "pandas" in sys.modules and values.dtype.kind == "O":
+        return Coded(*sys.modules["pandas"].factorize(values))
+    listed = values.tolist()
+    code_of = {value: code for code, value in enumerate(set(listed))}
+    # With one value more than there are, as of a single one there is no tuple.
+    codes = array("q", itemgetter(*listed, listed[0])(code_of))
+    return Coded(np.frombuffer(codes, dtype=np.int64)[:-1], as_objects(code_of))
+
+
+def _encode_buckets(values: NDArray[Any]) -> Coded | None:
+    """By a hash of their bits; None where there are too many values for each to have a bucket of its own."""
+    native = values.astype(values.dtype.newbyteorder("="), copy=False)
+    tries = (_Buckets(native.dtype, number).encode(native) for number in range(_TRIES))
+    return next((found for found in tries if found is not None), None)
+
+
+class _Buckets:
+    """A table of as many values as a hash of 16 bits tells apart."""
+
+    def __init__(self, dtype: np.dtype[Any], number: int) -> None:
+        self._dtype = dtype
+        self._word = np.dtype(f"u{math.gcd(dtype.itemsize, 8)}")
+        n_words = dtype.itemsize // self._word.itemsize
+        powers = range(1 + number * n_words, 1 + (number + 1) * n_words)
+        self._factors = [np.uint64(pow(_FACTOR, power, 2**64)) for power in powers]
+        self._kept = np.zeros((_BUCKETS, n_words), dtype=self._word)
+        self._used = np.zeros(_BUCKETS, dtype=bool)
+
+    def encode(self, values: NDArray[Any]) -> Coded | None:
+        """The codes of values in their order, unless two of them fall into one bucket."""
+        buckets = np.empty(values.size, dtype=np.uint16)
+        for rows in row_slices(values.size):
+            part = values[rows]
+            if self._dtype.kind == "f":
+                part = part + self._dtype.type(0)  # in which -0.0 has become 0.0
+            words = np.ascontiguousarray(part).view(self._word).reshape(part.size, -1)
+            found = buckets[rows] = self._buckets_of(words)
+            new = ~self._used[found]
+            if new.any():
+                self._kept[found[new]] = words[new]
+                self._used[found[new]] = True
+            if not np.array_equal(self._kept[found], words):
+                return None
+        used = np.flatnonzero(self._used)
+        kept = self._kept[used].view(self._dtype)[:, 0]
+        order = np.argsort(kept)
+        code_of = np.empty(_BUCKETS, dtype=smallest_dtype(used.size))
+        code_of[used[order]] = np.arange(used.size)
+        return Coded(recode(buckets, code_of), kept[order])
+
+    def _buckets_of(self, words: NDArray[Any]) -> NDArray[np.uint16]:
+        """The upper bits of a sum of multiples of the words."""
+        hashed = words[:, 0] * self._factors[0]
+        for place in range(1, words.shape[1]):
+            hashed += words[:, place] * self._factors[place]
+        hashed >>= np.uint64(48)
+        return hashed.astype(np.uint16)
+
+
+def plain(values: NDArray[Any]) -> NDArray[Any]:
+    """Values as they are, and dates and times such that Python has them too."""
+    kind = values.dtype.kind
+    return values.astype(f"{kind}8[us]", copy=False) if kind in "mM" else values
+
+
+def as_objects(values: Iterable[Any]) -> NDArray[Any]:
+    """Values one by one, tuples too, of which numpy would make a table."""
+    return np.fromiter(values, dtype=object)
+
+
+def row_slices(rows: int, size: int = _ROWS) -> Iterator[slice]:
+    """The rows, so many at a time."""
+    return (slice(start, start + size) for start in range(0, rows, size))
+
+
+def example_rows(codes: NDArray[Any], count: int) -> NDArray[np.intp]:
+    """For each of so many codes a row that has it, or -1."""
+    found = np.full(count, -1, dtype=np.intp)
+    for rows in row_slices(codes.size, max(_ROWS, count)):
+        part = codes[rows]
+        if (np.bincount(part, minlength=count)[found < 0] > 0).any():
+            found[part] = np.arange(rows.start, rows.start + part.size)
+            if found.min() >= 0:
+                break
+    return found
+
+
+def recode(codes: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
+    """The new codes of rows, given that of each old one."""
+    if np.array_equal(new, np.arange(new.size)):
+        return codes.astype(new.dtype, copy=False)
+    found = np.empty(codes.size, dtype=new.dtype)
+    for rows in row_slices(codes.size):
+        np.take(new, codes[rows], out=found[rows], mode="clip")
+    return found
+
+
+def missing_among(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which values are missing."""
+    if values.dtype.kind == "O":
+        return np.array([is_missing(value) for value in values.tolist()], dtype=bool)
+    return np.asarray(values != values)
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN and pandas' NA, of which only NaN can be compared."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:
+        return True
+
+
+def sort_groups(groups: Iterable[Group]) -> tuple[Group, ...]:
+    """In the values' own order, and by their text where they have none."""
+    found = list(groups)
+    try:
+        return tuple(sorted(found))  # type: ignore[type-var]
+    except TypeError:
+        return tuple(sorted(found, key=str))
