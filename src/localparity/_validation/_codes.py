@@ -17,7 +17,7 @@ from localparity._types import Group
 _ROWS = 2**14
 """As many rows at a time as the processor's cache holds with what is computed of them."""
 
-_BUCKETS = 2**16
+_BUCKETS = (2**12, 2**16)
 _TRIES = 4
 _FACTOR = 0x9E3779B97F4A7C15
 """2**64 over the golden ratio, multiples of which differ in their upper bits."""
@@ -54,7 +54,7 @@ def encode(values: NDArray[Any]) -> Coded:
         return _encode_objects(values)
     if kind in "iu":
         lowest, highest = int(values.min()), int(values.max())
-        if highest - lowest < max(_BUCKETS, 2 * values.size):
+        if highest - lowest < max(2**16, 2 * values.size):
             return _encode_integers(values, lowest, highest)
     hashable = kind in "iumMUS" or (kind == "f" and values.itemsize <= 8)
     found = _encode_buckets(values) if hashable else None
@@ -89,21 +89,22 @@ def _encode_objects(values: NDArray[Any]) -> Coded:
 def _encode_buckets(values: NDArray[Any]) -> Coded | None:
     """By a hash of their bits; None where there are too many values for each to have a bucket of its own."""
     native = values.astype(values.dtype.newbyteorder("="), copy=False)
-    tries = (_Buckets(native.dtype, number).encode(native) for number in range(_TRIES))
+    count = _BUCKETS[values.size > _ROWS]
+    tries = (_Buckets(native.dtype, count, number).encode(native) for number in range(_TRIES))
     return next((found for found in tries if found is not None), None)
 
 
 class _Buckets:
-    """A table of as many values as a hash of 16 bits tells apart."""
+    """A table of values, each at the place that its hash tells, of which there are many."""
 
-    def __init__(self, dtype: np.dtype[Any], number: int) -> None:
-        self._dtype = dtype
+    def __init__(self, dtype: np.dtype[Any], count: int, number: int) -> None:
+        self._dtype, self._shift = dtype, np.uint64(65 - count.bit_length())
         self._word = np.dtype(f"u{math.gcd(dtype.itemsize, 8)}")
         n_words = dtype.itemsize // self._word.itemsize
         powers = range(1 + number * n_words, 1 + (number + 1) * n_words)
         self._factors = [np.uint64(pow(_FACTOR, power, 2**64)) for power in powers]
-        self._kept = np.zeros((_BUCKETS, n_words), dtype=self._word)
-        self._used = np.zeros(_BUCKETS, dtype=bool)
+        self._kept = np.zeros((count, n_words), dtype=self._word)
+        self._used = np.zeros(count, dtype=bool)
 
     def encode(self, values: NDArray[Any]) -> Coded | None:
         """The codes of values in their order, unless two of them fall into one bucket."""
@@ -123,7 +124,7 @@ class _Buckets:
         used = np.flatnonzero(self._used)
         kept = self._kept[used].view(self._dtype)[:, 0]
         order = np.argsort(kept)
-        code_of = np.empty(_BUCKETS, dtype=smallest_dtype(used.size))
+        code_of = np.zeros(self._used.size, dtype=smallest_dtype(used.size))
         code_of[used[order]] = np.arange(used.size)
         return Coded(recode(buckets, code_of), kept[order])
 
@@ -132,7 +133,7 @@ class _Buckets:
         hashed = words[:, 0] * self._factors[0]
         for place in range(1, words.shape[1]):
             hashed += words[:, place] * self._factors[place]
-        hashed >>= np.uint64(48)
+        hashed >>= self._shift
         return hashed.astype(np.uint16)
 
 
@@ -155,18 +156,18 @@ def row_slices(rows: int, size: int = _ROWS) -> Iterator[slice]:
 def example_rows(codes: NDArray[Any], count: int) -> NDArray[np.intp]:
     """For each of so many codes a row that has it, or -1."""
     found = np.full(count, -1, dtype=np.intp)
-    for rows in row_slices(codes.size, max(_ROWS, count)):
-        part = codes[rows]
-        if (np.bincount(part, minlength=count)[found < 0] > 0).any():
-            found[part] = np.arange(rows.start, rows.start + part.size)
-            if found.min() >= 0:
-                break
+    start, size = 0, 2**8  # mostly the first rows have all codes
+    while start < codes.size and found.min() < 0:
+        part = codes[start : start + size]
+        if np.bincount(part, minlength=count)[found < 0].any():
+            found[part] = np.arange(start, start + part.size)
+        start, size = start + size, max(count, min(2 * size, _ROWS))
     return found
 
 
 def recode(codes: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
     """The new codes of rows, given that of each old one."""
-    if np.array_equal(new, np.arange(new.size)):
+    if new[-1] == new.size - 1 and np.array_equal(new, np.arange(new.size)):
         return codes.astype(new.dtype, copy=False)
     found = np.empty(codes.size, dtype=new.dtype)
     for rows in row_slices(codes.size):

@@ -11,70 +11,69 @@ from localparity._validation._codes import Coded, as_objects, encode, example_ro
 from localparity._validation._extras import require
 
 if TYPE_CHECKING:
-    from narwhals import DataFrame, Series
+    from narwhals import DataFrame, LazyFrame, Series
 
 _SIGNS = ("to_numpy", "__arrow_c_stream__", "__arrow_c_array__", "collect")
 """What frames and columns have one of, and lists, arrays and tensors have not."""
 
 
-def frame_columns(values: Any) -> dict[Any, Any] | None:
-    """The columns of a data frame by their names; None of anything else."""
-    found = _read(values)
-    if found is None or not hasattr(found, "columns"):
-        return None
-    return {name: found.get_column(name) for name in found.columns}
-
-
-def as_column(values: Any) -> Series[Any] | None:
-    """A column of a data frame, or an Arrow array; None of anything else.
+def as_frame(values: Any) -> DataFrame[Any] | Series[Any] | None:
+    """A data frame or a column as narwhals has it; None of anything else.
 
     Examples
     --------
-    >>> as_column([1, 2]) is None
+    >>> as_frame([1, 2]) is None
     True
     """
-    found = _read(values)
-    if found is None or not hasattr(found, "columns"):
-        return found
-    return found.get_column(found.columns[0]) if len(found.columns) == 1 else None
-
-
-def _read(values: Any) -> DataFrame[Any] | Series[Any] | None:
-    """A data frame or a column as narwhals has it; None of anything else."""
     if isinstance(values, np.ndarray | list | tuple) or not any(hasattr(values, sign) for sign in _SIGNS):
         return None
     # Imported here: only those who have frames need it.
     import narwhals as nw
 
-    if isinstance(values, nw.DataFrame | nw.Series):
-        return values
-    found = nw.from_native(_known(values), allow_series=True, pass_through=True)
+    found = nw.from_native(values, allow_series=True, pass_through=True)
+    if found is values and not isinstance(values, nw.DataFrame | nw.Series):
+        found = nw.from_native(_wrapped(values), allow_series=True, pass_through=True)
     if isinstance(found, nw.LazyFrame):
-        if found.implementation.is_spark_like():
-            raise ValueError(
-                "rows are joined by position, and those of a Spark data frame have none; "
-                "use localparity.engines.from_spark"
-            )
-        return found.collect()
+        return _collected(found)
     return found if isinstance(found, nw.DataFrame | nw.Series) else None
 
 
-def _known(values: Any) -> Any:
-    """What narwhals takes, from pandas' arrays and from anything that speaks Arrow's C interface."""
-    from narwhals import dependencies, from_native
+def as_column(values: Any, name: str) -> Series[Any] | None:
+    """A column that has some rows, also of a data frame that has no other; None of anything else."""
+    found: Any = as_frame(values)
+    if found is not None and hasattr(found, "columns"):
+        if len(found.columns) != 1:
+            raise ValueError(f"{name} must have shape (n_samples,), got {found.shape}")
+        found = found.get_column(found.columns[0])
+    if found is not None and not len(found):
+        raise ValueError(f"{name} is empty")
+    return found  # type: ignore[no-any-return]
+
+
+def _wrapped(values: Any) -> Any:
+    """Pandas' arrays as its columns, and what has Arrow's C interface as Arrow's own."""
+    from narwhals import dependencies
 
     pandas = dependencies.get_pandas()
     if pandas is not None and isinstance(values, pandas.Index | pandas.api.extensions.ExtensionArray):
         return pandas.Series(values)
     if not hasattr(values, "__arrow_c_stream__") and not hasattr(values, "__arrow_c_array__"):
         return values
-    if from_native(values, eager_only=True, allow_series=True, pass_through=True) is not values:
-        return values
     arrow = require("pyarrow", extra="arrow")
     column = arrow.chunked_array([values] if isinstance(values, arrow.Array) else values)
-    if not arrow.types.is_struct(column.type):
-        return column
-    return arrow.Table.from_struct_array(column)
+    return arrow.Table.from_struct_array(column) if arrow.types.is_struct(column.type) else column
+
+
+def _collected(frame: LazyFrame[Any]) -> DataFrame[Any]:
+    """The rows of a query, which must have an order."""
+    if frame.implementation.is_spark_like():
+        raise ValueError(
+            "rows are joined by position, and those of a Spark data frame have none; "
+            "use localparity.engines.from_spark"
+        )
+    if not frame.implementation.is_polars():
+        require("pyarrow", extra="arrow")
+    return frame.collect()
 
 
 def encode_column(column: Series[Any]) -> Coded:

@@ -19,7 +19,7 @@ from localparity._validation._codes import (
     smallest_dtype,
     sort_groups,
 )
-from localparity._validation._frames import as_column, encode_column, frame_columns
+from localparity._validation._frames import as_column, as_frame, encode_column
 
 
 class Grouping(NamedTuple):
@@ -64,13 +64,15 @@ def _columns(sensitive_features: Any, name: str) -> dict[str, Any]:
     """The columns by the name that messages call them."""
     if sensitive_features is None:
         raise ValueError(f"{name} must be the group of each row, got None")
-    columns = frame_columns(sensitive_features)
+    frame: Any = as_frame(sensitive_features)
     if isinstance(sensitive_features, Mapping):
         columns = dict(sensitive_features)
-    elif columns is None and getattr(sensitive_features, "ndim", 1) == 2:
+    elif hasattr(frame, "columns"):
+        columns = {key: frame.get_column(key) for key in frame.columns}
+    elif frame is None and getattr(sensitive_features, "ndim", 1) == 2:
         columns = dict(enumerate(np.asarray(sensitive_features).T))
-    if columns is None:
-        return {name: sensitive_features}
+    else:
+        return {name: sensitive_features if frame is None else frame}
     if not columns:
         raise ValueError(f"{name} has no columns")
     if isinstance(name, Column):
@@ -80,7 +82,7 @@ def _columns(sensitive_features: Any, name: str) -> dict[str, Any]:
 
 def _coded(column: Any, rows: int, name: str, at_most: int) -> Coded:
     """The codes of a column that must have so many rows."""
-    frame_column = as_column(column)
+    frame_column = as_column(column, name)
     if frame_column is not None:
         check_rows(name, len(frame_column), rows)
         if len(frame_column) > 10 * at_most and not frame_column.dtype.is_numeric():
