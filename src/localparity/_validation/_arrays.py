@@ -166,20 +166,17 @@ def as_labels(y_true: ArrayLike, rows: int, name: str = "y_true") -> NDArray[np.
     """Labels that are 0 or 1, one a row."""
     array = as_vector(y_true, name)
     check_rows(name, array.size, rows)
-    if array.dtype.kind in "biuf":
-        with np.errstate(invalid="ignore"):
-            labels = array.astype(np.uint8, copy=False)
-        if labels.max() <= 1 and (labels is array or np.array_equal(labels, array)):
-            return labels
+    if array.dtype.kind in "biu" and array.min() >= 0 and array.max() <= 1:
+        return array.astype(np.uint8, copy=False)
     try:
-        numbers = array.astype(np.float64)
+        numbers = array.astype(np.float64, copy=False)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be 0 or 1, got {_first_word(array)!r}") from None
-    wrong = ~((numbers == 0.0) | (numbers == 1.0))
-    if wrong.any():
-        row = int(np.argmax(wrong))
+    labels = numbers == 1.0
+    if not np.array_equal(labels, numbers):
+        row = int(np.argmin(labels == numbers))
         raise ValueError(f"{name} must be 0 or 1, got {numbers[row]:g} at {place(name, row)}")
-    return numbers.astype(np.uint8)
+    return labels.view(np.uint8)
 
 
 def _first_word(array: NDArray[Any]) -> str:

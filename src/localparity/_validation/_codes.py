@@ -159,7 +159,7 @@ def example_rows(codes: NDArray[Any], count: int) -> NDArray[np.intp]:
     start, size = 0, 2**8  # mostly the first rows have all codes
     while start < codes.size and found.min() < 0:
         part = codes[start : start + size]
-        if np.bincount(part, minlength=count)[found < 0].any():
+        if start == 0 or np.bincount(part, minlength=count)[found < 0].any():
             found[part] = np.arange(start, start + part.size)
         start, size = start + size, max(count, min(2 * size, _ROWS))
     return found

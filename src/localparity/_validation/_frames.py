@@ -76,22 +76,26 @@ def _collected(frame: LazyFrame[Any]) -> DataFrame[Any]:
     return frame.collect()
 
 
-def encode_column(column: Series[Any]) -> Coded:
-    """The codes of a column: those that its library has or makes of categories and texts, others by value."""
+def column_values(column: Series[Any]) -> NDArray[Any]:
+    """The values of a column as an array, NaN for missing numbers."""
+    return column.to_numpy() if column.dtype.is_numeric() else np.asarray(column.to_native())
+
+
+def encode_column(column: Series[Any]) -> Coded | None:
+    """The codes that a column's library has of categories and makes of texts; None of other columns."""
     import narwhals as nw
 
     if column.implementation.is_pyarrow() and column.to_native().type == "string_view":
         # Few of Arrow's functions take views.
         column = nw.from_native(column.to_native().cast("large_string"), series_only=True)
-    codes = _library_codes(column)
-    if codes is None:
-        return encode(column.to_numpy() if column.dtype.is_numeric() else np.asarray(column.to_native()))
-    codes, numbers = encode(codes)
+    found = _library_codes(column)
+    if found is None:
+        return None
+    codes, numbers = encode(found)
     # What a code stands for is read from a row that has it.
     rows = example_rows(codes, numbers.size)
-    examples = column[rows[rows >= 0].tolist()]
     values = np.full(numbers.size, None, dtype=object)
-    values[rows >= 0] = as_objects(_values_of(examples))
+    values[rows >= 0] = as_objects(_values_of(column[rows[rows >= 0].tolist()]))
     return Coded(codes, values)
 
 

@@ -19,7 +19,7 @@ from localparity._validation._codes import (
     smallest_dtype,
     sort_groups,
 )
-from localparity._validation._frames import as_column, as_frame, encode_column
+from localparity._validation._frames import as_column, as_frame, column_values, encode_column
 
 
 class Grouping(NamedTuple):
@@ -85,15 +85,17 @@ def _coded(column: Any, rows: int, name: str, at_most: int) -> Coded:
     frame_column = as_column(column, name)
     if frame_column is not None:
         check_rows(name, len(frame_column), rows)
-        if len(frame_column) > 10 * at_most and not frame_column.dtype.is_numeric():
+        if rows > 10 * at_most and not frame_column.dtype.is_numeric():
+            # The first rows tell an identifier before all of them are read.
             check_group_count(frame_column.head(2 * at_most).n_unique(), name, at_most)
-        return encode_column(frame_column)
+        coded = encode_column(frame_column)
+        if coded is not None:
+            return coded
+        column = column_values(frame_column)
     # Lists as objects: numpy would make one text of a missing value, and of 1 and "1".
-    listed = isinstance(column, list | tuple)
-    values = as_vector(column, name, dtype=object if listed else None)
+    values = as_vector(column, name, dtype=object if isinstance(column, list | tuple) else None)
     check_rows(name, values.size, rows)
-    if values.dtype.kind not in "biuf" and values.size > 10 * at_most:
-        # The first rows tell an identifier before all of them are read.
+    if values.dtype.kind not in "biuf" and rows > 10 * at_most:
         first = values[: 2 * at_most].tolist()
         check_group_count(len({value for value in first if isinstance(value, str)}), name, at_most)
     try:
