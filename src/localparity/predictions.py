@@ -126,7 +126,9 @@ class Predictions:
             min_groups=min_groups,
         )
         arrays = {name: getattr(found, name) for name in ("scores", "codes", "labels", "weights", "clusters")}
-        copies = {name: _frozen(array.copy()) for name, array in arrays.items() if array is not None}
+        copies: dict[str, Any] = {
+            name: _frozen(array.copy()) for name, array in arrays.items() if array is not None
+        }
         return replace(found, **copies)
 
     @classmethod

@@ -77,7 +77,12 @@ def test_labels() -> None:
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_numbers_are_not_copied(dtype: Any) -> None:
     scores = np.array(SCORES, dtype)
-    for column in (pd.Series(scores, copy=False), pl.Series(scores), pa.array(scores), pa.table({"p": scores})):
+    for column in (
+        pd.Series(scores, copy=False),
+        pl.Series(scores),
+        pa.array(scores),
+        pa.table({"p": scores}),
+    ):
         kept = validation.as_scores(column, (0.0, 1.0)).values
         assert kept.dtype == dtype
         assert np.shares_memory(kept, validation.as_scores(column, (0.0, 1.0)).values)
@@ -134,7 +139,11 @@ def test_a_column_that_names_people_is_no_group() -> None:
 
 
 def test_values_that_cannot_be_hashed_are_named() -> None:
-    for column in (pd.Series(["f", ["m"], "m"]), pl.Series([["f"], ["m"], ["m"]]), pa.array([["f"], ["m"], ["m"]])):
+    for column in (
+        pd.Series(["f", ["m"], "m"]),
+        pl.Series([["f"], ["m"], ["m"]]),
+        pa.array([["f"], ["m"], ["m"]]),
+    ):
         with pytest.raises(ValueError, match=r"sensitive_features must be hashable, got .* at row [01]"):
             validation.as_groups(column, 3)
 

@@ -128,12 +128,17 @@ def test_texts_of_numpy(dtype: str, values: list[str]) -> None:
         check(array.astype(array.dtype.newbyteorder(">")), values)
 
 
-@given(values=columns_of(numbers), kind=st.sampled_from([np.array, pd.Series, pl.Series, pa.array, objects, list]))
+@given(
+    values=columns_of(numbers),
+    kind=st.sampled_from([np.array, pd.Series, pl.Series, pa.array, objects, list]),
+)
 def test_whole_numbers(values: list[int], kind: Callable[[Any], Any]) -> None:
     check(kind(values), values)
 
 
-@given(values=columns_of(st.integers(-128, 127)), dtype=st.sampled_from(["i1", "<i2", ">i4", "i8", "f2", ">f8"]))
+@given(
+    values=columns_of(st.integers(-128, 127)), dtype=st.sampled_from(["i1", "<i2", ">i4", "i8", "f2", ">f8"])
+)
 def test_whole_numbers_of_other_dtypes(values: list[int], dtype: str) -> None:
     array = np.array(values, dtype)
     check(array, array.tolist())
@@ -153,7 +158,10 @@ def test_whole_numbers_some_of_which_are_missing(dtype: str, values: list[Any]) 
     check(pd.Series(pd.Categorical(values)), values)
 
 
-@given(values=columns_of(st.booleans()), kind=st.sampled_from([np.array, pd.Series, pl.Series, pa.array, objects]))
+@given(
+    values=columns_of(st.booleans()),
+    kind=st.sampled_from([np.array, pd.Series, pl.Series, pa.array, objects]),
+)
 def test_truth_values(values: list[bool], kind: Callable[[Any], Any]) -> None:
     check(kind(values), values)
 
@@ -161,7 +169,13 @@ def test_truth_values(values: list[bool], kind: Callable[[Any], Any]) -> None:
 @given(values=with_missing(columns_of(floats)))
 def test_floats(values: list[Any]) -> None:
     gaps = [np.nan if value is None else value for value in values]
-    for column in (np.array(gaps), pd.Series(gaps), pl.Series(values, dtype=pl.Float64), pa.array(gaps), objects(gaps)):
+    for column in (
+        np.array(gaps),
+        pd.Series(gaps),
+        pl.Series(values, dtype=pl.Float64),
+        pa.array(gaps),
+        objects(gaps),
+    ):
         check(column, values)
 
 

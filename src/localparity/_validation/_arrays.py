@@ -111,7 +111,7 @@ def _check_held(array: NDArray[Any], numbers: FloatArray, name: str) -> None:
 
 def as_scores(y_score: ArrayLike, score_range: ScoreRange, name: str = "y_score") -> Scores:
     """Finite scores inside the range, and the resolution that their dtype gives them."""
-    shape = getattr(y_score, "shape", ())
+    shape: tuple[int, ...] = getattr(y_score, "shape", ())
     if len(shape) == 2 and shape[1] == 2:
         raise ValueError(
             f"{name} must have shape (n_samples,), got two columns; pass that of the positive class"
@@ -172,11 +172,11 @@ def as_labels(y_true: ArrayLike, rows: int, name: str = "y_true") -> NDArray[np.
         numbers = array.astype(np.float64, copy=False)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be 0 or 1, got {_first_word(array)!r}") from None
-    labels = numbers == 1.0
+    labels = np.equal(numbers, 1.0)
     if not np.array_equal(labels, numbers):
         row = int(np.argmin(labels == numbers))
         raise ValueError(f"{name} must be 0 or 1, got {numbers[row]:g} at {place(name, row)}")
-    return labels.view(np.uint8)
+    return np.asarray(labels.view(np.uint8))
 
 
 def _first_word(array: NDArray[Any]) -> str:

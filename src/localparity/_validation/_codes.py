@@ -24,10 +24,7 @@ _FACTOR = 0x9E3779B97F4A7C15
 
 
 class Coded(NamedTuple):
-    """The place of each row's value among `values`, some of which may be equal, missing or of no row.
-
-    The place is negative where a row has no value.
-    """
+    """The place of each row's value among `values`, of which some may be equal, missing or of no row."""
 
     codes: NDArray[Any]
     values: NDArray[Any]
@@ -50,24 +47,23 @@ def encode(values: NDArray[Any]) -> Coded:
     kind = values.dtype.kind
     if kind == "b":
         return Coded(values.view(np.uint8), np.array([False, True]))
-    if kind in "OT":
-        return _encode_objects(values)
-    if kind in "iu":
-        lowest, highest = int(values.min()), int(values.max())
-        if highest - lowest < max(2**16, 2 * values.size):
-            return _encode_integers(values, lowest, highest)
-    hashable = kind in "iumMUS" or (kind == "f" and values.itemsize <= 8)
-    found = _encode_buckets(values) if hashable else None
-    if found is not None:
-        return found
-    if kind in "US":
-        return _encode_objects(values)
-    distinct, codes = np.unique(values, return_inverse=True)
-    return Coded(codes, distinct)
+    found = _encode_integers(values, 2**16) if kind in "iu" else None
+    if found is None and (kind in "iumMUS" or (kind == "f" and values.itemsize <= 8)):
+        found = _encode_buckets(values)
+    if found is None and kind in "iu":
+        found = _encode_integers(values, 2 * values.size)
+    if found is None and kind in {"O", "T", "U", "S"}:
+        found = _encode_objects(values)
+    if found is None:
+        found = Coded(*np.unique(values, return_inverse=True)[::-1])
+    return found
 
 
-def _encode_integers(values: NDArray[Any], lowest: int, highest: int) -> Coded:
-    """By their distance from the lowest, which the lowest bits tell."""
+def _encode_integers(values: NDArray[Any], most: int) -> Coded | None:
+    """By their distance from the lowest, which the lowest bits tell, where there are no more than so many."""
+    lowest, highest = int(values.min()), int(values.max())
+    if highest - lowest >= most:
+        return None
     dtype = smallest_dtype(highest - lowest + 1)
     codes = values.astype(dtype, copy=False)
     if lowest:
@@ -78,12 +74,13 @@ def _encode_integers(values: NDArray[Any], lowest: int, highest: int) -> Coded:
 def _encode_objects(values: NDArray[Any]) -> Coded:
     """Python's own values: what is equal has one code."""
     if "pandas" in sys.modules and values.dtype.kind == "O":
-        return Coded(*sys.modules["pandas"].factorize(values))
+        codes, found = sys.modules["pandas"].factorize(values)
+        return Coded(codes, found) if codes.min() >= 0 else Coded(codes + 1, as_objects([None, *found]))
     listed = values.tolist()
     code_of = {value: code for code, value in enumerate(set(listed))}
-    # With one value more than there are, as of a single one there is no tuple.
-    codes = array("q", itemgetter(*listed, listed[0])(code_of))
-    return Coded(np.frombuffer(codes, dtype=np.int64)[:-1], as_objects(code_of))
+    # With a key more than there are rows: of a single key there is no tuple.
+    found = array("q", itemgetter(*listed, listed[0])(code_of))
+    return Coded(np.frombuffer(found, dtype=np.int64)[:-1], as_objects(code_of))
 
 
 def _encode_buckets(values: NDArray[Any]) -> Coded | None:
@@ -95,7 +92,7 @@ def _encode_buckets(values: NDArray[Any]) -> Coded | None:
 
 
 class _Buckets:
-    """A table of values, each at the place that its hash tells, of which there are many."""
+    """A table that keeps one value at each place, which is that of its hash."""
 
     def __init__(self, dtype: np.dtype[Any], count: int, number: int) -> None:
         self._dtype, self._shift = dtype, np.uint64(65 - count.bit_length())

@@ -102,7 +102,7 @@ def encode_column(column: Series[Any]) -> Coded | None:
 def _values_of(column: Series[Any]) -> list[Any]:
     """The values of a column one by one; dates of pandas as Python has them."""
     if column.implementation.is_pandas_like():
-        return plain(np.asarray(column.to_native())).tolist()
+        return list(plain(np.asarray(column.to_native())).tolist())
     return column.to_list()
 
 

@@ -116,8 +116,6 @@ def _is_hashable(value: Any) -> bool:
 def _as_grouping(coded: Coded, name: str) -> Grouping:
     """The groups that occur, sorted where they can be, and the place of each row's among them."""
     codes, values = coded
-    if codes.dtype.kind == "i" and codes.min() < 0:
-        raise ValueError(f"{name} has no value at {place(name, int(np.argmax(codes < 0)))}")
     occurs = example_rows(codes, values.size) >= 0
     missing = missing_among(values) & occurs
     if missing.any():
