@@ -79,10 +79,10 @@ def _column(column: Any, name: str) -> Column:
 
 def as_floats(coded: Coded) -> FloatArray:
     """Return numbers, NaN where one is missing or is none."""
-    is_number = [
-        isinstance(value, numbers.Real | Decimal) and not is_missing(value) for value in coded.values
+    found = [
+        float(value) if isinstance(value, numbers.Real | Decimal) and not is_missing(value) else np.nan
+        for value in coded.values
     ]
-    found = [float(value) if known else np.nan for value, known in zip(coded.values, is_number, strict=True)]
     return np.asarray(np.array(found)[coded.codes])
 
 
