@@ -91,7 +91,7 @@ class Predictions:
         score_range: ScoreRange = (0.0, 1.0),
         min_groups: int = 2,
     ) -> Predictions:
-        """Check and freeze arrays, lists, data frames' columns or tensors on the CPU.
+        """Check and freeze arrays, lists, data frames' columns, Arrow arrays or tensors on the CPU.
 
         Parameters
         ----------

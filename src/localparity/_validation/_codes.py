@@ -73,8 +73,9 @@ def _encode_integers(values: NDArray[Any], most: int) -> Coded | None:
 
 def _encode_objects(values: NDArray[Any]) -> Coded:
     """Python's own values: what is equal has one code."""
-    if "pandas" in sys.modules and values.dtype.kind == "O":
-        codes, found = sys.modules["pandas"].factorize(values)
+    pandas = sys.modules.get("pandas")  # not worth an import
+    if pandas is not None and values.dtype.kind == "O":
+        codes, found = pandas.factorize(values)
         return Coded(codes, found) if codes.min() >= 0 else Coded(codes + 1, as_objects([None, *found]))
     listed = values.tolist()
     code_of = {value: code for code, value in enumerate(set(listed))}
