@@ -138,6 +138,17 @@ def test_a_column_that_names_people_is_no_group() -> None:
             validation.as_groups(column, len(names))
 
 
+def test_what_has_a_numpy_form_and_is_no_frame() -> None:
+    class Own:
+        def to_numpy(self) -> Any:
+            raise NotImplementedError
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return np.array(SCORES)
+
+    assert validation.as_scores(Own(), (0.0, 1.0)).values.tolist() == SCORES
+
+
 def test_values_that_cannot_be_hashed_are_named() -> None:
     for column in (
         pd.Series(["f", ["m"], "m"]),

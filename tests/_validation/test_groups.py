@@ -19,7 +19,9 @@ from hypothesis import strategies as st
 import oracles
 from localparity._validation import as_groups
 
-texts = st.text(st.sampled_from("ab\0é\U0001f600 "), max_size=3)
+# Before version 3, pandas reads texts up to a zero byte when it makes categories of them.
+letters = "abé\U0001f600 " + ("\0" if pd.__version__ >= "3" else "")
+texts = st.text(st.sampled_from(letters), max_size=3)
 numbers = st.one_of(st.integers(-3, 3), st.integers(-(2**62), 2**62), st.integers(0, 2**63 - 1))
 floats = st.one_of(st.sampled_from([-0.0, 0.0, 0.5, np.inf]), st.floats(allow_nan=False))
 dates = st.datetimes(datetime(1700, 1, 1), datetime(2200, 1, 1))
@@ -202,6 +204,12 @@ def test_values_of_several_types_where_there_is_no_pandas(values: list[Any]) -> 
         check(objects(values), values)
 
 
+def test_texts_that_differ_after_a_zero_byte() -> None:
+    values = ["a", "a\0", "a\0b", "a\0c", "a"]
+    for kind in (list, objects, lambda values: pd.Series(values, dtype=object), pl.Series, pa.array):
+        check(kind(values), values)
+
+
 def test_relations_of_duckdb() -> None:
     relation = duckdb.sql("SELECT * FROM (VALUES ('m', 1), ('f', 2), ('m', 2)) AS people(sex, age)")
     check(relation.select("sex"), ["m", "f", "m"])
@@ -218,6 +226,15 @@ def test_combinations(data: st.DataObject, sizes: list[int], rows: int) -> None:
         assert found.names == names
         assert found.codes.tolist() == codes
         assert found.codes.dtype == (np.uint8 if len(names) <= 256 else np.uint16)
+
+
+def test_codes_that_come_late() -> None:
+    values = np.zeros(100_000, np.int64)
+    values[[30_000, 99_999]] = 9, 4
+    found = as_groups(values, values.size)
+    assert found.names == (0, 4, 9)
+    assert found.codes[[0, 30_000, 99_999]].tolist() == [0, 2, 1]
+    assert found.codes.sum() == 3
 
 
 @pytest.mark.parametrize("count", [255, 256, 257, 65_536, 65_537])

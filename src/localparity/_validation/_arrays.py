@@ -62,7 +62,8 @@ def as_vector(values: ArrayLike, name: str, *, dtype: Any = None) -> NDArray[Any
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise ValueError(f"{name} must have shape (n_samples,), got {array.shape}")
+        got = array.shape if array.ndim else f"a {type(values).__name__}"
+        raise ValueError(f"{name} must have shape (n_samples,), got {got}")
     if array.size == 0:
         raise ValueError(f"{name} is empty")
     return array

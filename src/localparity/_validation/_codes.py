@@ -74,7 +74,8 @@ def _encode_integers(values: NDArray[Any], most: int) -> Coded | None:
 def _encode_objects(values: NDArray[Any]) -> Coded:
     """Python's own values: what is equal has one code."""
     pandas = sys.modules.get("pandas")  # not worth an import
-    if pandas is not None and values.dtype.kind == "O":
+    # Before version 3 it reads texts up to a zero byte.
+    if pandas is not None and values.dtype.kind == "O" and pandas.__version__ >= "3":
         codes, found = pandas.factorize(values)
         return Coded(codes, found) if codes.min() >= 0 else Coded(codes + 1, as_objects([None, *found]))
     listed = values.tolist()

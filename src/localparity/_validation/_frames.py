@@ -11,7 +11,7 @@ from localparity._validation._codes import Coded, as_objects, encode, example_ro
 from localparity._validation._extras import require
 
 if TYPE_CHECKING:
-    from narwhals import DataFrame, LazyFrame, Series
+    from narwhals import DataFrame, Series
 
 _SIGNS = ("to_numpy", "__arrow_c_stream__", "__arrow_c_array__", "collect")
 """What frames and columns have one of, and lists, arrays and tensors have not."""
@@ -33,8 +33,11 @@ def as_frame(values: Any) -> DataFrame[Any] | Series[Any] | None:
     found = nw.from_native(values, allow_series=True, pass_through=True)
     if found is values and not isinstance(values, nw.DataFrame | nw.Series):
         found = nw.from_native(_wrapped(values), allow_series=True, pass_through=True)
-    if isinstance(found, nw.LazyFrame):
-        return _collected(found)
+    if isinstance(found, nw.LazyFrame) and found.implementation.is_duckdb():
+        found = nw.from_native(_wrapped(values), eager_only=True)
+    if isinstance(found, nw.LazyFrame) and found.implementation.is_polars():
+        return found.collect()
+    # The rows of other queries, such as Spark's, have no order to join them by.
     return found if isinstance(found, nw.DataFrame | nw.Series) else None
 
 
@@ -62,18 +65,6 @@ def _wrapped(values: Any) -> Any:
     arrow = require("pyarrow", extra="arrow")
     column = arrow.chunked_array([values] if isinstance(values, arrow.Array) else values)
     return arrow.Table.from_struct_array(column) if arrow.types.is_struct(column.type) else column
-
-
-def _collected(frame: LazyFrame[Any]) -> DataFrame[Any]:
-    """The rows of a query, which must have an order."""
-    if frame.implementation.is_spark_like():
-        raise ValueError(
-            "rows are joined by position, and those of a Spark data frame have none; "
-            "use localparity.engines.from_spark"
-        )
-    if not frame.implementation.is_polars():
-        require("pyarrow", extra="arrow")
-    return frame.collect()
 
 
 def column_values(column: Series[Any]) -> NDArray[Any]:
