@@ -228,6 +228,18 @@ def test_combinations(data: st.DataObject, sizes: list[int], rows: int) -> None:
         assert found.codes.dtype == (np.uint8 if len(names) <= 256 else np.uint16)
 
 
+@pytest.mark.parametrize("rows", [65_535, 65_536, 100_001])
+@pytest.mark.parametrize("kind", [pd.Categorical.from_codes, lambda codes, names: np.array(names)[codes]])
+def test_many_rows_of_categories_out_of_order(rows: int, kind: Callable[..., Any]) -> None:
+    names = [f"{name:03}" for name in range(256)][::-1]
+    codes = np.random.default_rng(0).integers(256, size=rows)
+    found = as_groups(kind(codes, names), rows)
+    np.testing.assert_array_equal(found.codes, 255 - codes)
+    assert found.names == tuple(names[::-1])
+    few = as_groups(pd.Categorical.from_codes(codes % 3, names[:3]), rows)
+    np.testing.assert_array_equal(few.codes, 2 - codes % 3)
+
+
 def test_codes_that_come_late() -> None:
     values = np.zeros(100_000, np.int64)
     values[[30_000, 99_999]] = 9, 4

@@ -18,6 +18,8 @@ _ROWS = 2**14
 """As many rows at a time as the processor's cache holds with what is computed of them."""
 
 _BUCKETS = (2**12, 2**16)
+"""How many values a hash tells apart, of few rows and of many."""
+
 _TRIES = 4
 _FACTOR = 0x9E3779B97F4A7C15
 """2**64 over the golden ratio, multiples of which differ in their upper bits."""
@@ -155,12 +157,14 @@ def row_slices(rows: int, size: int = _ROWS) -> Iterator[slice]:
 def example_rows(codes: NDArray[Any], count: int) -> NDArray[np.intp]:
     """For each of so many codes a row that has it, or -1."""
     found = np.full(count, -1, dtype=np.intp)
-    start, size = 0, 2**8  # mostly the first rows have all codes
+    first = codes[: 2**8]  # which mostly have all codes
+    found[first] = np.arange(first.size)
+    start, size = first.size, max(count, 2**12)
     while start < codes.size and found.min() < 0:
         part = codes[start : start + size]
-        if start == 0 or np.bincount(part, minlength=count)[found < 0].any():
-            found[part] = np.arange(start, start + part.size)
-        start, size = start + size, max(count, min(2 * size, _ROWS))
+        new = np.flatnonzero(recode(part, (found < 0).view(np.uint8)))
+        found[part[new]] = start + new
+        start, size = start + size, max(count, min(2**4 * size, 2**20))
     return found
 
 
@@ -169,9 +173,21 @@ def recode(codes: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
     if new[-1] == new.size - 1 and np.array_equal(new, np.arange(new.size)):
         return codes.astype(new.dtype, copy=False)
     found = np.empty(codes.size, dtype=new.dtype)
-    for rows in row_slices(codes.size):
-        np.take(new, codes[rows], out=found[rows], mode="clip")
+    pairs = 0
+    if codes.dtype == new.dtype == np.uint8 and codes.size >= _BUCKETS[1] and codes.flags.c_contiguous:
+        # Two bytes at a time: a table of all pairs.
+        pairs = codes.size // 2 * 2
+        both = np.zeros(2**8, dtype=np.uint16)
+        both[: new.size] = new
+        _look_up((both[:, None] << 8 | both).ravel(), codes[:pairs].view("u2"), found[:pairs].view("u2"))
+    _look_up(new, codes[pairs:], found[pairs:])
     return found
+
+
+def _look_up(table: NDArray[Any], codes: NDArray[Any], found: NDArray[Any]) -> None:
+    """Write what a table has of each code, some rows at a time: numpy makes large numbers of codes."""
+    for rows in row_slices(codes.size):
+        np.take(table, codes[rows], out=found[rows], mode="clip")
 
 
 def missing_among(values: NDArray[Any]) -> NDArray[np.bool_]:

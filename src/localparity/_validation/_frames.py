@@ -105,10 +105,8 @@ def _library_codes(column: Series[Any]) -> NDArray[Any] | None:
     if not is_text and column.dtype not in (nw.Categorical, nw.Enum):
         return None
     if kind.is_polars():
-        if is_text:
-            enum = kind.to_native_namespace().Enum
-            native = native.cast(enum(native.unique().drop_nulls().sort()))
-        codes = native.to_physical()
+        categorical = kind.to_native_namespace().Categorical
+        codes = (native.cast(categorical) if is_text else native).to_physical()
         return np.asarray(codes if not codes.null_count() else codes.cast(int).fill_null(-1))
     if kind.is_pyarrow():
         encoded = native.dictionary_encode() if is_text else native.unify_dictionaries()

@@ -85,7 +85,7 @@ def _coded(column: Any, rows: int, name: str, at_most: int) -> Coded:
     frame_column = as_column(column, name)
     if frame_column is not None:
         check_rows(name, len(frame_column), rows)
-        if rows > 10 * at_most and not frame_column.dtype.is_numeric():
+        if rows > 100 * at_most and not frame_column.dtype.is_numeric():
             # The first rows tell an identifier before all of them are read.
             check_group_count(frame_column.head(2 * at_most).n_unique(), name, at_most)
         coded = encode_column(frame_column)
@@ -95,7 +95,7 @@ def _coded(column: Any, rows: int, name: str, at_most: int) -> Coded:
     # Lists as objects: numpy would make one text of a missing value, and of 1 and "1".
     values = as_vector(column, name, dtype=object if isinstance(column, list | tuple) else None)
     check_rows(name, values.size, rows)
-    if values.dtype.kind not in "biuf" and rows > 10 * at_most:
+    if values.dtype.kind not in "biuf" and rows > 100 * at_most:
         first = values[: 2 * at_most].tolist()
         check_group_count(len({value for value in first if isinstance(value, str)}), name, at_most)
     try:
