@@ -78,8 +78,7 @@ def map_rows(scores: FloatArray, grouping: Grouping, maps: Mapping[Group, ScoreM
             raise ValueError(
                 f"sensitive_features must be one of {known}, as at fit, got {group!r} at row {row}"
             )
-    narrow = grouping.codes.astype(np.uint16) if len(grouping.names) < 2**16 else grouping.codes
-    order = np.argsort(narrow, kind="stable")
+    order = np.argsort(grouping.codes, kind="stable")
     ends = np.cumsum(np.bincount(grouping.codes, minlength=len(grouping.names)))
     repaired = np.empty(scores.size)
     for group, members in zip(grouping.names, np.split(order, ends[:-1]), strict=True):
