@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from localparity._types import FloatArray
+from localparity.metrics import _kernels
 from localparity.metrics._envelope import find_envelope
 from localparity.metrics._gap_curve import GapCurve, units_of
 
@@ -15,9 +16,6 @@ def deciding_cells(curve: GapCurve, epsilons: FloatArray) -> FloatArray:
     A window counts only where the gap may reach the lower bound of MCDP all along it, and in such a window
     only the cells in which the gap may fall below the upper bound. When these are known exactly, so is MCDP.
     """
-    # Imported here: numba is not loaded with the package.
-    from localparity.metrics import _kernels
-
     if curve.cells is None:
         return np.empty(0)
     steps = find_envelope(curve.knots, curve.gap, curve.cells)

@@ -20,6 +20,7 @@ from localparity.counts._keyed_rows import KeyedRows
 from localparity.counts._score_counts import ScoreCounts
 from localparity.metrics._gap_curve import units_of
 from localparity.metrics._gap_curves import each_gap_curve, gap_between
+from localparity.metrics._kernels import bound_pairs, open_cells
 from localparity.metrics._profile import most_rounding, runs_of
 from localparity.predictions import Predictions
 
@@ -73,9 +74,6 @@ class Question:
 
     def bounds(self, cells: CellCounts) -> list[Bounds]:
         """What cells say of MCDP, for each label that is compared."""
-        # Imported here: numba is not loaded with the package.
-        from localparity.metrics._kernels import bound_pairs
-
         ends = np.stack([cells.lowest, cells.highest], axis=1).ravel()
         begins = units_of(ends, self.predictions.score_range, self.predictions.resolution)
         found = []
@@ -115,9 +113,6 @@ class Question:
 
     def opened(self, cells: CellCounts, bounds: list[Bounds]) -> BoolArray:
         """The cells whose rows must be known to know MCDP."""
-        # Imported here: numba is not loaded with the package.
-        from localparity.metrics._kernels import open_cells
-
         opened = np.zeros(cells.known.size, dtype=bool)
         floor = self._floor(bounds)
         for found in bounds:

@@ -13,9 +13,12 @@ from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, 
 from localparity._validation import unknown_name
 from localparity.counts._comparison import EVERYONE, Comparison, check_sizes
 from localparity.counts._inputs import Data, as_counts, as_data
+from localparity.counts._kernels import merge_scores
 from localparity.counts._score_counts import ScoreCounts, Stratum, strata_of, with_everyone
+from localparity.counts._sort_kernels import sort_rows
 from localparity.metrics._envelope import CellGaps
 from localparity.metrics._gap_curve import GapCurve
+from localparity.metrics._kernels import gap_of_rows
 from localparity.predictions import Predictions
 
 Pair = tuple[Group, Group]
@@ -60,10 +63,6 @@ def input_curves(
 
 def _curve_of_rows(predictions: Predictions, label: int | None, comparison: Comparison) -> GapCurve:
     """Two groups without weights on [0, 1], at the speed of one sort."""
-    # Imported here: numba is not loaded with the package.
-    from localparity.counts._sort_kernels import sort_rows
-    from localparity.metrics import _kernels
-
     scores, codes = predictions.scores, predictions.codes
     if label is not None:
         among = predictions.labels == label
@@ -71,7 +70,7 @@ def _curve_of_rows(predictions: Predictions, label: int | None, comparison: Comp
     second = int(np.count_nonzero(codes))
     first = codes.size - second
     check_sizes(comparison, predictions.groups, (first, second), label)
-    knots, gap = _kernels.gap_of_rows(*sort_rows(scores, codes), first, second)
+    knots, gap = gap_of_rows(*sort_rows(scores, codes), first, second)
     a, b = predictions.groups
     return GapCurve(knots, gap, (a, b), (first, second), label=label, resolution=predictions.resolution)
 
@@ -88,11 +87,8 @@ def curve_between(counts: ScoreCounts, sides: Stratum, pair: Pair, label: int | 
 
 
 def _merge_sides(counts: ScoreCounts, sides: Stratum, pair: Pair, label: int | None) -> GapCurve:
-    # Imported here: numba is not loaded with the package.
-    from localparity.counts import _kernels
-
     first, second = (sides[group] for group in pair)
-    knots, in_first, in_second = _kernels.merge_scores(first.scores, second.scores)
+    knots, in_first, in_second = merge_scores(first.scores, second.scores)
     below_first, below_second = first.below(), second.below()
 
     def gap(at_first: IntArray, at_second: IntArray) -> FloatArray:
