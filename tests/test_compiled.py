@@ -17,6 +17,7 @@ import pytest
 import localparity as lp
 from localparity import _compiled
 from localparity._compiled import Kernel, compiled
+from localparity.metrics._exact import Question, cells_for
 from localparity.metrics._kernels import deciding_steps, profile_runs
 from localparity.models import MCDPObjective, ScoreRepair
 from localparity.models.repair.blind import _kernels as blind_kernels
@@ -82,6 +83,10 @@ def measure(rng: np.random.Generator, rows: int, decimals: int) -> None:
     counts = lp.ScoreCounts.from_predictions(
         lp.Predictions.from_arrays(None, scores, sensitive_features=groups)
     )
+    for placed in (scores, 10.0 ** (-300.0 * scores)):
+        for options in ({}, {"sample_weight": weights}):
+            rows_of = lp.Predictions.from_arrays(None, placed, sensitive_features=groups, **options)
+            cells_for(Question(rows_of, lp.counts.Comparison(), np.array(EPSILONS)), 1)
     coarse = lp.counts.bounded(counts, max_scores=1, level=6)
     for epsilon in EPSILONS:
         lp.mcdp_bounds(coarse, epsilon=epsilon)
