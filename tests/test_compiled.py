@@ -90,7 +90,7 @@ def measure(rng: np.random.Generator, rows: int, decimals: int) -> None:
     coarse = lp.counts.bounded(counts, max_scores=1, level=6)
     for epsilon in EPSILONS:
         lp.mcdp_bounds(coarse, epsilon=epsilon)
-    lp.gap_curve(counts, groups=(0, 1)).worst_windows(EPSILONS)
+    lp.gap_curve(counts, groups=(0, 1)).worst_windows(np.array(EPSILONS))
     lp.worst_split(None, scores, sensitive_features=ages, n_resamples=3, n_jobs=1, random_state=0)
     repair = ScoreRepair(max_mcdp=0.02 if decimals > 1 else 0.5).fit(scores, sensitive_features=groups)
     repair.transform(scores, sensitive_features=groups)
