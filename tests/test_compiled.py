@@ -17,6 +17,7 @@ import pytest
 import localparity as lp
 from localparity import _compiled
 from localparity._compiled import Kernel, compiled
+from localparity.counts._sort_kernels import sort_rows
 from localparity.metrics._exact import Question, cells_for
 from localparity.metrics._kernels import deciding_steps, profile_runs
 from localparity.models import MCDPObjective, ScoreRepair
@@ -84,6 +85,7 @@ def measure(rng: np.random.Generator, rows: int, decimals: int) -> None:
         lp.Predictions.from_arrays(None, scores, sensitive_features=groups)
     )
     for placed in (scores, 10.0 ** (-300.0 * scores)):
+        sort_rows(placed, groups)
         for options in ({}, {"sample_weight": weights}):
             rows_of = lp.Predictions.from_arrays(None, placed, sensitive_features=groups, **options)
             cells_for(Question(rows_of, lp.counts.Comparison(), np.array(EPSILONS)), 1)

@@ -14,7 +14,7 @@ from localparity._types import FloatArray, Group, IntArray
 from localparity._validation import at_ends
 from localparity.counts._atoms import Atoms
 from localparity.counts._cell_kernels import add_weights_at, count_sorted
-from localparity.counts._sort_kernels import sort_rows
+from localparity.counts._sorting import sort_rows
 from localparity.counts._weights import LIMBS, Units, carry
 from localparity.predictions import Predictions
 

@@ -103,7 +103,7 @@ def mcdp_of(
     """MCDP of a gap curve at a few epsilons, for less than all of its runs cost."""
     found = highest_runs(unit_knots, gap, reach_bounds(epsilons, resolution))
     if (found[0] == found[1]).all():
-        return found[0]
+        return np.asarray(found[0])
     # A run ties with an epsilon: how much its length may be off depends on where it lies.
     return runs_of(unit_knots, gap).mcdp_at(epsilons, resolution, score_range)
 

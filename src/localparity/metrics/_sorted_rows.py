@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from localparity._types import FloatArray, Group, IntArray
 from localparity.counts._comparison import EVERYONE, Comparison, check_sizes
 from localparity.counts._keyed_rows import KeyedRows
-from localparity.counts._sort_kernels import sort_rows
+from localparity.counts._sorting import sort_rows
 from localparity.metrics._gap_curve import GapCurve
 from localparity.metrics._kernels import gap_of_pair, largest_gaps
 from localparity.predictions import Predictions
