@@ -24,12 +24,14 @@ from localparity.engines._refine import (
 from localparity.engines._torch_cells import Grid
 from localparity.engines._torch_rows import (
     TensorRows,
+    UnknownCodeError,
     as_flat_scores,
     as_groups,
     as_labels,
     as_weights,
     code_rows,
     numpy_dtype,
+    span_of,
 )
 from localparity.metrics._mcdp import PAPER_EPSILONS
 
@@ -132,17 +134,25 @@ class TorchScores:
         groups = as_groups(sensitive_features, scores)
         labels = None if y_true is None else as_labels(y_true, scores)
         weights = None if sample_weight is None else as_weights(sample_weight, scores)
-        codes, first, self._keys = code_rows(torch, groups, labels)
+        # Groups of one byte are looked at in a sample; the kernels say where there are others.
+        self._counting = counting_of(torch, scores, weights)
+        sampled = self._counting is _torch_kernels and labels is None and groups.element_size() == 1
+        span = span_of(torch, groups[:: max(1, groups.numel() // _SAMPLED)] if sampled else groups)
+        codes, first, self._keys = code_rows(torch, groups, labels, span)
         self._rows = TensorRows(scores, codes, weights, first)
         self._present = None if weights is None else torch.unique(groups).tolist()
-        self._counting = counting_of(torch, self._rows)
         self._kept: tuple[CellSelection, TensorRows] | None = None
 
     def count_cells(self, level: int, within: CellSelection | None = None) -> list[GroupCounts]:
         """Count the rows by the cells of a grid."""
         grid = Grid(self.score_range, len(self._keys), level, within)
         rows = self._rows if within is None else self._inside(within)
-        totals = self._counting.count_places(self._torch, rows, grid)
+        try:
+            totals = self._counting.count_places(self._torch, rows, grid)
+        except UnknownCodeError:
+            codes, first, self._keys = code_rows(self._torch, rows.codes, None, span_of(self._torch, rows.codes))
+            self._rows = rows._replace(codes=codes, first=first)
+            return self.count_cells(level)
         only, counted = totals.only.cpu().numpy(), totals.rows.cpu().numpy()
         lowest, highest = np.where(np.isnan(only), [[-np.inf], [np.inf]], only)
         limbs = None if totals.limbs is None else totals.limbs.cpu().numpy()
@@ -205,9 +215,10 @@ class TorchScores:
         return counted
 
 
-def counting_of(torch: Any, rows: TensorRows) -> ModuleType:
+def counting_of(torch: Any, scores: Tensor, weights: Tensor | None = None) -> ModuleType:
     """The module that counts rows: compiled kernels where there are any, the operations of torch elsewhere."""
-    return _torch_kernels if _torch_kernels.can_compile(torch, rows) else _torch_cells
+    compiled = weights is None and _torch_kernels.can_compile(torch, scores)
+    return _torch_kernels if compiled else _torch_cells
 
 
 def _holds(outer: CellSelection, inner: CellSelection) -> bool:

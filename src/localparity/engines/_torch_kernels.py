@@ -9,14 +9,20 @@ from __future__ import annotations
 from functools import cache
 from typing import Any
 
+import numpy as np
+
 from localparity._validation import range_scale
 from localparity.engines._torch_cells import CellTotals, Grid
-from localparity.engines._torch_rows import TensorRows, ends_of, outside
+from localparity.engines._torch_rows import TensorRows, UnknownCodeError, check_score, ends_of
 
 _SCORES = {"float16": ("unsigned short", "float"), "float32": ("float",) * 2, "float64": ("double",) * 2}
 _CODES = {"torch.uint8": "unsigned char", "torch.int8": "signed char", "torch.int32": "int"}
-_BUCKET_BITS = 13
-_BUCKET_BYTES = 2**_BUCKET_BITS // 8
+_BUCKET_BITS = 14
+_WORDS = 2**_BUCKET_BITS // 32
+_SELECTION_BYTES = 8 * _WORDS
+_PACKS = 2
+_BLOCKS = 2
+_THREADS = 1024
 
 _SOURCE = r"""
 typedef unsigned long long Whole;
@@ -36,56 +42,79 @@ __device__ Number number_of(Score score) {
 #endif
 }
 
-// NaN is not inside.
-__device__ bool inside_ends(Number number, double lowest, double highest) {
-#if UNIT
-    return number >= (Number)0 && number <= (Number)1;
-#else
-    return (double)number >= lowest && (double)number <= highest;
-#endif
-}
-
-// The range of the scores and the number of cells. Every operation is rounded as numpy rounds it.
+// The range of the scores and the number of cells. Every operation is rounded as numpy rounds it, and a
+// number is rounded up by adding one so large that nothing is left of a fraction.
 struct Grid {
-    double cells, low, high, scale, origin, length;
+    double cells, low, high, scale, origin, length, lowest, highest;
+
+    __device__ bool holds(Number number) const {  // not NaN
+#if UNIT
+        return number >= (Number)0 && number <= (Number)1;
+#else
+        return (double)number >= lowest && (double)number <= highest;
+#endif
+    }
 
     __device__ Cell cell_of(Number number) const {
-#if UNIT
-        return (Cell)ceil(number * (Number)cells);  // a power of two: exact
+#if UNIT && !DEEP && !defined(FLOAT64)
+        return __float_as_int(__fmaf_ru(number, (float)cells, 0x1p23f)) - 0x4B000000;
 #else
-        double inside = fmin(fmax((double)number, low), high);
-        double fraction = __ddiv_rn(__dsub_rn(__dmul_rn(inside, scale), origin), length);
-        return (Cell)ceil(__dmul_rn(fraction, cells));
+        double fraction = number;
+        if (!UNIT) {
+            double inside = fmin(fmax(fraction, low), high);
+            fraction = __ddiv_rn(__dsub_rn(__dmul_rn(inside, scale), origin), length);
+        }
+        return (Cell)(__double_as_longlong(__fma_ru(fraction, cells, 0x1p52)) & ((1ll << 52) - 1));
 #endif
     }
 };
 
-// The selected cells, ascending, and a bit for each bucket of cells with a selected one.
-struct Selection {
-    const long long* numbers;
-    int size, shift;
-    const unsigned* buckets;
+// The sum of the numbers of a warp's lanes up to and with each.
+__device__ unsigned sum_of_lanes(unsigned number) {
+    for (int away = 1; away < 32; away *= 2) {
+        unsigned other = __shfl_up_sync(~0u, number, away);
+        if (threadIdx.x % 32 >= away) number += other;
+    }
+    return number;
+}
 
-    __device__ void mark(unsigned* bits) const {
-        for (int word = threadIdx.x; word < BUCKETS / 32; word += blockDim.x) bits[word] = 0;
+// The selected cells, ascending, and a bit for each bucket of cells with a selected one. `ranks` has how many
+// such buckets come before each word of bits, and `starts` the first selected cell of each such bucket.
+struct Selection {
+    const long long *numbers, *starts;
+    int size, shift;
+    unsigned *bits, *ranks;
+
+    __device__ void mark() const {
+        for (int word = threadIdx.x; word < WORDS; word += blockDim.x) bits[word] = 0;
         __syncthreads();
         for (int slot = threadIdx.x; slot < size; slot += blockDim.x) {
             int bucket = (int)((numbers[slot] - 1) >> shift);
             atomicOr(&bits[bucket >> 5], 1u << (bucket & 31));
         }
         __syncthreads();
-    }
-
-    __device__ bool in_bucket(Cell cell) const {
-        if (cell < 1) return false;
-        int bucket = (int)((cell - 1) >> shift);
-        return buckets[bucket >> 5] >> (bucket & 31) & 1;
+        if (threadIdx.x < 32) {
+            const int first = threadIdx.x * (WORDS / 32);
+            unsigned mine = 0;
+            for (int word = first; word < first + WORDS / 32; ++word) mine += __popc(bits[word]);
+            unsigned before = sum_of_lanes(mine) - mine;
+            for (int word = first; word < first + WORDS / 32; ++word) {
+                ranks[word] = before;
+                before += __popc(bits[word]);
+            }
+        }
+        __syncthreads();
     }
 
     // The place of a cell among the selected ones, -1 where it is none of them.
     __device__ int find(Cell cell) const {
-        if (!in_bucket(cell)) return -1;
-        int begin = 0, end = size - 1;
+        if (cell < 1) return -1;
+        int bucket = (int)((cell - 1) >> shift);
+        unsigned word = bits[bucket >> 5], bit = 1u << (bucket & 31);
+        if (!(word & bit)) return -1;
+        int rank = ranks[bucket >> 5] + __popc(word & (bit - 1));
+        if (!shift) return rank;
+        int begin = (int)starts[rank], end = (int)starts[rank + 1] - 1;
         while (begin < end) {
             int middle = (begin + end) >> 1;
             if (numbers[middle] < cell) begin = middle + 1; else end = middle;
@@ -133,30 +162,35 @@ __device__ double score_of(Bits bits) {
 #endif
 }
 
-extern "C" __global__ void __launch_bounds__(1024) count(
-    const Score* scores, const Code* codes, double n_rows, int aligned, int first, int n_keys, double lowest,
-    double highest, double cells, double low, double high, double scale, double origin, double length,
-    const long long* numbers, int selected, int shift, int split_bits, int n_places, int tile,
-    Whole* first_outside, Whole* only_of, Whole* rows_of) {
+// `noted` begins as zeros: how many rows come after the first one with a score outside of the range or a code
+// that is none, itself included, and the inverted bits of the one score at each place.
+extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) count(
+    const Score* __restrict__ scores, const Code* __restrict__ codes, double n_rows, int aligned, double cells,
+    double low, double high, double scale, double origin, double length, double lowest, double highest,
+    const long long* __restrict__ numbers, const long long* __restrict__ starts, int selected, int shift,
+    int first, int n_keys, int split_bits, int n_places, int tile, Whole* noted) {
     extern __shared__ Whole memory[];
     Bits* only = (Bits*)memory;
     unsigned* rows = (unsigned*)(only + tile);
-    unsigned* buckets = rows + n_keys * tile;
+    unsigned* bits = rows + n_keys * tile;
     const int begin = blockIdx.y * tile;
     const int width = min(tile, n_places - begin);
     for (int place = threadIdx.x; place < tile; place += blockDim.x) only[place] = ~(Bits)0;
     for (int place = threadIdx.x; place < n_keys * tile; place += blockDim.x) rows[place] = 0;
-    const Grid grid = {cells, low, high, scale, origin, length};
-    const Selection selection = {numbers, selected, shift, buckets};
-    if (selected) selection.mark(buckets);
+    const Grid grid = {cells, low, high, scale, origin, length, lowest, highest};
+    const Selection selection = {numbers, starts, selected, shift, bits, bits + WORDS};
+    if (selected) selection.mark();
     __syncthreads();
 
+    const Whole n = (Whole)n_rows, step = (Whole)gridDim.x * blockDim.x;
+    const Whole thread = (Whole)blockIdx.x * blockDim.x + threadIdx.x;
     int last = -1;
     unsigned run = 0;
     auto take = [&](Score score, Code code, Whole row) {
         Number number = number_of(score);
-        if (!inside_ends(number, lowest, highest)) {
-            atomicMin(first_outside, row);
+        int key = (int)code - first;
+        if (!grid.holds(number) || (unsigned)key >= (unsigned)n_keys) {
+            atomicMax(noted, n - row);
             return;
         }
         Cell cell = grid.cell_of(number);
@@ -169,7 +203,7 @@ extern "C" __global__ void __launch_bounds__(1024) count(
         place -= begin;
         if ((unsigned)place >= (unsigned)width) return;
         see(&only[place], bits_of(number));
-        int at = ((int)code - first) * tile + place;
+        int at = key * tile + place;
         if (at == last) {
             ++run;
             return;
@@ -179,12 +213,17 @@ extern "C" __global__ void __launch_bounds__(1024) count(
         run = 1;
     };
 
-    const Whole n = (Whole)n_rows, step = (Whole)gridDim.x * blockDim.x;
-    const Whole thread = (Whole)blockIdx.x * blockDim.x + threadIdx.x;
-    for (Whole pack = thread; pack < n / 4; pack += step) {
-        Pack found = load(scores, codes, pack, aligned);
+    for (Whole pack = thread; pack < n / 4; pack += PACKS * step) {
+        Pack found[PACKS];
 #pragma unroll
-        for (int i = 0; i < 4; ++i) take(found.scores.at[i], found.codes.at[i], 4 * pack + i);
+        for (int j = 0; j < PACKS; ++j)
+            if (pack + j * step < n / 4) found[j] = load(scores, codes, pack + j * step, aligned);
+#pragma unroll
+        for (int j = 0; j < PACKS; ++j)
+            if (pack + j * step < n / 4)
+#pragma unroll
+                for (int i = 0; i < 4; ++i)
+                    take(found[j].scores.at[i], found[j].codes.at[i], 4 * (pack + j * step) + i);
     }
     if (thread < n % 4) {
         Whole row = n / 4 * 4 + thread;
@@ -193,38 +232,47 @@ extern "C" __global__ void __launch_bounds__(1024) count(
     if (run) atomicAdd(&rows[last], run);
     __syncthreads();
 
-    const Whole none = ~(Whole)0;
+    Whole *only_of = noted + 1 + begin, *rows_of = noted + 1 + n_places + begin;
     for (int place = threadIdx.x; place < width; place += blockDim.x) {
         if (only[place] == ~(Bits)0) continue;
         bool one = only[place] != ~(Bits)0 - 1;
         double clamped = one ? fmin(fmax(score_of(only[place]), low), high) : 0.0;
-        Whole bits = one ? (Whole)__double_as_longlong(clamped) : none - 1;
-        Whole seen = atomicCAS(&only_of[begin + place], none, bits);
-        if (seen != none && seen != bits) atomicExch(&only_of[begin + place], none - 1);
+        Whole bits = one ? ~(Whole)__double_as_longlong(clamped) : 1;
+        Whole seen = atomicCAS(&only_of[place], 0, bits);
+        if (seen != 0 && seen != bits) atomicExch(&only_of[place], 1);
         for (int key = 0; key < n_keys; ++key) {
             unsigned found = rows[key * tile + place];
-            if (found) atomicAdd(&rows_of[(Whole)key * n_places + begin + place], (Whole)found);
+            if (found) atomicAdd(&rows_of[(Whole)key * n_places + place], (Whole)found);
         }
     }
 }
 
 // A warp gathers the rows that it finds in a buffer of its own, and writes a buffer at a time.
-extern "C" __global__ void __launch_bounds__(256) collect(
-    const Score* scores, const Code* codes, double n_rows, int aligned, double cells, double low, double high,
-    double scale, double origin, double length, const long long* numbers, int selected, int shift,
+extern "C" __global__ void __launch_bounds__(128) collect(
+    const Score* __restrict__ scores, const Code* __restrict__ codes, double n_rows, int aligned, double cells,
+    double low, double high, double scale, double origin, double length, double lowest, double highest,
+    const long long* __restrict__ numbers, const long long* __restrict__ starts, int selected, int shift,
     Score* to_scores, Code* to_codes, double capacity, Whole* found) {
-    __shared__ Score kept_scores[256 / 32][384];
-    __shared__ Code kept_codes[256 / 32][384];
-    __shared__ unsigned buckets[BUCKETS / 32];
-    const Grid grid = {cells, low, high, scale, origin, length};
-    const Selection selection = {numbers, selected, shift, buckets};
-    selection.mark(buckets);
+    __shared__ Score kept_scores[4][768];
+    __shared__ Code kept_codes[4][768];
+    __shared__ unsigned bits[2 * WORDS];
+    const Grid grid = {cells, low, high, scale, origin, length, lowest, highest};
+    const Selection selection = {numbers, starts, selected, shift, bits, bits + WORDS};
+    selection.mark();
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
-    const unsigned before = (1u << lane) - 1;
-    Score* warp_scores = kept_scores[warp];
-    Code* warp_codes = kept_codes[warp];
     int kept = 0;
 
+    auto is_inside = [&](Score score) { return selection.find(grid.cell_of(number_of(score))) >= 0; };
+    auto place = [&](int mine) {  // where a lane with so many rows writes them; `kept` is the same in all lanes
+        int upto = sum_of_lanes(mine);
+        int at = kept + upto - mine;
+        kept += __shfl_sync(~0u, upto, 31);
+        return at;
+    };
+    auto put = [&](int at, Score score, Code code) {
+        kept_scores[warp][at] = score;
+        kept_codes[warp][at] = code;
+    };
     auto write = [&]() {
         Whole base = 0;
         if (lane == 0) base = atomicAdd(found, (Whole)kept);
@@ -232,38 +280,40 @@ extern "C" __global__ void __launch_bounds__(256) collect(
         __syncwarp();
         for (int i = lane; i < kept; i += 32)
             if (base + i < (Whole)capacity) {
-                to_scores[base + i] = warp_scores[i];
-                to_codes[base + i] = warp_codes[i];
+                to_scores[base + i] = kept_scores[warp][i];
+                to_codes[base + i] = kept_codes[warp][i];
             }
         __syncwarp();
         kept = 0;
     };
-    auto take = [&](bool there, Score score, Code code) {
-        Cell cell = there ? grid.cell_of(number_of(score)) : 0;
-        bool inside = shift ? selection.find(cell) >= 0 : selection.in_bucket(cell);
-        unsigned mask = __ballot_sync(~0u, inside);
-        if (inside) {
-            int at = kept + __popc(mask & before);
-            warp_scores[at] = score;
-            warp_codes[at] = code;
-        }
-        kept += __popc(mask);
-    };
 
     const Whole n = (Whole)n_rows, step = (Whole)gridDim.x * blockDim.x;
     const Whole thread = (Whole)blockIdx.x * blockDim.x + threadIdx.x;
-    for (Whole pack = thread; pack - lane < n / 4; pack += step) {
-        bool there = pack < n / 4;
-        Pack rows = {};
-        if (there) rows = load(scores, codes, pack, aligned);
+    for (Whole pack = thread; pack - lane < n / 4; pack += 4 * step) {
+        Pack rows[4];
+        unsigned inside = 0;
 #pragma unroll
-        for (int i = 0; i < 4; ++i) take(there, rows.scores.at[i], rows.codes.at[i]);
+        for (int j = 0; j < 4; ++j)
+            if (pack + j * step < n / 4) rows[j] = load(scores, codes, pack + j * step, aligned);
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+            if (pack + j * step < n / 4)
+#pragma unroll
+                for (int i = 0; i < 4; ++i) inside |= (unsigned)is_inside(rows[j].scores.at[i]) << (4 * j + i);
+        if (!__any_sync(~0u, inside)) continue;
+        int at = place(__popc(inside));
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+#pragma unroll
+            for (int i = 0; i < 4; ++i)
+                if (inside >> (4 * j + i) & 1) put(at++, rows[j].scores.at[i], rows[j].codes.at[i]);
         if (kept >= 256) write();
     }
     if (blockIdx.x == 0 && warp == 0) {
         Whole row = n / 4 * 4 + lane;
-        bool there = row < n;
-        take(there, there ? scores[row] : (Score)0, there ? codes[row] : (Code)0);
+        bool inside = row < n && is_inside(scores[row]);
+        int at = place(inside);
+        if (inside) put(at, scores[row], codes[row]);
     }
     if (kept) write();
 }
@@ -272,12 +322,12 @@ extern "C" __global__ void __launch_bounds__(256) collect(
 
 
 
-def can_compile(torch: Any, rows: TensorRows) -> bool:
-    """Whether these kernels can count the rows: without weights, on a GPU for which torch compiles."""
-    if rows.weights is not None or rows.scores.device.type != "cuda" or not torch.version.cuda:
+def can_compile(torch: Any, scores: Any) -> bool:
+    """Whether the device of some scores is a GPU that torch compiles these kernels for."""
+    if scores.device.type != "cuda" or not torch.version.cuda:
         return False
     try:
-        _kernel(torch, "count", rows, Grid((0.0, 1.0), 1, 1))
+        _compiled(torch, "count", scores.device, scores.dtype, torch.uint8, unit=True, deep=False)
     except (AttributeError, OSError, RuntimeError):  # an older torch, or no NVRTC
         return False
     return True
@@ -287,33 +337,27 @@ def count_places(torch: Any, rows: TensorRows, grid: Grid) -> CellTotals:
     """Count rows without weights by the places of a grid."""
     n_places, device = grid.n_places, rows.scores.device
     properties = torch.cuda.get_device_properties(device)
-    room = properties.shared_memory_per_block_optin - _BUCKET_BYTES
     place_bytes = 4 * grid.n_keys + max(4, rows.scores.element_size())
-    tiles = -(-n_places // (room // place_bytes))
+    room = (properties.shared_memory_per_block_optin - _SELECTION_BYTES) // place_bytes
+    tiles = -(-n_places // room)
     tile = -(-n_places // tiles)
-    shared = tile * place_bytes + _BUCKET_BYTES
-    blocks = properties.multi_processor_count * (2 if 2 * shared < room else 1)
-    noted = torch.full((1 + n_places,), -1, dtype=torch.int64, device=device)
-    noted[0] = rows.size
-    counted = torch.zeros((grid.n_keys, n_places), dtype=torch.int64, device=device)
-    kernel = _kernel(torch, "count", rows, grid)
-    kernel.set_shared_memory_config(shared)
+    noted = torch.zeros(1 + n_places * (1 + grid.n_keys), dtype=torch.int64, device=device)
     within = grid.level if grid.within is None else grid.within.level
     arguments = [
         *_of_rows(rows),
-        rows.first,
-        grid.n_keys,
-        *ends_of(rows.scores, grid.score_range),
-        *_of_range(grid),
-        *_of_selection(torch, grid, device),
-        *(grid.level - within, n_places, tile),
-        *(noted, noted[1:], counted),
+        *_of_grid(torch, grid, rows.scores),
+        *(rows.first, grid.n_keys, grid.level - within, n_places, tile, noted),
     ]
+    blocks = min(_BLOCKS * properties.multi_processor_count, rows.size // 4096 + 1)
     with torch.cuda.device(device):
-        kernel((min(blocks, rows.size // 4096 + 1), tiles, 1), (1024, 1, 1), arguments, shared)
-    if grid.within is None and (row := int(noted[0])) < rows.size:
-        raise outside(rows.scores, row, grid.score_range)
-    return CellTotals(noted[1:].view(torch.float64), counted)
+        shared = tile * place_bytes + _SELECTION_BYTES
+        _kernel(torch, "count", rows, grid)((blocks, tiles, 1), (_THREADS, 1, 1), arguments, shared)
+    if grid.within is None and (after := int(noted[0])):
+        row = rows.size - after
+        check_score(rows.scores, row, grid.score_range)
+        raise UnknownCodeError(row)
+    only = torch.bitwise_not(noted[1 : n_places + 1]).view(torch.float64)
+    return CellTotals(only, noted[n_places + 1 :].view(grid.n_keys, n_places))
 
 
 def collect_rows(torch: Any, rows: TensorRows, grid: Grid, capacity: int) -> TensorRows | None:
@@ -321,16 +365,15 @@ def collect_rows(torch: Any, rows: TensorRows, grid: Grid, capacity: int) -> Ten
     device = rows.scores.device
     scores, codes = (torch.empty(capacity, dtype=part.dtype, device=device) for part in rows[:2])
     found = torch.zeros(1, dtype=torch.int64, device=device)
-    blocks = 8 * torch.cuda.get_device_properties(device).multi_processor_count
+    blocks = 16 * torch.cuda.get_device_properties(device).multi_processor_count
     arguments = [
         *_of_rows(rows),
-        *_of_range(grid),
-        *_of_selection(torch, grid, device),
+        *_of_grid(torch, grid, rows.scores),
         *(scores, codes, float(capacity), found),
     ]
     with torch.cuda.device(device):
         _kernel(torch, "collect", rows, grid)(
-            (min(blocks, rows.size // 1024 + 1), 1, 1), (256, 1, 1), arguments
+            (min(blocks, rows.size // 2048 + 1), 1, 1), (128, 1, 1), arguments
         )
     size = int(found)
     return None if size > capacity else TensorRows(scores[:size], codes[:size], first=rows.first)
@@ -339,12 +382,12 @@ def collect_rows(torch: Any, rows: TensorRows, grid: Grid, capacity: int) -> Ten
 def _kernel(torch: Any, name: str, rows: TensorRows, grid: Grid) -> Any:
     """The kernel compiled for the dtypes of the rows and for the range and the level of a grid."""
     unit = grid.score_range == (0.0, 1.0)
-    return _compiled(torch, name, rows.scores.device, rows.scores.dtype, rows.codes.dtype, unit, grid.level > 30)
+    return _compiled(torch, name, rows.scores.device, rows.scores.dtype, rows.codes.dtype, unit=unit, deep=grid.level > 22)
 
 
 @cache
 def _compiled(
-    torch: Any, name: str, device: Any, scores: Any, codes: Any, unit: bool, deep: bool
+    torch: Any, name: str, device: Any, scores: Any, codes: Any, *, unit: bool, deep: bool
 ) -> Any:
     """The kernel compiled for some dtypes, for the range from 0 to 1 or any, and for cells beyond an int."""
     dtype = str(scores).removeprefix("torch.")
@@ -356,10 +399,15 @@ def _compiled(
         "Code": _CODES[str(codes)],
         "Cell": "long long" if deep else "int",
     }
-    names = [f"{dtype.upper()} 1", f"UNIT {int(unit)}", f"BUCKETS {2**_BUCKET_BITS}"]
+    names = [f"{dtype.upper()} 1", f"UNIT {int(unit)}", f"DEEP {int(deep)}", f"WORDS {_WORDS}", f"PACKS {_PACKS}", f"BLOCKS {_BLOCKS}", f"THREADS {_THREADS}"]
     lines = [f"#define {each}" for each in names] + [f"typedef {kind} {each};" for each, kind in types.items()]
     with torch.cuda.device(device):
-        return torch.cuda._compile_kernel("\n".join(lines) + _SOURCE, name)
+        kernel = torch.cuda._compile_kernel("\n".join(lines) + _SOURCE, name)
+        if name == "count":
+            kernel.set_shared_memory_config(
+                torch.cuda.get_device_properties(device).shared_memory_per_block_optin
+            )
+        return kernel
 
 
 def _of_rows(rows: TensorRows) -> list[Any]:
@@ -369,16 +417,19 @@ def _of_rows(rows: TensorRows) -> list[Any]:
     return [rows.scores, rows.codes, float(rows.size), int(aligned)]
 
 
-def _of_range(grid: Grid) -> list[float]:
-    """What a kernel is told of the grid and its range."""
+def _of_grid(torch: Any, grid: Grid, scores: Any) -> list[Any]:
+    """What a kernel is told of a grid: its range, then the numbers of the selected cells, where those of a
+    bucket begin, how many there are, and how many bits a bucket spans.
+    """
     scale = range_scale(grid.score_range)
     low, high = grid.score_range
-    return [2.0**grid.level, low, high, scale, scale * low, scale * high - scale * low]
-
-
-def _of_selection(torch: Any, grid: Grid, device: Any) -> list[Any]:
-    """What a kernel is told of the selected cells: their numbers, how many, and how many bits a bucket spans."""
+    ends = ends_of(scores, grid.score_range)
+    given = [2.0**grid.level, low, high, scale, scale * low, scale * high - scale * low, *ends]
     if grid.within is None:
-        return [torch.empty(0, dtype=torch.int64, device=device), 0, 0]
+        nothing = torch.empty(0, dtype=torch.int64, device=scores.device)
+        return [*given, nothing, nothing, 0, 0]
     level, numbers = grid.within
-    return [torch.from_numpy(numbers).to(device), numbers.size, max(0, level - _BUCKET_BITS)]
+    shift = max(0, level - _BUCKET_BITS)
+    starts = np.flatnonzero(np.diff((numbers - 1) >> shift, prepend=-1))
+    found = torch.from_numpy(np.concatenate([numbers, starts, [numbers.size]])).to(scores.device)
+    return [*given, found, found[numbers.size :], numbers.size, shift]

@@ -21,6 +21,10 @@ CHUNK = 2**22
 _FEW_GROUPS = 256
 
 
+class UnknownCodeError(Exception):
+    """A row has a code beyond those that rows were said to have."""
+
+
 class TensorRows(NamedTuple):
     """The rows on their device; `first` is the code of the first key."""
 
@@ -84,15 +88,16 @@ def check_range(scores: Tensor, score_range: ScoreRange) -> None:
     least, most = (float(end) for end in scores.aminmax())
     if not (least >= lowest and most <= highest):
         inside = (scores >= lowest) & (scores <= highest)
-        raise outside(scores, int(inside.logical_not().nonzero()[0]), score_range)
+        check_score(scores, int(inside.logical_not().nonzero()[0]), score_range)
 
 
-def outside(scores: Tensor, row: int, score_range: ScoreRange) -> ValueError:
-    """The error for a score outside of the range."""
-    low, high = score_range
-    return ValueError(
-        f"y_score must be inside score_range ({low}, {high}), got {scores[row].item()} at row {row}"
-    )
+def check_score(scores: Tensor, row: int, score_range: ScoreRange) -> None:
+    """Raise a ValueError where the score of a row lies outside of the range, or is NaN."""
+    lowest, highest = ends_of(scores, score_range)
+    score = scores[row].item()
+    if not lowest <= score <= highest:
+        low, high = score_range
+        raise ValueError(f"y_score must be inside score_range ({low}, {high}), got {score} at row {row}")
 
 
 def as_groups(sensitive_features: Tensor, scores: Tensor) -> Tensor:
@@ -127,31 +132,38 @@ def as_weights(sample_weight: Tensor, scores: Tensor) -> Tensor:
     return weights
 
 
-def code_rows(torch: Any, groups: Tensor, labels: Tensor | None) -> tuple[Tensor, int, list[Key]]:
+def span_of(torch: Any, groups: Tensor) -> tuple[int, int]:
+    """The lowest and the highest group."""
+    if groups.dtype == torch.bool:
+        return 0, 1
+    low, high = torch.stack(torch.aminmax(groups)).tolist()
+    return low, high
+
+
+def code_rows(
+    torch: Any, groups: Tensor, labels: Tensor | None, span: tuple[int, int]
+) -> tuple[Tensor, int, list[Key]]:
     """The code of each row, the lowest code, and the groups and labels that the codes stand for in order.
 
     Groups of one byte are their own codes where there are no labels; a code may stand for nobody.
     """
+    low, high = span
+    values: list[Any] = list(range(low, high + 1))
+    distinct = None
     if groups.dtype == torch.bool:
-        values: list[Any] = [False, True]
-        groups, low, few = groups.view(torch.uint8), 0, True
-    else:
-        low, high = torch.stack(torch.aminmax(groups)).tolist()
-        few = high - low < _FEW_GROUPS
-        distinct = None if few else torch.unique(groups)
-        values = list(range(low, high + 1)) if distinct is None else distinct.tolist()
+        groups, values = groups.view(torch.uint8), [False, True]
+    elif high - low >= _FEW_GROUPS:
+        distinct = torch.unique(groups)
+        values = distinct.tolist()
     if labels is None and groups.element_size() == 1:
         return groups, low, [(value, None) for value in values]
     found = (None,) if labels is None else (0, 1)
     keys: list[Key] = [(value, label) for value in values for label in found]
-    codes = torch.empty(
-        groups.numel(),
-        dtype=torch.uint8 if len(keys) <= _FEW_GROUPS else torch.int32,
-        device=groups.device,
-    )
+    dtype = torch.uint8 if len(keys) <= _FEW_GROUPS else torch.int32
+    codes = torch.empty(groups.numel(), dtype=dtype, device=groups.device)
     for start in range(0, groups.numel(), CHUNK):
         part = groups[start : start + CHUNK]
-        places = part.long() - low if few else torch.searchsorted(distinct, part)
+        places = part.long() - low if distinct is None else torch.searchsorted(distinct, part)
         if labels is not None:
             places = 2 * places + labels[start : start + CHUNK]
         codes[start : start + CHUNK] = places

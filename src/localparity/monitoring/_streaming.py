@@ -105,7 +105,7 @@ class LocalDisparity:
         else:
             rows = TensorRows(scores, self._codes(scores, sensitive_features, y_true))
             grid = Grid(self.score_range, self.n_groups * self._n_labels, self.level)
-            counted = counting_of(self._torch, rows).count_places(self._torch, rows, grid).rows.flatten()
+            counted = counting_of(self._torch, scores).count_places(self._torch, rows, grid).rows.flatten()
             self._state = counted if self._state is None else self._state + counted
         resolution = score_resolution(numpy_dtype(scores), self.score_range)
         self._resolution = max(self._resolution, resolution)
