@@ -106,13 +106,16 @@ struct Selection {
         __syncthreads();
     }
 
-    // The place of a cell among the selected ones, -1 where it is none of them.
+    // Whether a cell lies in a bucket with a selected one.
+    __device__ bool may_hold(Cell cell) const {
+        Cell bucket = (cell - 1) >> shift;
+        return cell > 0 && bits[bucket >> 5] >> (bucket & 31) & 1;
+    }
+
+    // The place of a cell of such a bucket among the selected ones, -1 where it is none of them.
     __device__ int find(Cell cell) const {
-        if (cell < 1) return -1;
-        int bucket = (int)((cell - 1) >> shift);
-        unsigned word = bits[bucket >> 5], bit = 1u << (bucket & 31);
-        if (!(word & bit)) return -1;
-        int rank = ranks[bucket >> 5] + __popc(word & (bit - 1));
+        Cell bucket = (cell - 1) >> shift;
+        int rank = ranks[bucket >> 5] + __popc(bits[bucket >> 5] & ((1u << (bucket & 31)) - 1));
         if (!shift) return rank;
         int begin = (int)starts[rank], end = (int)starts[rank + 1] - 1;
         while (begin < end) {
@@ -179,38 +182,51 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) count(
     for (int place = threadIdx.x; place < n_keys * tile; place += blockDim.x) rows[place] = 0;
     const Grid grid = {cells, low, high, scale, origin, length, lowest, highest};
     const Selection selection = {numbers, starts, selected, shift, bits, bits + WORDS};
-    if (selected) selection.mark();
+    if (SELECTED) selection.mark();
     __syncthreads();
 
     const Whole n = (Whole)n_rows, step = (Whole)gridDim.x * blockDim.x;
     const Whole thread = (Whole)blockIdx.x * blockDim.x + threadIdx.x;
-    int last = -1;
-    unsigned run = 0;
-    auto take = [&](Score score, Code code, Whole row) {
-        Number number = number_of(score);
-        int key = (int)code - first;
-        if (!grid.holds(number) || (unsigned)key >= (unsigned)n_keys) {
-            atomicMax(noted, n - row);
+    auto take = [&](const Pack& found, Whole row, int size) {
+        Number number[4];
+        int place[4], at[4];
+        bool good = true, fresh = false;
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            number[i] = number_of(found.scores.at[i]);
+            at[i] = (int)found.codes.at[i] - first;
+            good = good && (i >= size || (grid.holds(number[i]) && (unsigned)at[i] < (unsigned)n_keys));
+        }
+        if (!good) {
+            for (int i = size - 1; i >= 0; --i)
+                if (!grid.holds(number[i]) || (unsigned)at[i] >= (unsigned)n_keys) atomicMax(noted, n - row - i);
             return;
         }
-        Cell cell = grid.cell_of(number);
-        int place = (int)cell;
-        if (selected) {
-            place = selection.find(((cell - 1) >> split_bits) + 1);
-            if (place < 0) return;
-            place = (place << split_bits) + (int)((cell - 1) & (((Cell)1 << split_bits) - 1));
+#pragma unroll
+        for (int i = 0; i < 4; ++i) {
+            Cell cell = grid.cell_of(number[i]);
+#if SELECTED
+            Cell parent = ((cell - 1) >> split_bits) + 1;
+            int slot = selection.may_hold(parent) ? selection.find(parent) : -1;
+            place[i] = slot < 0 ? -1 : (slot << split_bits) + (int)((cell - 1) & (((Cell)1 << split_bits) - 1)) - begin;
+#else
+            place[i] = (int)cell - begin;
+#endif
+            bool inside = i < size && (unsigned)place[i] < (unsigned)width;
+            at[i] = inside ? at[i] * tile + place[i] : -1;
+            Bits seen = *(volatile Bits*)&only[inside ? place[i] : 0];
+            fresh = fresh || (inside && seen != ~(Bits)0 - 1 && seen != bits_of(number[i]));
         }
-        place -= begin;
-        if ((unsigned)place >= (unsigned)width) return;
-        see(&only[place], bits_of(number));
-        int at = key * tile + place;
-        if (at == last) {
-            ++run;
+        if (fresh)
+            for (int i = 0; i < 4; ++i)
+                if (at[i] >= 0) see(&only[place[i]], bits_of(number[i]));
+        if (at[0] >= 0 && at[0] == at[1] && at[0] == at[2] && at[0] == at[3]) {
+            atomicAdd(&rows[at[0]], 4);
             return;
         }
-        if (run) atomicAdd(&rows[last], run);
-        last = at;
-        run = 1;
+#pragma unroll
+        for (int i = 0; i < 4; ++i)
+            if (at[i] >= 0) atomicAdd(&rows[at[i]], 1);
     };
 
     for (Whole pack = thread; pack < n / 4; pack += PACKS * step) {
@@ -220,16 +236,16 @@ extern "C" __global__ void __launch_bounds__(THREADS, BLOCKS) count(
             if (pack + j * step < n / 4) found[j] = load(scores, codes, pack + j * step, aligned);
 #pragma unroll
         for (int j = 0; j < PACKS; ++j)
-            if (pack + j * step < n / 4)
-#pragma unroll
-                for (int i = 0; i < 4; ++i)
-                    take(found[j].scores.at[i], found[j].codes.at[i], 4 * (pack + j * step) + i);
+            if (pack + j * step < n / 4) take(found[j], 4 * (pack + j * step), 4);
     }
-    if (thread < n % 4) {
-        Whole row = n / 4 * 4 + thread;
-        take(scores[row], codes[row], row);
+    if (thread == 0 && n % 4) {
+        Pack found = {};
+        for (int i = 0; i < n % 4; ++i) {
+            found.scores.at[i] = scores[n / 4 * 4 + i];
+            found.codes.at[i] = codes[n / 4 * 4 + i];
+        }
+        take(found, n / 4 * 4, n % 4);
     }
-    if (run) atomicAdd(&rows[last], run);
     __syncthreads();
 
     Whole *only_of = noted + 1 + begin, *rows_of = noted + 1 + n_places + begin;
@@ -262,7 +278,11 @@ extern "C" __global__ void __launch_bounds__(128) collect(
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int kept = 0;
 
-    auto is_inside = [&](Score score) { return selection.find(grid.cell_of(number_of(score))) >= 0; };
+    auto is_inside = [&](Score score) {
+        Cell cell = grid.cell_of(number_of(score));
+        bool inside = selection.may_hold(cell);
+        return inside && shift ? selection.find(cell) >= 0 : inside;
+    };
     auto place = [&](int mine) {  // where a lane with so many rows writes them; `kept` is the same in all lanes
         int upto = sum_of_lanes(mine);
         int at = kept + upto - mine;
@@ -327,7 +347,7 @@ def can_compile(torch: Any, scores: Any) -> bool:
     if scores.device.type != "cuda" or not torch.version.cuda:
         return False
     try:
-        _compiled(torch, "count", scores.device, scores.dtype, torch.uint8, unit=True, deep=False)
+        _compiled(torch, "count", scores.device, scores.dtype, torch.uint8, UNIT=True, DEEP=False, SELECTED=False)
     except (AttributeError, OSError, RuntimeError):  # an older torch, or no NVRTC
         return False
     return True
@@ -381,13 +401,17 @@ def collect_rows(torch: Any, rows: TensorRows, grid: Grid, capacity: int) -> Ten
 
 def _kernel(torch: Any, name: str, rows: TensorRows, grid: Grid) -> Any:
     """The kernel compiled for the dtypes of the rows and for the range and the level of a grid."""
-    unit = grid.score_range == (0.0, 1.0)
-    return _compiled(torch, name, rows.scores.device, rows.scores.dtype, rows.codes.dtype, unit=unit, deep=grid.level > 22)
+    kinds = {
+        "UNIT": grid.score_range == (0.0, 1.0),
+        "DEEP": grid.level > 22,
+        "SELECTED": grid.within is not None,
+    }
+    return _compiled(torch, name, rows.scores.device, rows.scores.dtype, rows.codes.dtype, **kinds)
 
 
 @cache
 def _compiled(
-    torch: Any, name: str, device: Any, scores: Any, codes: Any, *, unit: bool, deep: bool
+    torch: Any, name: str, device: Any, scores: Any, codes: Any, **kinds: bool
 ) -> Any:
     """The kernel compiled for some dtypes, for the range from 0 to 1 or any, and for cells beyond an int."""
     dtype = str(scores).removeprefix("torch.")
@@ -397,9 +421,9 @@ def _compiled(
         "Number": number,
         "Bits": "unsigned" if number == "float" else "unsigned long long",
         "Code": _CODES[str(codes)],
-        "Cell": "long long" if deep else "int",
+        "Cell": "long long" if kinds["DEEP"] else "int",
     }
-    names = [f"{dtype.upper()} 1", f"UNIT {int(unit)}", f"DEEP {int(deep)}", f"WORDS {_WORDS}", f"PACKS {_PACKS}", f"BLOCKS {_BLOCKS}", f"THREADS {_THREADS}"]
+    names = [f"{dtype.upper()} 1", *(f"{kind} {int(holds)}" for kind, holds in kinds.items()), f"WORDS {_WORDS}", f"PACKS {_PACKS}", f"BLOCKS {_BLOCKS}", f"THREADS {_THREADS}"]
     lines = [f"#define {each}" for each in names] + [f"typedef {kind} {each};" for each, kind in types.items()]
     with torch.cuda.device(device):
         kernel = torch.cuda._compile_kernel("\n".join(lines) + _SOURCE, name)

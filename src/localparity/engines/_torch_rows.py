@@ -148,7 +148,7 @@ def code_rows(
     Groups of one byte are their own codes where there are no labels; a code may stand for nobody.
     """
     low, high = span
-    values: list[Any] = list(range(low, high + 1))
+    values: Any = range(low, high + 1)
     distinct = None
     if groups.dtype == torch.bool:
         groups, values = groups.view(torch.uint8), [False, True]
