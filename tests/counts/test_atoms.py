@@ -14,11 +14,12 @@ from hypothesis import strategies as st
 from localparity.counts._atoms import Atoms
 from localparity.counts._cells import Cells
 from localparity.counts._weights import UNIT_BITS, to_whole
+from scale_rows import count_rows
 from strategies import People, people
 
 
 def atoms_of(drawn: People, *, weighted: bool) -> Atoms:
-    return Atoms.of_rows(drawn.scores, drawn.weights if weighted else None)
+    return count_rows(drawn.scores, drawn.weights if weighted else None)
 
 
 def weight_at(drawn: People, *, weighted: bool) -> dict[float, Fraction]:
@@ -66,7 +67,7 @@ def test_parts_join_into_the_whole(drawn: People, weighted: tuple[bool, bool]) -
     parts = []
     for group, with_weights in zip((0, 1), weighted, strict=True):
         among = drawn.groups == group
-        parts.append(Atoms.of_rows(drawn.scores[among], drawn.weights[among] if with_weights else None))
+        parts.append(count_rows(drawn.scores[among], drawn.weights[among] if with_weights else None))
     joined = Atoms.join(parts)
     assert Atoms.join(parts[:1]) is parts[0]
     assert joined.size == sum(part.size for part in parts)
@@ -82,14 +83,14 @@ def test_parts_join_into_the_whole(drawn: People, weighted: tuple[bool, bool]) -
 @given(people(n_groups=1), st.data())
 def test_a_row_of_weight_zero_is_nobody(drawn: People, data: st.DataObject) -> None:
     kept = np.array([data.draw(st.booleans()) for _ in drawn.scores])
-    found = Atoms.of_rows(drawn.scores, np.where(kept, drawn.weights, 0.0))
-    expected = Atoms.of_rows(drawn.scores[kept], drawn.weights[kept])
+    found = count_rows(drawn.scores, np.where(kept, drawn.weights, 0.0))
+    expected = count_rows(drawn.scores[kept], drawn.weights[kept])
     for name in ("scores", "weights", "rows", "squares"):
         np.testing.assert_array_equal(getattr(found, name), getattr(expected, name))
 
 
 def test_without_weights_there_are_no_units() -> None:
-    plain = Atoms.of_rows(np.array([0.5, 0.25, 0.5]))
+    plain = count_rows(np.array([0.5, 0.25, 0.5]))
     assert (plain.units, plain.squares.tolist()) == (None, [1, 2])
     joined = Atoms.join([plain, plain])
     assert (joined.units, joined.squares.tolist()) == (None, [2, 4])
@@ -103,7 +104,7 @@ def test_nobody() -> None:
 
 
 def test_a_row_without_a_weight_weighs_one_unit_of_one() -> None:
-    atoms = Atoms.of_rows(np.array([0.25, 0.25, 0.75])).with_units()
+    atoms = count_rows(np.array([0.25, 0.25, 0.75])).with_units()
     assert atoms.units is not None
     assert [to_whole(each) for each in atoms.units] == [3 << UNIT_BITS] * 2
     assert atoms.with_units() is atoms

@@ -13,10 +13,9 @@ from numpy.typing import NDArray
 
 import localparity as lp
 import oracles
-from localparity.counts._atoms import Atoms
 from localparity.counts._cells import Cells
 from localparity.counts._score_counts import on_cells, snap
-from scale_rows import CRITERIA, assert_same_counts
+from scale_rows import CRITERIA, assert_same_counts, count_rows
 from strategies import People, epsilons, people
 
 
@@ -28,7 +27,7 @@ def counts_of(
         for label in (0, 1):
             chosen = (drawn.groups[rows] == group) & (drawn.labels[rows] == label)
             weights = drawn.weights[rows][chosen] if weighted else None
-            atoms[int(group), label] = Atoms.of_rows(drawn.scores[rows][chosen], weights)
+            atoms[int(group), label] = count_rows(drawn.scores[rows][chosen], weights)
     return lp.ScoreCounts(atoms)
 
 
@@ -125,7 +124,7 @@ def test_merging_in_any_order_and_partition_gives_the_same_bytes(data: st.DataOb
 
 
 def test_what_cannot_merge_says_so() -> None:
-    atoms = {("a", None): Atoms.of_rows(np.array([0.1])), ("b", None): Atoms.of_rows(np.array([0.9]))}
+    atoms = {("a", None): count_rows(np.array([0.1])), ("b", None): count_rows(np.array([0.9]))}
     sketched = lp.ScoreCounts(atoms, rank_error=0.01)
     gridded = lp.counts.bounded(lp.ScoreCounts(atoms), max_scores=1, level=2)
     with pytest.raises(ValueError, match="counts of a sketch cannot be merged with counts on a grid"):
@@ -243,8 +242,8 @@ def test_cells_can_be_replaced_by_what_is_in_them() -> None:
     scores, weights = np.array([0.1, 0.2, 0.6, 0.9]), np.array([1.0, 2.0, 3.0, 4.0])
     cells = Cells(np.array([0.0]), np.array([0.25]))
     for given_weights in (None, weights):
-        exact = Atoms.of_rows(scores, given_weights)
-        inside = Atoms.of_rows(scores[:2], None if given_weights is None else weights[:2])
+        exact = count_rows(scores, given_weights)
+        inside = count_rows(scores[:2], None if given_weights is None else weights[:2])
         snapped = exact.snap(cells)
         assert snapped.scores.tolist() == [0.25, 0.6, 0.9]
         back = snapped.replaced(np.array([0.25]), inside)
@@ -256,7 +255,7 @@ def test_cells_can_be_replaced_by_what_is_in_them() -> None:
 
 
 def test_counts_of_one_group_have_nothing_to_compare() -> None:
-    alone = lp.ScoreCounts({("a", None): Atoms.of_rows(np.array([0.1]))})
+    alone = lp.ScoreCounts({("a", None): count_rows(np.array([0.1]))})
     with pytest.raises(ValueError, match=r"two groups.*'a'"):
         lp.mcdp(alone)
     with pytest.raises(ValueError, match=r"two groups.*none"):

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 import localparity as lp
 from localparity.counts._atoms import Atoms
 from localparity.metrics._gap_curves import gap_curves
+from scale_rows import count_rows
 from strategies import People, people
 
 
@@ -74,10 +75,10 @@ def test_a_group_that_appears_late_merges_in() -> None:
 
 def test_effective_size_is_the_size_of_equal_weights() -> None:
     scores = np.array([0.1, 0.2, 0.2, 0.3])
-    assert Atoms.of_rows(scores).effective_size == 4.0
-    assert Atoms.of_rows(scores, np.full(4, 2.5)).effective_size == pytest.approx(4.0)
-    assert Atoms.of_rows(scores, np.array([1.0, 0.0, 0.0, 0.0])).effective_size == 1.0
-    assert Atoms.of_rows(scores, np.array([1.0, 0.0, 2.0, 0.0])).size == 2
+    assert count_rows(scores).effective_size == 4.0
+    assert count_rows(scores, np.full(4, 2.5)).effective_size == pytest.approx(4.0)
+    assert count_rows(scores, np.array([1.0, 0.0, 0.0, 0.0])).effective_size == 1.0
+    assert count_rows(scores, np.array([1.0, 0.0, 2.0, 0.0])).size == 2
 
 
 def test_sizes_too_large_for_exact_numerators_still_agree() -> None:

@@ -10,10 +10,10 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity.counts._atoms import Atoms
 from localparity.counts._cells import Cells
 from localparity.metrics._envelope import CellGaps, find_envelope
 from localparity.uncertainty._splits import OrderedPeople
+from scale_rows import count_rows
 
 
 def curve() -> lp.GapCurve:
@@ -31,13 +31,13 @@ def cell_gaps() -> CellGaps:
 
 
 CARRIERS = {
-    "Atoms": lambda: Atoms.of_rows(np.array([0.5])),
+    "Atoms": lambda: count_rows(np.array([0.5])),
     "CellGaps": cell_gaps,
     "Cells": cells,
     "Envelope": lambda: find_envelope(np.array([0.5]), np.array([0.0]), cell_gaps()),
     "GapCurve": curve,
     "OrderedPeople": lambda: OrderedPeople.of_rows(np.array([0.1, 0.2]), np.array([1.0, 2.0]), 1),
-    "ScoreCounts": lambda: lp.ScoreCounts({("a", None): Atoms.of_rows(np.array([0.5]))}),
+    "ScoreCounts": lambda: lp.ScoreCounts({("a", None): count_rows(np.array([0.5]))}),
 }
 
 

@@ -6,6 +6,7 @@ import difflib
 import math
 import operator
 from collections.abc import Iterable
+from os import cpu_count
 from typing import Any, TypeVar, get_args
 
 import numpy as np
@@ -118,6 +119,13 @@ def as_count(value: Any, name: str, *, at_least: int = 1) -> int:
     if count < at_least:
         raise ValueError(f"{name} must be >= {at_least}, got {count}")
     return count
+
+
+def as_jobs(n_jobs: int | None) -> int:
+    """How many jobs run at a time: 1 without a number, and for -1 as many as there are cores."""
+    if n_jobs is None:
+        return 1
+    return as_count(cpu_count() or 1 if n_jobs == -1 else n_jobs, "n_jobs")
 
 
 def as_probability(value: Any, name: str = "confidence") -> float:

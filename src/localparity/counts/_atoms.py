@@ -18,7 +18,6 @@ from localparity.counts._weights import (
     to_floats,
     to_whole,
     units_of_rows,
-    units_of_weights,
 )
 
 
@@ -45,17 +44,6 @@ class Atoms:
     units: Units | None = None
 
     @classmethod
-    def of_rows(cls, scores: NDArray[Any], weights: FloatArray | None = None) -> Atoms:
-        """Count the rows of some people; a row of weight 0 is nobody."""
-        if weights is not None:
-            scores, weights = scores[weights > 0.0], weights[weights > 0.0]
-            return cls.gather(scores, np.ones(scores.size, dtype=np.int64), units_of_weights(weights))
-        ordered = np.sort(scores)
-        starts = _run_starts(ordered)
-        distinct = ordered[starts].astype(np.float64, copy=False)
-        return cls.of_counts(distinct, np.diff(np.append(starts, ordered.size)))
-
-    @classmethod
     def of_counts(cls, scores: FloatArray, rows: IntArray, units: Units | None = None) -> Atoms:
         """Of distinct scores, ascending, the rows at each and, where there are weights, their units."""
         if units is None:
@@ -69,7 +57,7 @@ class Atoms:
         if len(found) == 1:
             return found[0]
         if not found:
-            return cls.of_rows(np.empty(0))
+            return cls.of_counts(np.empty(0), np.empty(0, dtype=np.int64))
         scores = np.concatenate([part.scores for part in found])
         rows = np.concatenate([part.rows for part in found])
         if all(part.units is None for part in found):

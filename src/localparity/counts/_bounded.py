@@ -44,7 +44,7 @@ def cell_edges(numbers: IntArray, level: int, score_range: ScoreRange) -> FloatA
     if score_range == (0.0, 1.0):
         return fractions
     # Bisection over the floats themselves, in the order of their bits.
-    under, over = _ordinals(np.full(numbers.size, low)), _ordinals(np.full(numbers.size, high))
+    under, over = ordinals(np.full(numbers.size, low)), ordinals(np.full(numbers.size, high))
     for _ in range(64):
         middle = (under >> 1) + (over >> 1) + (((under & 1) + (over & 1) + 1) >> 1)
         fits = fractions_of(_floats(middle), score_range) <= fractions
@@ -52,7 +52,7 @@ def cell_edges(numbers: IntArray, level: int, score_range: ScoreRange) -> FloatA
     return _floats(under)
 
 
-def _ordinals(numbers: FloatArray) -> IntArray:
+def ordinals(numbers: FloatArray) -> IntArray:
     """Whole numbers in the order of the floats."""
     bits = (numbers + 0.0).view(np.int64)
     return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)

@@ -8,12 +8,13 @@ from functools import cached_property
 
 import numpy as np
 
-from localparity._types import Group, ScoreRange
+from localparity._types import FloatArray, Group, ScoreRange
 from localparity._validation import at_ends, sort_groups
 from localparity.counts._atoms import Atoms
 from localparity.counts._cells import Cells
 from localparity.counts._clusters import ClusteredRows
 from localparity.counts._comparison import EVERYONE, Comparison, check_sizes
+from localparity.counts._keyed_rows import KeyedRows
 from localparity.predictions import Predictions
 
 Stratum = dict[Group, Atoms]
@@ -82,20 +83,7 @@ class ScoreCounts:
         -------
         ScoreCounts
         """
-        codes = predictions.codes.astype(np.int64)
-        labels: tuple[int | None, ...] = (None,)
-        if predictions.labels is not None:
-            labels = (0, 1)
-            codes = 2 * codes + predictions.labels
-        keys = [(group, label) for group in predictions.groups for label in labels]
-        order = np.argsort(codes.astype(np.uint16), kind="stable")  # groups are far fewer than 2**15
-        ends = np.cumsum(np.bincount(codes, minlength=len(keys)))
-        scores = at_ends(predictions.scores[order], predictions.score_range)
-        weights = None if predictions.weights is None else predictions.weights[order]
-        atoms = {}
-        for key, start, end in zip(keys, np.append(0, ends[:-1]), ends, strict=True):
-            part = slice(start, end)
-            atoms[key] = Atoms.of_rows(scores[part], None if weights is None else weights[part])
+        atoms = KeyedRows.of(predictions).atoms()
         clusters = None
         if predictions.clusters is not None:
             clusters = ClusteredRows(
@@ -234,6 +222,16 @@ def on_cells(counts: ScoreCounts, cells: Cells | None) -> ScoreCounts:
         return replace(counts, rank_error=0.0, cells=None)
     worst = max(found.most_inside(cells) for found in counts.atoms.values())
     return replace(counts, rank_error=worst, cells=cells)
+
+
+def with_finer(counts: ScoreCounts, opened: FloatArray, finer: ScoreCounts) -> ScoreCounts:
+    """The same people, with the cells that end at some scores replaced by finer counts of those in them."""
+    assert counts.cells is not None
+    atoms = {
+        key: found.replaced(opened, finer.atoms[key]) if key in finer.atoms else found
+        for key, found in counts.atoms.items()
+    }
+    return on_cells(replace(counts, atoms=atoms), counts.cells.replaced(opened, finer.cells))
 
 
 def _sketched(counts: ScoreCounts) -> bool:

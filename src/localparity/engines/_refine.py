@@ -19,11 +19,9 @@ from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._atoms import Atoms
 from localparity.counts._bounded import LEVEL, MAX_SCORES, cell_edges, cell_numbers, grid_cells
 from localparity.counts._cells import is_among
-from localparity.counts._score_counts import on_cells
+from localparity.counts._score_counts import on_cells, with_finer
 from localparity.counts._weights import Units
-from localparity.metrics import GapCurve
-from localparity.metrics._envelope import find_envelope
-from localparity.metrics._gap_curve import units_of
+from localparity.metrics._deciding import deciding_cells
 from localparity.metrics._gap_curves import gap_curves
 from localparity.metrics._mcdp import PAPER_EPSILONS
 
@@ -263,26 +261,6 @@ def _union(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     return joined[kept]
 
 
-def deciding_cells(curve: GapCurve, epsilons: FloatArray) -> FloatArray:
-    """The high ends of the cells that decide MCDP at some epsilons and its worst window.
-
-    A window counts only where the gap may reach the lower bound of MCDP all along it, and in such a window
-    only the cells in which the gap may fall below the upper bound. When these are known exactly, so is MCDP.
-    """
-    # Imported here: numba is not loaded with the package.
-    from localparity.metrics import _kernels
-
-    if curve.cells is None:
-        return np.empty(0)
-    steps = find_envelope(curve.knots, curve.gap, curve.cells)
-    begins = units_of(steps.knots, curve.score_range, curve.resolution)
-    least, most = (bound.mcdp_at(epsilons) for bound in curve.bounds())
-    # Every run carries a window of 0; a run that ties with an epsilon may be read again in vain.
-    reach = np.where(epsilons > 0.0, epsilons, -1.0)
-    decides = _kernels.deciding_steps(begins, steps.lower, steps.upper, least, most, reach)
-    return curve.knots[steps.cell[decides & (steps.cell >= 0)]]
-
-
 def refine(counts: ScoreCounts, source: ScoreSource, options: CountOptions) -> ScoreCounts:
     """Read the cells that decide MCDP again, on ever finer grids, until it is exact for every pair.
 
@@ -302,15 +280,5 @@ def refine(counts: ScoreCounts, source: ScoreSource, options: CountOptions) -> S
         else:
             level += int(np.clip(np.log2(source.max_refined / opened.size), 2, 10))
             finer = _counts_of(source, source.count_cells(level, within), level)
-        counts = _splice(counts, opened, finer)
+        counts = with_finer(counts, opened, finer)
     return counts
-
-
-def _splice(counts: ScoreCounts, opened: FloatArray, finer: ScoreCounts) -> ScoreCounts:
-    """The counts with some cells replaced by finer counts of the same people."""
-    assert counts.cells is not None
-    atoms = {
-        key: found.replaced(opened, finer.atoms[key]) if key in finer.atoms else found
-        for key, found in counts.atoms.items()
-    }
-    return on_cells(replace(counts, atoms=atoms), counts.cells.replaced(opened, finer.cells))

@@ -7,6 +7,7 @@ from typing import Any
 from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, ScoreRange
 from localparity._validation import unknown_name
@@ -58,12 +59,9 @@ def input_curves(
 
 
 def _curve_of_rows(predictions: Predictions, label: int | None, comparison: Comparison) -> GapCurve:
-    """Two groups without weights on [0, 1], at the speed of one sort.
-
-    Scores up to 1 leave the two top bits of a float free, so the score's bits, moved up by one, and the group
-    in the lowest bit make one whole number that sorts by score.
-    """
+    """Two groups without weights on [0, 1], at the speed of one sort."""
     # Imported here: numba is not loaded with the package.
+    from localparity.counts._sort_kernels import sort_rows
     from localparity.metrics import _kernels
 
     scores, codes = predictions.scores, predictions.codes
@@ -73,13 +71,7 @@ def _curve_of_rows(predictions: Predictions, label: int | None, comparison: Comp
     second = int(np.count_nonzero(codes))
     first = codes.size - second
     check_sizes(comparison, predictions.groups, (first, second), label)
-    whole = np.uint32 if scores.dtype == np.float32 else np.uint64
-    keys = (scores + scores.dtype.type(0)).view(whole)  # a copy, in which -0.0 has become 0.0
-    keys <<= whole(1)
-    keys |= codes
-    keys.sort()
-    bits, gap = _kernels.gap_of_keys(keys, first, second)
-    knots = bits.view(scores.dtype).astype(np.float64, copy=False)
+    knots, gap = _kernels.gap_of_rows(*sort_rows(scores, codes), first, second)
     a, b = predictions.groups
     return GapCurve(knots, gap, (a, b), (first, second), label=label, resolution=predictions.resolution)
 
@@ -102,17 +94,10 @@ def _merge_sides(counts: ScoreCounts, sides: Stratum, pair: Pair, label: int | N
     first, second = (sides[group] for group in pair)
     knots, in_first, in_second = _kernels.merge_scores(first.scores, second.scores)
     below_first, below_second = first.below(), second.below()
-    total_first, total_second = below_first[-1], below_second[-1]
-    whole = below_first.dtype.kind == below_second.dtype.kind == "i"
-    whole = whole and float(total_first) * float(total_second) < 2.0**62
 
     def gap(at_first: IntArray, at_second: IntArray) -> FloatArray:
-        if whole:
-            # Whole numbers over one denominator: equal gaps are equal floats.
-            numerator = below_first[at_first] * total_second - below_second[at_second] * total_first
-            return np.asarray(numerator / (float(total_first) * float(total_second)))
-        shares = below_first[at_first] / total_first - below_second[at_second] / total_second
-        return np.asarray(shares, dtype=np.float64)
+        ends = below_first[-1], below_second[-1]
+        return gap_between(below_first[at_first], below_second[at_second], *ends)
 
     known_below = None
     if counts.cells is not None:
@@ -131,6 +116,15 @@ def _merge_sides(counts: ScoreCounts, sides: Stratum, pair: Pair, label: int | N
         cells=known_below,
         exchangeable=counts.exchangeable,
     )
+
+
+def gap_between(first: NDArray[Any], second: NDArray[Any], in_first: Any, in_second: Any) -> FloatArray:
+    """The signed gap, given the weight of two groups below each knot and in all."""
+    size = float(in_first) * float(in_second)
+    if first.dtype.kind == second.dtype.kind == "i" and size < 2.0**62:
+        # Whole numbers over one denominator: equal gaps are equal floats.
+        return np.asarray((first * in_second - second * in_first) / size)
+    return np.asarray(first / in_first - second / in_second, dtype=np.float64)
 
 
 def gap_curve(

@@ -22,24 +22,23 @@ _CLASSES = 482
 
 
 @compiled
-def gap_of_keys(keys: NDArray[Any], first: int, second: int) -> tuple[NDArray[Any], FloatArray]:
-    """The bits of the knots and the signed gap, from sorted keys: a score's bits over the bit of the group.
+def gap_of_rows(
+    scores: NDArray[Any], codes: NDArray[Any], first: int, second: int
+) -> tuple[FloatArray, FloatArray]:
+    """The knots and the signed gap of two groups, 0 and 1, from rows sorted by score.
 
     The gap's numerator is a whole number, so equal gaps are equal floats.
     """
-    rows = keys.size
-    one = keys.dtype.type(1)
-    knots = np.empty(rows, keys.dtype)
-    gap = np.empty(rows, np.float64)
+    rows = scores.size
+    knots, gap = np.empty(rows, np.float64), np.empty(rows, np.float64)
     size = float(first) * float(second)
     found = 0
     in_second = 0
     for row in range(rows):
-        in_second += int(keys[row] & one)
-        score = keys[row] >> one
-        if row + 1 < rows and keys[row + 1] >> one == score:
+        in_second += int(codes[row])
+        if row + 1 < rows and scores[row + 1] == scores[row]:
             continue
-        knots[found] = score
+        knots[found] = scores[row] + 0.0  # which turns -0.0 into 0.0
         gap[found] = ((row + 1 - in_second) * second - in_second * first) / size
         found += 1
     return knots[:found], gap[:found]
@@ -179,4 +178,112 @@ def deciding_steps(
                 for step in range(start, end):
                     decides[step] = decides[step] or lower[step] < most[i]
             start = end + 1
+    return decides
+
+
+@compiled
+def _highest_runs(begins: FloatArray, values: FloatArray, reach: FloatArray, found: FloatArray) -> None:
+    """Raise `found` to the highest run of `values` that is longer than each half-width of `reach`.
+
+    The values are not negative, and 0 at the last of them. What is not above all of `found` only ends runs.
+    """
+    start_of = np.empty(begins.size, np.float64)
+    value_of = np.empty(begins.size + 1, np.float64)
+    value_of[0] = 0.0
+    depth = 0
+    beaten = found.min()
+    for step in range(begins.size):
+        end = begins[step]
+        value = values[step] if values[step] > beaten else 0.0
+        start = end
+        while value_of[depth] > value:
+            start = start_of[depth - 1]
+            half_width = 0.5 * (end - start) if start > 0.0 else end
+            for i in range(reach.size):
+                if half_width > reach[i] and value_of[depth] > found[i]:
+                    found[i] = value_of[depth]
+            beaten = found.min()
+            depth -= 1
+        if value > value_of[depth]:
+            start_of[depth] = start
+            depth += 1
+            value_of[depth] = value
+
+
+@compiled
+def _bound_gap(
+    first: FloatArray, second: FloatArray, known: BoolArray, slack: float, bounds: FloatArray
+) -> None:
+    """The least and the greatest absolute gap, in two rows, inside each cell and from its end on, in turns.
+
+    A distribution begins with 0, and has the share up to the end of each cell. Of a cell that is known to
+    have one score, nothing lies inside.
+    """
+    for cell in range(known.size):
+        gap = abs(first[cell + 1] - second[cell + 1])
+        after = 2 * cell + 1
+        bounds[0, after], bounds[1, after] = max(0.0, gap - slack), gap + slack
+        if known[cell]:
+            bounds[0, after - 1], bounds[1, after - 1] = bounds[0, after], bounds[1, after]
+            continue
+        least, most = first[cell] - second[cell + 1], first[cell + 1] - second[cell]
+        bounds[0, after - 1] = max(0.0, max(least, -most) - slack)
+        bounds[1, after - 1] = max(abs(least), abs(most)) + slack
+    bounds[:, -1] = 0.0
+
+
+@compiled
+def bound_pairs(
+    begins: FloatArray,
+    known: BoolArray,
+    shares: FloatArray,
+    pairs: IntArray,
+    reach: FloatArray,
+    slack: float,
+    worst: bool,
+) -> FloatArray:
+    """The least and the greatest MCDP of each pair (rows) at each half-width (columns), given cells.
+
+    `begins` has where each cell begins and ends. `reach` has, for each bound, the half-widths that a run must
+    exceed: to carry a window whatever the rounding, and to carry one at all. With `worst`, a pair whose gap
+    is nowhere as large as another's MCDP at any half-width is bounded by its largest gap alone.
+    """
+    found = np.zeros((2, len(pairs), reach.shape[1]))
+    bounds = np.empty((2, begins.size))
+    largest = np.empty(len(pairs))
+    for pair in range(len(pairs)):
+        _bound_gap(shares[pairs[pair, 0]], shares[pairs[pair, 1]], known, slack, bounds)
+        largest[pair] = bounds[1].max()
+    reached = np.zeros(reach.shape[1])
+    for pair in np.argsort(-largest):
+        found[1, pair] = largest[pair]
+        if worst and largest[pair] < reached.min():
+            continue
+        _bound_gap(shares[pairs[pair, 0]], shares[pairs[pair, 1]], known, slack, bounds)
+        _highest_runs(begins, bounds[0], reach[0], found[0, pair])
+        found[1, pair] = found[0, pair]
+        _highest_runs(begins, bounds[1], reach[1], found[1, pair])
+        reached = np.maximum(reached, found[0, pair])
+    return found
+
+
+@compiled
+def open_cells(
+    begins: FloatArray,
+    known: BoolArray,
+    shares: FloatArray,
+    pairs: IntArray,
+    least: FloatArray,
+    most: FloatArray,
+    reach: FloatArray,
+    slack: float,
+) -> BoolArray:
+    """The cells that decide MCDP of some pairs, known to be from `least` to `most` at each half-width."""
+    decides = np.zeros(known.size, np.bool_)
+    bounds = np.empty((2, begins.size))
+    for pair in range(len(pairs)):
+        _bound_gap(shares[pairs[pair, 0]], shares[pairs[pair, 1]], known, slack, bounds)
+        found = deciding_steps(begins, bounds[0], bounds[1], least[pair], most[pair], reach)
+        for cell in range(known.size):
+            decides[cell] = decides[cell] or (found[2 * cell] and not known[cell])
     return decides

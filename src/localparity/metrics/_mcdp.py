@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from localparity._types import ArrayLike, Compare, Criterion, Groups, ScoreRange
-from localparity._validation import as_epsilon
+from collections.abc import Sequence
+from typing import overload
+
+from localparity._types import ArrayLike, Compare, Criterion, FloatArray, Groups, ScoreRange
+from localparity._validation import as_epsilon, as_epsilons, as_jobs
 from localparity.counts._comparison import Comparison
-from localparity.counts._inputs import Data
+from localparity.counts._inputs import Data, as_data
+from localparity.metrics._exact import worst_mcdp
 from localparity.metrics._gap_curves import input_curves
 from localparity.metrics._interval import Interval, worst_interval
 from localparity.metrics._profile import McdpProfile
@@ -13,6 +17,7 @@ from localparity.metrics._profile import McdpProfile
 PAPER_EPSILONS = (0.0, 0.01, 0.05, 0.1)
 
 
+@overload
 def mcdp(
     y_true: ArrayLike | Data | None,
     y_score: ArrayLike | None = None,
@@ -24,14 +29,46 @@ def mcdp(
     sample_weight: ArrayLike | None = None,
     score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
-) -> float:
+    n_jobs: int | None = None,
+) -> float: ...
+
+
+@overload
+def mcdp(
+    y_true: ArrayLike | Data | None,
+    y_score: ArrayLike | None = None,
+    *,
+    sensitive_features: Groups | None = None,
+    epsilon: Sequence[float] | FloatArray,
+    criterion: Criterion = "demographic_parity",
+    compare: Compare = "between_groups",
+    sample_weight: ArrayLike | None = None,
+    score_range: ScoreRange = (0.0, 1.0),
+    min_group_size: int = 1,
+    n_jobs: int | None = None,
+) -> FloatArray: ...
+
+
+def mcdp(
+    y_true: ArrayLike | Data | None,
+    y_score: ArrayLike | None = None,
+    *,
+    sensitive_features: Groups | None = None,
+    epsilon: float | Sequence[float] | FloatArray = 0.0,
+    criterion: Criterion = "demographic_parity",
+    compare: Compare = "between_groups",
+    sample_weight: ArrayLike | None = None,
+    score_range: ScoreRange = (0.0, 1.0),
+    min_group_size: int = 1,
+    n_jobs: int | None = None,
+) -> float | FloatArray:
     r"""The maximal local disparity: the largest, over windows, of the smallest absolute gap in the window.
 
     .. math::
         \mathrm{MCDP}(\epsilon) = \max_{y_0} \min_{|y - y_0| \le \epsilon} |F_a(y) - F_b(y)|
 
     where F_g(y) is the share of group g with a score at or below y. MCDP(0) is the two-sample
-    Kolmogorov-Smirnov statistic.
+    Kolmogorov-Smirnov statistic. Of many rows, only those that decide are sorted.
 
     Parameters
     ----------
@@ -42,8 +79,8 @@ def mcdp(
         Scores inside `score_range`.
     sensitive_features : array-like, data frame or mapping of columns
         The group of each row. Of several columns, the groups are the combinations that occur.
-    epsilon : float
-        The half-width of the windows, as a fraction of the score range.
+    epsilon : float or array-like
+        The half-width of the windows, as a fraction of the score range; several at once cost little more.
     criterion : str
         Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1),
         "predictive_equality" (label 0) or "equalized_odds" (the worse of the two labels).
@@ -55,11 +92,13 @@ def mcdp(
         The lowest and the highest score there can be.
     min_group_size : int
         A group with fewer rows among the people compared is an error.
+    n_jobs : int, optional
+        How many threads count the rows, -1 for as many as there are cores.
 
     Returns
     -------
-    float
-        A fraction in [0, 1].
+    float or ndarray
+        A fraction in [0, 1]; of several epsilons, one for each.
 
     Examples
     --------
@@ -69,18 +108,16 @@ def mcdp(
     0.6666666666666666
     >>> lp.mcdp(None, scores, sensitive_features=sex, epsilon=0.1)
     0.3333333333333333
+    >>> lp.mcdp(None, scores, sensitive_features=sex, epsilon=[0.0, 0.1])
+    array([0.66666667, 0.33333333])
     """
-    epsilon = as_epsilon(epsilon)
+    epsilons = as_epsilons(epsilon)
     comparison = Comparison(criterion, compare, min_group_size)
-    curves = input_curves(
-        comparison,
-        y_true,
-        y_score,
-        sensitive_features=sensitive_features,
-        sample_weight=sample_weight,
-        score_range=score_range,
+    data = as_data(
+        comparison, y_true, y_score, sensitive_features, sample_weight=sample_weight, score_range=score_range
     )
-    return max(curve.mcdp(epsilon) for curve in curves)
+    found = worst_mcdp(data, comparison, epsilons.ravel(), as_jobs(n_jobs))
+    return found.reshape(epsilons.shape) if epsilons.ndim else float(found[0])
 
 
 def mcdp_profile(

@@ -53,7 +53,7 @@ class Runs(NamedTuple):
         values = self.values[longer]
         highest = values.argmax()
         # For most epsilons one run settles it.
-        if self.half_widths[longer[highest]] > epsilon + _most_rounding(resolution):
+        if self.half_widths[longer[highest]] > epsilon + most_rounding(resolution):
             return float(values[highest])
         near = self.at(longer)
         carried = near.half_widths - near.rounding(resolution, score_range)
@@ -63,7 +63,7 @@ class Runs(NamedTuple):
         """The places of the leading runs, each longer than the one before by more than rounding."""
         places = leading_runs(self.half_widths, self.values)
         gains = np.diff(self.half_widths[places])
-        close = np.flatnonzero(gains <= _most_rounding(resolution))
+        close = np.flatnonzero(gains <= most_rounding(resolution))
         longer = np.ones(places.size, dtype=bool)
         longer[1 + close] = gains[close] > self.at(places[1 + close]).rounding(resolution, score_range)
         return places[longer]
@@ -77,7 +77,7 @@ class Runs(NamedTuple):
         return np.where(at_bottom, 1.0, 0.5) * (of_starts + of_ends)
 
 
-def _most_rounding(resolution: float) -> float:
+def most_rounding(resolution: float) -> float:
     """What no half-width is off by more than, wherever its run lies."""
     return resolution + 4.0 * _EPSILON
 

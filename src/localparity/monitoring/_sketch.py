@@ -250,7 +250,7 @@ def _rank_error(sketch: Any, confidence: float) -> float:
 def _atoms_of(sketch: Any) -> Atoms:
     """The scores kept, with one row each at the lowest and the highest score, which are exact."""
     if sketch.n == 1:
-        return Atoms.of_rows(np.array([sketch.get_min_value()]))
+        return Atoms.of_counts(np.array([sketch.get_min_value()]), np.ones(1, dtype=np.int64))
     scores, rows = kept_scores(bytes(sketch.serialize()))
     if not sketch.is_estimation_mode():
         return Atoms.gather(scores, rows)

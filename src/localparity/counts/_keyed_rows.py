@@ -1,0 +1,113 @@
+"""Rows with the group and label of each as one number, counted by their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localparity._types import FloatArray, Group, IntArray
+from localparity._validation import at_ends
+from localparity.counts._atoms import Atoms
+from localparity.counts._weights import LIMBS, Units, carry
+from localparity.predictions import Predictions
+
+Key = tuple[Group, int | None]
+
+
+@dataclass(frozen=True, eq=False)
+class KeyedRows:
+    """Rows with the group and label of each as one number; a row of weight 0 is nobody.
+
+    Attributes
+    ----------
+    scores : ndarray
+        The score of each row.
+    codes : ndarray
+        The group and label of each row, as its place in `keys`.
+    keys : list of tuple
+        The groups and labels; the label is None where rows have none.
+    weights : ndarray or None
+        The weight of each row.
+    """
+
+    scores: NDArray[Any]
+    codes: NDArray[Any]
+    keys: list[Key]
+    weights: FloatArray | None = None
+
+    @classmethod
+    def of(cls, predictions: Predictions) -> KeyedRows:
+        """The rows of predictions."""
+        scores = at_ends(predictions.scores, predictions.score_range)
+        codes: NDArray[Any] = predictions.codes
+        labels: tuple[int | None, ...] = (None,)
+        if predictions.labels is not None:
+            labels = (0, 1)
+            small = np.min_scalar_type(2 * len(predictions.groups))
+            codes = 2 * codes.astype(small) + predictions.labels
+        keys = [(group, label) for group in predictions.groups for label in labels]
+        found = cls(scores, codes, keys, predictions.weights)
+        if found.weights is not None and not found.weights.all():
+            return found.take(np.flatnonzero(found.weights))
+        return found
+
+    def take(self, rows: IntArray | slice) -> KeyedRows:
+        """Some of the rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return KeyedRows(self.scores[rows], self.codes[rows], self.keys, weights)
+
+    @classmethod
+    def join(cls, parts: Sequence[KeyedRows]) -> KeyedRows:
+        """The rows of all parts, in their order; they have the same keys."""
+        if len(parts) == 1:
+            return parts[0]
+        weights = [part.weights for part in parts if part.weights is not None]
+        return cls(
+            np.concatenate([part.scores for part in parts]),
+            np.concatenate([part.codes for part in parts]),
+            parts[0].keys,
+            np.concatenate(weights) if weights else None,
+        )
+
+    def parts(self, count: int) -> list[KeyedRows]:
+        """About as many rows in each of so many parts, one after the other."""
+        ends = np.linspace(0, self.scores.size, count + 1).astype(int).tolist()
+        return [self.take(slice(*part)) for part in pairwise(ends)]
+
+    def atoms(self) -> dict[Key, Atoms]:
+        """The distinct scores of each group and label, after one sort of all rows."""
+        # Imported here: numba is not loaded with the package.
+        from localparity.counts._cell_kernels import count_sorted
+        from localparity.counts._sort_kernels import sort_rows
+
+        codes, weights, places = self.codes, None, np.empty(0, dtype=np.int64)
+        if self.weights is None:
+            scores, codes = sort_rows(self.scores, codes)
+        else:
+            scores, order = sort_rows(self.scores, np.arange(codes.size))
+            codes, weights, places = codes[order], self.weights[order], np.empty(codes.size, dtype=np.int64)
+        begins = np.append(0, np.cumsum(np.bincount(codes, minlength=len(self.keys)))[:-1])
+        ends, distinct, rows = begins.copy(), np.empty(scores.size), np.empty(scores.size, dtype=np.int64)
+        count_sorted(scores, codes, ends, distinct, rows, places)
+        units = None if weights is None else units_at(places, weights, scores.size)
+        atoms = {}
+        for key, begin, end in zip(self.keys, begins.tolist(), ends.tolist(), strict=True):
+            part = slice(begin, end)
+            of_key = None if units is None else units[..., part].copy()
+            atoms[key] = Atoms.of_counts(distinct[part].copy(), rows[part].copy(), of_key)
+        return atoms
+
+
+def units_at(places: IntArray, weights: FloatArray, size: int) -> Units:
+    """The sums of the weights, and of the squared weights, at each of so many places."""
+    # Imported here: numba is not loaded with the package.
+    from localparity.counts._cell_kernels import add_weights_at
+
+    limbs = np.zeros((size, 2, LIMBS), dtype=np.int64)
+    add_weights_at(places, weights, limbs)
+    return carry(np.ascontiguousarray(limbs.transpose(1, 2, 0)))

@@ -1,0 +1,197 @@
+"""MCDP at given epsilons, exactly, without sorting all rows.
+
+Rows are counted in cells of scores. The gap between two groups is exact at the end of each cell and bounded
+inside it, which bounds MCDP and rules out almost every cell. Those that are left are cut again, and the rows
+of those that still decide are sorted.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+
+from localparity._types import BoolArray, FloatArray, Group, IntArray
+from localparity.counts._cell_counts import CellCounts, Grid
+from localparity.counts._comparison import EVERYONE, Comparison, check_sizes
+from localparity.counts._inputs import Data
+from localparity.counts._keyed_rows import KeyedRows
+from localparity.counts._score_counts import ScoreCounts
+from localparity.metrics._gap_curve import units_of
+from localparity.metrics._gap_curves import each_gap_curve, gap_between
+from localparity.metrics._profile import most_rounding, runs_of
+from localparity.predictions import Predictions
+
+_MOST_CELLS = 2**12
+_ROWS_TO_A_CELL = 64
+_MOST_KEYS = 64
+_FEW_ROWS = 2**14
+_SLACK = 1e-12
+
+
+@dataclass(frozen=True, eq=False)
+class Bounds:
+    """What cells say of MCDP under one label.
+
+    Attributes
+    ----------
+    columns : list of ndarray
+        The keys of each group, and of everyone last.
+    begins : ndarray
+        Where each cell begins and ends, as fractions of the score range.
+    shares : ndarray of shape (groups, cells + 1)
+        The share of each group, and of everyone last, before the first cell and up to the end of each.
+    pairs : ndarray of shape (pairs, 2)
+        The rows of `shares` that are compared.
+    least, most : ndarray of shape (pairs, epsilons)
+        The bounds of MCDP.
+    """
+
+    columns: list[IntArray]
+    begins: FloatArray
+    shares: FloatArray
+    pairs: IntArray
+    least: FloatArray
+    most: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Question:
+    """Of whom MCDP is asked and at which epsilons, and whether that of the worst pair is enough."""
+
+    predictions: Predictions
+    comparison: Comparison
+    epsilons: FloatArray
+    worst: bool = False
+
+    @cached_property
+    def _reach(self) -> FloatArray:
+        """The half-widths that runs must exceed: to carry a window whatever the rounding, and at all."""
+        surely = self.epsilons + most_rounding(self.predictions.resolution)
+        return np.where(self.epsilons > 0.0, np.stack([surely, self.epsilons]), -1.0)
+
+    def bounds(self, cells: CellCounts) -> list[Bounds]:
+        """What cells say of MCDP, for each label that is compared."""
+        # Imported here: numba is not loaded with the package.
+        from localparity.metrics._kernels import bound_pairs
+
+        ends = np.stack([cells.lowest, cells.highest], axis=1).ravel()
+        begins = units_of(ends, self.predictions.score_range, self.predictions.resolution)
+        found = []
+        for label in self.comparison.labels:
+            columns, pairs = self._compared(cells, label)
+            below = np.stack([cells.below(each) for each in columns]).astype(np.float64)
+            shares = below / np.maximum(below[:, -1:], np.finfo(np.float64).tiny)
+            given = begins, cells.known, shares, pairs
+            least, most = bound_pairs(*given, self._reach, _SLACK, self.worst)
+            found.append(Bounds(columns, begins, shares, pairs, least, most))
+        return found
+
+    def _compared(self, cells: CellCounts, label: int | None) -> tuple[list[IntArray], IntArray]:
+        """The keys of each group, and of everyone last, and the pairs of the groups that are large enough."""
+        columns = self._columns(cells, label)
+        sizes = self.sizes(cells, label)
+        least = max(1, self.comparison.min_group_size)
+        large = [place for place, size in enumerate(sizes) if size >= least]
+        pairs = [
+            (first, len(columns) if second == EVERYONE else second)
+            for first, second in self.comparison.pairs(large)
+        ]
+        return [*columns, np.concatenate(columns)], np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+    def _columns(self, cells: CellCounts, label: int | None) -> list[IntArray]:
+        """The keys of each group under a label."""
+        columns: dict[Group, list[int]] = {group: [] for group in self.predictions.groups}
+        for column, (group, of) in enumerate(cells.keys):
+            if label in (None, of):
+                columns[group].append(column)
+        return [np.array(each) for each in columns.values()]
+
+    def sizes(self, cells: CellCounts, label: int | None) -> list[int]:
+        """How many rows each group has under a label."""
+        rows = cells.rows.sum(axis=0)
+        return [int(rows[each].sum()) for each in self._columns(cells, label)]
+
+    def opened(self, cells: CellCounts, bounds: list[Bounds]) -> BoolArray:
+        """The cells whose rows must be known to know MCDP."""
+        # Imported here: numba is not loaded with the package.
+        from localparity.metrics._kernels import open_cells
+
+        opened = np.zeros(cells.known.size, dtype=bool)
+        floor = self._floor(bounds)
+        for found in bounds:
+            matters = (found.most >= floor).any(axis=1)
+            given = found.begins, cells.known, found.shares, found.pairs[matters]
+            between = np.maximum(found.least[matters], floor), found.most[matters]
+            opened |= open_cells(*given, *between, self._reach[1], _SLACK)
+        return opened
+
+    def _floor(self, bounds: list[Bounds]) -> FloatArray:
+        """What the MCDP of a pair must reach at each epsilon to matter."""
+        if not self.worst:
+            return np.zeros(self.epsilons.size)
+        return np.asarray(np.max([found.least.max(axis=0) for found in bounds], axis=0))
+
+    def answer(self, cells: CellCounts, bounds: list[Bounds]) -> FloatArray:
+        """MCDP of the worst pair at each epsilon, given cells that decide it and what was known before."""
+        floor, worst = self._floor(bounds), np.zeros(self.epsilons.size)
+        score_range, resolution = self.predictions.score_range, self.predictions.resolution
+        for found in bounds:
+            for pair in found.pairs[(found.most >= floor).any(axis=1)].tolist():
+                first, second = (cells.below(found.columns[side]) for side in pair)
+                gap = gap_between(first, second, first[-1], second[-1])[1:]
+                runs = runs_of(units_of(cells.highest, score_range, resolution), gap)
+                worst = np.maximum(worst, runs.mcdp_at(self.epsilons, resolution, score_range))
+        return worst
+
+
+def cells_for(question: Question, n_jobs: int) -> tuple[CellCounts, list[Bounds]]:
+    """Rows counted so that the answer to a question is exact, and what was known before the last of them."""
+    rows = KeyedRows.of(question.predictions)
+    n_cells = min(_MOST_CELLS, rows.scores.size // _ROWS_TO_A_CELL)
+    grid = Grid.over(rows.scores, n_cells)
+    cells = CellCounts.of(rows, grid, n_cells, n_jobs)
+    bounds = question.bounds(cells)
+    opened = question.opened(cells, bounds)
+    count = int(opened.sum())
+    if count:
+        rows = cells.find(rows, grid, opened, n_jobs)
+        parts = n_cells // count
+        if parts > 1 and rows.scores.size > _FEW_ROWS:
+            grid = grid.cut(cells, opened, parts)
+            cells = cells.with_finer(opened, CellCounts.of(rows, grid, parts * count, n_jobs))
+            bounds = question.bounds(cells)
+            opened = question.opened(cells, bounds)
+            rows = cells.find(rows, grid, opened, n_jobs)
+    if opened.any():
+        cells = cells.with_finer(opened, CellCounts.of_scores(rows))
+    return cells, bounds
+
+
+def _sorts(predictions: Predictions) -> bool:
+    """Whether sorting all rows is quicker than counting them, or the only way."""
+    keys = len(predictions.groups) * (1 if predictions.labels is None else 2)
+    return len(predictions) <= _FEW_ROWS or keys > _MOST_KEYS or predictions.clusters is not None
+
+
+def worst_mcdp(data: Data, comparison: Comparison, epsilons: FloatArray, n_jobs: int = 1) -> FloatArray:
+    """MCDP of the worst pair at each epsilon."""
+    if isinstance(data, ScoreCounts) or _sorts(data):
+        found = [curve.mcdp_at(epsilons) for curve in each_gap_curve(data, comparison)]
+        return np.asarray(np.max(found, axis=0))
+    question = Question(data, comparison, epsilons, worst=True)
+    cells, bounds = cells_for(question, n_jobs)
+    for label in comparison.labels:
+        check_sizes(comparison, data.groups, question.sizes(cells, label), label)
+    return question.answer(cells, bounds)
+
+
+def count_for(
+    predictions: Predictions, comparison: Comparison, epsilons: FloatArray, n_jobs: int = 1
+) -> ScoreCounts:
+    """Count rows so that MCDP at some epsilons is exact for every pair of groups that are large enough."""
+    if _sorts(predictions):
+        return ScoreCounts.from_predictions(predictions)
+    cells, _ = cells_for(Question(predictions, comparison, epsilons), n_jobs)
+    return cells.to_counts(predictions.score_range, predictions.resolution)
