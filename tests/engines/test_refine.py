@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 import localparity as lp
 from localparity.counts._bounded import cell_edges, cell_numbers
 from localparity.engines import CellSelection, CountOptions, GroupCounts, count_source
-from localparity.engines._refine import deciding_cells
+from localparity.metrics._deciding import deciding_cells
 from scale_rows import EPSILONS, Rows, assert_exact, assert_same_counts, make_rows
 
 RANGES = [(0.0, 1.0), (300.0, 850.0), (-1.0, 1.0), (0.1, 0.7), (-1e300, 1e300)]

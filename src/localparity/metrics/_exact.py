@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from localparity._types import BoolArray, FloatArray, Group, IntArray
+from localparity._types import BoolArray, FloatArray, Group, IntArray, ScoreRange
 from localparity.counts._cell_counts import CellCounts, Grid
 from localparity.counts._comparison import EVERYONE, Comparison, check_sizes
 from localparity.counts._inputs import Data
@@ -60,7 +60,9 @@ class Bounds:
 class Question:
     """Of whom MCDP is asked and at which epsilons, and whether that of the worst pair is enough."""
 
-    predictions: Predictions
+    groups: tuple[Group, ...]
+    score_range: ScoreRange
+    resolution: float
     comparison: Comparison
     epsilons: FloatArray
     worst: bool = False
@@ -68,7 +70,7 @@ class Question:
     @cached_property
     def _reach(self) -> FloatArray:
         """The half-widths that runs must exceed: to carry a window whatever the rounding, and at all."""
-        surely = self.epsilons + most_rounding(self.predictions.resolution)
+        surely = self.epsilons + most_rounding(self.resolution)
         return np.where(self.epsilons > 0.0, np.stack([surely, self.epsilons]), -1.0)
 
     def bounds(self, cells: CellCounts) -> list[Bounds]:
@@ -77,7 +79,7 @@ class Question:
         from localparity.metrics._kernels import bound_pairs
 
         ends = np.stack([cells.lowest, cells.highest], axis=1).ravel()
-        begins = units_of(ends, self.predictions.score_range, self.predictions.resolution)
+        begins = units_of(ends, self.score_range, self.resolution)
         found = []
         for label in self.comparison.labels:
             columns, pairs = self._compared(cells, label)
@@ -102,7 +104,7 @@ class Question:
 
     def _columns(self, cells: CellCounts, label: int | None) -> list[IntArray]:
         """The keys of each group under a label."""
-        columns: dict[Group, list[int]] = {group: [] for group in self.predictions.groups}
+        columns: dict[Group, list[int]] = {group: [] for group in self.groups}
         for column, (group, of) in enumerate(cells.keys):
             if label in (None, of):
                 columns[group].append(column)
@@ -136,7 +138,7 @@ class Question:
     def answer(self, cells: CellCounts, bounds: list[Bounds]) -> FloatArray:
         """MCDP of the worst pair at each epsilon, given cells that decide it and what was known before."""
         floor, worst = self._floor(bounds), np.zeros(self.epsilons.size)
-        score_range, resolution = self.predictions.score_range, self.predictions.resolution
+        score_range, resolution = self.score_range, self.resolution
         for found in bounds:
             for pair in found.pairs[(found.most >= floor).any(axis=1)].tolist():
                 first, second = (cells.below(found.columns[side]) for side in pair)
@@ -146,9 +148,9 @@ class Question:
         return worst
 
 
-def cells_for(question: Question, n_jobs: int) -> tuple[CellCounts, list[Bounds]]:
+def cells_for(question: Question, predictions: Predictions, n_jobs: int) -> tuple[CellCounts, list[Bounds]]:
     """Rows counted so that the answer to a question is exact, and what was known before the last of them."""
-    rows = KeyedRows.of(question.predictions)
+    rows = KeyedRows.of(predictions)
     n_cells = min(_MOST_CELLS, rows.scores.size // _ROWS_TO_A_CELL)
     grid = Grid.over(rows.scores, n_cells)
     cells = CellCounts.of(rows, grid, n_cells, n_jobs)
@@ -180,8 +182,8 @@ def worst_mcdp(data: Data, comparison: Comparison, epsilons: FloatArray, n_jobs:
     if isinstance(data, ScoreCounts) or _sorts(data):
         found = [curve.mcdp_at(epsilons) for curve in each_gap_curve(data, comparison)]
         return np.asarray(np.max(found, axis=0))
-    question = Question(data, comparison, epsilons, worst=True)
-    cells, bounds = cells_for(question, n_jobs)
+    question = Question(data.groups, data.score_range, data.resolution, comparison, epsilons, worst=True)
+    cells, bounds = cells_for(question, data, n_jobs)
     for label in comparison.labels:
         check_sizes(comparison, data.groups, question.sizes(cells, label), label)
     return question.answer(cells, bounds)
@@ -193,5 +195,7 @@ def count_for(
     """Count rows so that MCDP at some epsilons is exact for every pair of groups that are large enough."""
     if _sorts(predictions):
         return ScoreCounts.from_predictions(predictions)
-    cells, _ = cells_for(Question(predictions, comparison, epsilons), n_jobs)
-    return cells.to_counts(predictions.score_range, predictions.resolution)
+    score_range, resolution = predictions.score_range, predictions.resolution
+    question = Question(predictions.groups, score_range, resolution, comparison, epsilons)
+    cells, _ = cells_for(question, predictions, n_jobs)
+    return cells.to_counts(score_range, resolution)
