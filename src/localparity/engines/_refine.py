@@ -40,7 +40,7 @@ class GroupCounts:
     rows : ndarray
         The number of rows at each.
     lowest, highest : ndarray
-        The lowest and the highest score at each.
+        Bounds of the scores at each, the same number where all of them are equal.
     units : ndarray or None
         The weight and the squared weight at each, in the whole units of `localparity.counts._weights`; None
         where every row weighs 1.

@@ -59,11 +59,10 @@ def from_torch(
 ) -> ScoreCounts:
     """Count tensors on a GPU, or on the CPU, without copying the scores to the host.
 
-    The counts are exact up to `max_scores` distinct scores. Beyond it, rows are counted in ``2**level`` cells,
-    bounds of the gap rule out almost every window, and only the cells that decide MCDP at `epsilons` are read
-    again, on ever finer grids, until it is exact. On an NVIDIA GPU, kernels that torch compiles on first use
-    do that in little more than the time it takes to read the scores twice; a quarter of the rows is copied at
-    most.
+    The counts are exact up to `max_scores` distinct scores. Beyond it, rows are counted in ``2**level``
+    cells, bounds of the gap rule out almost every window, and only the cells that decide MCDP at `epsilons`
+    are read again, on ever finer grids, until it is exact. Nothing is sorted but the last few rows. On an
+    NVIDIA GPU kernels count that torch compiles on first use; at most a quarter of the rows is copied.
 
     Parameters
     ----------
@@ -150,7 +149,9 @@ class TorchScores:
         try:
             totals = self._counting.count_places(self._torch, rows, grid)
         except UnknownCodeError:
-            codes, first, self._keys = code_rows(self._torch, rows.codes, None, span_of(self._torch, rows.codes))
+            codes, first, self._keys = code_rows(
+                self._torch, rows.codes, None, span_of(self._torch, rows.codes)
+            )
             self._rows = rows._replace(codes=codes, first=first)
             return self.count_cells(level)
         only, counted = totals.only.cpu().numpy(), totals.rows.cpu().numpy()
@@ -187,7 +188,7 @@ class TorchScores:
         return found if within is not None else self._checked(found)
 
     def estimate_distinct(self) -> int:
-        """Estimate the number of distinct scores, summed over groups and labels, from a sample (Chao, 1984)."""
+        """Estimate the number of distinct scores, summed over groups and labels, from a sample."""
         torch, scores = self._torch, self._rows.scores
         generator = torch.Generator(scores.device).manual_seed(0)
         drawn = torch.randint(self._rows.size, (_SAMPLED,), generator=generator, device=scores.device)
@@ -202,7 +203,7 @@ class TorchScores:
             rows = self._kept[1]
         grid = Grid(self.score_range, len(self._keys), within.level, within)
         capacity = min(rows.size, self._rows.size // _KEPT_SHARE)
-        found = self._counting.collect_rows(self._torch, rows, grid, capacity)
+        found: TensorRows | None = self._counting.collect_rows(self._torch, rows, grid, capacity)
         if found is None:
             return rows
         self._kept = within, found
@@ -216,7 +217,7 @@ class TorchScores:
 
 
 def counting_of(torch: Any, scores: Tensor, weights: Tensor | None = None) -> ModuleType:
-    """The module that counts rows: compiled kernels where there are any, the operations of torch elsewhere."""
+    """The module that counts rows: compiled kernels where they can run, operations of torch elsewhere."""
     compiled = weights is None and _torch_kernels.can_compile(torch, scores)
     return _torch_kernels if compiled else _torch_cells
 

@@ -9,14 +9,14 @@ from localparity._types import ScoreRange
 from localparity._validation import range_scale
 from localparity.counts._weights import LIMB_BITS, LIMBS, limb_scale
 from localparity.engines._refine import CellSelection
-from localparity.engines._torch_rows import TensorRows, check_range
+from localparity.engines._torch_rows import TensorRows, check_range, ends_of
 
 if TYPE_CHECKING:
     from torch import Tensor
 
 
 class Grid(NamedTuple):
-    """The grid of ``2**level`` cells that rows are counted on; `within` restricts it to the cells of a selection.
+    """The grid of ``2**level`` cells that rows are counted on; `within` restricts it to a selection.
 
     Its places are the numbers of the cells, and within a selection those of the finer cells inside of each
     selected one, one selected cell after the other.
@@ -74,15 +74,14 @@ def count_places(torch: Any, rows: TensorRows, grid: Grid) -> CellTotals:
 
 def collect_rows(torch: Any, rows: TensorRows, grid: Grid, capacity: int) -> TensorRows | None:
     """The rows inside the selection of a grid, None where they are more than a capacity."""
-    parts, size = [], 0
+    parts: list[TensorRows] = []
     for chunk in rows.chunks():
-        inside = _places(torch, _values(chunk.scores, grid.score_range), grid) >= 0
-        parts.append([None if part is None else part[inside] for part in chunk[:3]])
-        size += parts[-1][0].numel()
-        if size > capacity:
+        parts.append(chunk.where(_places(torch, _values(chunk.scores, grid.score_range), grid) >= 0))
+        if sum(part.size for part in parts) > capacity:
             return None
-    joined = [None if part[0] is None else torch.cat(part) for part in zip(*parts, strict=True)]
-    return TensorRows(*joined, first=rows.first)
+    scores, codes = (torch.cat([part[place] for part in parts]) for place in (0, 1))
+    weights = [part.weights for part in parts if part.weights is not None]
+    return TensorRows(scores, codes, torch.cat(weights) if weights else None, rows.first)
 
 
 def count_runs(torch: Any, rows: TensorRows, grid: Grid) -> tuple[Tensor, Tensor, Tensor]:
@@ -118,25 +117,29 @@ def _placed(torch: Any, chunk: TensorRows, grid: Grid) -> tuple[Tensor, Tensor, 
 
 def _values(scores: Tensor, score_range: ScoreRange) -> Tensor:
     """The scores as they count: one beyond an end that its dtype cannot represent is at that end."""
-    return scores.double().clamp(*score_range) + 0.0  # which turns -0.0 into 0.0
+    values = scores.double() + 0.0  # which turns -0.0 into 0.0
+    return values if ends_of(scores, score_range) == score_range else values.clamp(*score_range)
 
 
 def _places(torch: Any, scores: Tensor, grid: Grid) -> Tensor:
     """The place of each score, -1 outside of the selection."""
-    scale = range_scale(grid.score_range)
-    low, high = (scale * end for end in grid.score_range)
-    # A GPU multiplies by the inverse of a plain number, which rounds differently; not of a tensor.
-    length = torch.tensor(high - low, dtype=torch.float64, device=scores.device)
-    numbers = torch.ceil((scores * scale - low) / length * 2.0**grid.level).long()
+    fractions = scores
+    if grid.score_range != (0.0, 1.0):
+        scale = range_scale(grid.score_range)
+        low, high = (scale * end for end in grid.score_range)
+        # A GPU multiplies by the inverse of a plain number, which rounds differently; not of a tensor.
+        length = torch.tensor(high - low, dtype=torch.float64, device=scores.device)
+        fractions = (scores * scale - low) / length
+    numbers: Tensor = torch.ceil(fractions * 2.0**grid.level).long()
     if grid.within is None:
-        found: Tensor = numbers
-        return found
+        return numbers
     selected = torch.from_numpy(grid.within.numbers).to(scores.device)
-    fine = numbers - 1
-    parents = fine // grid.splits + 1
-    slots = torch.searchsorted(selected, parents).clamp(max=selected.numel() - 1)
-    found = torch.where(selected[slots] == parents, slots * grid.splits + fine % grid.splits, -1)
-    return found
+    numbers -= 1
+    bits = grid.level - grid.within.level
+    parents = (numbers >> bits) + 1
+    slots = torch.searchsorted(selected, parents).clamp_(max=selected.numel() - 1)
+    places: Tensor = (slots << bits) + (numbers & (grid.splits - 1))
+    return places.where(selected[slots] == parents, -1)
 
 
 def _runs(torch: Any, codes: Tensor, scores: Tensor, sums: Tensor) -> tuple[Tensor, Tensor, Tensor]:
@@ -154,7 +157,7 @@ def _runs(torch: Any, codes: Tensor, scores: Tensor, sums: Tensor) -> tuple[Tens
 
 
 def _limbs_of(torch: Any, weights: Tensor) -> Iterator[Tensor]:
-    """The limbs of weights and then of squared weights in the whole units of `localparity.counts._weights`."""
+    """The limbs of weights, then of squared weights, in the whole units of `localparity.counts._weights`."""
     base = 2.0**LIMB_BITS
     for numbers in (weights, weights * weights):
         for limb in range(LIMBS):

@@ -15,8 +15,10 @@ if TYPE_CHECKING:
 
     Key = tuple[int | bool, int | None]
 
-CHUNK = 2**22
-"""Rows that are looked at together where each takes memory of its own."""
+CHUNK = 2**24
+"""Rows that are looked at together where each takes memory of its own; on a CPU, what its caches hold."""
+
+_CPU_CHUNK = 2**16
 
 _FEW_GROUPS = 256
 
@@ -38,14 +40,18 @@ class TensorRows(NamedTuple):
         """How many rows there are."""
         return self.scores.numel()
 
+    def where(self, chosen: Tensor) -> TensorRows:
+        """Some of the rows."""
+        weights = None if self.weights is None else self.weights[chosen]
+        return TensorRows(self.scores[chosen], self.codes[chosen], weights, self.first)
+
     def chunks(self) -> Iterator[TensorRows]:
-        """The rows, a bounded number at a time."""
-        for start in range(0, self.size, CHUNK):
-            yield self._replace(
-                scores=self.scores[start : start + CHUNK],
-                codes=self.codes[start : start + CHUNK],
-                weights=None if self.weights is None else self.weights[start : start + CHUNK],
-            )
+        """The rows, a bounded number at a time, and of none an empty chunk."""
+        size = _CPU_CHUNK if self.scores.device.type == "cpu" else CHUNK
+        for start in range(0, max(1, self.size), size):
+            part = slice(start, start + size)
+            weights = None if self.weights is None else self.weights[part]
+            yield TensorRows(self.scores[part], self.codes[part], weights, self.first)
 
 
 def numpy_dtype(scores: Tensor) -> np.dtype[Any]:
@@ -110,11 +116,12 @@ def as_groups(sensitive_features: Tensor, scores: Tensor) -> Tensor:
 def as_labels(y_true: Tensor, scores: Tensor) -> Tensor:
     """Whether the label of each score, 0 or 1, is 1."""
     flat = as_flat(y_true, "y_true", scores)
-    wrong = (flat != 0) & (flat != 1)
+    labels = flat == 1
+    wrong = ~labels & (flat != 0)
     if bool(wrong.any()):
         row = int(wrong.nonzero()[0])
         raise ValueError(f"y_true must be 0 or 1, got {flat[row].item():g} at row {row}")
-    return flat == 1
+    return labels
 
 
 def as_weights(sample_weight: Tensor, scores: Tensor) -> Tensor:
@@ -159,12 +166,13 @@ def code_rows(
         return groups, low, [(value, None) for value in values]
     found = (None,) if labels is None else (0, 1)
     keys: list[Key] = [(value, label) for value in values for label in found]
-    dtype = torch.uint8 if len(keys) <= _FEW_GROUPS else torch.int32
-    codes = torch.empty(groups.numel(), dtype=dtype, device=groups.device)
-    for start in range(0, groups.numel(), CHUNK):
-        part = groups[start : start + CHUNK]
-        places = part.long() - low if distinct is None else torch.searchsorted(distinct, part)
-        if labels is not None:
-            places = 2 * places + labels[start : start + CHUNK]
-        codes[start : start + CHUNK] = places
-    return codes, 0, keys
+    if distinct is None and len(keys) <= _FEW_GROUPS:
+        # Whole numbers of one byte wrap around, and what is left are the differences.
+        codes = groups.to(torch.uint8, copy=True).sub_(low % _FEW_GROUPS)
+    else:
+        codes = torch.empty(groups.numel(), dtype=torch.int32, device=groups.device)
+        for start in range(0, groups.numel(), CHUNK):
+            part = groups[start : start + CHUNK]
+            places = part - low if distinct is None else torch.searchsorted(distinct, part)
+            codes[start : start + CHUNK] = places
+    return codes if labels is None else codes.mul_(2).add_(labels), 0, keys
