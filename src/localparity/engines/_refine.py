@@ -17,12 +17,10 @@ from localparity._types import FloatArray, Group, IntArray, ScoreRange
 from localparity._validation import as_count, as_epsilons
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._atoms import Atoms
-from localparity.counts._bounded import LEVEL, MAX_SCORES, cell_edges, cell_numbers, grid_cells
-from localparity.counts._cells import is_among
-from localparity.counts._score_counts import on_cells, with_finer
+from localparity.counts._bounded import LEVEL, MAX_SCORES, cell_edges
+from localparity.counts._cell_counts import CellCounts
 from localparity.counts._weights import Units
-from localparity.metrics._deciding import deciding_cells
-from localparity.metrics._gap_curves import gap_curves
+from localparity.metrics._exact import Question
 from localparity.metrics._mcdp import PAPER_EPSILONS
 
 _MAX_CELLS_READ = 2**16
@@ -42,7 +40,7 @@ class GroupCounts:
     rows : ndarray
         The number of rows at each.
     lowest, highest : ndarray
-        The lowest and the highest score at each.
+        Bounds of the scores at each, the same number where all of them are equal.
     units : ndarray or None
         The weight and the squared weight at each, in the whole units of `localparity.counts._weights`; None
         where every row weighs 1.
@@ -206,15 +204,15 @@ def count_source(source: ScoreSource, options: CountOptions) -> ScoreCounts:
     found = source.count_cells(options.level)
     single = [counted.lowest == counted.highest for counted in found]
     if all(each.all() for each in single):
-        return _counts_of(source, [replace(counted, at=counted.lowest) for counted in found])
+        return _exact_counts(source, [replace(counted, at=counted.lowest) for counted in found])
     fewest = sum(int((2 - one).sum()) for one in single)
     most = sum(int(np.where(one, 1, counted.rows).sum()) for one, counted in zip(single, found, strict=True))
     limit = options.max_scores
     if most <= limit or (fewest <= limit and source.estimate_distinct() <= limit):
-        exact = _counts_of(source, source.count_scores())
+        exact = _exact_counts(source, source.count_scores())
         if sum(atoms.scores.size for atoms in exact.atoms.values()) <= limit:
             return exact
-    return refine(_counts_of(source, found, options.level), source, options)
+    return refine(found, source, options)
 
 
 def check_group_weights(
@@ -228,26 +226,61 @@ def check_group_weights(
             raise ValueError(f"{of_weights} must be > 0 in some row of group {group!r}, got 0 in all of them")
 
 
-def _counts_of(source: ScoreSource, counted: Sequence[GroupCounts], level: int | None = None) -> ScoreCounts:
-    """The counts of cells where they have a level, else of scores."""
-    score_range = source.score_range
+def _exact_counts(source: ScoreSource, counted: Sequence[GroupCounts]) -> ScoreCounts:
+    """The counts of scores."""
+    atoms = {each.key: Atoms.of_counts(each.at, each.rows, each.units) for each in counted}
+    return ScoreCounts(atoms, source.score_range, source.resolution)
+
+
+def refine(counted: Sequence[GroupCounts], source: ScoreSource, options: CountOptions) -> ScoreCounts:
+    """Read the cells that decide MCDP again, on ever finer grids, until it is exact for every pair.
+
+    The bounds remain only where tens of thousands of cells decide, as when two groups are all but equal.
+    """
+    score_range, resolution, level = source.score_range, source.resolution, options.level
+    keys = [each.key for each in counted]
+    groups = tuple(dict.fromkeys(group for group, _ in keys))
+    epsilons = np.asarray(options.epsilons, dtype=np.float64)
+    question = Question(groups, score_range, resolution, options.comparison, epsilons)
+    cells = _cells_of(keys, counted, level, score_range)
+    while True:
+        # What was not opened on a coarser grid does not decide.
+        opened = question.opened(cells, question.bounds(cells)) & (cells.numbers >= 0)
+        numbers = cells.numbers[opened]
+        if not 0 < numbers.size <= _MAX_CELLS_READ:
+            return cells.to_counts(score_range, resolution)
+        within = CellSelection(level, numbers)
+        if cells.rows[opened].sum() <= source.max_refined or level >= _MAX_LEVEL:
+            finer = _cells_of(keys, source.count_scores(within), None, score_range)
+        else:
+            level += int(np.clip(np.log2(source.max_refined / numbers.size), 2, 10))
+            finer = _cells_of(keys, source.count_cells(level, within), level, score_range)
+        cells = cells.with_finer(opened, finer)
+
+
+def _cells_of(
+    keys: list[tuple[Group, int | None]],
+    counted: Sequence[GroupCounts],
+    level: int | None,
+    score_range: ScoreRange,
+) -> CellCounts:
+    """The counts of all keys in the cells of a grid, or by score where there is no level."""
+    at = _union([each.at for each in counted])
+    cells = CellCounts.empty(keys, at.size, weighted=any(each.units is not None for each in counted))
+    for each in counted:
+        places, column = np.searchsorted(at, each.at), keys.index(each.key)
+        cells.rows[places, column] = each.rows
+        cells.lowest[places] = np.minimum(cells.lowest[places], each.lowest)
+        cells.highest[places] = np.maximum(cells.highest[places], each.highest)
+        if cells.limbs is not None and each.units is not None:
+            cells.limbs[places, column] = each.units.transpose(2, 0, 1)
     if level is None:
-        atoms = {each.key: Atoms.of_counts(each.at, each.rows, each.units) for each in counted}
-        return ScoreCounts(atoms, score_range, source.resolution)
-    numbers = _union([each.at for each in counted])
-    places = [np.searchsorted(numbers, each.at) for each in counted]
-    lowest, highest = np.full(numbers.size, np.inf), np.full(numbers.size, -np.inf)
-    for place, each in zip(places, counted, strict=True):
-        lowest[place] = np.minimum(lowest[place], each.lowest)
-        highest[place] = np.maximum(highest[place], each.highest)
-    # A cell in which all people have one score is that score.
-    scores = np.where(lowest == highest, lowest, cell_edges(numbers, level, score_range))
-    atoms = {
-        each.key: Atoms.of_counts(scores[place], each.rows, each.units)
-        for place, each in zip(places, counted, strict=True)
-    }
-    cells = grid_cells(numbers[lowest < highest], level, score_range)
-    return on_cells(ScoreCounts(atoms, score_range, source.resolution), cells)
+        return replace(cells, numbers=np.full(at.size, -1))
+    several = np.flatnonzero(cells.lowest < cells.highest)
+    # A cell in which all people have one score is that score, and any other goes from edge to edge.
+    cells.lowest[several] = np.nextafter(cell_edges(at[several] - 1, level, score_range), np.inf)
+    cells.highest[several] = cell_edges(at[several], level, score_range)
+    return replace(cells, numbers=at)
 
 
 def _union(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -259,26 +292,3 @@ def _union(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     kept = np.ones(joined.size, dtype=bool)
     np.not_equal(joined[1:], joined[:-1], out=kept[1:])
     return joined[kept]
-
-
-def refine(counts: ScoreCounts, source: ScoreSource, options: CountOptions) -> ScoreCounts:
-    """Read the cells that decide MCDP again, on ever finer grids, until it is exact for every pair.
-
-    The bounds remain only where tens of thousands of cells decide, as when two groups are all but equal.
-    """
-    level, epsilons = options.level, np.asarray(options.epsilons, dtype=np.float64)
-    while counts.cells is not None:
-        compared = counts.without(counts.small_groups(options.comparison))
-        curves = gap_curves(compared, options.comparison) if len(compared.groups) > 1 else []
-        opened = _union([deciding_cells(curve, epsilons) for curve in curves])
-        if not opened.size or opened.size > _MAX_CELLS_READ:
-            break
-        within = CellSelection(level, cell_numbers(opened, level, counts.score_range))
-        inside = sum(int(atoms.rows[is_among(atoms.scores, opened)].sum()) for atoms in counts.atoms.values())
-        if inside <= source.max_refined or level >= _MAX_LEVEL:
-            finer = _counts_of(source, source.count_scores(within))
-        else:
-            level += int(np.clip(np.log2(source.max_refined / opened.size), 2, 10))
-            finer = _counts_of(source, source.count_cells(level, within), level)
-        counts = with_finer(counts, opened, finer)
-    return counts

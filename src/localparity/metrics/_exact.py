@@ -12,7 +12,7 @@ from functools import cached_property
 
 import numpy as np
 
-from localparity._types import BoolArray, FloatArray, Group, IntArray
+from localparity._types import BoolArray, FloatArray, Group, IntArray, ScoreRange
 from localparity.counts._cell_counts import CellCounts, Grid
 from localparity.counts._comparison import Comparison, check_sizes
 from localparity.counts._inputs import Data
@@ -62,7 +62,9 @@ class Bounds:
 class Question:
     """Of whom MCDP is asked and at which epsilons, and whether that of the worst pair is enough."""
 
-    predictions: Predictions
+    groups: tuple[Group, ...]
+    score_range: ScoreRange
+    resolution: float
     comparison: Comparison
     epsilons: FloatArray
     worst: bool = False
@@ -70,12 +72,12 @@ class Question:
     @cached_property
     def _reach(self) -> FloatArray:
         """The half-widths that runs must exceed: to carry a window whatever the rounding, and at all."""
-        return reach_bounds(self.epsilons, self.predictions.resolution)
+        return reach_bounds(self.epsilons, self.resolution)
 
     def bounds(self, cells: CellCounts) -> list[Bounds]:
         """What cells say of MCDP, for each label that is compared."""
         ends = np.stack([cells.lowest, cells.highest], axis=1).ravel()
-        begins = units_of(ends, self.predictions.score_range, self.predictions.resolution)
+        begins = units_of(ends, self.score_range, self.resolution)
         found = []
         for label in self.comparison.labels:
             columns, pairs = self._compared(cells, label)
@@ -90,12 +92,12 @@ class Question:
         """The keys of each group, and of everyone last, and the pairs of the groups that are large enough."""
         columns = self._columns(cells, label)
         large = np.array([*self.sizes(cells, label), np.inf]) >= max(1, self.comparison.min_group_size)
-        pairs = self.comparison.pair_places(self.predictions.groups)
+        pairs = self.comparison.pair_places(self.groups)
         return [*columns, np.concatenate(columns)], pairs[large[pairs].all(axis=1)]
 
     def _columns(self, cells: CellCounts, label: int | None) -> list[IntArray]:
         """The keys of each group under a label."""
-        columns: dict[Group, list[int]] = {group: [] for group in self.predictions.groups}
+        columns: dict[Group, list[int]] = {group: [] for group in self.groups}
         for column, (group, of) in enumerate(cells.keys):
             if label in (None, of):
                 columns[group].append(column)
@@ -126,7 +128,7 @@ class Question:
     def answer(self, cells: CellCounts, bounds: list[Bounds]) -> FloatArray:
         """MCDP of the worst pair at each epsilon, given cells that decide it and what was known before."""
         floor, worst = self._floor(bounds), np.zeros(self.epsilons.size)
-        score_range, resolution = self.predictions.score_range, self.predictions.resolution
+        score_range, resolution = self.score_range, self.resolution
         for found in bounds:
             for pair in found.pairs[(found.most >= floor).any(axis=1)].tolist():
                 first, second = (cells.below(found.columns[side]) for side in pair)
@@ -137,9 +139,9 @@ class Question:
         return worst
 
 
-def cells_for(question: Question, n_jobs: int) -> tuple[CellCounts, list[Bounds]]:
+def cells_for(question: Question, predictions: Predictions, n_jobs: int) -> tuple[CellCounts, list[Bounds]]:
     """Rows counted so that the answer to a question is exact, and what was known before the last of them."""
-    rows = KeyedRows.of(question.predictions)
+    rows = KeyedRows.of(predictions)
     n_cells = min(_MOST_CELLS, 1 + rows.scores.size // _ROWS_TO_A_CELL)
     grid = Grid.over(rows.scores, n_cells)
     cells = CellCounts.of(rows, grid, n_cells, n_jobs)
@@ -166,12 +168,17 @@ def _sorts(predictions: Predictions) -> bool:
     return len(predictions) <= _FEW_ROWS or keys > _MOST_KEYS or predictions.clusters is not None
 
 
+def _people(predictions: Predictions) -> tuple[tuple[Group, ...], ScoreRange, float]:
+    """What a question says of predictions."""
+    return predictions.groups, predictions.score_range, predictions.resolution
+
+
 def worst_mcdp(data: Data, comparison: Comparison, epsilons: FloatArray, n_jobs: int = 1) -> FloatArray:
     """MCDP of the worst pair at each epsilon."""
     if isinstance(data, Predictions):
         if not _sorts(data):
-            question = Question(data, comparison, epsilons, worst=True)
-            cells, bounds = cells_for(question, n_jobs)
+            question = Question(*_people(data), comparison, epsilons, worst=True)
+            cells, bounds = cells_for(question, data, n_jobs)
             for label in comparison.labels:
                 check_sizes(comparison, data.groups, question.sizes(cells, label), label)
             return question.answer(cells, bounds)
@@ -199,5 +206,5 @@ def count_for(
     """Count rows so that MCDP at some epsilons is exact for every pair of groups that are large enough."""
     if _sorts(predictions):
         return ScoreCounts.from_predictions(predictions)
-    cells, _ = cells_for(Question(predictions, comparison, epsilons), n_jobs)
+    cells, _ = cells_for(Question(*_people(predictions), comparison, epsilons), predictions, n_jobs)
     return cells.to_counts(predictions.score_range, predictions.resolution)

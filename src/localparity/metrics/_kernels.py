@@ -163,14 +163,13 @@ def envelope_of(
     cell = np.empty(begins.size, np.int64)
     found = 0
     for knot in range(knots.size):
-        if lows[knot] < knots[knot]:
-            begins[found], cell[found] = lows[knot], knot
+        begin = lows[knot]
+        if knot > 0 and knots[knot - 1] == begin:
+            begin = np.nextafter(begin, np.inf)  # the gap at the knot is known
+        if begin < knots[knot]:
+            begins[found], cell[found] = begin, knot
             lowest[found], highest[found] = least[knot], most[knot]
             found += 1
-        # A cell that begins at a knot says more of the gap from there on than the gap at the knot does.
-        after = knot + 1
-        if after < knots.size and lows[after] == knots[knot] and lows[after] < knots[after]:
-            continue
         begins[found], cell[found] = knots[knot], -1
         lowest[found], highest[found] = gap[knot], gap[knot]
         found += 1
