@@ -86,9 +86,10 @@ test-versions: $(VENV)/.development
 fuzz: $(VENV)/.development
 	OMP_NUM_THREADS=1 LOCALPARITY_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/pytest -n auto tests/fuzz
 
-# The curves first: the other ends with an error where a bar is not met.
+# The curves first: the others end with an error where a bar is not met. Each waits until the machine is quiet.
 bench: $(VENV)/.development
 	$(BIN)/python -m benchmarks.curves
+	$(BIN)/python -m benchmarks.cold_start
 	$(BIN)/python -m benchmarks
 
 # How often every promise fails in a thousand draws from a known truth; results/promises.md.

@@ -13,7 +13,7 @@ import numpy as np
 
 import localparity as lp
 from benchmarks._draws import draw_scores, prepare_profile
-from benchmarks._measure import Measurement, at_least, at_most, peak_bytes, seconds, write_csv
+from benchmarks._measure import Measurement, at_least, at_most, measure_all, peak_bytes, seconds
 from benchmarks._paper_algorithms import algorithm_1, algorithm_1_lean, algorithm_2
 from localparity.uncertainty._pool import Pool, pools_of
 from localparity.uncertainty._resampling import Draws, resample
@@ -116,16 +116,9 @@ def bench_import() -> Iterator[Measurement]:
 
 
 def main() -> None:
-    """Run all, print a line each, write results/ground.csv, and fail when a bar is not met."""
-    measurements = []
-    for bench in (bench_import, bench_adult, bench_resamples, bench_profile):
-        for measurement in bench():
-            measurements.append(measurement)
-            verdict = "holds" if measurement.holds else "FAILS"
-            numbers = f"{measurement.measured:g} ({measurement.bar})"
-            print(f"{verdict}  {measurement.what}: {numbers} {measurement.detail}", flush=True)
-    write_csv(Path("results/ground.csv"), measurements)
-    sys.exit(0 if all(measurement.holds for measurement in measurements) else 1)
+    """Run all, write results/ground.csv, and fail when a bar is not met."""
+    benches = (bench_import, bench_adult, bench_resamples, bench_profile)
+    measure_all(benches, Path("results/ground.csv"), __doc__)
 
 
 if __name__ == "__main__":

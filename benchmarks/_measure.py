@@ -2,27 +2,35 @@
 
 from __future__ import annotations
 
+import argparse
 import csv
 import json
 import os
 import platform
+import sys
 import time
 import timeit
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import astuple, dataclass, fields
 from io import StringIO
+from itertools import chain
 from multiprocessing import get_context
 from pathlib import Path
 from statistics import median
-from typing import TypeVar
+from typing import NoReturn, TypeVar
 
 import numpy as np
-import psutil
 
 from localparity._io._files import write_whole
 
 T = TypeVar("T")
+
+QUIET = 0.5
+"""The most that the machine may have to do beside, as its load of the last minute."""
+
+_SOON = 180.0
+"""The seconds in which the load of a benchmark before this one fades."""
 
 
 @dataclass(frozen=True)
@@ -97,6 +105,8 @@ def peak_bytes(prepare: Callable[[], Callable[[], object]]) -> int:
 
 
 def _grow(prepare: Callable[[], Callable[[], object]]) -> int:
+    import psutil  # what measures no memory runs without it
+
     call = prepare()
     own = psutil.Process()
     started = [child for child in own.children(recursive=True) if child.status() != psutil.STATUS_ZOMBIE]
@@ -113,26 +123,67 @@ def _memory(process: int, field: str) -> int:
     return 1024 * int(next(line for line in lines if line.startswith(field)).split()[1])
 
 
+def add_busy(parser: argparse.ArgumentParser) -> None:
+    """Add the option for a machine that has other work."""
+    parser.add_argument("--busy", action="store_true", help="measure whatever the load; write nothing")
+
+
+def record_at(path: Path, *, busy: bool) -> Path | None:
+    """Where results are written, None for nowhere; exits where the machine has other work.
+
+    It is called before anything is measured, which raises the load itself.
+    """
+    if busy:
+        return None
+    start = time.monotonic()
+    while (load := os.getloadavg()[0]) > QUIET:
+        if time.monotonic() - start > _SOON:
+            sys.exit(f"the load is {load:.2f}, above {QUIET}; pass --busy to measure and write nothing")
+        print(f"the load is {load:.2f}; waiting until it is {QUIET}", file=sys.stderr, flush=True)
+        time.sleep(10.0)
+    return path
+
+
 def machine() -> str:
     """Where it was measured, for the first line of a file."""
     python = f"Python {platform.python_version()}, numpy {np.__version__}"
     return f"{platform.machine()}, {os.cpu_count()} cores, {python}"
 
 
-def write_json(path: Path, found: dict[str, object]) -> None:
+def write_json(path: Path | None, found: dict[str, object]) -> None:
     """Print it, and write it whole or not at all."""
     text = json.dumps(found, indent=2)
     print(text)
-    write_whole(path, f"{text}\n".encode())
+    if path is not None:
+        write_whole(path, f"{text}\n".encode())
 
 
-def write_csv(path: Path, measurements: Sequence[Measurement]) -> None:
+def measure_all(
+    benches: Sequence[Callable[[], Iterable[Measurement]]], path: Path, description: str | None
+) -> NoReturn:
+    """The program of benches: print a line a measurement, write them, and fail where a bar is not met."""
+    parser = argparse.ArgumentParser(description=description)
+    add_busy(parser)
+    out = record_at(path, busy=parser.parse_args().busy)
+    found = []
+    for measurement in chain.from_iterable(bench() for bench in benches):
+        found.append(measurement)
+        verdict = "holds" if measurement.holds else "FAILS"
+        numbers = f"{measurement.measured:g} ({measurement.bar})"
+        print(f"{verdict}  {measurement.what}: {numbers} {measurement.detail}", flush=True)
+    write_csv(out, found)
+    sys.exit(0 if all(measurement.holds for measurement in found) else 1)
+
+
+def write_csv(path: Path | None, measurements: Sequence[Measurement]) -> None:
     """Write the measurements whole or not at all, with the machine they were made on."""
     write_table(path, [field.name for field in fields(Measurement)], map(astuple, measurements))
 
 
-def write_table(path: Path, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
+def write_table(path: Path | None, head: Sequence[str], rows: Iterable[Sequence[object]]) -> None:
     """The same of any rows."""
+    if path is None:
+        return
     content = StringIO()
     content.write(f"# {machine()}\n")
     writer = csv.writer(content, lineterminator="\n")

@@ -18,6 +18,7 @@ from pathlib import Path
 import numpy as np
 
 from benchmarks._algorithms_figure import write_figure
+from benchmarks._measure import add_busy, record_at
 from benchmarks._paper_algorithms import algorithm_1, algorithm_1_lean, algorithm_2
 from localparity._io._files import write_whole
 from localparity.metrics import gap_curve
@@ -165,9 +166,8 @@ def time_table(studies: Sequence[AlgorithmStudy]) -> TextTable:
     return table
 
 
-def write(store: Store, out: Path) -> list[Path]:
+def write(studies: Sequence[AlgorithmStudy], out: Path) -> list[Path]:
     """Write the table and the figure, and return their paths."""
-    studies = study_store(store)
     table = time_table(studies)
     texts = {"md": table.to_markdown(), "csv": table.to_csv(), "tex": table.to_latex()}
     paths = {kind: out / f"{table.name}.{kind}" for kind in texts}
@@ -182,9 +182,14 @@ def main() -> None:
     )
     parser.add_argument("store", type=Path)
     parser.add_argument("--out", type=Path, default=OUT)
+    add_busy(parser)
     given = parser.parse_args()
-    for path in write(Store(given.store), given.out):
-        print(path)
+    out = record_at(given.out, busy=given.busy)
+    studies = study_store(Store(given.store))
+    if out is None:
+        print(time_table(studies).to_markdown())
+    else:
+        print(*write(studies, out), sep="\n")
 
 
 if __name__ == "__main__":

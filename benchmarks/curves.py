@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from benchmarks._curves_figure import draw
-from benchmarks._measure import median_seconds, peak_bytes, write_table
+from benchmarks._measure import add_busy, median_seconds, peak_bytes, record_at, write_table
 from benchmarks._series import ALL, SampleFiles, prepare
 
 RESULTS = Path(__file__).parent.parent / "results"
@@ -105,17 +105,20 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=parse_rows, default=ROWS)
     parser.add_argument("--out", type=Path, default=RESULTS)
+    add_busy(parser)
     options = parser.parse_args()
-    path = options.out / "curves.csv"
-    points = read_points(path)
+    out = record_at(options.out, busy=options.busy or not options.rows)
+    points = read_points(options.out / "curves.csv")
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)
         SampleFiles(folder, min(ROWS)).write()
         for rows in options.rows:
             found = measure(folder, rows)
             points = [point for point in points if point.rows != rows] + found
-            write_points(path, points)
-    draw(points, options.out)
+            if out is not None:
+                write_points(out / "curves.csv", points)
+    if not options.busy:
+        draw(points, options.out)
 
 
 if __name__ == "__main__":

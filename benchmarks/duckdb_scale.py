@@ -20,7 +20,7 @@ from pathlib import Path
 import duckdb
 
 import localparity as lp
-from benchmarks._measure import write_json
+from benchmarks._measure import add_busy, record_at, write_json
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1)
 MEMORY_LIMIT = "2GB"
@@ -73,6 +73,7 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=3)
     parser.add_argument("--folder", type=Path, default=Path(tempfile.gettempdir()))
     parser.add_argument("--out", type=Path, default=Path("results/duckdb_scale.json"))
+    add_busy(parser)
     parser.add_argument("--side", choices=["group_by", "audit"])
     options = parser.parse_args()
     path = options.folder / f"localparity-{options.rows}.parquet"
@@ -80,6 +81,7 @@ def main() -> None:
         side = {"group_by": group_by, "audit": audit}[options.side]
         print(json.dumps(side(path)))
         return
+    out = record_at(options.out, busy=options.busy)
     if not path.exists():
         make_file(path, options.rows)
     results: dict[str, list[dict[str, float]]] = {"group_by": [], "audit": []}
@@ -94,8 +96,8 @@ def main() -> None:
                 "--folder",
                 str(options.folder),
             ]
-            out = subprocess.run([*command, "--side", side_name], capture_output=True, text=True, check=True)
-            runs.append(json.loads(out.stdout))
+            ran = subprocess.run([*command, "--side", side_name], capture_output=True, text=True, check=True)
+            runs.append(json.loads(ran.stdout))
     times = {name: min(run["seconds"] for run in runs) for name, runs in results.items()}
     summary = {
         "rows": options.rows,
@@ -105,7 +107,7 @@ def main() -> None:
         "audit_over_group_by": times["audit"] / times["group_by"],
         "audit_peak_gb": max(run["peak_resident_gb"] for run in results["audit"]),
     }
-    write_json(options.out, {**summary, **results})
+    write_json(out, {**summary, **results})
 
 
 if __name__ == "__main__":

@@ -5,13 +5,14 @@ The methods take turns, so that all of them see the same machine; results/gpu_st
 
 from __future__ import annotations
 
-import json
+import argparse
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import torch
 
+from benchmarks._measure import add_busy, record_at, write_json
 from localparity.losses import MCDPLoss
 from localparity.models import METHODS, MethodOptions, TensorRows, TrainingPlan
 from localparity.models.networks._methods import make_method
@@ -25,6 +26,9 @@ PLAN = TrainingPlan(steps=25, batch_size=BATCH)
 
 
 def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    add_busy(parser)
+    out = record_at(RESULT, busy=parser.parse_args().busy)
     device = torch.device("cuda")
     rows = made_rows(device)
     same_as_unrecorded(rows)
@@ -38,8 +42,7 @@ def main() -> None:
         "launched_one_by_one": measure(rows, recorded=False),
         "recorded": measure(rows, recorded=True),
     }
-    RESULT.write_text(json.dumps(found, indent=2) + "\n")
-    print(json.dumps(found, indent=2))
+    write_json(out, found)
 
 
 def measure(rows: TensorRows, *, recorded: bool) -> dict[str, dict[str, float]]:

@@ -6,7 +6,6 @@ The numbers go to results/repair.csv.
 from __future__ import annotations
 
 import os
-import sys
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -14,7 +13,7 @@ import numpy as np
 from sklearn.metrics import average_precision_score
 
 import localparity as lp
-from benchmarks._measure import Measurement, at_least, at_most, seconds, write_csv
+from benchmarks._measure import Measurement, at_least, at_most, measure_all, seconds
 from localparity.models import ScoreRepair
 from localparity.uncertainty._splits import OrderedPeople
 
@@ -101,16 +100,9 @@ def bench_average_precision() -> Iterator[Measurement]:
 
 
 def main() -> None:
-    """Run, print a line each, write results/repair.csv, and fail when a bar is not met."""
-    measurements = []
-    for bench in (bench_repair, bench_worst_split, bench_average_precision):
-        for measurement in bench():
-            measurements.append(measurement)
-            verdict = "holds" if measurement.holds else "FAILS"
-            numbers = f"{measurement.measured:g} ({measurement.bar})"
-            print(f"{verdict}  {measurement.what}: {numbers} {measurement.detail}", flush=True)
-    write_csv(Path("results/repair.csv"), measurements)
-    sys.exit(0 if all(measurement.holds for measurement in measurements) else 1)
+    """Run all, write results/repair.csv, and fail when a bar is not met."""
+    benches = (bench_repair, bench_worst_split, bench_average_precision)
+    measure_all(benches, Path("results/repair.csv"), __doc__)
 
 
 if __name__ == "__main__":

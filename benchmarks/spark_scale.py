@@ -14,7 +14,7 @@ from pathlib import Path
 import numpy as np
 
 import localparity as lp
-from benchmarks._measure import write_json
+from benchmarks._measure import add_busy, record_at, write_json
 from benchmarks._series import local_spark
 from localparity.engines._spark import SparkScores
 from localparity.engines._sql import ScoreColumns
@@ -25,7 +25,9 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=10_000_000)
     parser.add_argument("--out", type=Path, default=Path("results/spark_scale.json"))
+    add_busy(parser)
     options = parser.parse_args()
+    out = record_at(options.out, busy=options.busy)
     spark = local_spark()
     # A scramble of the row's number that numpy can repeat: scores with five decimals and two groups.
     frame = spark.range(0, options.rows, 1, 16).selectExpr(
@@ -53,7 +55,7 @@ def main() -> None:
         "python_in_plan": "Python" in plan,
         "single_partition_in_plan": "SinglePartition" in plan,
     }
-    write_json(options.out, result)
+    write_json(out, result)
     spark.stop()
 
 

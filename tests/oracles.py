@@ -11,6 +11,18 @@ Sample = Sequence[tuple[Fraction, Fraction]]
 """A group: (score, weight) of each of its people."""
 
 
+def grouping(values: Sequence[Any]) -> tuple[tuple[Any, ...], list[int]] | int:
+    """The groups in order, and the place of each row's among them; of values some of which are None, the first row of one."""
+    if None in values:
+        return [value is None for value in values].index(True)
+    found = list(dict.fromkeys(values))
+    try:
+        names = sorted(found)
+    except TypeError:
+        names = sorted(found, key=str)
+    return tuple(names), [names.index(value) for value in values]
+
+
 def cdf(sample: Sample, y: Fraction) -> Fraction:
     """The weighted share with a score at or below y."""
     return sum((w for s, w in sample if s <= y), Fraction(0)) / sum((w for _, w in sample), Fraction(0))

@@ -145,6 +145,21 @@ def test_attributes_are_set_in_the_file_of_their_class() -> None:
     assert found == []
 
 
+def numba_imports(tree: ast.AST) -> Iterator[tuple[int, str]]:
+    """Where numba is imported, and whether with the module (0 columns in) or inside a function."""
+    for node in ast.walk(tree):
+        names = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+        names += [str(node.module)] if isinstance(node, ast.ImportFrom) else []
+        if any(name.split(".")[0] == "numba" for name in names):
+            yield node.col_offset, "numba"
+
+
+def test_one_module_imports_numba_and_only_when_it_compiles() -> None:
+    found = {room_of(path): column for path in FILES for column, _ in numba_imports(tree_of(path))}
+    assert found.keys() == {"_compiled"}
+    assert min(found.values()) > 0
+
+
 @pytest.mark.parametrize(
     ("check", "code", "found"),
     [
@@ -154,6 +169,7 @@ def test_attributes_are_set_in_the_file_of_their_class() -> None:
         (private_accesses, "def f(model):\n    model._fit()", ["_fit"]),
         (private_accesses, "def f(self):\n    self._fit(super()._x)", []),
         (attributes_set, "def f(model, *, n):\n    model.n_ = n", ["n_"]),
+        (numba_imports, "import numpy\nfrom numba import njit\nimport numba.core as core", ["numba", "numba"]),
         (attributes_set, "def f(self, n):\n    self.n_ = n\n    model = g()\n    model.n_ = n", []),
     ],
 )  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from fractions import Fraction
 from importlib import import_module
 from pathlib import Path
@@ -81,3 +82,53 @@ def test_points_are_written_read_and_drawn(curves: ModuleType, tmp_path: Path) -
 def test_rows_are_named_in_short(curves: ModuleType) -> None:
     assert curves.parse_rows("1e3,2e5") == [1000, 200_000]
     assert curves.parse_rows("none") == []
+
+
+@pytest.fixture
+def measuring(curves: ModuleType) -> ModuleType:
+    return import_module("benchmarks._measure")
+
+
+def test_results_are_recorded_on_a_quiet_machine(
+    measuring: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path, loads = tmp_path / "found.json", [1.5, 0.75, 0.5]
+    monkeypatch.setattr("os.getloadavg", lambda: (loads.pop(0), 0.0, 0.0))
+    monkeypatch.setattr("time.sleep", lambda seconds: None)
+    assert measuring.record_at(path, busy=False) == path
+    assert loads == []
+
+
+def test_a_busy_machine_is_refused_and_with_busy_nothing_is_written(
+    measuring: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("os.getloadavg", lambda: (0.51, 0.0, 0.0))
+    monkeypatch.setattr(measuring, "_SOON", -1.0)
+    with pytest.raises(SystemExit, match=r"0\.51, above 0\.5; .*--busy"):
+        measuring.record_at(tmp_path / "found.json", busy=False)
+    nowhere = measuring.record_at(tmp_path / "found.json", busy=True)
+    measuring.write_json(nowhere, {"seconds": 2.5})
+    measuring.write_csv(nowhere, [measuring.at_most("seconds", 2.5, 3.0)])
+    assert "2.5" in capsys.readouterr().out
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_bar_that_is_not_met_is_an_error_after_all_are_written(
+    measuring: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("os.getloadavg", lambda: (0.0, 0.0, 0.0))
+    monkeypatch.setattr("sys.argv", ["benchmarks"])
+    path = tmp_path / "found.csv"
+    for measured, code in ((2.5, 0), (3.5, 1)):
+        with pytest.raises(SystemExit) as left:
+            measuring.measure_all([lambda: [measuring.at_most("seconds", measured, 3.0)]], path, None)  # noqa: B023
+        assert left.value.code == code
+        assert f"seconds,{measured},<= 3," in path.read_text()
+
+
+def test_a_cold_start_is_measured_in_turns(curves: ModuleType, monkeypatch: pytest.MonkeyPatch) -> None:
+    cold_start = import_module("benchmarks.cold_start")
+    monkeypatch.setattr(cold_start, "COMMAND", [sys.executable, "-c", "pass"])
+    found = cold_start.measure(1)
+    assert found.keys() - cold_start.BARS.keys() == {"nothing"}
+    assert min(took.seconds for took in found.values()) > 0.0

@@ -32,15 +32,44 @@ def run_python(code: str) -> str:
     return found.stdout.strip()
 
 
+LATE = ("losses", "models", "load", "paper")
+"""The names that bring torch or scikit-learn."""
+
+USE = f"""
+import localparity as lp
+for name in lp.__all__:
+    if name not in {LATE!r}:
+        getattr(lp, name)
+"""
+
+
 def test_importing_it_imports_nothing_heavy() -> None:
-    code = f"import sys, localparity; print([name for name in {HEAVY!r} if name in sys.modules])"
+    heavy = ("numpy", *HEAVY)
+    code = f"import sys, localparity; print([name for name in {heavy!r} if name in sys.modules])"
     assert run_python(code) == "[]"
 
 
-def test_importing_it_is_quick() -> None:
+def test_its_names_import_nothing_heavy() -> None:
+    code = f"import sys\n{USE}\nprint([name for name in {HEAVY!r} if name in sys.modules])"
+    assert run_python(code) == "[]"
+
+
+def test_importing_its_names_is_quick() -> None:
     # The processor's time: that of the clock depends on what else the machine does.
-    code = "import time, numpy; t = time.process_time(); import localparity; print(time.process_time() - t)"
+    code = f"import time, numpy\nt = time.process_time()\n{USE}\nprint(time.process_time() - t)"
     assert min(float(run_python(code)) for _ in range(3)) < 0.3
+
+
+@pytest.mark.parametrize("first", ["import localparity.audit", "from localparity.audit._audit import Audit"])
+def test_a_name_that_a_module_shares_is_that_of_the_function(first: str) -> None:
+    code = f"{first}\nimport localparity as lp\nfrom localparity import audit\n"
+    assert run_python(f"{code}print(lp.audit is audit, audit.__qualname__)") == "True audit"
+
+
+def test_a_name_that_is_not_there_is_named() -> None:
+    with pytest.raises(AttributeError, match=r"'localparity' has no attribute 'mcpd'"):
+        lp.mcpd  # noqa: B018
+    assert set(lp.__all__) <= set(dir(lp))
 
 
 def test_a_source_tree_that_is_not_installed_can_be_imported() -> None:

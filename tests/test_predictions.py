@@ -64,3 +64,43 @@ def test_a_file_with_wrong_values_names_the_column(
     (tmp_path / "a.csv").write_text(text)
     with pytest.raises(ValueError, match=message):
         lp.Predictions.read(tmp_path / "a.csv", **{"score": "p", "group": "sex", **options})
+
+
+def test_what_needs_no_conversion_is_copied() -> None:
+    groups, labels, weights = np.array([0, 1], np.uint8), np.array([0, 1], np.uint8), np.array([1.0, 2.0])
+    found = lp.Predictions.from_arrays(labels, [0.1, 0.9], sensitive_features=groups, sample_weight=weights)
+    for array in (groups, labels, weights):
+        array[:] = 7
+    assert found.codes.tolist() == [0, 1]
+    assert found.labels is not None
+    assert found.labels.tolist() == [0, 1]
+    assert found.weights is not None
+    assert found.weights.tolist() == [1.0, 2.0]
+
+
+@pytest.mark.parametrize("n_groups", [200, 256, 300])
+def test_many_groups_by_label_are_those_counted_one_by_one(n_groups: int) -> None:
+    rng = np.random.default_rng(0)
+    groups = np.concatenate([np.arange(n_groups), rng.integers(n_groups, size=6 * n_groups)])
+    scores, labels = rng.integers(0, 1000, groups.size) / 1000, rng.integers(2, size=groups.size)
+    rows = lp.Predictions.from_arrays(labels, scores, sensitive_features=groups + 7)
+    assert rows.codes.dtype == (np.uint8 if n_groups <= 256 else np.uint16)
+    counted: dict[tuple[int, int], list[float]] = {}
+    for group, label, score in zip(groups.tolist(), labels.tolist(), scores.tolist(), strict=True):
+        counted.setdefault((group + 7, label), []).append(score)
+    counts = lp.ScoreCounts.from_predictions(rows)
+    found = {key: atoms.scores.tolist() for key, atoms in counts.atoms.items() if atoms.scores.size}
+    assert found == {key: sorted(set(kept)) for key, kept in counted.items()}
+    largest = max(
+        (abs(np.searchsorted(a, t, "right") / a.size - np.searchsorted(b, t, "right") / b.size))
+        for one, a in _samples(groups, scores)
+        for other, b in _samples(groups, scores)
+        if one < other < 20
+        for t in (*a, *b)
+    )
+    few = groups < 20
+    assert lp.mcdp(None, scores[few], sensitive_features=groups[few]) == pytest.approx(largest, abs=1e-12)
+
+
+def _samples(groups: np.ndarray, scores: np.ndarray) -> list[tuple[int, np.ndarray]]:
+    return [(group, np.sort(scores[groups == group])) for group in range(20)]

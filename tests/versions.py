@@ -25,7 +25,7 @@ PINS, LOWEST = ROOT / "constraints.txt", ROOT / "constraints-lowest.txt"
 
 _TOOLS = ("pytest", "pytest-xdist", "hypothesis")
 # Wheels of torch without CUDA are not everywhere, so only the developer's environment has the extra `train`.
-_EXTRAS = ("boost", "dask", "data", "images", "report", "sketch", "spark")
+_EXTRAS = ("arrow", "boost", "dask", "data", "images", "report", "sketch", "spark")
 
 
 @dataclass(frozen=True)

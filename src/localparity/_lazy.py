@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib import import_module
+from types import ModuleType
 from typing import Any
 
 
@@ -19,7 +20,7 @@ def lazy_names(
         The package's `__name__`.
     modules : mapping
         The names that each module defines, by the module's path below the package. A module without names
-        is itself the name.
+        is itself the name; a name that its own module shares stays that of what the module defines.
 
     Returns
     -------
@@ -37,9 +38,21 @@ def lazy_names(
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = import_module(f"{package}.{homes[name]}")
-        return module if homes[name] == name else getattr(module, name)
+        return getattr(module, name) if modules[homes[name]] else module
 
     def dir_() -> list[str]:
         return sorted({*vars(sys.modules[package]), *homes})
 
+    shared = [module for module, names in modules.items() if module in names]
+    if shared:
+        _keep_names(sys.modules[package], shared, getattr_)
     return getattr_, dir_
+
+
+def _keep_names(package: ModuleType, names: Iterable[str], getattr_: Callable[[str], Any]) -> None:
+    """Keep names for what is found by them, where the import of a module would set it as an attribute."""
+
+    def kept(name: str) -> property:
+        return property(lambda _: getattr_(name), lambda *_: None)
+
+    package.__class__ = type("Package", (ModuleType,), {name: kept(name) for name in names})

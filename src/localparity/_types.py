@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ArrayLike: TypeAlias = Any
-"""A list, an array, a column of a data frame, or a tensor on the CPU."""
+"""A list, an array, a column of a data frame, an Arrow array, or a tensor on the CPU."""
 
 Groups: TypeAlias = Any
 """The group of each row: array-like, or a data frame or mapping of several columns."""

@@ -47,7 +47,7 @@ class Predictions:
     scores : ndarray
         One score a row, in its own units, as float32 or float64.
     codes : ndarray
-        One group a row, as its place in `groups`.
+        One group a row, as its place in `groups`, in the smallest unsigned dtype that holds all places.
     groups : tuple
         The groups; the parts of an intersection of several columns come as a tuple.
     labels : ndarray or None
@@ -66,18 +66,18 @@ class Predictions:
     >>> import localparity as lp
     >>> predictions = lp.Predictions.from_arrays(None, [0.2, 0.9, 0.4], sensitive_features=["f", "m", "f"])
     >>> predictions.groups, predictions.codes
-    (('f', 'm'), array([0, 1, 0], dtype=uint32))
+    (('f', 'm'), array([0, 1, 0], dtype=uint8))
     """
 
     _: KW_ONLY
     scores: NDArray[Any]
-    codes: NDArray[np.uint32]
+    codes: NDArray[np.unsignedinteger[Any]]
     groups: tuple[Group, ...]
     labels: NDArray[np.uint8] | None
     weights: FloatArray | None
     score_range: ScoreRange
     resolution: float
-    clusters: NDArray[np.uint32] | None = None
+    clusters: NDArray[np.unsignedinteger[Any]] | None = None
 
     @classmethod
     def from_arrays(
@@ -91,7 +91,7 @@ class Predictions:
         score_range: ScoreRange = (0.0, 1.0),
         min_groups: int = 2,
     ) -> Predictions:
-        """Check and freeze arrays, lists, data frames' columns or tensors on the CPU.
+        """Check and freeze arrays, lists, data frames' columns, Arrow arrays or tensors on the CPU.
 
         Parameters
         ----------
@@ -125,8 +125,11 @@ class Predictions:
             score_range=score_range,
             min_groups=min_groups,
         )
-        weights = None if found.weights is None else _frozen(found.weights.copy())
-        return replace(found, scores=_frozen(found.scores.copy()), weights=weights)
+        arrays = {name: getattr(found, name) for name in ("scores", "codes", "labels", "weights", "clusters")}
+        copies: dict[str, Any] = {
+            name: _frozen(array.copy()) for name, array in arrays.items() if array is not None
+        }
+        return replace(found, **copies)
 
     @classmethod
     def read(
@@ -249,8 +252,10 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def _check_group_weights(
-    codes: NDArray[np.uint32], groups: tuple[Group, ...], weights: FloatArray, name: str
+    codes: NDArray[Any], groups: tuple[Group, ...], weights: FloatArray, name: str
 ) -> None:
+    if weights.min() > 0.0:
+        return
     for group, total in zip(groups, np.bincount(codes, weights), strict=True):
         if total == 0.0:
             raise ValueError(f"{name} must be > 0 in some row of group {group!r}, got 0 in all of them")

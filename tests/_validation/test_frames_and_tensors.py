@@ -5,9 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import duckdb
+import narwhals as nw
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
 import torch
 
@@ -28,6 +31,12 @@ SEX = ["f", "m", "f", "m"]
         lambda values: pd.Series(values, dtype="float32"),
         lambda values: pd.Series(values, dtype="Float64"),
         lambda values: torch.tensor(values, dtype=torch.float32),
+        pa.array,
+        lambda values: pa.chunked_array([values[:1], values[1:]]),
+        lambda values: pa.table({"score": values}),
+        lambda values: pl.LazyFrame({"score": values}),
+        lambda values: pl.Series(values, dtype=pl.Decimal(10, 2)),
+        lambda values: duckdb.sql(f"SELECT unnest({values}) AS score"),
     ],
 )
 def test_scores(convert: Callable[[list[float]], Any]) -> None:
@@ -44,6 +53,9 @@ def test_scores(convert: Callable[[list[float]], Any]) -> None:
         torch.tensor([3, 4, 3, 4]),
         pd.DataFrame({"sex": SEX}),
         pl.DataFrame({"sex": SEX}),
+        pa.table({"sex": SEX}),
+        nw.from_native(pd.Series(SEX), series_only=True),
+        {"sex": pl.DataFrame({"sex": SEX}), "all": pa.array([1, 1, 1, 1])},
     ],
 )
 def test_groups(groups: Any) -> None:
@@ -58,8 +70,93 @@ def test_several_columns_make_the_combinations_that_occur(kind: Callable[[Any], 
 
 
 def test_labels() -> None:
-    for labels in (pd.Series([1, 0]), pl.Series([1, 0]), torch.tensor([1, 0])):
+    for labels in (pd.Series([1, 0]), pl.Series([1, 0]), torch.tensor([1, 0]), pa.array([True, False])):
         assert validation.as_labels(labels, 2).tolist() == [1, 0]
+
+
+@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+def test_numbers_are_not_copied(dtype: Any) -> None:
+    scores = np.array(SCORES, dtype)
+    for column in (
+        pd.Series(scores, copy=False),
+        pl.Series(scores),
+        pa.array(scores),
+        pa.table({"p": scores}),
+    ):
+        kept = validation.as_scores(column, (0.0, 1.0)).values
+        assert kept.dtype == dtype
+        assert np.shares_memory(kept, validation.as_scores(column, (0.0, 1.0)).values)
+
+
+@pytest.mark.parametrize(
+    "scores",
+    [
+        pl.Series([0.1, None, 0.2]),
+        pa.array([0.1, None, 0.2]),
+        pa.chunked_array([[0.1], [None, 0.2]]),
+        pa.array([0, None, 1]),
+        pd.Series([0.1, None, 0.2], dtype="Float64"),
+        pd.Series([0, None, 1], dtype="Int64"),
+        pd.Series([0.1, None, 0.2], dtype="float64[pyarrow]"),
+    ],
+)
+def test_a_missing_number_is_named(scores: Any) -> None:
+    _check_missing(scores)
+
+
+def test_a_missing_number_of_duckdb_is_named() -> None:
+    _check_missing(duckdb.sql("SELECT unnest([0.1, NULL, 0.2]) AS p"))
+
+
+def _check_missing(scores: Any) -> None:
+    with pytest.raises(ValueError, match=r"y_score .*got nan at row 1"):
+        validation.as_scores(scores, (0.0, 1.0))
+    with pytest.raises(ValueError, match=r"sample_weight .*got nan at row 1"):
+        validation.as_weights(scores, 3)
+    with pytest.raises(ValueError, match=r"y_true .*got (nan at row 1|0\.1 at row 0)"):
+        validation.as_labels(scores, 3)
+
+
+@pytest.mark.parametrize("kind", [pd.DataFrame, pl.DataFrame, pa.table, pl.LazyFrame])
+def test_frames_that_do_not_fit(kind: Callable[[Any], Any]) -> None:
+    with pytest.raises(ValueError, match=r"y_score .*(two columns|got \(2, 2\))"):
+        validation.as_scores(kind({"no": [0.1, 0.2], "yes": [0.9, 0.8]}), (0.0, 1.0))
+    with pytest.raises(ValueError, match=r"sample_weight .*got \(1, 3\)"):
+        validation.as_weights(kind({"a": [1.0], "b": [1.0], "c": [1.0]}), 1)
+    with pytest.raises(ValueError, match="y_score is empty"):
+        validation.as_scores(kind({"yes": []}), (0.0, 1.0))
+    with pytest.raises(ValueError, match="sensitive_features has no columns"):
+        validation.as_groups(kind({}), 1)
+    with pytest.raises(ValueError, match=r"sensitive_features\['sex'\] has 2 rows, y_score has 3"):
+        validation.as_groups(kind({"sex": ["f", "m"]}), 3)
+
+
+def test_a_column_that_names_people_is_no_group() -> None:
+    names = [f"p{name}" for name in range(120_000)]
+    for column in (pd.Series(names), pd.Series(names, dtype=object), pl.Series(names), pa.array(names)):
+        with pytest.raises(ValueError, match="sensitive_features has more than 10,000 groups"):
+            validation.as_groups(column, len(names))
+
+
+def test_what_has_a_numpy_form_and_is_no_frame() -> None:
+    class Own:
+        def to_numpy(self) -> Any:
+            raise NotImplementedError
+
+        def __array__(self, dtype: Any = None, copy: Any = None) -> Any:
+            return np.array(SCORES)
+
+    assert validation.as_scores(Own(), (0.0, 1.0)).values.tolist() == SCORES
+
+
+def test_values_that_cannot_be_hashed_are_named() -> None:
+    for column in (
+        pd.Series(["f", ["m"], "m"]),
+        pl.Series([["f"], ["m"], ["m"]]),
+        pa.array([["f"], ["m"], ["m"]]),
+    ):
+        with pytest.raises(ValueError, match=r"sensitive_features must be hashable, got .* at row [01]"):
+            validation.as_groups(column, 3)
 
 
 def test_a_missing_value_is_named() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 import localparity as lp
+from localparity.counts._clusters import ClusteredRows
 
 ROWS: dict[str, Any] = {
     "sensitive_features": ["a", "a", "b", "b", "c", "c"],
@@ -71,3 +72,20 @@ def test_what_cannot_be() -> None:
         counts_of(cluster=["p", "q"])
     with pytest.raises(ValueError, match="cluster has no value at row 1"):
         counts_of(cluster=["p", None, "q", "q", "q", "q"])
+
+
+@pytest.mark.parametrize("dtype", [np.uint8, np.uint16, np.int64])
+def test_small_dtypes_do_not_overflow(dtype: Any) -> None:
+    rng = np.random.default_rng(0)
+    n_groups, n_knots, rows = 200, 50, 2000
+    codes, clusters, places = (rng.integers(count, size=rows) for count in (n_groups, 250, n_knots))
+    small = ClusteredRows(places, codes.astype(dtype), clusters.astype(dtype), tuple(range(n_groups)))
+    totals: dict[tuple[int, int], int] = {}
+    for pair in zip(clusters.tolist(), codes.tolist(), strict=True):
+        totals[pair] = totals.get(pair, 0) + 1
+    squares = [sum(n**2 for (_, code), n in totals.items() if code == group) for group in range(n_groups)]
+    assert small.squares.tolist() == squares
+    drawn = np.random.default_rng(1).standard_normal(int(clusters.max()) + 1)
+    expected = np.zeros((n_groups, n_knots))
+    np.add.at(expected, (codes, places), drawn[clusters])
+    np.testing.assert_allclose(small.multiplied(n_knots, np.random.default_rng(1)), expected, atol=1e-12)

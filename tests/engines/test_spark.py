@@ -54,6 +54,12 @@ def spark() -> Iterator[Any]:
     session.stop()
 
 
+def test_a_column_without_an_order_is_no_array(spark: Any) -> None:
+    sex = spark.createDataFrame([("f",), ("m",)], ["sex"])
+    with pytest.raises(ValueError, match=r"sensitive_features .*got a DataFrame"):
+        lp.mcdp(None, [0.1, 0.2], sensitive_features=sex)
+
+
 @pytest.fixture(scope="module")
 def rows() -> Rows:
     return make_rows(4000)

@@ -1,11 +1,10 @@
-"""How the kernels are compiled, and the loops that no result of a metric shows whole."""
+"""The loops that no result of a metric shows whole."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 from itertools import combinations
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import pytest
@@ -16,23 +15,6 @@ from localparity.counts import _kernels as counts_kernels
 from localparity.metrics import _kernels
 
 SIXTEENTHS = st.integers(0, 16).map(lambda number: number / 16)
-
-
-def test_kernels_compile_where_nothing_can_be_kept_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As in a container whose package folder and home cannot be written to."""
-
-    asked = []
-
-    def njit(**options: Any) -> Callable[[Any], Any]:
-        asked.append(options)
-        if options.get("cache"):
-            raise RuntimeError("cannot cache function: no locator available")
-        return lambda function: function
-
-    monkeypatch.setattr(counts_kernels, "njit", njit)
-    assert counts_kernels.compiled(abs)(-1) == 1
-    # Without the lock in both cases, so that resamples run side by side.
-    assert asked == [{"cache": True, "nogil": True, "fastmath": False}, {"nogil": True, "fastmath": False}]
 
 
 def length_class(half_width: float) -> int:

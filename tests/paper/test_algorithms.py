@@ -36,9 +36,7 @@ def test_algorithm_1_is_the_definition(first: list[int], second: list[int], half
     assert algorithm_2(scores, groups, half / 64.0, 2) >= truth - 1e-12
 
 
-def test_the_study_of_a_store_its_table_and_its_figure(
-    small_store: Store, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_study_of_a_store_its_table_and_its_figure(small_store: Store, tmp_path: Path) -> None:
     studies = study_store(small_store)
     assert [each.dataset for each in studies] == ["adult", "bank"]
     for study in studies:
@@ -54,8 +52,7 @@ def test_the_study_of_a_store_its_table_and_its_figure(
         for each in study.approximations:
             assert 0.0 <= each.error_low <= each.error_high
     assert "| Adult | 450 | 3.529 ± 0.122 |" in time_table(studies).to_markdown()
-    monkeypatch.setattr(algorithms, "study_store", lambda store: studies)
-    names = [path.name for path in algorithms.write(small_store, tmp_path)]
+    names = [path.name for path in algorithms.write(studies, tmp_path)]
     assert names == [
         *(f"algorithm-times.{kind}" for kind in ("md", "csv", "tex")),
         *(f"figure-5.{kind}" for kind in ("png", "svg", "pdf")),

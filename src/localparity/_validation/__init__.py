@@ -18,14 +18,21 @@ from localparity._validation._arrays import (
     check_rows,
     place,
 )
+from localparity._validation._codes import (
+    Coded,
+    encode,
+    example_rows,
+    is_missing,
+    missing_among,
+    sort_groups,
+)
 from localparity._validation._extras import require
+from localparity._validation._frames import as_column, column_values, encode_column
 from localparity._validation._groups import (
     MOST_GROUPS,
     Grouping,
     as_groups,
     check_group_count,
-    is_missing,
-    sort_groups,
 )
 from localparity._validation._numbers import (
     as_choice,
@@ -64,10 +71,12 @@ __all__ = [
     "LEAST_WEIGHT",
     "MOST_GROUPS",
     "MOST_WEIGHT",
+    "Coded",
     "Column",
     "Grouping",
     "Scores",
     "as_choice",
+    "as_column",
     "as_count",
     "as_epsilon",
     "as_epsilons",
@@ -93,10 +102,15 @@ __all__ = [
     "check_group_count",
     "check_indexes",
     "check_rows",
+    "column_values",
+    "encode",
+    "encode_column",
     "even_thresholds",
+    "example_rows",
     "fractions_of",
     "held_ends",
     "is_missing",
+    "missing_among",
     "place",
     "range_length",
     "range_scale",

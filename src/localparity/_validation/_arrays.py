@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._types import ArrayLike, FloatArray, ScoreRange
+from localparity._validation._frames import as_column
 from localparity._validation._ranges import held_ends, score_resolution
 
 LEAST_WEIGHT = 2.0**-48
@@ -52,14 +54,16 @@ def as_vector(values: ArrayLike, name: str, *, dtype: Any = None) -> NDArray[Any
     if np.ma.is_masked(values):
         row = int(np.argmax(np.ma.getmaskarray(values)))
         raise ValueError(f"{name} is masked at {place(name, row)}")
+    column = as_column(values, name)
     try:
-        array = np.asarray(values, dtype=dtype)
+        array = np.asarray(values, dtype=dtype) if column is None else column.to_numpy()
     except (TypeError, ValueError, RuntimeError) as error:
         raise ValueError(f"{name} cannot be read as an array: {error}") from error
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
-        raise ValueError(f"{name} must have shape (n_samples,), got {array.shape}")
+        got = array.shape if array.ndim else f"a {type(values).__name__}"
+        raise ValueError(f"{name} must have shape (n_samples,), got {got}")
     if array.size == 0:
         raise ValueError(f"{name} is empty")
     return array
@@ -67,10 +71,18 @@ def as_vector(values: ArrayLike, name: str, *, dtype: Any = None) -> NDArray[Any
 
 def as_numbers(values: ArrayLike, name: str) -> FloatArray:
     """One finite number a row, as float64."""
-    return _finite(as_vector(values, name), name).astype(np.float64, copy=False)
+    return _as_finite(as_vector(values, name), name).values.astype(np.float64, copy=False)
 
 
-def _finite(array: NDArray[Any], name: str) -> NDArray[Any]:
+class _Finite(NamedTuple):
+    """Finite numbers, and the lowest and the highest of them."""
+
+    values: NDArray[Any]
+    lowest: float
+    highest: float
+
+
+def _as_finite(array: NDArray[Any], name: str) -> _Finite:
     """Finite numbers: float32 as it is, everything else as float64."""
     if array.dtype.kind == "c":
         raise ValueError(f"{name} must be real numbers, got {array.dtype}")
@@ -78,13 +90,13 @@ def _finite(array: NDArray[Any], name: str) -> NDArray[Any]:
         numbers = array if array.dtype == np.float32 else array.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError) as error:
         raise ValueError(f"{name} must be numbers: {error}") from error
-    if array.dtype.kind in "iuO":
+    lowest, highest = float(numbers.min()), float(numbers.max())  # NaN where one of them is
+    if array.dtype.kind in "iuO" and max(-lowest, highest) >= 2.0**53:
         _check_held(array, numbers, name)
-    finite = np.isfinite(numbers)
-    if not finite.all():
-        row = int(np.argmin(finite))
+    if not (math.isfinite(lowest) and math.isfinite(highest)):
+        row = int(np.argmin(np.isfinite(numbers)))
         raise ValueError(f"{name} must be finite, got {numbers[row]} at {place(name, row)}")
-    return numbers
+    return _Finite(numbers, lowest, highest)
 
 
 def _check_held(array: NDArray[Any], numbers: FloatArray, name: str) -> None:
@@ -100,16 +112,17 @@ def _check_held(array: NDArray[Any], numbers: FloatArray, name: str) -> None:
 
 def as_scores(y_score: ArrayLike, score_range: ScoreRange, name: str = "y_score") -> Scores:
     """Finite scores inside the range, and the resolution that their dtype gives them."""
-    if getattr(y_score, "ndim", 1) == 2 and y_score.shape[1] == 2:
+    shape: tuple[int, ...] = getattr(y_score, "shape", ())
+    if len(shape) == 2 and shape[1] == 2:
         raise ValueError(
             f"{name} must have shape (n_samples,), got two columns; pass that of the positive class"
         )
     array = as_vector(y_score, name)
-    values = _finite(array, name)
-    low, high = score_range
-    lowest, highest = held_ends(score_range, values.dtype)
-    if values.min() < lowest or values.max() > highest:
-        row = int(np.argmax((values < lowest) | (values > highest)))
+    values, lowest, highest = _as_finite(array, name)
+    low, high = held_ends(score_range, values.dtype)
+    if lowest < low or highest > high:
+        row = int(np.argmax((values < low) | (values > high)))
+        low, high = score_range
         raise ValueError(
             f"{name} must be inside score_range ({low}, {high}), got {values[row]} at {place(name, row)}"
         )
@@ -154,15 +167,17 @@ def as_labels(y_true: ArrayLike, rows: int, name: str = "y_true") -> NDArray[np.
     """Labels that are 0 or 1, one a row."""
     array = as_vector(y_true, name)
     check_rows(name, array.size, rows)
+    if array.dtype.kind in "biu" and array.min() >= 0 and array.max() <= 1:
+        return array.astype(np.uint8, copy=False)
     try:
-        numbers = array.astype(np.float64)
+        numbers = array.astype(np.float64, copy=False)
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be 0 or 1, got {_first_word(array)!r}") from None
-    wrong = ~((numbers == 0.0) | (numbers == 1.0))
-    if wrong.any():
-        row = int(np.argmax(wrong))
+    labels = np.equal(numbers, 1.0)
+    if not np.array_equal(labels, numbers):
+        row = int(np.argmin(labels == numbers))
         raise ValueError(f"{name} must be 0 or 1, got {numbers[row]:g} at {place(name, row)}")
-    return numbers.astype(np.uint8)
+    return np.asarray(labels.view(np.uint8))
 
 
 def _first_word(array: NDArray[Any]) -> str:
@@ -180,16 +195,18 @@ def _is_number(value: Any) -> bool:
 
 def as_weights(sample_weight: ArrayLike, rows: int, name: str = "sample_weight") -> FloatArray:
     """Finite weights that are not negative, one a row."""
-    weights = as_numbers(sample_weight, name)
+    found, lowest, highest = _as_finite(as_vector(sample_weight, name), name)
+    weights = found.astype(np.float64, copy=False)
     check_rows(name, weights.size, rows)
-    if weights.min() < 0.0:
-        row = int(np.argmin(weights >= 0.0))
+    if lowest < 0.0:
+        row = int(np.argmax(weights < 0.0))
         raise ValueError(f"{name} must be >= 0, got {weights[row]:g} at {place(name, row)}")
-    countable = (weights == 0.0) | ((weights >= LEAST_WEIGHT) & (weights <= MOST_WEIGHT))
-    if not countable.all():
+    if lowest < LEAST_WEIGHT or highest > MOST_WEIGHT:
+        countable = (weights == 0.0) | ((weights >= LEAST_WEIGHT) & (weights <= MOST_WEIGHT))
         row = int(np.argmin(countable))
-        raise ValueError(
-            f"{name} must be 0 or between {LEAST_WEIGHT:.2g} and {MOST_WEIGHT:.2g}, got {weights[row]:g} at "
-            f"{place(name, row)}; multiply all weights by the same number"
-        )
+        if not countable[row]:
+            raise ValueError(
+                f"{name} must be 0 or between {LEAST_WEIGHT:.2g} and {MOST_WEIGHT:.2g}, got {weights[row]:g} "
+                f"at {place(name, row)}; multiply all weights by the same number"
+            )
     return weights

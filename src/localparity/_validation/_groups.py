@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -10,12 +10,25 @@ from numpy.typing import NDArray
 
 from localparity._types import Group, Groups
 from localparity._validation._arrays import Column, as_vector, check_rows, place
+from localparity._validation._codes import (
+    Coded,
+    encode,
+    example_rows,
+    missing_among,
+    recode,
+    smallest_dtype,
+    sort_groups,
+)
+from localparity._validation._frames import as_column, as_frame, column_values, encode_column
 
 
 class Grouping(NamedTuple):
-    """The group of each row as a code, and the groups' names in the order of their codes."""
+    """The group of each row as a code, and the groups' names in the order of their codes.
 
-    codes: NDArray[np.uint32]
+    The codes' dtype is the smallest unsigned one that holds as many as there are groups.
+    """
+
+    codes: NDArray[np.unsignedinteger[Any]]
     names: tuple[Group, ...]
 
 
@@ -32,17 +45,8 @@ def as_groups(
     at_most: int = MOST_GROUPS,
 ) -> Grouping:
     """The group of each row, from one column or from the intersection of several."""
-    groupings = []
-    for column_name, column in _columns(sensitive_features, name).items():
-        # Lists as objects: numpy would make one text of a missing value, and of 1 and "1".
-        listed = isinstance(column, list | tuple)
-        values = as_vector(column, column_name, dtype=object if listed else None)
-        check_rows(column_name, values.size, rows)
-        if values.dtype.kind not in "biuf" and values.size > 10 * at_most:
-            # The first rows tell an identifier before all of them are sorted.
-            first = values[: 2 * at_most].tolist()
-            check_group_count(len({value for value in first if isinstance(value, str)}), column_name, at_most)
-        groupings.append(_factorize(values, column_name))
+    columns = _columns(sensitive_features, name).items()
+    groupings = [_as_grouping(_coded(column, rows, key, at_most), key) for key, column in columns]
     grouping = groupings[0] if len(groupings) == 1 else _intersect(groupings)
     check_group_count(len(grouping.names), name, at_most)
     if len(grouping.names) < at_least:
@@ -60,14 +64,15 @@ def _columns(sensitive_features: Any, name: str) -> dict[str, Any]:
     """The columns by the name that messages call them."""
     if sensitive_features is None:
         raise ValueError(f"{name} must be the group of each row, got None")
+    frame: Any = as_frame(sensitive_features)
     if isinstance(sensitive_features, Mapping):
         columns = dict(sensitive_features)
-    elif hasattr(sensitive_features, "columns"):
-        columns = {key: sensitive_features[key] for key in sensitive_features.columns}
-    elif getattr(sensitive_features, "ndim", 1) == 2:
+    elif hasattr(frame, "columns"):
+        columns = {key: frame.get_column(key) for key in frame.columns}
+    elif frame is None and getattr(sensitive_features, "ndim", 1) == 2:
         columns = dict(enumerate(np.asarray(sensitive_features).T))
     else:
-        return {name: sensitive_features}
+        return {name: sensitive_features if frame is None else frame}
     if not columns:
         raise ValueError(f"{name} has no columns")
     if isinstance(name, Column):
@@ -75,84 +80,64 @@ def _columns(sensitive_features: Any, name: str) -> dict[str, Any]:
     return {f"{name}[{key!r}]": column for key, column in columns.items()}
 
 
-def _factorize(values: NDArray[Any], name: str) -> Grouping:
-    """Codes of the distinct values, in sorted order where they can be sorted."""
-    if values.dtype.kind == "b":
-        values = values.view(np.uint8)
-        names, codes = _factorize_integers(values)
-        return Grouping(codes, tuple(bool(value) for value in names))
-    if values.dtype.kind in "iu" and values.max() < 2**62 and int(values.max()) - int(values.min()) < 2**16:
-        names, codes = _factorize_integers(values)
-        return Grouping(codes, tuple(names))
-    if values.dtype.kind == "O":
-        return _factorize_objects(values, name)
-    if values.dtype.kind in "mM":
-        values = values.astype(f"{values.dtype.kind}8[us]")
-    distinct, inverse = np.unique(values, return_inverse=True)
-    found = tuple(distinct.tolist())
-    if is_missing(found[-1]):  # NaN and NaT sort last
-        row = int(np.argmax(inverse == len(found) - 1))
-        raise ValueError(f"{name} has no value at {place(name, row)}")
-    return Grouping(inverse.astype(np.uint32), found)
-
-
-def _factorize_integers(values: NDArray[Any]) -> tuple[list[int], NDArray[np.uint32]]:
-    """By counting, without a sort: the common case of millions of rows in a few groups."""
-    lowest = int(values.min())
-    shifted = values.astype(np.int64, copy=False)
-    if lowest:
-        shifted = shifted - lowest
-    present = np.flatnonzero(np.bincount(shifted))
-    code_of = np.zeros(int(present[-1]) + 1, dtype=np.uint32)
-    code_of[present] = np.arange(present.size, dtype=np.uint32)
-    return (present + lowest).tolist(), code_of[shifted]
-
-
-def _factorize_objects(values: NDArray[Any], name: str) -> Grouping:
-    """Any hashable values, None and NaN excepted."""
-    code_of: dict[Group, int] = {}
-    codes = np.empty(values.size, dtype=np.uint32)
-    for row, value in enumerate(values.tolist()):
-        if is_missing(value):
-            raise ValueError(f"{name} has no value at {place(name, row)}")
-        try:
-            codes[row] = code_of.setdefault(value, len(code_of))
-        except TypeError:
-            raise ValueError(f"{name} must be hashable, got {value!r} at {place(name, row)}") from None
-    names = sort_groups(code_of)
-    rank = np.empty(len(names), dtype=np.uint32)
-    rank[[code_of[group] for group in names]] = np.arange(len(names), dtype=np.uint32)
-    return Grouping(rank[codes], names)
-
-
-def sort_groups(groups: Iterable[Group]) -> tuple[Group, ...]:
-    """In the values' own order, and by their text where they have none."""
-    found = list(groups)
+def _coded(column: Any, rows: int, name: str, at_most: int) -> Coded:
+    """The codes of a column that must have so many rows."""
+    frame_column = as_column(column, name)
+    if frame_column is not None:
+        check_rows(name, len(frame_column), rows)
+        if rows > 100 * at_most and not frame_column.dtype.is_numeric():
+            # The first rows tell an identifier before all of them are read.
+            check_group_count(frame_column.head(2 * at_most).n_unique(), name, at_most)
+        coded = encode_column(frame_column)
+        if coded is not None:
+            return coded
+        column = column_values(frame_column)
+    # Lists as objects: numpy would make one text of a missing value, and of 1 and "1".
+    values = as_vector(column, name, dtype=object if isinstance(column, list | tuple) else None)
+    check_rows(name, values.size, rows)
+    if values.dtype.kind not in "biuf" and rows > 100 * at_most:
+        first = values[: 2 * at_most].tolist()
+        check_group_count(len({value for value in first if isinstance(value, str)}), name, at_most)
     try:
-        return tuple(sorted(found))  # type: ignore[type-var]
+        return encode(values)
     except TypeError:
-        return tuple(sorted(found, key=str))
+        row = next(row for row, value in enumerate(values.tolist()) if not _is_hashable(value))
+        raise ValueError(f"{name} must be hashable, got {values[row]!r} at {place(name, row)}") from None
 
 
-def is_missing(value: Any) -> bool:
-    """None, NaN and pandas' NA, of which only NaN can be compared."""
-    if value is None:
-        return True
+def _is_hashable(value: Any) -> bool:
     try:
-        return bool(value != value)
+        hash(value)
     except TypeError:
-        return True
+        return False
+    return True
+
+
+def _as_grouping(coded: Coded, name: str) -> Grouping:
+    """The groups that occur, sorted where they can be, and the place of each row's among them."""
+    codes, values = coded
+    occurs = example_rows(codes, values.size) >= 0
+    missing = missing_among(values) & occurs
+    if missing.any():
+        raise ValueError(f"{name} has no value at {place(name, int(np.argmax(missing[codes])))}")
+    found = values[occurs].tolist()
+    names = sort_groups(dict.fromkeys(found))
+    place_of = {group: number for number, group in enumerate(names)}
+    new = np.zeros(values.size, dtype=smallest_dtype(len(names)))
+    new[occurs] = [place_of[group] for group in found]
+    return Grouping(recode(codes, new), names)
 
 
 def _intersect(groupings: Sequence[Grouping]) -> Grouping:
     """The combinations of the columns' groups that occur."""
-    combined = np.zeros(groupings[0].codes.size, dtype=np.int64)
-    for grouping in groupings:
-        combined = combined * len(grouping.names) + grouping.codes
-    occurring, codes = np.unique(combined, return_inverse=True)
-    parts = np.unravel_index(occurring, [len(grouping.names) for grouping in groupings])
-    names = tuple(
-        tuple(grouping.names[code] for grouping, code in zip(groupings, combination, strict=True))
-        for combination in zip(*parts, strict=True)
-    )
-    return Grouping(codes.astype(np.uint32), names)
+    first, *others = groupings
+    codes, combinations = first.codes, [(group,) for group in first.names]
+    for grouping in others:
+        width = len(grouping.names)
+        dtype = smallest_dtype(len(combinations) * width + 1)
+        both, numbers = encode(codes.astype(dtype) * dtype.type(width) + grouping.codes)
+        occurs = example_rows(both, numbers.size) >= 0
+        pairs = [divmod(number, width) for number in numbers[occurs].tolist()]
+        combinations = [(*combinations[one], grouping.names[other]) for one, other in pairs]
+        codes = recode(both, (np.cumsum(occurs) - 1).astype(smallest_dtype(len(pairs))))
+    return Grouping(codes, tuple(combinations))

@@ -9,36 +9,20 @@ import typer
 
 import localparity
 from localparity.cli._commands import Commands
+from localparity.cli._group import Group
 from localparity.cli._pipe import outliving_its_reader
-from localparity.cli.audit import audit
-from localparity.cli.compare import compare
-from localparity.cli.demo import demo
-from localparity.cli.fetch import fetch
-from localparity.cli.monitor import monitor
-from localparity.cli.predict import predict
-from localparity.cli.repair import repair
-from localparity.cli.reproduce import app as reproduce
-from localparity.cli.train import train
 
 # Click's own class, which some versions of typer carry inside and none exports.
 _UsageError: Any = typer.BadParameter.__base__
 
 app = Commands(
     name="localparity",
+    cls=Group,
     no_args_is_help=True,
     pretty_exceptions_enable=False,
     add_completion=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command()(audit)
-app.command()(compare)
-app.command()(demo)
-app.command()(fetch)
-app.command()(monitor)
-app.command()(train)
-app.command()(repair)
-app.command()(predict)
-app.add_typer(reproduce, name="reproduce")
 
 
 def _show_version(wanted: bool) -> None:

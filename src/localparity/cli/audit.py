@@ -10,13 +10,11 @@ from typing import Annotated, Any
 
 import typer
 from rich.console import Console
-from rich.progress import Progress
 from typer import Option
 
 from localparity._types import HigherIs, IntervalMethod
 from localparity.audit._audit import Audit, DecideBy, Engine
 from localparity.audit._auditing import SmallGroups
-from localparity.cli._model_audit import ModelAudit
 from localparity.cli._options import (
     CompareOption,
     ConfidenceOption,
@@ -33,7 +31,6 @@ from localparity.cli._options import (
     parse_range,
 )
 from localparity.metrics._window import percent
-from localparity.report import write_page
 from localparity.report._terminal import terminal_parts
 
 FilesArgument = Annotated[
@@ -115,9 +112,7 @@ def audit(
         "n_jobs": jobs,
         "higher_is": higher_is,
     }
-    read: Callable[..., Audit] = partial(Audit.read, score=str(score), engine=engine)
-    if model is not None:
-        read = ModelAudit.load(model, target).read
+    read = _reader(score, model, target, engine)
     found = {file: _read(read, file, **columns, **asked) for file in _each_once(files)}
     _show(found, json)
     passed = max_mcdp is None or _tell_verdicts(found, max_mcdp, decide_by)
@@ -146,6 +141,17 @@ def _check_source(
         raise typer.BadParameter(f"must be duckdb with --model, got {engine}", param_hint="--engine")
 
 
+def _reader(
+    score: str | None, model: Path | None, target: str | None, engine: Engine
+) -> Callable[..., Audit]:
+    """What audits a file: the scores in a column, or those that a model gives."""
+    if model is None:
+        return partial(Audit.read, score=str(score), engine=engine)
+    from localparity.cli._model_audit import ModelAudit
+
+    return ModelAudit.load(model, target).read
+
+
 def _each_once(files: list[str]) -> list[str]:
     repeated = next((file for file in files if files.count(file) > 1), None)
     if repeated is not None:
@@ -154,9 +160,13 @@ def _each_once(files: list[str]) -> list[str]:
 
 
 def _read(read: Callable[..., Audit], file: str, **options: Any) -> Audit:
-    """Audit a file, with a bar on the standard error; it starts anew where there are more resamples."""
+    """Audit a file, with a bar on a terminal; it starts anew where there are more resamples."""
     console = Console(stderr=True)
-    with Progress(console=console, transient=True, disable=not console.is_terminal) as progress:
+    if not console.is_terminal:
+        return read(file, **options)
+    from rich.progress import Progress
+
+    with Progress(console=console, transient=True) as progress:
         task = progress.add_task("Resampling", total=options["n_resamples"])
 
         def advance() -> None:
@@ -176,6 +186,8 @@ def _show(audits: Mapping[str, Audit], json: bool) -> None:
 
 
 def _write_report(path: Path, audits: Mapping[str, Audit], columns: Mapping[str, Any], force: bool) -> None:
+    from localparity.report import write_page
+
     notes = {f"Column of the {what}s": name for what, name in columns.items() if name}
     write_page(path, audits, title=f"Local disparity by {columns['group']}", notes=notes, force=force)
     typer.echo(f"report: {path}", err=True)

@@ -16,16 +16,18 @@ from localparity.paper._run import SEARCHES, Run, grid
 from localparity.paper._runner import BACKENDS, run_missing, stack_runs
 from localparity.paper._store import Store
 
-app = Commands(
-    no_args_is_help=True,
-    help="Train the paper's runs on a data set, then write tables and figures. Interrupted sweeps resume.",
-)
+app = Commands(no_args_is_help=True, add_completion=False)
 
 StoreOption = Annotated[Path, typer.Option(help="The folder of finished runs.")]
 _STORE = Path("localparity-store")
 
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")]
+
+
+@app.callback()
+def reproduce() -> None:
+    """Train the paper's runs on a data set, then write tables and figures. Interrupted sweeps resume."""
 
 
 def _dataset_command(dataset: str) -> Callable[..., None]:

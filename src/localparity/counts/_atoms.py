@@ -126,8 +126,8 @@ class Atoms:
         """How many equally weighted rows would be as precise: the squared sum over the sum of squares."""
         if self.units is None:
             return float(self.size)
-        squares = to_whole(self.units[1]) / 2**UNIT_BITS
-        return float(self.weights.sum() ** 2 / squares)
+        total, squares = (to_whole(each) / 2**UNIT_BITS for each in self.units)
+        return float(total**2 / squares)
 
     @property
     def degrees(self) -> float:

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from localparity._types import BoolArray, FloatArray, IntArray
+from localparity.counts._kernels import find_cells
 
 
 @dataclass(frozen=True, eq=False)
@@ -30,12 +31,9 @@ class Cells:
 
     def find(self, scores: FloatArray) -> tuple[IntArray, BoolArray]:
         """For ascending scores the first cell that does not end below each, and whether it lies in it."""
-        # Imported here: numba is not loaded with the package.
-        from localparity.counts import _kernels
-
         if not self.highs.size:
             return np.zeros(scores.size, dtype=np.int64), np.zeros(scores.size, dtype=bool)
-        return _kernels.find_cells(self.lows, self.highs, scores)
+        return find_cells(self.lows, self.highs, scores)
 
     def snap(self, scores: FloatArray) -> FloatArray:
         """Ascending scores, with every one inside a cell moved to its high end."""

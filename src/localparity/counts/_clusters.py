@@ -73,7 +73,7 @@ class ClusteredRows:
     def _totals(self) -> tuple[IntArray, FloatArray]:
         """For each cluster and each of its groups, the group and the weight that the cluster has in it."""
         n_groups = len(self.groups)
-        keys, place = np.unique(self.clusters * n_groups + self.codes, return_inverse=True)
+        keys, place = np.unique(self.clusters.astype(np.int64) * n_groups + self.codes, return_inverse=True)
         return keys % n_groups, np.bincount(place, self.weights).astype(np.float64)
 
     @property
@@ -104,6 +104,6 @@ class ClusteredRows:
         if self.weights is not None:
             drawn *= self.weights
         shape = (len(self.groups), n_knots)
-        cells = self.codes * n_knots + self.scores
+        cells = self.codes.astype(np.int64) * n_knots + self.scores
         found = np.bincount(cells, drawn, minlength=shape[0] * shape[1])
         return found.reshape(shape).astype(np.float64, copy=False)

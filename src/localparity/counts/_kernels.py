@@ -1,33 +1,12 @@
-"""Loops over scores and cells, compiled by numba on first use and cached on disk.
-
-Only modules named `_kernels` import numba, and they are imported inside the functions that call them, so that
-``import localparity`` stays light.
-"""
+"""Loops over scores and cells."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, TypeVar, cast
-
 import numpy as np
-from numba import njit
 
+from localparity._compiled import compiled as compiled
+from localparity._compiled import compiled_fast as compiled_fast
 from localparity._types import BoolArray, FloatArray, IntArray
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def compiled(function: F, *, fastmath: Any = False) -> F:
-    """Compile without the interpreter's lock, and keep the result on disk where there is a place for it."""
-    try:
-        return cast(F, njit(cache=True, nogil=True, fastmath=fastmath)(function))
-    except RuntimeError:  # neither the package's folder nor a cache folder of the user's can be written to
-        return cast(F, njit(nogil=True, fastmath=fastmath)(function))
-
-
-def compiled_fast(function: F) -> F:
-    """The same, free to reorder a maximum of numbers none of which is NaN."""
-    return compiled(function, fastmath={"nnan", "nsz"})
 
 
 @compiled

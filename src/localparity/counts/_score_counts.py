@@ -13,7 +13,7 @@ from localparity._validation import at_ends, sort_groups
 from localparity.counts._atoms import Atoms
 from localparity.counts._cells import Cells
 from localparity.counts._clusters import ClusteredRows
-from localparity.counts._comparison import EVERYONE, Comparison, check_sizes
+from localparity.counts._comparison import EVERYONE, Comparison, check_names, check_sizes
 from localparity.counts._keyed_rows import KeyedRows
 from localparity.predictions import Predictions
 
@@ -23,8 +23,7 @@ Stratum = dict[Group, Atoms]
 
 def with_everyone(stratum: Stratum) -> Stratum:
     """A stratum's groups and, beside them, all of its people together."""
-    if EVERYONE in stratum:
-        raise ValueError(f"{EVERYONE!r} names all groups together; rename the group of that name")
+    check_names(stratum)
     return {**stratum, EVERYONE: Atoms.join(stratum.values())}
 
 

@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._compiled import compiled
 from localparity._types import IntArray
 from localparity.counts._cell_kernels import ordinal
-from localparity.counts._kernels import compiled
 
 _FEW = 40
 _FIRST_CELLS = 512
@@ -80,35 +80,48 @@ def _spread(
 def sort_rows(scores: NDArray[Any], carried: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Rows sorted by their scores, and what each of them carries; equal scores come in any order."""
     rows = scores.size
-    found, found_carried = scores.copy(), carried.copy()
-    most = 0
+    found, found_carried = np.empty(rows, scores.dtype), np.empty(rows, carried.dtype)
     ends = np.empty(_MOST_CELLS + 2, np.int64)
     waiting = np.empty((rows // _FEW + 2, 3), np.int64)
-    waiting[0] = (0, rows, 0)
-    depth = 1
+    cells = _cells_for(rows)
+    if rows <= _FEW or _spread(scores, carried, found, found_carried, ends, cells, False) == 1:
+        found[:], found_carried[:] = scores, carried
+        if rows <= _FEW:
+            _insertion_sort(found, found_carried, 0, rows)
+        return found, found_carried
+    depth = _finish(found, found_carried, ends[:cells], 0, waiting, 0)
     room, room_carried = found[:0].copy(), found_carried[:0].copy()
     while depth:
         depth -= 1
         start, end, by_bits = waiting[depth]
         size = end - start
         part, part_carried = found[start:end], found_carried[start:end]
-        if size <= _FEW:
-            _insertion_sort(part, part_carried, 0, size)
-            continue
-        if size > most:
+        if size > room.size:
             room, room_carried = np.empty(size, found.dtype), np.empty(size, found_carried.dtype)
-            most = size
-        cells = _FIRST_CELLS if size > _MANY else min(max(size // 4, 16), _MOST_CELLS)
-        if _spread(part, part_carried, room, room_carried, ends, cells, by_bits > 0) == 1:
-            continue
-        part[:], part_carried[:] = room[:size], room_carried[:size]
-        begin = 0
-        for cell in range(cells):
-            inside = ends[cell] - begin
-            if inside > _FEW:
-                waiting[depth] = (start + begin, start + ends[cell], int(2 * inside > size))
-                depth += 1
-            else:
-                _insertion_sort(part, part_carried, begin, ends[cell])
-            begin = ends[cell]
+        cells = _cells_for(size)
+        if _spread(part, part_carried, room, room_carried, ends, cells, by_bits > 0) > 1:
+            part[:], part_carried[:] = room[:size], room_carried[:size]
+            depth = _finish(part, part_carried, ends[:cells], start, waiting, depth)
     return found, found_carried
+
+
+@compiled
+def _cells_for(rows: int) -> int:
+    """How many cells so many rows are spread over: few to a cell, or few cells where rows are many."""
+    return _FIRST_CELLS if rows > _MANY else min(max(rows // 4, 16), _MOST_CELLS)
+
+
+@compiled
+def _finish(
+    scores: NDArray[Any], carried: NDArray[Any], ends: IntArray, start: int, waiting: IntArray, depth: int
+) -> int:
+    """Sort the cells of few rows, and note those of many; returns how many are waiting."""
+    begin = 0
+    for end in ends:
+        if end - begin > _FEW:
+            waiting[depth] = (start + begin, start + end, int(2 * (end - begin) > scores.size))
+            depth += 1
+        else:
+            _insertion_sort(scores, carried, begin, end)
+        begin = end
+    return depth

@@ -1,5 +1,6 @@
 """Engines that count scores where they are: DuckDB, Spark or a GPU."""
 
+from localparity.engines._arrays import from_arrays
 from localparity.engines._duckdb import from_duckdb
 from localparity.engines._refine import CellSelection, CountOptions, GroupCounts, ScoreSource, count_source
 from localparity.engines._spark import from_spark
@@ -11,6 +12,7 @@ __all__ = [
     "GroupCounts",
     "ScoreSource",
     "count_source",
+    "from_arrays",
     "from_duckdb",
     "from_spark",
     "from_torch",

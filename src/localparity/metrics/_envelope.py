@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from localparity._types import FloatArray, IntArray
+from localparity.metrics._kernels import envelope_of
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,10 +53,7 @@ class Envelope:
 
 def find_envelope(knots: FloatArray, gap: FloatArray, cells: CellGaps) -> Envelope:
     """The bounds of the gap, from the gap at the knots and the bounds inside the cells."""
-    # Imported here: numba is not loaded with the package.
-    from localparity.metrics import _kernels
-
-    begins, least, most, cell = _kernels.envelope_of(knots, gap, cells.lows, cells.least, cells.most)
+    begins, least, most, cell = envelope_of(knots, gap, cells.lows, cells.least, cells.most)
     lower = np.maximum(0.0, np.maximum(least, -most))
     upper = np.maximum(np.abs(least), np.abs(most))
     return Envelope(begins, lower, upper, least, most, cell)

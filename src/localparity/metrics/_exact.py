@@ -14,13 +14,15 @@ import numpy as np
 
 from localparity._types import BoolArray, FloatArray, Group, IntArray, ScoreRange
 from localparity.counts._cell_counts import CellCounts, Grid
-from localparity.counts._comparison import EVERYONE, Comparison, check_sizes
+from localparity.counts._comparison import Comparison, check_sizes
 from localparity.counts._inputs import Data
 from localparity.counts._keyed_rows import KeyedRows
 from localparity.counts._score_counts import ScoreCounts
 from localparity.metrics._gap_curve import units_of
 from localparity.metrics._gap_curves import each_gap_curve, gap_between
-from localparity.metrics._profile import most_rounding, runs_of
+from localparity.metrics._kernels import bound_pairs, open_cells
+from localparity.metrics._profile import mcdp_of, reach_bounds
+from localparity.metrics._sorted_rows import SortedRows
 from localparity.predictions import Predictions
 
 _MOST_CELLS = 2**12
@@ -70,14 +72,10 @@ class Question:
     @cached_property
     def _reach(self) -> FloatArray:
         """The half-widths that runs must exceed: to carry a window whatever the rounding, and at all."""
-        surely = self.epsilons + most_rounding(self.resolution)
-        return np.where(self.epsilons > 0.0, np.stack([surely, self.epsilons]), -1.0)
+        return reach_bounds(self.epsilons, self.resolution)
 
     def bounds(self, cells: CellCounts) -> list[Bounds]:
         """What cells say of MCDP, for each label that is compared."""
-        # Imported here: numba is not loaded with the package.
-        from localparity.metrics._kernels import bound_pairs
-
         ends = np.stack([cells.lowest, cells.highest], axis=1).ravel()
         begins = units_of(ends, self.score_range, self.resolution)
         found = []
@@ -93,14 +91,9 @@ class Question:
     def _compared(self, cells: CellCounts, label: int | None) -> tuple[list[IntArray], IntArray]:
         """The keys of each group, and of everyone last, and the pairs of the groups that are large enough."""
         columns = self._columns(cells, label)
-        sizes = self.sizes(cells, label)
-        least = max(1, self.comparison.min_group_size)
-        large = [place for place, size in enumerate(sizes) if size >= least]
-        pairs = [
-            (first, len(columns) if second == EVERYONE else second)
-            for first, second in self.comparison.pairs(large)
-        ]
-        return [*columns, np.concatenate(columns)], np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        large = np.array([*self.sizes(cells, label), np.inf]) >= max(1, self.comparison.min_group_size)
+        pairs = self.comparison.pair_places(self.groups)
+        return [*columns, np.concatenate(columns)], pairs[large[pairs].all(axis=1)]
 
     def _columns(self, cells: CellCounts, label: int | None) -> list[IntArray]:
         """The keys of each group under a label."""
@@ -117,9 +110,6 @@ class Question:
 
     def opened(self, cells: CellCounts, bounds: list[Bounds]) -> BoolArray:
         """The cells whose rows must be known to know MCDP."""
-        # Imported here: numba is not loaded with the package.
-        from localparity.metrics._kernels import open_cells
-
         opened = np.zeros(cells.known.size, dtype=bool)
         floor = self._floor(bounds)
         for found in bounds:
@@ -133,7 +123,7 @@ class Question:
         """What the MCDP of a pair must reach at each epsilon to matter."""
         if not self.worst:
             return np.zeros(self.epsilons.size)
-        return np.asarray(np.max([found.least.max(axis=0) for found in bounds], axis=0))
+        return np.asarray(np.max([found.least.max(axis=0, initial=0.0) for found in bounds], axis=0))
 
     def answer(self, cells: CellCounts, bounds: list[Bounds]) -> FloatArray:
         """MCDP of the worst pair at each epsilon, given cells that decide it and what was known before."""
@@ -143,15 +133,16 @@ class Question:
             for pair in found.pairs[(found.most >= floor).any(axis=1)].tolist():
                 first, second = (cells.below(found.columns[side]) for side in pair)
                 gap = gap_between(first, second, first[-1], second[-1])[1:]
-                runs = runs_of(units_of(cells.highest, score_range, resolution), gap)
-                worst = np.maximum(worst, runs.mcdp_at(self.epsilons, resolution, score_range))
+                knots = units_of(cells.highest, score_range, resolution)
+                mcdp = mcdp_of(knots, gap, self.epsilons, resolution, score_range)
+                worst = np.maximum(worst, mcdp)
         return worst
 
 
 def cells_for(question: Question, predictions: Predictions, n_jobs: int) -> tuple[CellCounts, list[Bounds]]:
     """Rows counted so that the answer to a question is exact, and what was known before the last of them."""
     rows = KeyedRows.of(predictions)
-    n_cells = min(_MOST_CELLS, rows.scores.size // _ROWS_TO_A_CELL)
+    n_cells = min(_MOST_CELLS, 1 + rows.scores.size // _ROWS_TO_A_CELL)
     grid = Grid.over(rows.scores, n_cells)
     cells = CellCounts.of(rows, grid, n_cells, n_jobs)
     bounds = question.bounds(cells)
@@ -179,14 +170,30 @@ def _sorts(predictions: Predictions) -> bool:
 
 def worst_mcdp(data: Data, comparison: Comparison, epsilons: FloatArray, n_jobs: int = 1) -> FloatArray:
     """MCDP of the worst pair at each epsilon."""
-    if isinstance(data, ScoreCounts) or _sorts(data):
-        found = [curve.mcdp_at(epsilons) for curve in each_gap_curve(data, comparison)]
-        return np.asarray(np.max(found, axis=0))
-    question = Question(data.groups, data.score_range, data.resolution, comparison, epsilons, worst=True)
-    cells, bounds = cells_for(question, data, n_jobs)
-    for label in comparison.labels:
-        check_sizes(comparison, data.groups, question.sizes(cells, label), label)
-    return question.answer(cells, bounds)
+    if isinstance(data, Predictions):
+        if not _sorts(data):
+            asked = data.groups, data.score_range, data.resolution, comparison, epsilons
+            question = Question(*asked, worst=True)
+            cells, bounds = cells_for(question, data, n_jobs)
+            for label in comparison.labels:
+                check_sizes(comparison, data.groups, question.sizes(cells, label), label)
+            return question.answer(cells, bounds)
+        if data.weights is None and data.clusters is None:
+            return _worst_sorted(data, comparison, epsilons)
+    found = [curve.mcdp_at(epsilons) for curve in each_gap_curve(data, comparison)]
+    return np.asarray(np.max(found, axis=0))
+
+
+def _worst_sorted(predictions: Predictions, comparison: Comparison, epsilons: FloatArray) -> FloatArray:
+    """The same from all rows sorted; a pair with no gap as large as the worst MCDP is passed over."""
+    worst = np.zeros(epsilons.size)
+    for rows in SortedRows.strata(predictions, comparison):
+        pairs = comparison.pair_places(predictions.groups)
+        largest = rows.largest_gaps(pairs) + _SLACK if len(pairs) > 1 else np.ones(1)
+        for place in np.argsort(-largest).tolist():
+            if largest[place] > worst.min():
+                worst = np.maximum(worst, rows.curve(pairs[place]).mcdp_at(epsilons))
+    return worst
 
 
 def count_for(

@@ -12,7 +12,8 @@ from localparity._types import FloatArray, Group, ScoreRange
 from localparity._validation import as_epsilon, as_numbers, fractions_of, reach_of, rounding
 from localparity.metrics._envelope import CellGaps, Envelope, find_envelope
 from localparity.metrics._interval import Interval
-from localparity.metrics._profile import McdpProfile, Runs, runs_of
+from localparity.metrics._kernels import longest_runs
+from localparity.metrics._profile import A_FEW, McdpProfile, Runs, mcdp_of, runs_of
 from localparity.metrics._window import Window
 
 if TYPE_CHECKING:
@@ -163,7 +164,9 @@ class GapCurve:
         ndarray
             MCDP at each epsilon.
         """
-        return self._runs.mcdp_at(epsilons, self.resolution, self.score_range)
+        if "_runs" in self.__dict__ or epsilons.size > A_FEW:
+            return self._runs.mcdp_at(epsilons, self.resolution, self.score_range)
+        return mcdp_of(self._unit_knots, self.gap, epsilons, self.resolution, self.score_range)
 
     def profile(self) -> McdpProfile:
         """Return MCDP at every epsilon."""
@@ -195,11 +198,8 @@ class GapCurve:
         -------
         list of Window
         """
-        # Imported here: numba is not loaded with the package.
-        from localparity.metrics import _kernels
-
         values, place = np.unique(self.mcdp_at(epsilons), return_inverse=True)
-        starts, ends = _kernels.longest_runs(self._unit_knots, self.gap, values)
+        starts, ends = longest_runs(self._unit_knots, self.gap, values)
         turns = np.concatenate([[0], np.cumsum((self.gap[1:] > 0.0) != (self.gap[:-1] > 0.0))])
         windows = [
             self._window(float(value), int(start), int(end), bool(turns[end - 1] > turns[start]))

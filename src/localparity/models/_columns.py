@@ -8,24 +8,33 @@ from decimal import Decimal
 from typing import Any, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
 from sklearn.utils.validation import validate_data
 
 from localparity._types import FloatArray
-from localparity._validation import is_missing
+from localparity._validation import Coded, as_column, column_values, encode, encode_column, is_missing
 
 
 class Column(NamedTuple):
-    """A column's values, as float64 with NaN where missing or as objects, and the categories it declares."""
+    """A column's values, float64 with NaN where missing or texts as codes, and the categories it declares."""
 
     name: str
-    values: NDArray[Any]
+    values: FloatArray | Coded
     categories: Sequence[Any] | None
 
     @property
     def is_text(self) -> bool:
         """Whether it holds anything but numbers."""
-        return self.values.dtype.kind != "f"
+        return isinstance(self.values, Coded)
+
+    @property
+    def rows(self) -> int:
+        """How many values it has."""
+        return len(self.values.codes if isinstance(self.values, Coded) else self.values)
+
+    @property
+    def coded(self) -> Coded:
+        """Its values as codes, be they texts or numbers."""
+        return self.values if isinstance(self.values, Coded) else encode(self.values)
 
 
 def table_columns(owner: Any, X: Any, *, reset: bool) -> list[Column]:
@@ -49,32 +58,32 @@ def table_columns(owner: Any, X: Any, *, reset: bool) -> list[Column]:
 
 def _column(column: Any, name: str) -> Column:
     """Return a column of a data frame; one that declares categories is a text, whatever they are."""
-    values = np.asarray(column)
-    categories = getattr(getattr(column, "cat", None), "categories", None)
+    frame_column = as_column(column, f"column {name!r} of X")
+    coded = None if frame_column is None else encode_column(frame_column)
+    if coded is not None:
+        return Column(name, coded, getattr(getattr(column, "cat", None), "categories", None))
+    values = np.asarray(column) if frame_column is None else column_values(frame_column)
     if values.dtype.kind in "mM":
         raise ValueError(f"column {name!r} of X must be numbers or texts, got dates")
-    if categories is not None or not _is_numeric(values):
-        return Column(name, values.astype(object), categories)
-    found = as_floats(values)
+    if values.dtype.kind not in "biuf":
+        coded = encode(values)
+        if not all(isinstance(value, numbers.Real | Decimal) or is_missing(value) for value in coded.values):
+            return Column(name, coded, None)
+        values = as_floats(coded)
+    found = values.astype(np.float64, copy=False)
     if np.isinf(found).any():
         row = int(np.argmax(np.isinf(found)))
         raise ValueError(f"column {name!r} of X must be finite or missing, got {found[row]} at row {row}")
     return Column(name, found, None)
 
 
-def _is_numeric(values: NDArray[Any]) -> bool:
-    """Whether values are numbers or missing, as in pandas' Int64 too, which is a column of objects."""
-    if values.dtype.kind != "O":
-        return values.dtype.kind in "biuf"
-    return all(isinstance(value, numbers.Real | Decimal) or is_missing(value) for value in values)
-
-
-def as_floats(values: NDArray[Any]) -> FloatArray:
-    """Return numbers as float64, with NaN where one is missing."""
-    if values.dtype.kind != "O":
-        return values.astype(np.float64)
-    found = (np.nan if is_missing(value) else float(value) for value in values)
-    return np.fromiter(found, dtype=np.float64, count=len(values))
+def as_floats(coded: Coded) -> FloatArray:
+    """Return numbers, NaN where one is missing or is none."""
+    found = [
+        float(value) if isinstance(value, numbers.Real | Decimal) and not is_missing(value) else np.nan
+        for value in coded.values
+    ]
+    return np.asarray(np.array(found)[coded.codes])
 
 
 def with_categories(X: Any) -> Any:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import inspect
 import numbers
 import warnings
-from collections import Counter
 from collections.abc import Sequence
 from typing import Any, Self
 
@@ -15,7 +14,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from localparity._types import FloatArray
-from localparity._validation import is_missing, sort_groups
+from localparity._validation import example_rows, missing_among, sort_groups
 from localparity.models._columns import Column, as_floats, table_columns
 from localparity.models._folder import plain
 
@@ -62,8 +61,9 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
         """Learn the columns' values."""
         columns = table_columns(self, X, reset=True)
-        rows = len(columns[0].values)
-        weights = np.ones(rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        weights = (
+            np.ones(columns[0].rows) if sample_weight is None else np.asarray(sample_weight, dtype=np.float64)
+        )
         return self.learn(columns, weights)
 
     def transform(self, X: Any) -> FloatArray:
@@ -130,7 +130,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             found.append(codes)
             unseen = np.isnan(codes)
             if unseen.any() and not (known is None and had_missing):
-                news.extend(_describe_unseen(column.name, column.values[unseen]))
+                news.extend(_describe_unseen(column, unseen))
         if news:
             message = f"values that fit did not see count as unknown: {'; '.join(news)}"
             warnings.warn(message, UnseenValuesWarning, stacklevel=_level_of_caller())
@@ -226,44 +226,52 @@ def _categories_of(column: Column) -> list[Any] | None:
     """Return a text column's categories, None the last if values are missing; None for numbers."""
     if not column.is_text:
         return None
-    found = set(column.values)
-    present = {value for value in found if not is_missing(value)}
+    codes, values = column.coded
+    occurs, missing = example_rows(codes, values.size) >= 0, missing_among(values)
+    present = dict.fromkeys(values[occurs & ~missing].tolist())
     known = list(sort_groups(present) if column.categories is None else column.categories)
-    return [*known, None] if len(present) < len(found) else known
+    return [*known, None] if (occurs & missing).any() else known
 
 
 def _numbers_of(column: Column) -> FloatArray:
     """Return the values of a column that held numbers at `fit`."""
-    for row, value in enumerate(column.values if column.is_text else ()):
-        if not isinstance(value, numbers.Real) and not is_missing(value):
-            raise ValueError(f"column {column.name!r} must be numbers, as at fit, got {value!r} at row {row}")
+    if isinstance(column.values, np.ndarray):
+        return column.values
+    codes, values = column.values
+    wrong = np.array([not isinstance(value, numbers.Real) for value in values]) & ~missing_among(values)
+    rows = np.flatnonzero(wrong[codes])
+    if rows.size:
+        value = values[codes[rows[0]]]
+        raise ValueError(f"column {column.name!r} must be numbers, as at fit, got {value!r} at row {rows[0]}")
     return as_floats(column.values)
 
 
 def _codes_of(column: Column, known: Sequence[Any]) -> FloatArray:
     """Return the place of each value among the known categories, NaN where it is none of them."""
-    values, nan = column.values, float("nan")
+    codes, values = column.coded
+    missing = missing_among(values)
+    if not column.is_text and not any(isinstance(value, numbers.Real) for value in known):
+        rows = np.flatnonzero(~missing[codes])
+        if rows.size:
+            value = values[codes[rows[0]]]
+            raise ValueError(f"column {column.name!r} must be texts, as at fit, got {value} at row {rows[0]}")
     place_of = {value: float(place) for place, value in enumerate(known)}
-    codes = np.fromiter((place_of.get(value, nan) for value in values), dtype=np.float64, count=len(values))
-    for row in np.flatnonzero(np.isnan(codes)):
-        if is_missing(values[row]):
-            codes[row] = place_of.get(None, nan)
-        elif not column.is_text and not any(isinstance(value, numbers.Real) for value in known):
-            raise ValueError(
-                f"column {column.name!r} must be texts, as at fit, got {values[row]} at row {row}"
-            )
-    return codes
+    keys = (None if gone else value for value, gone in zip(values.tolist(), missing, strict=True))
+    return np.asarray(np.array([place_of.get(key, np.nan) for key in keys])[codes])
 
 
-def _describe_unseen(name: str, values: NDArray[Any]) -> list[str]:
+def _describe_unseen(column: Column, unseen: NDArray[Any]) -> list[str]:
     """Return, in words, how many of the unseen values of a column are in new categories or missing."""
-    new = Counter(value for value in values.tolist() if not is_missing(value))
-    described, n_missing = list[str](), len(values) - new.total()
-    if new:
-        (example, rows), *_ = new.most_common(1)
-        named = f", such as {example!r}" if rows >= _FEWEST_NAMED else ""
-        kinds = "category" if len(new) == 1 else "categories"
-        described.append(f"{new.total():,} in {len(new):,} new {kinds} of column {name!r}{named}")
+    codes, values = column.coded
+    counts = np.bincount(codes[unseen], minlength=values.size)
+    missing = missing_among(values)
+    described, name, n_missing = list[str](), column.name, int(counts[missing].sum())
+    new = np.where(missing, 0, counts)
+    if new.any():
+        most, n_new = int(np.argmax(new)), int(np.count_nonzero(new))
+        named = f", such as {values.tolist()[most]!r}" if new[most] >= _FEWEST_NAMED else ""
+        kinds = "category" if n_new == 1 else "categories"
+        described.append(f"{new.sum():,} in {n_new:,} new {kinds} of column {name!r}{named}")
     if n_missing:
         described.append(f"{n_missing:,} missing in column {name!r}")
     return described

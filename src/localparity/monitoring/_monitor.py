@@ -342,6 +342,6 @@ def _read_period(path: Path) -> _StoredPeriod:
 
 def _digest(batch: Predictions) -> str:
     """The sha256 of a batch's rows, in their order."""
-    columns = (batch.scores, batch.codes, batch.labels)
+    columns = (batch.scores, batch.codes.astype(np.uint32), batch.labels)
     parts = [np.ascontiguousarray(column).tobytes() for column in columns if column is not None]
     return sha256_of(b"".join([repr(batch.groups).encode(), *parts]))

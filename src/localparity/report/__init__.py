@@ -1,12 +1,17 @@
 """Figures on matplotlib axes, and a page that people can read; needs the extra `report`."""
 
-from localparity.report.displays._gap_curve import GapCurveDisplay
-from localparity.report.displays._group_cdf import GroupCdfDisplay
-from localparity.report.displays._over_time import McdpOverTimeDisplay
-from localparity.report.displays._profile import McdpProfileDisplay
-from localparity.report.displays._selection_rate import SelectionRateDisplay
-from localparity.report.displays._trade_off import TradeOffDisplay
-from localparity.report.page._page import write_page
+from typing import TYPE_CHECKING
+
+from localparity._lazy import lazy_names
+
+if TYPE_CHECKING:
+    from localparity.report.displays._gap_curve import GapCurveDisplay
+    from localparity.report.displays._group_cdf import GroupCdfDisplay
+    from localparity.report.displays._over_time import McdpOverTimeDisplay
+    from localparity.report.displays._profile import McdpProfileDisplay
+    from localparity.report.displays._selection_rate import SelectionRateDisplay
+    from localparity.report.displays._trade_off import TradeOffDisplay
+    from localparity.report.page._page import write_page
 
 __all__ = [
     "GapCurveDisplay",
@@ -17,3 +22,16 @@ __all__ = [
     "TradeOffDisplay",
     "write_page",
 ]
+
+__getattr__, __dir__ = lazy_names(
+    __name__,
+    {
+        "displays._gap_curve": ["GapCurveDisplay"],
+        "displays._group_cdf": ["GroupCdfDisplay"],
+        "displays._over_time": ["McdpOverTimeDisplay"],
+        "displays._profile": ["McdpProfileDisplay"],
+        "displays._selection_rate": ["SelectionRateDisplay"],
+        "displays._trade_off": ["TradeOffDisplay"],
+        "page._page": ["write_page"],
+    },
+)

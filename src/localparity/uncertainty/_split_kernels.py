@@ -16,8 +16,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from localparity._compiled import compiled
 from localparity._types import IntArray
-from localparity.counts._kernels import compiled
 
 _NEVER = np.int64(2**62)
 

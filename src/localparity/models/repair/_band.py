@@ -30,6 +30,7 @@ from numpy.typing import NDArray
 from localparity._types import FloatArray
 from localparity._validation import rounding_terms, score_resolution
 from localparity.metrics._gap_curve import units_of
+from localparity.models.repair import _kernels
 from localparity.models.repair._score_map import ScoreMap
 
 
@@ -76,9 +77,6 @@ class Band:
 
     @cached_property
     def _envelope(self) -> _Envelope:
-        # Imported here: numba is not loaded with the package.
-        from localparity.models.repair import _kernels
-
         places, heights, slack = _kernels.find_barycentre(*self._flat, self.shares)
         return _Envelope(*_kernels.sweep(*self._flat, places, heights, slack))
 
@@ -95,8 +93,6 @@ class Band:
         Stretches of wider gaps whose half-width, as a fraction of the score range, is at most `reach` stay as
         they are.
         """
-        from localparity.models.repair import _kernels
-
         grid, lowest, centre, highest = self._envelope
         lowest, highest = lowest.copy(), highest.copy()
         # Any stretch at all carries a window of half-width 0.

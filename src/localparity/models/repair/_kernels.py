@@ -1,4 +1,4 @@
-"""The loops of score repair, compiled by numba on first use; imported inside the functions that call it.
+"""The loops of score repair.
 
 The groups' distinct scores, ascending, lie one group after another in one array, and so do the shares of
 people at or below each of them, the levels; ``starts`` says where each group begins, and where the last ends.
@@ -9,8 +9,8 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._compiled import compiled
 from localparity._types import FloatArray
-from localparity.counts._kernels import compiled
 
 _ROUNDING = 2.0**-50
 """Levels and gaps that differ by less count as equal, and so do scores that differ by less of their size."""

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from localparity._types import FloatArray, Group, ScoreRange
 from localparity._validation import Grouping
+from localparity.models.repair import _kernels
 
 
 @dataclass(frozen=True, eq=False)
@@ -41,9 +42,6 @@ class ScoreMap:
 
     @cached_property
     def _before(self) -> NDArray[np.int64]:
-        # Imported here: numba is not loaded with the package.
-        from localparity.models.repair import _kernels
-
         return _kernels.guide(self.knots, *self.score_range)
 
     def __call__(self, scores: FloatArray) -> FloatArray:
@@ -58,8 +56,6 @@ class ScoreMap:
         -------
         ndarray of shape (n_samples,)
         """
-        from localparity.models.repair import _kernels
-
         return _kernels.follow(scores, self.knots, self.values, self._before, *self.score_range)
 
 
@@ -82,8 +78,7 @@ def map_rows(scores: FloatArray, grouping: Grouping, maps: Mapping[Group, ScoreM
             raise ValueError(
                 f"sensitive_features must be one of {known}, as at fit, got {group!r} at row {row}"
             )
-    narrow = grouping.codes.astype(np.uint16) if len(grouping.names) < 2**16 else grouping.codes
-    order = np.argsort(narrow, kind="stable")
+    order = np.argsort(grouping.codes, kind="stable")
     ends = np.cumsum(np.bincount(grouping.codes, minlength=len(grouping.names)))
     repaired = np.empty(scores.size)
     for group, members in zip(grouping.names, np.split(order, ends[:-1]), strict=True):

@@ -1,12 +1,12 @@
-"""The loops over rows and over the grid, compiled by numba on first use and cached on disk."""
+"""The loops over rows and over the grid."""
 
 from __future__ import annotations
 
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._compiled import compiled
 from localparity._types import FloatArray
-from localparity.counts._kernels import compiled
 
 ORDERS = 4
 """How many moments of the scores inside a bin are kept."""

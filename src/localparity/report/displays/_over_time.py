@@ -214,7 +214,7 @@ def _rows_of(data: Predictions, rows: BoolArray) -> Predictions:
     return replace(
         data,
         scores=data.scores[rows],
-        codes=codes.astype(np.uint32),
+        codes=codes.astype(data.codes.dtype),
         groups=tuple(data.groups[code] for code in present),
         labels=None if data.labels is None else data.labels[rows],
         weights=None if data.weights is None else data.weights[rows],

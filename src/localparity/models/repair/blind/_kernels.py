@@ -1,4 +1,4 @@
-"""The loops of group-blind repair, compiled by numba on first use; imported where they are called.
+"""The loops of group-blind repair.
 
 At a selection rate the rows with ``score - multipliers . features > threshold`` are selected. A row counts
 for one constraint, its ``place`` (-1: for none), with the share that it has of it.
@@ -8,8 +8,8 @@ from __future__ import annotations
 
 import numpy as np
 
+from localparity._compiled import compiled
 from localparity._types import FloatArray, IntArray
-from localparity.counts._kernels import compiled
 
 _CELLS = 1024
 _PASSES = 3
@@ -123,7 +123,9 @@ def select(
     """
     size = multipliers.size
     values = margins(scores, features, multipliers)
-    total = weights.sum()
+    total = 0.0
+    for weight in weights:
+        total += weight
     tied = _TIED * (values.max() - values.min())
     threshold = find_threshold(values, weights, rate * total)
     part = share_of_tied(values, weights, rate * total, threshold, tied)
@@ -143,7 +145,10 @@ def select(
     bend = covariance(values, features, weights, low - tied, high + tied)
     if high > low:
         bend /= total * (high - low)
-    ridge = _RIDGE * np.trace(bend) / size + _LEAST_RIDGE
+    trace = 0.0
+    for column in range(size):
+        trace += bend[column, column]
+    ridge = _RIDGE * trace / size + _LEAST_RIDGE
     for column in range(size):
         bend[column, column] += ridge
     return selected, bend
@@ -200,6 +205,18 @@ def rise(multipliers: FloatArray, move: FloatArray, selected: FloatArray, bound:
 
 
 @compiled
+def steepest(bend: FloatArray, move: FloatArray) -> float:
+    """Return by how much a move changes the slope at most."""
+    found = 0.0
+    for place in range(move.size):
+        change = 0.0
+        for column in range(move.size):
+            change += bend[place, column] * move[column]
+        found = max(found, abs(change))
+    return found
+
+
+@compiled
 def solve_rate(
     scores: FloatArray,
     features: FloatArray,
@@ -224,7 +241,7 @@ def solve_rate(
     length = 1.0
     for _ in range(_STEPS):
         longest = np.abs(move).max()
-        if np.abs(bend @ move).max() <= tolerance or length * longest < _SHORTEST_STEP:
+        if steepest(bend, move) <= tolerance or length * longest < _SHORTEST_STEP:
             break
         length = min(length, 1.0 / longest)
         tried = current + length * move

@@ -8,6 +8,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 from localparity._types import FloatArray, IntArray
+from localparity.models.repair.blind import _kernels
 from localparity.models.repair.blind._features import BlindRows, GroupFeatures
 
 RATES: FloatArray = np.concatenate(
@@ -39,9 +40,6 @@ class NestedScore(NamedTuple):
 
     def __call__(self, scores: FloatArray, features: FloatArray) -> FloatArray:
         """Return the rank of each row, in [0, 1]."""
-        # Imported here: numba is not loaded with the package.
-        from localparity.models.repair.blind import _kernels
-
         return _kernels.rank_rows(scores, features, *self)
 
 
@@ -89,8 +87,6 @@ class Dual(NamedTuple):
         The rates are solved from both ends to the middle, each from the solution before it, or from `start`.
         At the ends almost nobody, or everybody, is selected.
         """
-        from localparity.models.repair.blind import _kernels
-
         sizes = np.bincount(self.places[self.places >= 0], minlength=self.features.shape[1])
         tolerance = max(_TOLERANCE, 0.5 / max(int(sizes.min()), 1))
         widest = max(_BAND, _ROWS_IN_BAND / self.scores.size)
@@ -108,8 +104,6 @@ class Dual(NamedTuple):
 
     def _thresholds(self, multipliers: FloatArray) -> NestedScore:
         """Add the thresholds, and the rates 0 and 1 at which nobody and everybody is selected."""
-        from localparity.models.repair.blind import _kernels
-
         total = self.weights.sum()
         inner = [
             _kernels.find_threshold(

@@ -1,0 +1,100 @@
+"""Loops in plain Python while there is little to do, and compiled by numba from then on.
+
+Loading numba and what it has compiled takes half a second, and compiling for the first time on a machine
+several, which is longer than a small file takes without. So each call runs as it is written until one comes
+with many numbers, or until the calls have together taken most of that half second; from then on every call is
+compiled. Either way gives the same bits, and only this module imports numba.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import update_wrapper
+from threading import RLock
+from time import perf_counter
+from typing import Any, ClassVar, TypeVar, cast
+
+import numpy as np
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+MANY = 1 << 16
+"""The numbers given to a call from which on it is compiled; they take plain Python some 0.1 seconds."""
+
+PATIENCE = 0.3
+"""The seconds that all calls together may take in plain Python."""
+
+
+def compiled(function: F, *, fastmath: Any = False) -> F:
+    """A function of arrays and numbers that is compiled once that pays."""
+    return cast(F, Kernel(function, fastmath))
+
+
+def compiled_fast(function: F) -> F:
+    """The same, free to reorder a maximum of numbers none of which is NaN."""
+    return compiled(function, fastmath={"nnan", "nsz"})
+
+
+class Kernel:
+    """A loop over arrays, both as it is written and compiled."""
+
+    _taken: ClassVar[float] = 0.0
+    _lock: ClassVar[Any] = RLock()
+
+    def __init__(self, function: Callable[..., Any], fastmath: Any) -> None:
+        update_wrapper(self, function)
+        self._function = function
+        self._fastmath = fastmath
+        self._dispatcher: Any = None
+
+    def __call__(self, *values: Any) -> Any:
+        """Run in the way that takes less time."""
+        if Kernel._taken < PATIENCE and _count(values) < MANY:
+            start = perf_counter()
+            try:
+                return self.plain(*values)
+            finally:
+                Kernel._taken += perf_counter() - start
+        Kernel._taken = PATIENCE
+        return (self._dispatcher or self.dispatcher)(*values)
+
+    def plain(self, *values: Any) -> Any:
+        """Run as written; like compiled code it returns Python's numbers and says nothing of overflow."""
+        with np.errstate(all="ignore"):
+            return _as_python(self._function(*values))
+
+    @property
+    def dispatcher(self) -> Any:
+        """What numba makes of it: without the interpreter's lock, kept on disk where there is a place."""
+        with self._lock:
+            if self._dispatcher is None:
+                from numba import njit
+
+                options = {"nogil": True, "fastmath": self._fastmath}
+                try:
+                    self._dispatcher = njit(cache=True, **options)(self._function)
+                except RuntimeError:  # neither the package's folder nor the user's can be written to
+                    self._dispatcher = njit(**options)(self._function)
+            return self._dispatcher
+
+    @property
+    def _numba_type_(self) -> Any:
+        """What a compiled kernel that calls this one calls."""
+        return self.dispatcher._numba_type_
+
+    def __reduce__(self) -> str:
+        """A process that is handed a kernel imports it."""
+        return self._function.__qualname__
+
+
+def _count(given: Any) -> int:
+    """How many numbers there are in arrays, tuples of them and numbers."""
+    return sum(map(_count, given)) if isinstance(given, tuple) else getattr(given, "size", 1)
+
+
+def _as_python(found: Any) -> Any:
+    """The numbers of a result as Python's, as compiled code returns them; arrays stay."""
+    if isinstance(found, tuple):
+        parts = map(_as_python, found)
+        return found._make(parts) if hasattr(found, "_make") else tuple(parts)
+    return found.item() if isinstance(found, np.generic) else found

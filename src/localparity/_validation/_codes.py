@@ -1,0 +1,216 @@
+"""Values as codes, in one pass and without a sort where they have few distinct values."""
+
+from __future__ import annotations
+
+import math
+import sys
+from array import array
+from collections.abc import Iterable, Iterator
+from operator import itemgetter
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localparity._types import Group
+
+_ROWS = 2**14
+"""As many rows at a time as the processor's cache holds with what is computed of them."""
+
+_BUCKETS = (2**12, 2**16)
+"""How many values a hash tells apart, of few rows and of many."""
+
+_TRIES = 4
+_FACTOR = 0x9E3779B97F4A7C15
+"""2**64 over the golden ratio, multiples of which differ in their upper bits."""
+
+
+class Coded(NamedTuple):
+    """The place of each row's value among `values`, of which some may be equal, missing or of no row."""
+
+    codes: NDArray[Any]
+    values: NDArray[Any]
+
+
+def smallest_dtype(count: int) -> np.dtype[Any]:
+    """The smallest unsigned dtype that holds so many codes.
+
+    Examples
+    --------
+    >>> smallest_dtype(256), smallest_dtype(257)
+    (dtype('uint8'), dtype('uint16'))
+    """
+    return np.min_scalar_type(max(count - 1, 0))
+
+
+def encode(values: NDArray[Any]) -> Coded:
+    """The codes of an array of any dtype; a TypeError where values cannot be hashed."""
+    values = plain(values)
+    kind = values.dtype.kind
+    if kind == "b":
+        return Coded(values.view(np.uint8), np.array([False, True]))
+    found = _encode_integers(values, 2**16) if kind in "iu" else None
+    if found is None and (kind in "iumMUS" or (kind == "f" and values.itemsize <= 8)):
+        found = _encode_buckets(values)
+    if found is None and kind in "iu":
+        found = _encode_integers(values, 2 * values.size)
+    if found is None and kind in {"O", "T", "U", "S"}:
+        found = _encode_objects(values)
+    if found is None:
+        found = Coded(*np.unique(values, return_inverse=True)[::-1])
+    return found
+
+
+def _encode_integers(values: NDArray[Any], most: int) -> Coded | None:
+    """By their distance from the lowest, which the lowest bits tell, where there are no more than so many."""
+    lowest, highest = int(values.min()), int(values.max())
+    if highest - lowest >= most:
+        return None
+    dtype = smallest_dtype(highest - lowest + 1)
+    codes = values.astype(dtype, copy=False)
+    if lowest:
+        codes = codes - dtype.type(lowest % 2 ** (8 * dtype.itemsize))
+    return Coded(codes, np.arange(lowest, highest + 1, dtype=values.dtype))
+
+
+def _encode_objects(values: NDArray[Any]) -> Coded:
+    """Python's own values: what is equal has one code."""
+    pandas = sys.modules.get("pandas")  # not worth an import
+    # Before version 3 it reads texts up to a zero byte.
+    if pandas is not None and values.dtype.kind == "O" and pandas.__version__ >= "3":
+        codes, found = pandas.factorize(values)
+        return Coded(codes, found) if codes.min() >= 0 else Coded(codes + 1, as_objects([None, *found]))
+    listed = values.tolist()
+    code_of = {value: code for code, value in enumerate(set(listed))}
+    # With a key more than there are rows: of a single key there is no tuple.
+    found = array("q", itemgetter(*listed, listed[0])(code_of))
+    return Coded(np.frombuffer(found, dtype=np.int64)[:-1], as_objects(code_of))
+
+
+def _encode_buckets(values: NDArray[Any]) -> Coded | None:
+    """By a hash of their bits; None where there are too many values for each to have a bucket of its own."""
+    native = values.astype(values.dtype.newbyteorder("="), copy=False)
+    count = _BUCKETS[values.size > _ROWS]
+    tries = (_Buckets(native.dtype, count, number).encode(native) for number in range(_TRIES))
+    return next((found for found in tries if found is not None), None)
+
+
+class _Buckets:
+    """A table that keeps one value at each place, which is that of its hash."""
+
+    def __init__(self, dtype: np.dtype[Any], count: int, number: int) -> None:
+        self._dtype, self._shift = dtype, np.uint64(65 - count.bit_length())
+        self._word = np.dtype(f"u{math.gcd(dtype.itemsize, 8)}")
+        n_words = dtype.itemsize // self._word.itemsize
+        powers = range(1 + number * n_words, 1 + (number + 1) * n_words)
+        self._factors = [np.uint64(pow(_FACTOR, power, 2**64)) for power in powers]
+        self._kept = np.zeros((count, n_words), dtype=self._word)
+        self._used = np.zeros(count, dtype=bool)
+
+    def encode(self, values: NDArray[Any]) -> Coded | None:
+        """The codes of values in their order, unless two of them fall into one bucket."""
+        buckets = np.empty(values.size, dtype=np.uint16)
+        for rows in row_slices(values.size):
+            part = values[rows]
+            if self._dtype.kind == "f":
+                part = part + self._dtype.type(0)  # in which -0.0 has become 0.0
+            words = np.ascontiguousarray(part).view(self._word).reshape(part.size, -1)
+            found = buckets[rows] = self._buckets_of(words)
+            new = ~self._used[found]
+            if new.any():
+                self._kept[found[new]] = words[new]
+                self._used[found[new]] = True
+            if not np.array_equal(self._kept[found], words):
+                return None
+        used = np.flatnonzero(self._used)
+        kept = self._kept[used].view(self._dtype)[:, 0]
+        order = np.argsort(kept)
+        code_of = np.zeros(self._used.size, dtype=smallest_dtype(used.size))
+        code_of[used[order]] = np.arange(used.size)
+        return Coded(recode(buckets, code_of), kept[order])
+
+    def _buckets_of(self, words: NDArray[Any]) -> NDArray[np.uint16]:
+        """The upper bits of a sum of multiples of the words."""
+        hashed = words[:, 0] * self._factors[0]
+        for place in range(1, words.shape[1]):
+            hashed += words[:, place] * self._factors[place]
+        hashed >>= self._shift
+        return hashed.astype(np.uint16)
+
+
+def plain(values: NDArray[Any]) -> NDArray[Any]:
+    """Values as they are, and dates and times such that Python has them too."""
+    kind = values.dtype.kind
+    return values.astype(f"{kind}8[us]", copy=False) if kind in "mM" else values
+
+
+def as_objects(values: Iterable[Any]) -> NDArray[Any]:
+    """Values one by one, tuples too, of which numpy would make a table."""
+    return np.fromiter(values, dtype=object)
+
+
+def row_slices(rows: int, size: int = _ROWS) -> Iterator[slice]:
+    """The rows, so many at a time."""
+    return (slice(start, start + size) for start in range(0, rows, size))
+
+
+def example_rows(codes: NDArray[Any], count: int) -> NDArray[np.intp]:
+    """For each of so many codes a row that has it, or -1."""
+    found = np.full(count, -1, dtype=np.intp)
+    first = codes[: 2**8]  # which mostly have all codes
+    found[first] = np.arange(first.size)
+    start, size = first.size, max(count, 2**12)
+    while start < codes.size and found.min() < 0:
+        part = codes[start : start + size]
+        new = np.flatnonzero(recode(part, (found < 0).view(np.uint8)))
+        found[part[new]] = start + new
+        start, size = start + size, max(count, min(2**4 * size, 2**20))
+    return found
+
+
+def recode(codes: NDArray[Any], new: NDArray[Any]) -> NDArray[Any]:
+    """The new codes of rows, given that of each old one."""
+    if new[-1] == new.size - 1 and np.array_equal(new, np.arange(new.size)):
+        return codes.astype(new.dtype, copy=False)
+    found = np.empty(codes.size, dtype=new.dtype)
+    pairs = 0
+    if codes.dtype == new.dtype == np.uint8 and codes.size >= _BUCKETS[1] and codes.flags.c_contiguous:
+        # Two bytes at a time: a table of all pairs.
+        pairs = codes.size // 2 * 2
+        both = np.zeros(2**8, dtype=np.uint16)
+        both[: new.size] = new
+        _look_up((both[:, None] << 8 | both).ravel(), codes[:pairs].view("u2"), found[:pairs].view("u2"))
+    _look_up(new, codes[pairs:], found[pairs:])
+    return found
+
+
+def _look_up(table: NDArray[Any], codes: NDArray[Any], found: NDArray[Any]) -> None:
+    """Write what a table has of each code, some rows at a time: numpy makes large numbers of codes."""
+    for rows in row_slices(codes.size):
+        np.take(table, codes[rows], out=found[rows], mode="clip")
+
+
+def missing_among(values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Which values are missing."""
+    if values.dtype.kind == "O":
+        return np.array([is_missing(value) for value in values.tolist()], dtype=bool)
+    return np.asarray(values != values)
+
+
+def is_missing(value: Any) -> bool:
+    """None, NaN and pandas' NA, of which only NaN can be compared."""
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:
+        return True
+
+
+def sort_groups(groups: Iterable[Group]) -> tuple[Group, ...]:
+    """In the values' own order, and by their text where they have none."""
+    found = list(groups)
+    try:
+        return tuple(sorted(found))  # type: ignore[type-var]
+    except TypeError:
+        return tuple(sorted(found, key=str))

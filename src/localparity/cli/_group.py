@@ -1,0 +1,58 @@
+"""All commands: each is imported when it is called, and help on all of them imports none."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Mapping
+from copy import copy
+from importlib import import_module
+from importlib.util import find_spec
+from typing import Any
+
+import typer
+from typer.core import TyperCommand, TyperGroup
+
+from localparity.cli._commands import Commands
+
+_NAMES = ("audit", "compare", "demo", "fetch", "monitor", "train", "repair", "predict", "reproduce")
+
+
+class Group(TyperGroup):
+    """The commands, each a function or an application in the module of its name."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{**options, "commands": _Imported()})
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, with what each command says of itself read rather than run."""
+        listed = copy(self)
+        listed.commands = {name: TyperCommand(name, help=_docstring(name)) for name in _NAMES}
+        super(Group, listed).format_help(ctx, formatter)
+
+
+class _Imported(Mapping[str, Any]):
+    """The commands by their names, imported when they are asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in _NAMES:
+            raise KeyError(name)
+        module = import_module(f"{__package__}.{name}")
+        if not hasattr(module, "app"):
+            app = Commands(add_completion=False)
+            app.command()(getattr(module, name))
+            return typer.main.get_command(app)
+        return typer.main.get_command(module.app)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_NAMES)
+
+    def __len__(self) -> int:
+        return len(_NAMES)
+
+
+def _docstring(name: str) -> str | None:
+    """The docstring of a command's function."""
+    spec: Any = find_spec(f"{__package__}.{name}")
+    parsed = ast.parse(spec.loader.get_source(spec.name))
+    functions = (node for node in parsed.body if isinstance(node, ast.FunctionDef))
+    return next(ast.get_docstring(function) for function in functions if function.name == name)

@@ -1,0 +1,165 @@
+"""MCDP from cells is the one that sorting all rows gives, bit for bit, whatever the rows."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+import localparity as lp
+import oracles
+from localparity.counts import Comparison
+from localparity.metrics import _exact
+from localparity.metrics._gap_curves import gap_curves
+from scale_rows import FAR_RANGES, NARROW_RANGES, far_scores, narrow_scores
+from strategies import People, epsilons, people
+
+EPSILONS = np.array([0.0, 0.001, 0.01, 0.05, 0.1])
+
+
+@pytest.fixture(autouse=True)
+def _few_rows_are_counted_in_cells_too(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_exact, "_FEW_ROWS", 0)
+    monkeypatch.setattr(_exact, "_ROWS_TO_A_CELL", 4)
+
+
+def sorted_mcdp(predictions: lp.Predictions, comparison: Comparison) -> NDArray[np.float64]:
+    """MCDP of the worst pair, from all scores."""
+    counts = lp.ScoreCounts.from_predictions(predictions)
+    return np.max([curve.mcdp_at(EPSILONS) for curve in gap_curves(counts, comparison)], axis=0)
+
+
+def check(predictions: lp.Predictions, comparison: Comparison | None = None, n_jobs: int = 1) -> None:
+    """The worst pair alone, and every pair of counts, are as from all scores."""
+    asked = comparison or Comparison()
+    found = _exact.worst_mcdp(predictions, asked, EPSILONS, n_jobs)
+    assert found.tolist() == sorted_mcdp(predictions, asked).tolist()
+    counts = _exact.count_for(predictions, asked, EPSILONS, n_jobs)
+    exact = gap_curves(lp.ScoreCounts.from_predictions(predictions), asked)
+    for one, other in zip(gap_curves(counts, asked), exact, strict=True):
+        assert one.mcdp_at(EPSILONS).tolist() == other.mcdp_at(EPSILONS).tolist()
+        assert one.sizes == other.sizes
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_equals_the_definition_in_rational_arithmetic(data: st.DataObject) -> None:
+    drawn = data.draw(people(n_groups=3))
+    epsilon = data.draw(epsilons(drawn.grid))
+    predictions = lp.Predictions.from_arrays(None, drawn.scores, sensitive_features=drawn.groups)
+    found = _exact.worst_mcdp(predictions, Comparison(), np.array([float(epsilon)]))
+    pairs = combinations(drawn.samples(), 2)
+    expected = max(oracles.mcdp(a, b, epsilon) for a, b in pairs)
+    assert found[0] == pytest.approx(float(expected), abs=1e-15)
+    assert isinstance(expected, Fraction)
+
+
+@settings(deadline=None)
+@given(people(n_groups=3, max_size=60), st.sampled_from(["between_groups", "to_overall"]))
+def test_weights_groups_and_both_comparisons(drawn: People, compare: Any) -> None:
+    given_weights = {"sample_weight": drawn.weights}
+    for options in ({}, given_weights):
+        predictions = lp.Predictions.from_arrays(
+            None, drawn.scores, sensitive_features=drawn.groups, **options
+        )
+        check(predictions, Comparison(compare=compare))
+
+
+def draw(name: str, rows: int = 20_000) -> NDArray[Any]:
+    rng = np.random.default_rng(1)
+    some = rng.beta(2, 5, rows)
+    return {
+        "smooth": some,
+        "single precision": some.astype(np.float32),
+        "all equal": np.full(rows, 0.3),
+        "two values": np.where(some < 0.3, 0.2, 0.8),
+        "ties": some.round(3),
+        "many magnitudes": 10.0 ** (-300 * some),
+        "half in one place": np.where(some < 0.3, 0.5 + 1e-9 * some, some),
+        "half at zero": np.where(some < 0.3, 0.0, some),
+        "one far away": np.append(some[1:] * 1e-6, 1.0),
+    }[name]
+
+
+DESIGNS = [
+    "smooth",
+    "single precision",
+    "all equal",
+    "two values",
+    "ties",
+    "many magnitudes",
+    "half in one place",
+    "half at zero",
+    "one far away",
+]
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("groups", [2, 5])
+@pytest.mark.parametrize("name", DESIGNS)
+def test_designs_that_crowd_into_few_cells(name: str, groups: int) -> None:
+    scores = draw(name)
+    rng = np.random.default_rng(2)
+    codes = rng.integers(0, groups, scores.size)
+    scores = np.where(codes == 0, scores**1.05, scores).astype(scores.dtype)
+    check(lp.Predictions.from_arrays(None, scores, sensitive_features=codes))
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("criterion", ["equal_opportunity", "equalized_odds"])
+def test_labels_and_weights_of_many_sizes(criterion: Any) -> None:
+    scores = draw("smooth")
+    rng = np.random.default_rng(3)
+    weights = rng.random(scores.size) * 10.0 ** rng.integers(-6, 6, scores.size)
+    weights[::7] = 0.0
+    predictions = lp.Predictions.from_arrays(
+        rng.integers(0, 2, scores.size),
+        scores,
+        sensitive_features=rng.integers(0, 3, scores.size),
+        sample_weight=weights,
+    )
+    check(predictions, Comparison(criterion))
+
+
+@pytest.mark.parametrize("score_range", [*FAR_RANGES, *NARROW_RANGES])
+def test_any_score_range(score_range: tuple[float, float]) -> None:
+    narrow = score_range in NARROW_RANGES
+    scores = narrow_scores(score_range) if narrow else far_scores(score_range)
+    groups = np.arange(scores.size) % 2
+    check(
+        lp.Predictions.from_arrays(None, scores, sensitive_features=groups, score_range=score_range),
+    )
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("n_jobs", [2, 3])
+def test_the_number_of_jobs_does_not_matter(n_jobs: int) -> None:
+    scores = draw("smooth", 300_000)
+    groups = np.random.default_rng(4).integers(0, 2, scores.size)
+    predictions = lp.Predictions.from_arrays(None, scores, sensitive_features=groups)
+    one, several = (_exact.count_for(predictions, Comparison(), EPSILONS, jobs) for jobs in (1, n_jobs))
+    for key, atoms in one.atoms.items():
+        assert atoms.scores.tobytes() == several.atoms[key].scores.tobytes()
+        assert atoms.rows.tobytes() == several.atoms[key].rows.tobytes()
+    check(predictions, n_jobs=n_jobs)
+
+
+def test_a_group_without_rows_is_named() -> None:
+    labels = [1, 0, 1, 1]
+    predictions = lp.Predictions.from_arrays(labels, [0.1, 0.2, 0.3, 0.4], sensitive_features=[0, 1, 0, 0])
+    with pytest.raises(ValueError, match=r"group 1 has no rows with y_true = 1"):
+        _exact.worst_mcdp(predictions, Comparison("equal_opportunity"), EPSILONS)
+
+
+def test_several_epsilons_come_in_their_shape() -> None:
+    scores, groups = [0.1, 0.4, 0.6, 0.9], ["a", "a", "b", "b"]
+    at = np.array([[0.0, 0.05], [0.2, 0.4]])
+    found = lp.mcdp(None, scores, sensitive_features=groups, epsilon=at)
+    assert found.tolist() == [[1.0, 1.0], [0.5, 0.0]]
+    assert [lp.mcdp(None, scores, sensitive_features=groups, epsilon=e) for e in at.ravel()] == [1, 1, 0.5, 0]

@@ -1,0 +1,221 @@
+"""Loops run the same in plain Python and compiled, and change from the one to the other where that pays."""
+
+from __future__ import annotations
+
+import pickle
+import pkgutil
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from importlib import import_module
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+import localparity as lp
+from localparity import _compiled
+from localparity._compiled import Kernel, compiled
+from localparity.counts._sort_kernels import sort_rows
+from localparity.metrics._exact import Question, cells_for
+from localparity.metrics._kernels import deciding_steps, profile_runs
+from localparity.models import MCDPObjective, ScoreRepair
+from localparity.models.repair.blind import _kernels as blind_kernels
+
+EPSILONS = [0.0, 0.01, 0.1]
+
+
+def kernels() -> Iterator[Kernel]:
+    """Every loop of the package."""
+    for module in pkgutil.walk_packages(lp.__path__, "localparity."):
+        if module.name.endswith("kernels"):
+            for value in vars(import_module(module.name)).values():
+                if isinstance(value, Kernel) and value.__module__ == module.name:
+                    yield value
+
+
+def same(one: Any, other: Any) -> bool:
+    """Whether two results are of the same type and have the same bits."""
+    if isinstance(one, tuple):
+        return type(one) is type(other) and all(map(same, one, other))
+    if isinstance(one, np.ndarray):
+        return (one.dtype, one.shape, one.tobytes()) == (other.dtype, other.shape, other.tobytes())
+    return type(one) is type(other) and bool(one == other or one != one)
+
+
+def copied(value: Any) -> Any:
+    """Arrays anew, also those in tuples."""
+    if isinstance(value, tuple):
+        return value._make(map(copied, value)) if hasattr(value, "_make") else tuple(map(copied, value))
+    return value.copy() if isinstance(value, np.ndarray) else value
+
+
+@pytest.fixture
+def run_both_ways(monkeypatch: pytest.MonkeyPatch) -> set[Kernel]:
+    """Each call is made both ways, and fails where they differ in what they return or write; what was called."""
+    called = set()
+
+    def call(kernel: Kernel, *values: Any) -> Any:
+        called.add(kernel)
+        copies = copied(values)
+        plain, found = kernel.plain(*copies), kernel.dispatcher(*values)
+        assert same(plain, found), (kernel.__name__, values, plain, found)
+        assert same(copies, values), (kernel.__name__, copies, values)
+        return found
+
+    monkeypatch.setattr(Kernel, "__call__", call)
+    return called
+
+
+def measure(rng: np.random.Generator, rows: int, decimals: int) -> None:
+    """Call what has loops on scores of so many decimals."""
+    groups, labels, ages = np.arange(rows) % 3, np.arange(rows) // 3 % 2, rng.integers(18, 30, rows)
+    scores = rng.beta(2 + groups, 3).round(decimals)
+    weights = rng.integers(1, 4, rows) / 2
+    for typed in (scores, scores.astype(np.float32)):
+        for chosen in (groups, groups > 0):
+            profile = lp.mcdp_profile(None, typed, sensitive_features=chosen)
+            assert profile(0.0) == lp.mcdp(None, typed, sensitive_features=chosen)
+    options = {"epsilons": EPSILONS, "n_resamples": 20, "n_jobs": 1, "random_state": 0}
+    lp.audit(labels, scores, sensitive_features=groups, criterion="equalized_odds", **options)
+    audit = lp.audit(None, scores, sensitive_features=groups, sample_weight=weights, **options)
+    assert audit.findings
+    counts = lp.ScoreCounts.from_predictions(
+        lp.Predictions.from_arrays(None, scores, sensitive_features=groups)
+    )
+    for placed in (scores, 10.0 ** (-300.0 * scores)):
+        sort_rows(placed, groups)
+        for options in ({}, {"sample_weight": weights}):
+            rows_of = lp.Predictions.from_arrays(None, placed, sensitive_features=groups, **options)
+            cells_for(Question(rows_of, lp.counts.Comparison(), np.array(EPSILONS)), 1)
+    coarse = lp.counts.bounded(counts, max_scores=1, level=6)
+    for epsilon in EPSILONS:
+        lp.mcdp_bounds(coarse, epsilon=epsilon)
+    lp.gap_curve(counts, groups=(0, 1)).worst_windows(np.array(EPSILONS))
+    lp.worst_split(None, scores, sensitive_features=ages, n_resamples=3, n_jobs=1, random_state=0)
+    repair = ScoreRepair(max_mcdp=0.02 if decimals > 1 else 0.5).fit(scores, sensitive_features=groups)
+    repair.transform(scores, sensitive_features=groups)
+    begins = np.unique(scores)
+    lower, upper = np.sort(rng.integers(0, 5, (2, begins.size)) / 4, axis=0)
+    lower[-1] = upper[-1] = 0.0
+    deciding_steps(begins, lower, upper, np.full(2, 0.25), np.full(2, 0.5), np.array([-1.0, 0.01]))
+
+
+def learn(rng: np.random.Generator, rows: int) -> None:
+    """Call what has loops in training and group-blind repair."""
+    groups, labels = rng.integers(0, 2, (2, rows))
+    scores = rng.beta(2 + groups, 3)
+    for epsilon in (0.0, 0.05):
+        objective = MCDPObjective(labels, sensitive_features=groups, temperature=20.0, epsilon=epsilon)
+        objective(np.log(scores / (1.0 - scores)))
+    features = np.column_stack([groups, 1 - groups]) * scores[:, None]
+    shares, weights = np.full(rows, 2 / rows), rng.integers(1, 4, rows) / 2
+    dual = (scores, features, groups, shares, weights, np.zeros(2, np.int64))
+    rates = np.array([0.0, 0.3, 0.6, 1.0])
+    solved = [blind_kernels.solve_rate(*dual, np.zeros(2), rate, 0.1, 0.01, 1e-3) for rate in rates[1:3]]
+    multipliers = np.array([np.zeros(2), *solved, np.zeros(2)])
+    blind_kernels.rank_rows(scores, features, rates, multipliers, np.array([2.0, 0.6, 0.3, -2.0]))
+
+
+@pytest.mark.compiled
+def test_every_loop_gives_the_same_bits_both_ways(run_both_ways: set[Kernel]) -> None:
+    rng = np.random.default_rng(0)
+    for rows, decimals in ((12, 1), (40, 1), (200, 6), (300, 9)):
+        measure(rng, rows, decimals)
+    learn(rng, 80)
+    assert {kernel.__qualname__ for kernel in kernels()} == {kernel.__qualname__ for kernel in run_both_ways}
+
+
+def test_much_is_compiled_and_a_little_is_not() -> None:
+    code = f"""
+import sys, numpy as np
+from localparity import _compiled
+from localparity.metrics._kernels import profile_runs
+
+def run(size):
+    knots = np.linspace(0.0, 1.0, size)
+    profile_runs(knots, 0.0 * knots)
+    print("numba" in sys.modules)
+
+run(100)
+run({_compiled.MANY} // 2)
+run(100)
+"""
+    found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert found.stdout.split() == ["False", "True", "True"]
+
+
+def test_many_calls_are_compiled_once_they_have_taken_long(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Kernel, "_taken", 0.0)
+    called = []
+    kernel = Kernel(lambda number: called.append("plain"), False)
+    monkeypatch.setattr(kernel, "_dispatcher", lambda number: called.append("compiled"))
+    for taken in (0.0, 0.5 * _compiled.PATIENCE, _compiled.PATIENCE, 0.0):
+        Kernel._taken = max(Kernel._taken, taken)
+        kernel(1.0)
+    assert called == ["plain", "plain", "compiled", "compiled"]
+
+
+def test_a_loop_that_fails_has_taken_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Kernel, "_taken", 0.0)
+    with pytest.raises(ZeroDivisionError):
+        Kernel(lambda number: number / 0, False)(1)
+    assert Kernel._taken > 0.0
+
+
+def test_loops_compile_where_nothing_can_be_kept_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container whose package folder and home cannot be written to."""
+    asked = []
+
+    def njit(**options: Any) -> Callable[[Any], Any]:
+        asked.append(options)
+        if options.get("cache"):
+            raise RuntimeError("cannot cache function: no locator available")
+        return lambda function: function
+
+    monkeypatch.setattr("numba.njit", njit)
+    kernel = compiled(abs)
+    assert isinstance(kernel, Kernel)
+    assert kernel.dispatcher(-1) == 1
+    # Without the lock in both cases, so that resamples run side by side.
+    assert asked == [{"cache": True, "nogil": True, "fastmath": False}, {"nogil": True, "fastmath": False}]
+
+
+@pytest.mark.compiled
+def test_threads_compile_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Kernel, "_taken", _compiled.PATIENCE)
+    kernel = Kernel(lambda numbers: numbers.sum(), False)
+    with ThreadPoolExecutor(4) as pool:
+        found = list(pool.map(kernel, [np.arange(size, dtype=np.float64) for size in range(8)]))
+    assert found == [size * (size - 1) / 2 for size in range(8)]
+    assert len(kernel.dispatcher.signatures) == 1
+
+
+def test_a_process_that_is_handed_a_loop_imports_it() -> None:
+    assert pickle.loads(pickle.dumps(profile_runs)) is profile_runs
+
+
+class Pair(NamedTuple):
+    """What a loop may take and return."""
+
+    number: float
+    numbers: np.ndarray
+
+
+def test_numbers_are_those_of_python_and_overflow_is_quiet() -> None:
+    kernel = Kernel(lambda number: (number > 0.0, Pair(number * number, np.ones(1))), False)
+    positive, pair = kernel.plain(np.float64(1e300))
+    assert isinstance(pair, Pair)
+    assert (type(positive), type(pair.number), pair.number) == (bool, float, np.inf)
+    assert isinstance(pair.numbers, np.ndarray)
+
+
+def test_numbers_in_tuples_count(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(Kernel, "_taken", 0.0)
+    called = []
+    kernel = Kernel(lambda pair: called.append("plain"), False)
+    monkeypatch.setattr(kernel, "_dispatcher", lambda pair: called.append("compiled"))
+    for size in (_compiled.MANY - 2, _compiled.MANY - 1):
+        kernel(Pair(1.0, np.empty(size)))
+    assert called == ["plain", "compiled"]
