@@ -1,8 +1,8 @@
 """How long MCDP takes beside `np.sort` of the same scores, in one thread and in two.
 
-``python -m benchmarks.speed`` (`make bench` runs it) writes results/speed.csv. Every call is timed in turns with
-`np.sort`, on rows that change from one turn to the next, so that neither the processor's caches nor what it
-learned of the last turn's rows help one more than the other.
+``python -m benchmarks.speed`` (`make bench` runs it) writes results/speed.csv. Every call is timed in turns
+with `np.sort`, on rows that change from one turn to the next, so that neither the processor's caches nor what
+it learned of the last turn's rows help one more than the other.
 """
 
 from __future__ import annotations
@@ -85,6 +85,7 @@ def median_times(calls: Sequence[Call], samples: Sequence[Sample], turns: int) -
 
 def samples_of(rows: int, groups: int = 2) -> tuple[list[Sample], int]:
     """Some samples, and how many turns to take."""
+    plans = (10**4, 40, 200), (10**6, 5, 15), (10**7, 2, 5), (10**9, 1, 2)
     several, turns = next(
         plan
         for most, *plan in ((10**4, 40, 200), (10**6, 5, 15), (10**7, 2, 5), (10**9, 1, 2))
