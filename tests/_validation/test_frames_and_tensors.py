@@ -132,7 +132,7 @@ def test_frames_that_do_not_fit(kind: Callable[[Any], Any]) -> None:
 
 
 def test_a_column_that_names_people_is_no_group() -> None:
-    names = [f"p{name}" for name in range(120_000)]
+    names = [f"p{name % 20_000}" for name in range(1_000_001)]
     for column in (pd.Series(names), pd.Series(names, dtype=object), pl.Series(names), pa.array(names)):
         with pytest.raises(ValueError, match="sensitive_features has more than 10,000 groups"):
             validation.as_groups(column, len(names))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._validation._codes import Coded, as_objects, encode, example_rows, plain
+from localparity._validation._codes import Coded, as_objects, encode, example_rows, hashing_pandas, plain
 from localparity._validation._extras import require
 
 if TYPE_CHECKING:
@@ -111,8 +111,10 @@ def _library_codes(column: Series[Any]) -> NDArray[Any] | None:
     if kind.is_pyarrow():
         encoded = native.dictionary_encode() if is_text else native.unify_dictionaries()
         return np.concatenate([_indices(chunk) for chunk in encoded.chunks])
-    if kind.is_pandas_like() and native.dtype != object:
-        return np.asarray(native.factorize()[0] if is_text else native.cat.codes)
+    if hasattr(native, "cat"):
+        return np.asarray(native.cat.codes)
+    if kind.is_pandas_like() and native.dtype != object and hashing_pandas() is not None:
+        return np.asarray(native.factorize()[0])
     return None
 
 
