@@ -33,11 +33,12 @@ def as_frame(values: Any) -> DataFrame[Any] | Series[Any] | None:
     found = nw.from_native(values, allow_series=True, pass_through=True)
     if found is values and not isinstance(values, nw.DataFrame | nw.Series):
         found = nw.from_native(_wrapped(values), allow_series=True, pass_through=True)
-    if isinstance(found, nw.LazyFrame) and found.implementation.is_duckdb():
-        found = nw.from_native(_wrapped(values), eager_only=True)
-    if isinstance(found, nw.LazyFrame) and found.implementation.is_polars():
-        return found.collect()
-    # The rows of other queries, such as Spark's, have no order to join them by.
+    if isinstance(found, nw.LazyFrame):
+        kind = found.implementation
+        if kind.is_duckdb():
+            require("pyarrow", extra="arrow")
+        # The rows of other queries, such as Spark's, have no order to join them by.
+        found = found.collect() if kind.is_duckdb() or kind.is_polars() else None
     return found if isinstance(found, nw.DataFrame | nw.Series) else None
 
 
