@@ -34,11 +34,11 @@ def as_frame(values: Any) -> DataFrame[Any] | Series[Any] | None:
     if found is values and not isinstance(values, nw.DataFrame | nw.Series):
         found = nw.from_native(_wrapped(values), allow_series=True, pass_through=True)
     if isinstance(found, nw.LazyFrame):
-        kind = found.implementation
-        if kind.is_duckdb():
+        if found.implementation.is_duckdb():
             require("pyarrow", extra="arrow")
-        # The rows of other queries, such as Spark's, have no order to join them by.
-        found = found.collect() if kind.is_duckdb() or kind.is_polars() else None
+            return nw.from_native(found.to_native().to_arrow_table(), eager_only=True)
+        # The rows of other queries than Polars', such as Spark's, have no order to join them by.
+        found = found.collect() if found.implementation.is_polars() else None
     return found if isinstance(found, nw.DataFrame | nw.Series) else None
 
 

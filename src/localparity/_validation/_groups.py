@@ -64,7 +64,10 @@ def _columns(sensitive_features: Any, name: str) -> dict[str, Any]:
     """The columns by the name that messages call them."""
     if sensitive_features is None:
         raise ValueError(f"{name} must be the group of each row, got None")
-    frame: Any = as_frame(sensitive_features)
+    try:
+        frame: Any = as_frame(sensitive_features)
+    except ValueError as error:  # as where two columns have the same name
+        raise ValueError(f"{name} cannot be read: {' '.join(str(error).split())}") from error
     if isinstance(sensitive_features, Mapping):
         columns = dict(sensitive_features)
     elif hasattr(frame, "columns"):
