@@ -30,15 +30,15 @@ def as_frame(values: Any) -> DataFrame[Any] | Series[Any] | None:
     # Imported here: only those who have frames need it.
     import narwhals as nw
 
-    found = nw.from_native(values, allow_series=True, pass_through=True)
+    found: Any = nw.from_native(values, allow_series=True, pass_through=True)
     if found is values and not isinstance(values, nw.DataFrame | nw.Series):
         found = nw.from_native(_wrapped(values), allow_series=True, pass_through=True)
-    if isinstance(found, nw.LazyFrame):
-        if found.implementation.is_duckdb():
-            require("pyarrow", extra="arrow")
-            return nw.from_native(found.to_native().to_arrow_table(), eager_only=True)
-        # The rows of other queries than Polars', such as Spark's, have no order to join them by.
-        found = found.collect() if found.implementation.is_polars() else None
+    if isinstance(found, nw.LazyFrame) and found.implementation.is_duckdb():
+        require("pyarrow", extra="arrow")
+        found = nw.from_native(found.to_native().to_arrow_table(), eager_only=True)
+    if isinstance(found, nw.LazyFrame) and found.implementation.is_polars():
+        found = found.collect()
+    # The rows of other queries, such as Spark's, have no order to join them by.
     return found if isinstance(found, nw.DataFrame | nw.Series) else None
 
 
