@@ -86,11 +86,7 @@ def median_times(calls: Sequence[Call], samples: Sequence[Sample], turns: int) -
 def samples_of(rows: int, groups: int = 2) -> tuple[list[Sample], int]:
     """Some samples, and how many turns to take."""
     plans = (10**4, 40, 200), (10**6, 5, 15), (10**7, 2, 5), (10**9, 1, 2)
-    several, turns = next(
-        plan
-        for most, *plan in ((10**4, 40, 200), (10**6, 5, 15), (10**7, 2, 5), (10**9, 1, 2))
-        if rows <= most
-    )
+    several, turns = next(plan for most, *plan in plans if rows <= most)
     return [draw(rows, groups, seed) for seed in range(several)], turns
 
 

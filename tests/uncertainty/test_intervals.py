@@ -172,6 +172,7 @@ def test_what_counts_leave_open_does_not_leave_the_range() -> None:
     options = {"method": "bootstrap", "n_resamples": 50, "random_state": 0, "epsilons": [0.0]}
     (found,) = lp.audit(lp.counts.bounded(exact, max_scores=10, level=2), **options).findings
     assert 0.5 < found.mcdp < 0.9
-    assert (found.interval.low, found.interval.high) == (0.0, 1.0)
     (known,) = lp.audit(exact, **options).findings
+    # What is known at the ends of the cells is a lower bound; between them there may be any gap.
+    assert found.mcdp - 0.1 < found.interval.low < known.mcdp < found.interval.high == 1.0
     assert known.mcdp - 0.1 < known.interval.low < known.mcdp < known.interval.high < known.mcdp + 0.1
