@@ -89,6 +89,7 @@ def measure(rng: np.random.Generator, rows: int, decimals: int) -> None:
         sort_rows(placed, groups)
         for options in ({}, {"sample_weight": weights}):
             rows_of = lp.Predictions.from_arrays(None, placed, sensitive_features=groups, **options)
+            _exact._worst_sorted(rows_of, lp.counts.Comparison(), np.array(EPSILONS))
             people = rows_of.groups, rows_of.score_range, rows_of.resolution
             _exact.cells_for(_exact.Question(*people, lp.counts.Comparison(), np.array(EPSILONS)), rows_of, 1)
     coarse = lp.counts.bounded(counts, max_scores=1, level=6)
