@@ -168,12 +168,16 @@ def _sorts(predictions: Predictions) -> bool:
     return len(predictions) <= _FEW_ROWS or keys > _MOST_KEYS or predictions.clusters is not None
 
 
+def _people(predictions: Predictions) -> tuple[tuple[Group, ...], ScoreRange, float]:
+    """What a question says of predictions."""
+    return predictions.groups, predictions.score_range, predictions.resolution
+
+
 def worst_mcdp(data: Data, comparison: Comparison, epsilons: FloatArray, n_jobs: int = 1) -> FloatArray:
     """MCDP of the worst pair at each epsilon."""
     if isinstance(data, Predictions):
         if not _sorts(data):
-            asked = data.groups, data.score_range, data.resolution, comparison, epsilons
-            question = Question(*asked, worst=True)
+            question = Question(*_people(data), comparison, epsilons, worst=True)
             cells, bounds = cells_for(question, data, n_jobs)
             for label in comparison.labels:
                 check_sizes(comparison, data.groups, question.sizes(cells, label), label)
@@ -202,7 +206,5 @@ def count_for(
     """Count rows so that MCDP at some epsilons is exact for every pair of groups that are large enough."""
     if _sorts(predictions):
         return ScoreCounts.from_predictions(predictions)
-    score_range, resolution = predictions.score_range, predictions.resolution
-    question = Question(predictions.groups, score_range, resolution, comparison, epsilons)
-    cells, _ = cells_for(question, predictions, n_jobs)
-    return cells.to_counts(score_range, resolution)
+    cells, _ = cells_for(Question(*_people(predictions), comparison, epsilons), predictions, n_jobs)
+    return cells.to_counts(predictions.score_range, predictions.resolution)
