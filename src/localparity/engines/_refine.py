@@ -238,8 +238,8 @@ def refine(counted: Sequence[GroupCounts], source: ScoreSource, options: CountOp
     The bounds remain only where tens of thousands of cells decide, as when two groups are all but equal.
     """
     score_range, resolution, level = source.score_range, source.resolution, options.level
-    keys = [each.key for each in counted]
-    groups = tuple(dict.fromkeys(group for group, _ in keys))
+    groups = tuple(dict.fromkeys(each.key[0] for each in counted))
+    keys = [(group, label) for group in groups for label in dict.fromkeys(each.key[1] for each in counted)]
     epsilons = np.asarray(options.epsilons, dtype=np.float64)
     question = Question(groups, score_range, resolution, options.comparison, epsilons)
     cells = _cells_of(keys, counted, level, score_range)
