@@ -15,7 +15,8 @@ import localparity as lp
 from benchmarks._draws import draw_scores, prepare_profile
 from benchmarks._measure import Measurement, at_least, at_most, peak_bytes, seconds, write_csv
 from benchmarks._paper_algorithms import algorithm_1, algorithm_1_lean, algorithm_2
-from localparity.uncertainty._pool import Pool, pools_of
+from localparity.uncertainty._deviations import deviations_of
+from localparity.uncertainty._pool import pools_of
 from localparity.uncertainty._resampling import Draws, resample
 
 PAPER_EPSILONS = np.array([0.0, 0.01, 0.05, 0.1])
@@ -84,17 +85,16 @@ def bench_resamples() -> Iterator[Measurement]:
         scores = rng.beta(2 + groups, 3 - groups)
         predictions = lp.Predictions.from_arrays(None, scores, sensitive_features=groups)
         counts = lp.ScoreCounts.from_predictions(predictions)
-        pools = pools_of(counts, COMPARISON)
         resamples = 200 if rows == 10**4 else 5
-        for name, draw in (("bootstrap", Pool.deviated), ("permutation", Pool.dealt)):
+        for name, sources_of in (("bootstrap", deviations_of), ("permutation", pools_of)):
+            sources = sources_of(counts, COMPARISON)
 
-            def several(pools=pools, draw=draw, counts=counts, resamples=resamples) -> object:
+            def several(sources=sources, counts=counts, resamples=resamples) -> object:
                 return resample(
-                    pools,
-                    draw,
+                    sources,
                     Draws(resamples, random_state=0),
                     comparison=COMPARISON,
-                    epsilons=PAPER_EPSILONS,
+                    epsilons=np.array(PAPER_EPSILONS),
                     resolution=counts.resolution,
                 )
 

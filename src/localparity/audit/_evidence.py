@@ -98,7 +98,7 @@ class Evidence:
         resampled = None
         least = np.array([pair.least for pair in measures])
         if draws.n_resamples:
-            resampled = parity_resamples(counts, comparison, epsilons, draws, least)
+            resampled = parity_resamples(counts, comparison, epsilons, draws, seen=least)
         if resampled is not None and not counts.exchangeable:
             # The test's resamples are those of the bootstrap too.
             radii = bootstrap_radii(resampled, confidence)

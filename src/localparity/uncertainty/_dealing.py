@@ -10,6 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from localparity._types import FloatArray, IntArray
 
@@ -37,7 +38,7 @@ class BinomialTable:
 
     share: float
     cumulative: FloatArray
-    known: IntArray
+    known: NDArray[np.int16]
 
     @classmethod
     def of_sizes(cls, share: float, sizes: IntArray) -> BinomialTable:

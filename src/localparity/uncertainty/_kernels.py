@@ -1,9 +1,9 @@
 """MCDP of people who were dealt out by cells: bounded everywhere, and refined where that does not settle it.
 
-Compiled by numba on first use. At the ends of a cell the gap is known, inside it is bounded by how many people
-of each group came to lie there. Windows that may exceed what is known to be reached have their cells parted in
-two, again and again: given how many of a group are in a cell, its number in one half is hypergeometric. What is
-measured is what dealing everybody one by one would give.
+Compiled by numba on first use. At the ends of a cell the gap is known, and inside it is bounded by how many
+people of each group came to lie there. The cells of windows that may matter are parted in two, again and
+again: of the people of a group in a cell, a hypergeometric number lies in the first half. What is measured is
+what dealing everybody one by one would give.
 """
 
 from __future__ import annotations
@@ -84,17 +84,17 @@ def _minima(values: FloatArray, levels: int, places: NDArray[np.int32]) -> Float
     return found
 
 
-# The columns of parts: the places of the first score and behind the last one, the first of its halves (the other
-# follows; -1 where it was not parted), and then for each group, and everyone, how many people lie before the part,
-# and how many inside.
+# The columns of parts: the places of the first score and behind the last one, the first of its halves (the
+# other follows; -1 where it was not parted), and then for each group, and everyone, how many people lie
+# before the part, and how many inside.
 _BEGIN, _END, _HALF, _BELOW = 0, 1, 2, 3
 
-# The columns of steps: where one begins, the bounds of the absolute gap from there on, and the part whose inside it
-# is, -1 where the gap is known or known to be high enough. Steps come in stretches that end with a gap of 0.
+# The columns of steps: where one begins, the bounds of the absolute gap from there on, and the part whose
+# inside it is, -1 where the gap is known or known to be high enough. Stretches of steps end with a gap of 0.
 _AT, _LOWER, _UPPER, _PART = 0, 1, 2, 3
 
 _SLACK = 0.5
-"""How much less than it may be MCDP is taken to be at first, in standard deviations of the gap within a cell."""
+"""By how much less than it may be MCDP is looked for at first, in standard deviations of a cell's gap."""
 
 
 class Pair(NamedTuple):
@@ -193,7 +193,8 @@ def _halve(
 def _gap_before(parts: IntArray, part: int, pair: Pair) -> float:
     """The absolute gap where a part begins."""
     below = parts[part]
-    return abs(below[_BELOW + pair.first] * pair.one_first - below[_BELOW + pair.second] * pair.one_second)
+    gap = below[_BELOW + pair.first] * pair.one_first - below[_BELOW + pair.second] * pair.one_second
+    return abs(float(gap))
 
 
 @compiled
@@ -208,7 +209,7 @@ def _bounds_inside(parts: IntArray, part: int, pair: Pair) -> tuple[float, float
 
 @compiled
 def _bound_windows(parts: IntArray, pair: Pair, windows: WindowArrays) -> tuple[float, FloatArray]:
-    """The largest gap at a knot, and at each half-width the most that windows from each cell have as least."""
+    """The largest gap at a knot, and at each half-width what windows from each cell have as least at most."""
     n_cells = windows.ends.shape[1]
     size, most = np.zeros(n_cells + 1), np.zeros(n_cells)
     for cell in range(n_cells):
@@ -242,7 +243,7 @@ def _cells_of_windows(above: FloatArray, ends: IntArray, floor: float) -> BoolAr
 def _append(
     steps: FloatArray, found: int, at: float, bounds: tuple[float, float], part: int, most: float
 ) -> int:
-    """Write the next step, unless it and the one before are as high as MCDP can be; how many there are now."""
+    """Write the next step, unless it and the last one are as high as MCDP can be; how many there are now."""
     lower, upper = bounds
     if lower >= most:
         if found and steps[found - 1, _LOWER] == most:

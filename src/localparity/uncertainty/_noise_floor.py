@@ -104,7 +104,6 @@ def noise_floor(
         Draws(n_resamples, random_state, n_jobs),
         comparison=Comparison(compare=compare),
         epsilons=epsilons,
-        seen=np.zeros((1, 1)),
     )
     null = found.worst[:, 0]
     return NoiseFloor(float(null.mean()), null_quantiles(null))

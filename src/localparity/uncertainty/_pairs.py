@@ -26,7 +26,7 @@ class PairRows(NamedTuple):
     scale: FloatArray
 
 
-def pair_rows(comparison: Comparison, variances: FloatArray, totals: FloatArray) -> PairRows:
+def pair_rows(comparison: Comparison, variances: FloatArray, totals: FloatArray | IntArray) -> PairRows:
     """The pairs of groups whose distributions have these variances, and which weigh so much.
 
     Examples

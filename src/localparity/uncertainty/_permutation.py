@@ -251,16 +251,21 @@ def permutation_test(
     curves = gap_curves(counts, comparison)
     mcdp = np.array([curve.mcdp_at(epsilons) for curve in curves])
     draws = Draws(n_resamples, random_state, n_jobs)
-    resampled = parity_resamples(counts, comparison, epsilons, draws, mcdp)
+    resampled = parity_resamples(counts, comparison, epsilons, draws, seen=mcdp)
     return parity_test(mcdp, resampled).results[0]
 
 
 def parity_resamples(
-    counts: ScoreCounts, comparison: Comparison, epsilons: FloatArray, draws: Draws, seen: FloatArray
+    counts: ScoreCounts,
+    comparison: Comparison,
+    epsilons: FloatArray,
+    draws: Draws,
+    *,
+    seen: FloatArray | float = np.inf,
 ) -> Resampled:
     """MCDP under parity: groups are dealt at random or, with weights or clusters, deviate at random.
 
-    `seen` is MCDP of each pair (rows) at each epsilon.
+    `seen` is MCDP of each pair (rows) at each epsilon, where the data are to be compared with the resamples.
     """
     if not counts.exchangeable:
         return deviation_resamples(counts, comparison, epsilons, draws).at_most(seen)

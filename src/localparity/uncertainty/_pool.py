@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -110,17 +109,15 @@ class Pool:
         # Imported here: numba is not loaded with the package.
         from localparity.uncertainty._kernels import worst_of_deal
 
-        pairs, cells = tuple(self.pairs(comparison)), self._cell_arrays
+        first, second, scale = self.pairs(comparison)
+        cells = self._cell_arrays
         windows = window_arrays(cells, reach)
 
-        def measure(streams: Sequence[np.random.Generator]) -> FloatArray:
-            found = [
-                np.concatenate(worst_of_deal(self._dealt(stream), pairs, cells, windows, stream))
-                for stream in streams
-            ]
-            return np.stack(found)
+        def one(stream: np.random.Generator) -> FloatArray:
+            dealt = self._dealt(stream)
+            return np.concatenate(worst_of_deal(dealt, (first, second, scale), cells, windows, stream))
 
-        return measure
+        return lambda streams: np.stack([one(stream) for stream in streams])
 
     def _dealt(self, rng: np.random.Generator) -> IntArray:
         """How many people of each group, and of everyone, came to lie in each cell."""

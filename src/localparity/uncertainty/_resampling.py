@@ -60,7 +60,7 @@ class Resampled:
         """The scaled MCDP of each pair at each epsilon."""
         return self.seen * self.scale[:, None]
 
-    def at_most(self, seen: FloatArray) -> Resampled:
+    def at_most(self, seen: FloatArray | float) -> Resampled:
         """The same, where the people may measure as little as `seen`."""
         return replace(self, seen=np.minimum(self.seen, seen))
 
@@ -105,7 +105,7 @@ def resample(
     *,
     comparison: Comparison,
     epsilons: FloatArray,
-    seen: FloatArray,
+    seen: FloatArray | float = np.inf,
     resolution: float = 0.0,
 ) -> Resampled:
     """Measure many resamples of some strata together; `seen` is what the people themselves measure."""
@@ -121,6 +121,7 @@ def resample(
     worst, scaled = found[:, : at.size], found[:, at.size :]
     columns = np.searchsorted(at, epsilons)
     scale = np.concatenate([source.pairs(comparison).scale for source in sources])
+    seen = np.broadcast_to(seen, (scale.size, epsilons.size))
     return Resampled(seen, scale, scaled[:, 0], worst[:, columns], scaled[:, columns])
 
 
@@ -165,8 +166,9 @@ def repeat_together(several: Measure, draws: Draws, columns: int, *, at_once: in
         for rows in executor.map(several, together) if jobs > 1 else map(several, together):
             found[measured : measured + len(rows)] = rows
             measured += len(rows)
-            for _ in rows if draws.on_resample is not None else ():
-                draws.on_resample()
+            if draws.on_resample is not None:
+                for _ in rows:
+                    draws.on_resample()
     return found
 
 

@@ -17,7 +17,7 @@ from localparity._types import FloatArray, IntArray
 from localparity.uncertainty._pairs import PairRows
 
 Measure = Callable[[Sequence[np.random.Generator]], FloatArray]
-"""The largest MCDP of all pairs at each half-width, plain and then scaled, in a resample of each stream (rows)."""
+"""The largest MCDP of all pairs at each half-width, plain and then scaled, in a resample of each stream."""
 
 
 def window_ends(starts: FloatArray, knots: FloatArray, reach: FloatArray) -> IntArray:
@@ -68,7 +68,7 @@ class Ranges:
     @cached_property
     def levels(self) -> IntArray:
         """The largest power of two that each range holds, as an exponent; -1 of an empty range."""
-        return np.frexp(np.maximum(self.ends - self.begins, 0))[1].astype(np.int64) - 1
+        return np.asarray(np.frexp(np.maximum(self.ends - self.begins, 0))[1] - 1, dtype=np.int64)
 
     @cached_property
     def _of_level(self) -> list[list[tuple[IntArray, IntArray]]]:
@@ -101,11 +101,11 @@ class Ranges:
         """
         found = np.zeros((len(values), len(self.ends)))
         # What lies past the last whole power of two is no range's and stays unset.
-        spare = [np.zeros_like(values) for _ in range(min(2, len(self._of_level) - 1))]
+        spare = [np.zeros_like(values) for _ in self._of_level[1:3]]
         for level, rows in enumerate(self._of_level):
             if level:
                 half = 1 << (level - 1)
-                out = spare[level % 2]
+                out = spare[(level - 1) % 2]
                 np.minimum(values[:, :-half], values[:, half:], out=out[:, :-half])
                 values = out
             for row, (begins, ends) in enumerate(rows):
@@ -140,7 +140,7 @@ def worst_of_pairs(shares: FloatArray, pairs: PairRows, ranges: Ranges) -> Float
 def measuring_rows(
     draw: Callable[[np.random.Generator], IntArray], pairs: PairRows, ranges: Ranges
 ) -> Measure:
-    """What measures resamples that are drawn as how many rows of each group, and of everyone, lie at each knot."""
+    """What measures resamples that are drawn as the rows of each group, and of everyone, at each knot."""
 
     def measure(streams: Sequence[np.random.Generator]) -> FloatArray:
         below = np.cumsum([draw(stream) for stream in streams], axis=2, dtype=np.float64).swapaxes(0, 1)
