@@ -48,10 +48,8 @@ def test_a_window_holds_the_knots_at_which_a_run_would_be_too_short(drawn: list[
     knots = np.sort(np.abs(drawn))
     (found,) = window_ends(knots, knots, np.array([reach]))
     for start, end in zip(knots, found, strict=True):
-        if reach == 0.0:
-            held = knots <= start
-        else:
-            held = (0.5 * (knots - start) if start > 0 else knots) <= reach
+        lengths = 0.5 * (knots - start) if start > 0.0 else knots
+        held = (lengths <= reach) & (reach > 0.0)
         assert end == np.count_nonzero(held | (knots <= start))
 
 
