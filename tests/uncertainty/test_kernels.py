@@ -53,7 +53,8 @@ def test_where_a_cell_has_one_group_nothing_is_left_to_chance(compare: Any, seed
     at[groups, np.arange(groups.size)] = people
     at[3] = people
     pool = Pool(at[:3].sum(axis=1).astype(np.int64), scores, people, ends)
-    dealt = np.add.reduceat(at, np.append(0, ends[:-1] + 1), axis=1).astype(np.int64)
+    counted = at if compare == "to_overall" else at[:3]
+    dealt = np.add.reduceat(counted, np.append(0, ends[:-1] + 1), axis=1).astype(np.int64)
     pairs, reach = pool.pairs(Comparison(compare=compare)), np.array([0.0, 0.004, 0.03, 0.1])
     cells = pool._cell_arrays
     worst, scaled = worst_of_deal(dealt, tuple(pairs), cells, window_arrays(cells, reach), rng)

@@ -32,6 +32,8 @@ class CellArrays(NamedTuple):
         How many people are before each score, and behind the last how many there are.
     log_factorials : ndarray
         Up to the people of the largest cell that can be parted.
+    n_groups : int
+        How many groups the people are dealt to.
     """
 
     starts: FloatArray
@@ -40,6 +42,7 @@ class CellArrays(NamedTuple):
     scores: FloatArray
     people: IntArray
     log_factorials: FloatArray
+    n_groups: int
 
 
 class WindowArrays(NamedTuple):
@@ -85,7 +88,7 @@ def _minima(values: FloatArray, levels: int, places: NDArray[np.int32]) -> Float
 
 
 # The columns of parts: the places of the first score and behind the last one, the first of its halves (the
-# other follows; -1 where it was not parted), and then for each group, and everyone, how many people lie
+# other follows; -1 where it was not parted), and then how many people of each group, and of everyone, lie
 # before the part, and how many inside.
 _BEGIN, _END, _HALF, _BELOW = 0, 1, 2, 3
 
@@ -93,7 +96,7 @@ _BEGIN, _END, _HALF, _BELOW = 0, 1, 2, 3
 # inside it is, -1 where the gap is known or known to be high enough. Stretches of steps end with a gap of 0.
 _AT, _LOWER, _UPPER, _PART = 0, 1, 2, 3
 
-_SLACK = 0.5
+_SLACK = 1.0
 """By how much less than it may be MCDP is looked for at first, in standard deviations of a cell's gap."""
 
 
@@ -160,6 +163,7 @@ def _halve(
     parts: IntArray,
     part: int,
     used: int,
+    n_groups: int,
     people: IntArray,
     log_factorials: FloatArray,
     rng: np.random.Generator,
@@ -172,13 +176,14 @@ def _halve(
     parts[used, _BEGIN], parts[used, _END], parts[used, _HALF] = parts[part, _BEGIN], middle, -1
     parts[used + 1, _BEGIN], parts[used + 1, _END], parts[used + 1, _HALF] = middle, parts[part, _END], -1
     sample = people[middle] - people[parts[part, _BEGIN]]
-    left = parts[part, inside + rows - 1]
-    parts[used, inside + rows - 1] = sample
-    for group in range(rows - 1):
+    left = people[parts[part, _END]] - people[parts[part, _BEGIN]]
+    if rows > n_groups:
+        parts[used, inside + n_groups] = sample
+    for group in range(n_groups):
         # Of those left, how many of the group are among those who go to the first half.
         good = parts[part, inside + group]
         drawn = sample
-        if group < rows - 2:
+        if group < n_groups - 1:
             drawn = hypergeometric(good, left - good, sample, log_factorials, rng)
         parts[used, inside + group] = drawn
         sample -= drawn
@@ -329,7 +334,7 @@ def _halved(
                     found = _append(new, found, steps[step, _AT], bounds, -1, most)
                     continue
                 if parts[part, _HALF] < 0:
-                    _halve(parts, part, used, people, log_factorials, rng)
+                    _halve(parts, part, used, cells.n_groups, people, log_factorials, rng)
                     used += 2
                 one = parts[part, _HALF]
                 begin, middle, last = parts[one, _BEGIN], parts[one, _END], parts[one + 1, _END]
@@ -363,7 +368,8 @@ def _mcdp(
     """
     found, ceiling = between
     reach, ends = window
-    slack = _SLACK * np.sqrt((pair.one_first + pair.one_second) / above.size)
+    # The largest gap at a knot is floor enough where any run carries a window.
+    slack = np.inf if reach == 0.0 else _SLACK * np.sqrt((pair.one_first + pair.one_second) / above.size)
     while ceiling > found:
         floor = max(found, ceiling - slack)
         held = _cells_of_windows(above, ends, floor)
@@ -396,7 +402,7 @@ def worst_of_deal(
 ) -> tuple[FloatArray, FloatArray]:
     """The largest MCDP of all pairs at each half-width, plain and scaled, given how many came into each cell.
 
-    `dealt` has a row for each group and a last one for everyone.
+    `dealt` has a row for each group and, where groups are compared with everyone, a last one for everyone.
     """
     first, second, scale = pairs
     one = 1.0 / dealt.sum(axis=1)

@@ -112,9 +112,10 @@ class Pool:
         first, second, scale = self.pairs(comparison)
         cells = self._cell_arrays
         windows = window_arrays(cells, reach)
+        with_everyone = comparison.compare == "to_overall"
 
         def one(stream: np.random.Generator) -> FloatArray:
-            dealt = self._dealt(stream)
+            dealt = self._dealt(stream) if with_everyone else self.dealer.deal(stream)
             return np.concatenate(worst_of_deal(dealt, (first, second, scale), cells, windows, stream))
 
         return lambda streams: np.stack([one(stream) for stream in streams])
@@ -132,7 +133,7 @@ class Pool:
         before = np.append(0, np.cumsum(self.people))
         largest = np.max(self.dealer.people, where=np.diff(self._first) > 1, initial=1)
         log_factorials = np.append(0.0, np.cumsum(np.log(np.arange(1, largest + 1))))
-        return CellArrays(starts, knots, self._first, self.scores, before, log_factorials)
+        return CellArrays(starts, knots, self._first, self.scores, before, log_factorials, self.sizes.size)
 
 
 def window_arrays(cells: CellArrays, reach: FloatArray) -> WindowArrays:
