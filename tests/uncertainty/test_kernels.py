@@ -10,7 +10,8 @@ from scipy.stats import chisquare, hypergeom
 
 from localparity.counts import Comparison
 from localparity.metrics._kernels import profile_runs
-from localparity.uncertainty._kernels import hypergeometric, worst_of_deal
+from localparity.uncertainty._kernels import worst_of_deal
+from localparity.uncertainty._part_kernels import hypergeometric
 from localparity.uncertainty._pool import Pool, window_arrays
 
 

@@ -2,8 +2,7 @@
 
 Compiled by numba on first use. At the ends of a cell the gap is known, and inside it is bounded by how many
 people of each group came to lie there. The cells of windows that may matter are parted in two, again and
-again: of the people of a group in a cell, a hypergeometric number lies in the first half. What is measured is
-what dealing everybody one by one would give.
+again. What is measured is what dealing everybody one by one would give.
 """
 
 from __future__ import annotations
@@ -15,34 +14,24 @@ from numpy.typing import NDArray
 
 from localparity._types import BoolArray, FloatArray, IntArray
 from localparity.counts._kernels import compiled, compiled_fast
+from localparity.uncertainty._part_kernels import (
+    BEGIN,
+    END,
+    HALF,
+    CellArrays,
+    Pair,
+    bounds_inside,
+    gap_before,
+    halve,
+    parts_of,
+)
 
+# The columns of steps: where one begins, the bounds of the absolute gap from there on, and the part whose
+# inside it is, -1 where the gap is known or known to be high enough. Stretches of steps end with a gap of 0.
+_AT, _LOWER, _UPPER, _PART = 0, 1, 2, 3
 
-class CellArrays(NamedTuple):
-    """The cells of a pool.
-
-    Attributes
-    ----------
-    starts, knots : ndarray
-        Where each cell begins, which is where the one before ends, and where it ends.
-    first : ndarray
-        The place of each cell's first distinct score, and behind the last cell how many scores there are.
-    scores : ndarray
-        The distinct scores, the last of each cell its knot.
-    people : ndarray
-        How many people are before each score, and behind the last how many there are.
-    log_factorials : ndarray
-        Up to the people of the largest cell that can be parted.
-    n_groups : int
-        How many groups the people are dealt to.
-    """
-
-    starts: FloatArray
-    knots: FloatArray
-    first: IntArray
-    scores: FloatArray
-    people: IntArray
-    log_factorials: FloatArray
-    n_groups: int
+_SLACK = 1.0
+"""By how much less than it may be MCDP is looked for at first, in standard deviations of a cell's gap."""
 
 
 class WindowArrays(NamedTuple):
@@ -87,141 +76,16 @@ def _minima(values: FloatArray, levels: int, places: NDArray[np.int32]) -> Float
     return found
 
 
-# The columns of parts: the places of the first score and behind the last one, the first of its halves (the
-# other follows; -1 where it was not parted), and then how many people of each group, and of everyone, lie
-# before the part, and how many inside.
-_BEGIN, _END, _HALF, _BELOW = 0, 1, 2, 3
-
-# The columns of steps: where one begins, the bounds of the absolute gap from there on, and the part whose
-# inside it is, -1 where the gap is known or known to be high enough. Stretches of steps end with a gap of 0.
-_AT, _LOWER, _UPPER, _PART = 0, 1, 2, 3
-
-_SLACK = 1.0
-"""By how much less than it may be MCDP is looked for at first, in standard deviations of a cell's gap."""
-
-
-class Pair(NamedTuple):
-    """The columns of a pair's two sides, and what one person weighs in each."""
-
-    first: int
-    second: int
-    one_first: float
-    one_second: float
-
-
-@compiled
-def _parts_of(dealt: IntArray, first: IntArray) -> IntArray:
-    """The cells as parts, with room for more."""
-    n_rows, n_cells = dealt.shape
-    parts = np.empty((2 * n_cells + 1024, _BELOW + 2 * n_rows), np.int64)
-    below = np.zeros(n_rows, np.int64)
-    for cell in range(n_cells):
-        parts[cell, _BEGIN], parts[cell, _END], parts[cell, _HALF] = first[cell], first[cell + 1], -1
-        for row in range(n_rows):
-            parts[cell, _BELOW + row] = below[row]
-            parts[cell, _BELOW + n_rows + row] = dealt[row, cell]
-            below[row] += dealt[row, cell]
-    return parts
-
-
-@compiled
-def hypergeometric(
-    good: int, bad: int, sample: int, log_factorials: FloatArray, rng: np.random.Generator
-) -> int:
-    """How many of a sample are good: likely numbers are tried first, from the most likely one on."""
-    low, high = max(0, sample - bad), min(good, sample)
-    mode = (sample + 1) * (good + 1) // (good + bad + 2)
-    up = down = mode
-    of = log_factorials
-    chance = np.exp(
-        (of[good] - of[mode] - of[good - mode])
-        + (of[bad] - of[sample - mode] - of[bad - sample + mode])
-        - (of[good + bad] - of[sample] - of[good + bad - sample])
-    )
-    left = rng.random() - chance
-    chance_up = chance_down = chance
-    while left >= 0.0 and (up < high or down > low):
-        if up < high:
-            chance_up *= float((good - up) * (sample - up)) / float((up + 1) * (bad - sample + up + 1))
-            up += 1
-            left -= chance_up
-            if left < 0.0:
-                return up
-        if down > low:
-            chance_down *= float(down * (bad - sample + down)) / float(
-                (good - down + 1) * (sample - down + 1)
-            )
-            down -= 1
-            left -= chance_down
-            if left < 0.0:
-                return down
-    return mode
-
-
-@compiled
-def _halve(
-    parts: IntArray,
-    part: int,
-    used: int,
-    n_groups: int,
-    people: IntArray,
-    log_factorials: FloatArray,
-    rng: np.random.Generator,
-) -> None:
-    """Part a part: its halves are the next two behind those that are used."""
-    rows = (parts.shape[1] - _BELOW) // 2
-    below, inside = _BELOW, _BELOW + rows
-    middle = (parts[part, _BEGIN] + parts[part, _END]) // 2
-    parts[part, _HALF] = used
-    parts[used, _BEGIN], parts[used, _END], parts[used, _HALF] = parts[part, _BEGIN], middle, -1
-    parts[used + 1, _BEGIN], parts[used + 1, _END], parts[used + 1, _HALF] = middle, parts[part, _END], -1
-    sample = people[middle] - people[parts[part, _BEGIN]]
-    left = people[parts[part, _END]] - people[parts[part, _BEGIN]]
-    if rows > n_groups:
-        parts[used, inside + n_groups] = sample
-    for group in range(n_groups):
-        # Of those left, how many of the group are among those who go to the first half.
-        good = parts[part, inside + group]
-        drawn = sample
-        if group < n_groups - 1:
-            drawn = hypergeometric(good, left - good, sample, log_factorials, rng)
-        parts[used, inside + group] = drawn
-        sample -= drawn
-        left -= good
-    for row in range(rows):
-        parts[used, below + row] = parts[part, below + row]
-        parts[used + 1, below + row] = parts[part, below + row] + parts[used, inside + row]
-        parts[used + 1, inside + row] = parts[part, inside + row] - parts[used, inside + row]
-
-
-@compiled
-def _gap_before(parts: IntArray, part: int, pair: Pair) -> float:
-    """The absolute gap where a part begins."""
-    below = parts[part]
-    gap = below[_BELOW + pair.first] * pair.one_first - below[_BELOW + pair.second] * pair.one_second
-    return abs(float(gap))
-
-
-@compiled
-def _bounds_inside(parts: IntArray, part: int, pair: Pair) -> tuple[float, float]:
-    """The least and the most that the absolute gap is inside a part."""
-    inside = _BELOW + (parts.shape[1] - _BELOW) // 2
-    first, second = parts[part, _BELOW + pair.first], parts[part, _BELOW + pair.second]
-    highest = (first + parts[part, inside + pair.first]) * pair.one_first - second * pair.one_second
-    lowest = first * pair.one_first - (second + parts[part, inside + pair.second]) * pair.one_second
-    return max(0.0, lowest, -highest), max(highest, -lowest)
-
-
 @compiled
 def _bound_windows(parts: IntArray, pair: Pair, windows: WindowArrays) -> tuple[float, FloatArray]:
     """The largest gap at a knot, and at each half-width what windows from each cell have as least at most."""
     n_cells = windows.ends.shape[1]
     size, most = np.zeros(n_cells + 1), np.zeros(n_cells)
     for cell in range(n_cells):
-        before = _gap_before(parts, cell, pair)
+        before = gap_before(parts, cell, pair)
         size[cell], most[cell] = before, before
-        if parts[cell, _END] - parts[cell, _BEGIN] > 1:
-            most[cell] = _bounds_inside(parts, cell, pair)[1]
+        if parts[cell, END] - parts[cell, BEGIN] > 1:
+            most[cell] = bounds_inside(parts, cell, pair)[1]
     found = _minima(size[1:], windows.levels, windows.places)
     for row in range(windows.reach.size):
         for cell in range(n_cells):
@@ -268,11 +132,11 @@ def _steps_of(held: BoolArray, parts: IntArray, pair: Pair, cells: CellArrays, m
     for cell in range(held.size):
         if not held[cell]:
             continue
-        before = _gap_before(parts, cell, pair)
+        before = gap_before(parts, cell, pair)
         found = _append(steps, found, starts[cell], (before, before), -1, most)
-        if parts[cell, _END] - parts[cell, _BEGIN] > 1:
-            bounds = _bounds_inside(parts, cell, pair)
-            found = _append(steps, found, scores[parts[cell, _BEGIN]], bounds, cell, most)
+        if parts[cell, END] - parts[cell, BEGIN] > 1:
+            bounds = bounds_inside(parts, cell, pair)
+            found = _append(steps, found, scores[parts[cell, BEGIN]], bounds, cell, most)
         if cell + 1 == held.size or not held[cell + 1]:
             found = _append(steps, found, knots[cell], (0.0, 0.0), -1, most)
     return steps[:found]
@@ -333,17 +197,17 @@ def _halved(
                 if part < 0 or bounds[0] >= most:
                     found = _append(new, found, steps[step, _AT], bounds, -1, most)
                     continue
-                if parts[part, _HALF] < 0:
-                    _halve(parts, part, used, cells.n_groups, people, log_factorials, rng)
+                if parts[part, HALF] < 0:
+                    halve(parts, part, used, cells.n_groups, people, log_factorials, rng)
                     used += 2
-                one = parts[part, _HALF]
-                begin, middle, last = parts[one, _BEGIN], parts[one, _END], parts[one + 1, _END]
+                one = parts[part, HALF]
+                begin, middle, last = parts[one, BEGIN], parts[one, END], parts[one + 1, END]
                 if middle - begin > 1:
-                    found = _append(new, found, scores[begin], _bounds_inside(parts, one, pair), one, most)
-                known = _gap_before(parts, one + 1, pair)
+                    found = _append(new, found, scores[begin], bounds_inside(parts, one, pair), one, most)
+                known = gap_before(parts, one + 1, pair)
                 found = _append(new, found, scores[middle - 1], (known, known), -1, most)
                 if last - middle > 1:
-                    bounds = _bounds_inside(parts, one + 1, pair)
+                    bounds = bounds_inside(parts, one + 1, pair)
                     found = _append(new, found, scores[middle], bounds, one + 1, most)
             found = _append(new, found, steps[end, _AT], (0.0, 0.0), -1, most)
         start = end + 1
@@ -406,7 +270,7 @@ def worst_of_deal(
     """
     first, second, scale = pairs
     one = 1.0 / dealt.sum(axis=1)
-    parts, used = _parts_of(dealt, cells.first), dealt.shape[1]
+    parts, used = parts_of(dealt, cells.first), dealt.shape[1]
     worst, scaled = np.zeros(windows.reach.size), np.zeros(windows.reach.size)
     for place in range(first.size):
         pair = Pair(first[place], second[place], one[first[place]], one[second[place]])

@@ -19,7 +19,8 @@ from localparity.uncertainty._pairs import PairRows, pair_rows
 from localparity.uncertainty._windows import Measure, Ranges, measuring_rows, window_ends
 
 if TYPE_CHECKING:
-    from localparity.uncertainty._kernels import CellArrays, WindowArrays
+    from localparity.uncertainty._kernels import WindowArrays
+    from localparity.uncertainty._part_kernels import CellArrays
 
 _CELLS_BY_ROOT = 4.0
 """So many cells for the square root of the people: what a cell may hide is small beside what chance does."""
@@ -126,7 +127,7 @@ class Pool:
 
     @cached_property
     def _cell_arrays(self) -> CellArrays:
-        from localparity.uncertainty._kernels import CellArrays
+        from localparity.uncertainty._part_kernels import CellArrays
 
         knots = self.scores[self.ends]
         starts = np.append(self.scores[0], knots[:-1])
