@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._types import BoolArray, FloatArray, IntArray
-from localparity.counts._kernels import compiled, compiled_fast
+from localparity._compiled import compiled, compiled_fast
 from localparity.uncertainty._part_kernels import (
     BEGIN,
     END,
