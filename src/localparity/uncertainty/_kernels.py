@@ -257,6 +257,17 @@ def _mcdp(
 
 
 @compiled
+def _negligible(pair: Pair) -> float:
+    """What counts as no gap: a thousandth of its standard deviation, or 0 where any gap is larger.
+
+    Where the sizes of two groups have no common factor, a gap that changes its sign is hardly ever 0, and how
+    near it comes to 0 would have to be found out wherever it does.
+    """
+    found = 1e-3 * np.sqrt(pair.one_first + pair.one_second)
+    return found if found > pair.one_first * pair.one_second else 0.0
+
+
+@compiled
 def worst_of_deal(
     dealt: IntArray,
     pairs: tuple[IntArray, IntArray, FloatArray],
@@ -267,6 +278,7 @@ def worst_of_deal(
     """The largest MCDP of all pairs at each half-width, plain and scaled, given how many came into each cell.
 
     `dealt` has a row for each group and, where groups are compared with everyone, a last one for everyone.
+    What is negligible is rounded up.
     """
     first, second, scale = pairs
     one = 1.0 / dealt.sum(axis=1)
@@ -276,7 +288,7 @@ def worst_of_deal(
         pair = Pair(first[place], second[place], one[first[place]], one[second[place]])
         largest, above = _bound_windows(parts, pair, windows)
         for row in range(windows.reach.size):
-            floor = min(worst[row], scaled[row] / scale[place])
+            floor = max(min(worst[row], scaled[row] / scale[place]), _negligible(pair))
             between = (max(floor, largest) if windows.reach[row] == 0.0 else floor, above[row].max())
             window = (windows.reach[row], windows.ends[row])
             found, parts, used = _mcdp(above[row], between, window, parts, used, pair, cells, rng)

@@ -194,8 +194,9 @@ def permutation_test(
     which a cluster's rows share (the multiplier bootstrap); this holds in large samples.
 
     Of many distinct scores, groups are dealt out to cells of scores first; the people of a cell are dealt one
-    by one where MCDP may depend on them. The result is that of dealing everybody one by one. The multiplier
-    bootstrap compares the data and the resamples at up to 8,192 thresholds.
+    by one where MCDP may depend on them. The result is that of dealing everybody one by one, but that an MCDP
+    below a thousandth of a gap's standard deviation counts as that much. The multiplier bootstrap compares
+    the data and the resamples at up to 8,192 thresholds.
 
     Parameters
     ----------

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING
@@ -104,7 +105,7 @@ class Pool:
     def _measuring_scores(self, comparison: Comparison, reach: FloatArray) -> Measure:
         pairs = self.pairs(comparison)
         ranges = Ranges(np.arange(self.scores.size), window_ends(self.scores, self.scores, reach))
-        return measuring_rows(self._dealt, pairs, ranges)
+        return measuring_rows(self._drawing(comparison), pairs, ranges)
 
     def _measuring_cells(self, comparison: Comparison, reach: FloatArray) -> Measure:
         # Imported here: numba is not loaded with the package.
@@ -113,17 +114,18 @@ class Pool:
         first, second, scale = self.pairs(comparison)
         cells = self._cell_arrays
         windows = window_arrays(cells, reach)
-        with_everyone = comparison.compare == "to_overall"
+        draw = self._drawing(comparison)
 
         def one(stream: np.random.Generator) -> FloatArray:
-            dealt = self._dealt(stream) if with_everyone else self.dealer.deal(stream)
-            return np.concatenate(worst_of_deal(dealt, (first, second, scale), cells, windows, stream))
+            return np.concatenate(worst_of_deal(draw(stream), (first, second, scale), cells, windows, stream))
 
         return lambda streams: np.stack([one(stream) for stream in streams])
 
-    def _dealt(self, rng: np.random.Generator) -> IntArray:
-        """How many people of each group, and of everyone, came to lie in each cell."""
-        return np.vstack([self.dealer.deal(rng), self.dealer.people])
+    def _drawing(self, comparison: Comparison) -> Callable[[np.random.Generator], IntArray]:
+        """What draws how many people of each group, and of everyone where it is wanted, lie in each cell."""
+        if comparison.compare == "between_groups":
+            return self.dealer.deal
+        return lambda rng: np.vstack([self.dealer.deal(rng), self.dealer.people])
 
     @cached_property
     def _cell_arrays(self) -> CellArrays:

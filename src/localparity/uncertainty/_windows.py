@@ -143,7 +143,7 @@ def measuring_rows(
     """What measures resamples that are drawn as the rows of each group, and of everyone, at each knot."""
 
     def measure(streams: Sequence[np.random.Generator]) -> FloatArray:
-        below = np.cumsum([draw(stream) for stream in streams], axis=2, dtype=np.float64).swapaxes(0, 1)
+        below = np.stack([np.cumsum(draw(stream), axis=1) for stream in streams], axis=1)
         return worst_of_pairs(below / below[:, :, -1:], pairs, ranges)
 
     return measure
