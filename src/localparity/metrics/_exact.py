@@ -29,6 +29,7 @@ _MOST_CELLS = 2**12
 _ROWS_TO_A_CELL = 64
 _MOST_KEYS = 64
 _FEW_ROWS = 2**14
+_LEAST_PARTS = 8
 _SLACK = 1e-12
 _MOST_PLACES = 2**26
 
@@ -161,8 +162,8 @@ def cells_for(
         return None
     if count:
         rows = cells.find(rows, grid, opened, n_jobs)
-        parts = n_cells // count
-        if parts > 1 and rows.scores.size > _FEW_ROWS:
+        if rows.scores.size > _FEW_ROWS:
+            parts = max(_LEAST_PARTS, n_cells // count)
             grid = grid.cut(cells, opened, parts)
             cells = cells.with_finer(opened, CellCounts.of(rows, grid, parts * count, n_jobs))
             bounds = question.bounds(cells)

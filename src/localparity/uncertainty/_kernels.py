@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._types import BoolArray, FloatArray, IntArray
 from localparity._compiled import compiled, compiled_fast
+from localparity._types import BoolArray, FloatArray, IntArray
 from localparity.uncertainty._part_kernels import (
     BEGIN,
     END,

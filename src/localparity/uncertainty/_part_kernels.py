@@ -10,8 +10,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from localparity._types import FloatArray, IntArray
 from localparity._compiled import compiled
+from localparity._types import FloatArray, IntArray
 
 # The columns of parts: the places of the first score and behind the last one, the first of its halves (the
 # other follows; -1 where it was not parted), and then how many people of each group, and of everyone, lie
