@@ -53,12 +53,15 @@ KNOTS = st.one_of(
 
 
 @given(st.data())
-def test_of_the_runs_those_are_kept_that_no_longer_one_before_is_as_high_as(data: st.DataObject) -> None:
+def test_of_the_runs_those_are_kept_that_no_longer_one_is_as_high_as(data: st.DataObject) -> None:
     knots = data.draw(st.lists(KNOTS, min_size=1, max_size=14, unique=True).map(sorted))
     gap = data.draw(gaps_at(knots))
-    kept: list[tuple[float, float, float]] = []
-    for run in all_runs(knots, gap):
-        longer = [value for length, value, _ in kept if length_class(length) > length_class(run.half_width)]
+    runs = all_runs(knots, gap)
+    kept = []
+    for run in runs:
+        longer = (
+            other.value for other in runs if length_class(other.half_width) > length_class(run.half_width)
+        )
         if run.value > max(longer, default=0.0):
             kept.append((run.half_width, run.value, knots[run.start]))
     found = _kernels.profile_runs(np.array(knots), np.array(gap))
