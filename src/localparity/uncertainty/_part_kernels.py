@@ -60,7 +60,7 @@ class Pair(NamedTuple):
 def parts_of(dealt: IntArray, first: IntArray) -> IntArray:
     """The cells as parts, with room for more."""
     n_rows, n_cells = dealt.shape
-    parts = np.empty((2 * n_cells + 1024, BELOW + 2 * n_rows), np.int64)
+    parts = np.zeros((2 * n_cells + 1024, BELOW + 2 * n_rows), np.int64)
     below = np.zeros(n_rows, np.int64)
     for cell in range(n_cells):
         parts[cell, BEGIN], parts[cell, END], parts[cell, HALF] = first[cell], first[cell + 1], -1

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -16,12 +15,10 @@ from localparity.counts._comparison import Comparison
 from localparity.counts._score_counts import ScoreCounts, strata_of
 from localparity.metrics._gap_curve import units_of
 from localparity.uncertainty._dealing import Dealer
+from localparity.uncertainty._kernels import WindowArrays, worst_of_deal
 from localparity.uncertainty._pairs import PairRows, pair_rows
+from localparity.uncertainty._part_kernels import CellArrays
 from localparity.uncertainty._windows import Measure, Ranges, measuring_rows, window_ends
-
-if TYPE_CHECKING:
-    from localparity.uncertainty._kernels import WindowArrays
-    from localparity.uncertainty._part_kernels import CellArrays
 
 _CELLS_BY_ROOT = 4.0
 """So many cells for the square root of the people: what a cell may hide is small beside what chance does."""
@@ -108,9 +105,6 @@ class Pool:
         return measuring_rows(self._drawing(comparison), pairs, ranges)
 
     def _measuring_cells(self, comparison: Comparison, reach: FloatArray) -> Measure:
-        # Imported here: numba is not loaded with the package.
-        from localparity.uncertainty._kernels import worst_of_deal
-
         first, second, scale = self.pairs(comparison)
         cells = self._cell_arrays
         windows = window_arrays(cells, reach)
@@ -129,8 +123,6 @@ class Pool:
 
     @cached_property
     def _cell_arrays(self) -> CellArrays:
-        from localparity.uncertainty._part_kernels import CellArrays
-
         knots = self.scores[self.ends]
         starts = np.append(self.scores[0], knots[:-1])
         before = np.append(0, np.cumsum(self.people))
@@ -141,8 +133,6 @@ class Pool:
 
 def window_arrays(cells: CellArrays, reach: FloatArray) -> WindowArrays:
     """The knots that windows hold, from the start of each cell on."""
-    from localparity.uncertainty._kernels import WindowArrays
-
     ends = window_ends(cells.starts, cells.knots, reach)
     ranges = Ranges(np.arange(cells.knots.size), ends)
     levels = 1 + int(ranges.levels.max(initial=0))
