@@ -28,7 +28,8 @@ def cell_numbers(scores: FloatArray, level: int, score_range: ScoreRange) -> Int
     >>> cell_numbers(np.array([0.0, 0.1, 0.5, 1.0]), 1, (0.0, 1.0))
     array([0, 1, 1, 2])
     """
-    return np.ceil(fractions_of(scores, score_range) * 2.0**level).astype(np.int64)
+    fractions = scores if score_range == (0.0, 1.0) else fractions_of(scores, score_range)
+    return np.ceil(fractions * 2.0**level).astype(np.int64)
 
 
 def cell_edges(numbers: IntArray, level: int, score_range: ScoreRange) -> FloatArray:

@@ -73,6 +73,25 @@ def count_rows(
 
 
 @compiled
+def count_at(
+    cells: IntArray,
+    scores: NDArray[Any],
+    keys: NDArray[Any],
+    rows: IntArray,
+    lowest: FloatArray,
+    highest: FloatArray,
+) -> None:
+    """The same, given the cell of each row."""
+    for row in range(scores.size):
+        cell, score = cells[row], scores[row]
+        rows[cell, keys[row]] += 1
+        if score < lowest[cell]:
+            lowest[cell] = score
+        if score > highest[cell]:
+            highest[cell] = score
+
+
+@compiled
 def add_units(weight: float, limbs: IntArray) -> None:
     """Add a weight to a sum, limb by limb, as `localparity.counts._weights` counts them."""
     bits: Any = np.float64(weight).view(np.int64)

@@ -2,23 +2,37 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._io._tables import Source, Table, as_group_columns, quote_name
+from localparity._io._tables import Source, Table, as_group_columns, quote_name, quote_text
 from localparity._types import Compare, Criterion, ScoreRange
-from localparity._validation import MOST_GROUPS, as_score_range, check_group_count
+from localparity._validation import MOST_GROUPS, as_score_range, check_group_count, held_ends
 from localparity.counts import Comparison, ScoreCounts
-from localparity.counts._bounded import LEVEL, MAX_SCORES
-from localparity.engines._refine import CellSelection, CountOptions, GroupCounts, count_source
+from localparity.counts._bounded import MAX_SCORES
+from localparity.counts._cell_counts import CellCounts
+from localparity.counts._weights import LIMBS
+from localparity.engines._held_rows import HeldRows, group_counts, nobody
+from localparity.engines._refine import LEVEL, CellSelection, CountOptions, GroupCounts, count_source
 from localparity.engines._sql import ScoreColumns, TableScores
+from localparity.engines._streamed import InvalidRowError, RowStream
 from localparity.metrics._mcdp import PAPER_EPSILONS
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
+
+_KEYED_TYPES = re.compile(
+    r"VARCHAR|BOOLEAN|DATE|TIMESTAMP|FLOAT|DOUBLE|U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DECIMAL\(.*\)|ENUM\(.*\)"
+)
+_MOST_KEYS = 64
+_MOST_ENTRIES = 2**22
+_MOST_FIRST = 2**21
+_MOST_HELD = 2**24
 
 
 def from_duckdb(
@@ -87,22 +101,138 @@ def from_duckdb(
     """
     columns = ScoreColumns(score, as_group_columns(score, group), label, weight, as_score_range(score_range))
     options = CountOptions(epsilons, Comparison(criterion, compare), max_scores, level)
-    return count_source(DuckDBScores(Table(source, memory_limit=memory_limit), columns), options)
+    table = Table(source, memory_limit=memory_limit)
+    return count_source(DuckDBScores(table, columns, options.max_scores), options)
 
 
 class DuckDBScores(TableScores):
-    """The rows of a file, a query or a relation as a source of counts."""
+    """The rows of a file, a query or a relation as a source of counts.
 
-    def __init__(self, table: Table, columns: ScoreColumns) -> None:
+    Rows stream out of DuckDB into loops that count them. What these cannot do, DuckDB does by GROUP BY: many
+    groups, groups that are neither texts nor numbers, and more rows to hold than fit the memory.
+    """
+
+    max_refined = 2**18
+
+    def __init__(self, table: Table, columns: ScoreColumns, max_scores: int = MAX_SCORES) -> None:
         table.check([*columns.numbers.values(), *columns.group])
         super().__init__(columns, table.types)
-        self._table = table
+        self._table, self._max_scores = table, max_scores
+        self._stream: RowStream | None = None
+        self._first: HeldRows | None = None
+        self._cells: CellCounts | None = None
+        self._held: HeldRows | None = None
+
+    def count_cells(self, level: int, within: CellSelection | None = None) -> list[GroupCounts]:
+        """Count the rows by the cells of a grid, or by their scores where these are few."""
+        if within is None:
+            return self._check_groups(self._count_all(level))
+        held = self._hold(within)
+        return super().count_cells(level, within) if held is None else held.count_cells(level)
+
+    def count_scores(self, within: CellSelection | None = None) -> list[GroupCounts]:
+        """Count the rows by their scores."""
+        held = self._held if within is None else self._hold(within)
+        return super().count_scores(within) if held is None else held.count_scores()
 
     def estimate_distinct(self) -> int:
         """Estimate the number of distinct scores, summed over groups and labels."""
+        if self._first is not None:
+            found = sum(counted.at.size for counted in self._first.count_scores())
+            if found > self._max_scores or self._held is not None:
+                return found
         hashed = ", ".join(["s", *self._keys])
         query = f"SELECT approx_count_distinct(hash({hashed})) AS n FROM ({self._rows()})"
         return int(self._table.fetch(query)["n"][0])
+
+    def _count_all(self, level: int) -> list[GroupCounts]:
+        """Count all rows as they stream by; the groups are those of the first rows until there are others."""
+        for limit in (f"LIMIT {2 * MOST_GROUPS}", ""):
+            groups = self._groups(limit)
+            self._stream = self._stream_of(groups, level)
+            if self._stream is None:
+                return super().count_cells(level)
+            try:
+                first, self._cells = self._stream.count(level, min(5 * self._max_scores // 4, _MOST_FIRST))
+            except InvalidRowError:
+                continue
+            self._first = HeldRows(first, self.score_range)
+            if self._cells is None:
+                self._held = self._first
+                counted = self._first.count_scores()
+                if sum(each.at.size for each in counted) > self._max_scores:
+                    counted = self._first.count_cells(level)
+            else:
+                counted = group_counts(self._cells, np.arange(2**level + 1))
+            seen = {each.key for each in counted}
+            return counted + [nobody(key) for key in sorted(self._stream.weightless - seen, key=repr)]
+        raise self._changed()
+
+    def _changed(self) -> ValueError:
+        return ValueError(f"{self._table.name} must have the same rows whenever it is read")
+
+    def _hold(self, within: CellSelection) -> HeldRows | None:
+        """The rows in some cells, held in memory from now on; None where they are too many."""
+        if self._held is not None:
+            return self._held.within(within)
+        if self._stream is None or self._cells is None:
+            return None
+        cells = self._cells.at(within.numbers)
+        if cells.rows.sum() > _MOST_HELD:
+            return None
+        where = self._between(cells.lowest.min(), cells.highest.max())
+        found = self._stream.find(within, where)
+        if found.scores.size != cells.rows.sum():
+            raise self._changed()
+        self._held = HeldRows(found, self.score_range)
+        return self._held
+
+    def _between(self, lowest: float, highest: float) -> str:
+        """The condition that a score lies between two scores, as statistics of a file can tell."""
+        if held_ends(self.score_range, self._dtype) != self.score_range:
+            return ""
+        kind = "FLOAT" if self._dtype == np.float32 else "DOUBLE"
+        low, high = (f"CAST('{float(end)!r}' AS {kind})" for end in (lowest, highest))
+        return f" WHERE {self._number(self.columns.score)} BETWEEN {low} AND {high}"
+
+    def _groups(self, limit: str) -> dict[str, NDArray[Any]]:
+        """The values of the group columns that occur together and, under names in capitals, their texts."""
+        shorts = [*self.columns.groups]
+        texts = [f"CAST({short} AS VARCHAR) AS {short.upper()}_" for short in shorts]
+        found = self._table.fetch(
+            f"SELECT DISTINCT {self._valid()} AS valid, {', '.join([*shorts, *texts])} "
+            f"FROM ({self._rows()} {limit})"
+        )
+        self._check(found)
+        if limit:
+            names = " and ".join(map(repr, self.columns.group))
+            check_group_count(found["valid"].size, f"column {names}")
+        return found
+
+    def _stream_of(self, groups: dict[str, NDArray[Any]], level: int) -> RowStream | None:
+        """The stream of all rows, given the groups; None where they are too many or of another kind."""
+        labels = [0, 1] if self.columns.label else [None]
+        code, values = "0", []
+        for short, name in self.columns.groups.items():
+            column = dict(zip(groups[f"{short.upper()}_"].tolist(), groups[short].tolist(), strict=True))
+            kind = self._table.types[name]
+            if not _KEYED_TYPES.fullmatch(kind) or any("\0" in text for text in column):
+                return None
+            listed = ", ".join(f"CAST({quote_text(text)} AS {kind})" for text in column)
+            code = f"({code} * {len(column)} + list_position([{listed}], {quote_name(name)}) - 1)"
+            values.append(list(column.values()))
+        keys = [self._key(label, *group) for group in product(*values) for label in labels]
+        size = len(keys) * 2**level * (2 * LIMBS if self.columns.weight else 1)
+        if len(keys) > _MOST_KEYS or size > _MOST_ENTRIES:
+            return None
+        if self.columns.label:
+            label = self._number(self.columns.label)
+            code = f"({code} * 2 + CASE WHEN {label} IN (0, 1) THEN CAST({label} AS INTEGER) END)"
+        selected = [f"{self._number(self.columns.score)} AS s", f"CAST({code} AS UTINYINT) AS k"]
+        if self.columns.weight:
+            selected.append(f"CAST({self._number(self.columns.weight)} AS DOUBLE) AS w")
+        query = f"SELECT {', '.join(selected)} FROM {self._table.rows}"
+        return RowStream(lambda where: self._table.stream(query + where), keys, self.score_range)
 
     def _number(self, name: str) -> str:
         return self._table.number(name)
@@ -121,8 +251,6 @@ class DuckDBScores(TableScores):
         return f"SELECT {', '.join(self._selected())} FROM {self._table.rows}"
 
     def _count(self, place: str, within: CellSelection | None) -> list[GroupCounts]:
-        if within is None:
-            self._check_group_count()
         aggregates, where = self._aggregates(), ""
         if within is not None:
             where = f"WHERE {self._cell(within.level)} IN ({', '.join(map(str, within.numbers.tolist()))})"
@@ -149,14 +277,6 @@ class DuckDBScores(TableScores):
             for row in range(found["valid"].size)
         ]
         return self._check_groups(counts) if within is None else counts
-
-    def _check_group_count(self) -> None:
-        """Raise a ValueError where the first rows have so many groups that a column must be an identifier."""
-        groups = ", ".join(map(quote_name, self.columns.group))
-        first = f"SELECT hash({groups}) AS h FROM {self._table.rows} LIMIT {2 * MOST_GROUPS}"
-        found = self._table.fetch(f"SELECT count(DISTINCT h) AS n FROM ({first})")
-        names = " and ".join(map(repr, self.columns.group))
-        check_group_count(int(found["n"][0]), f"column {names}")
 
     def _check(self, found: dict[str, NDArray[Any]]) -> None:
         """Raise the error for a table without rows, or for the first invalid row."""

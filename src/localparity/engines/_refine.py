@@ -17,13 +17,16 @@ from localparity._types import FloatArray, Group, IntArray, ScoreRange
 from localparity._validation import as_count, as_epsilons
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._atoms import Atoms
-from localparity.counts._bounded import LEVEL, MAX_SCORES, cell_edges, cell_numbers, grid_cells
+from localparity.counts._bounded import MAX_SCORES, cell_edges, cell_numbers, grid_cells
 from localparity.counts._cells import is_among
 from localparity.counts._score_counts import on_cells, with_finer
 from localparity.counts._weights import Units
 from localparity.metrics._deciding import deciding_cells
 from localparity.metrics._gap_curves import gap_curves
 from localparity.metrics._mcdp import PAPER_EPSILONS
+
+LEVEL = 14
+"""So many that few rows lie in the cells that decide, and so few that a core keeps their counts close by."""
 
 _MAX_CELLS_READ = 2**16
 _MAX_LEVEL = 46

@@ -1,0 +1,132 @@
+"""Columns of numbers out of a stream of Arrow record batches, without a copy and without a library.
+
+The structures are those of the Arrow C data and stream interfaces, which stay the same for good:
+https://arrow.apache.org/docs/format/CDataInterface.html
+"""
+
+from __future__ import annotations
+
+import ctypes
+from ctypes import CFUNCTYPE, POINTER, Structure, byref, c_char_p, c_int, c_int64, c_void_p
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+_DTYPES = {b"f": "f4", b"g": "f8", b"C": "u1", b"i": "i4"}
+"""The dtypes of columns by the formats of Arrow: as many as queries here select."""
+
+Batch = dict[str, NDArray[Any] | None]
+"""The columns of a record batch by name; None for one in which a value is missing."""
+
+
+class _Schema(Structure):
+    pass
+
+
+class _Array(Structure):
+    pass
+
+
+class _Stream(Structure):
+    pass
+
+
+_Schema._fields_ = [
+    ("format", c_char_p),
+    ("name", c_char_p),
+    ("metadata", c_char_p),
+    ("flags", c_int64),
+    ("n_children", c_int64),
+    ("children", POINTER(POINTER(_Schema))),
+    ("dictionary", POINTER(_Schema)),
+    ("release", CFUNCTYPE(None, POINTER(_Schema))),
+    ("private_data", c_void_p),
+]
+_Array._fields_ = [
+    ("length", c_int64),
+    ("null_count", c_int64),
+    ("offset", c_int64),
+    ("n_buffers", c_int64),
+    ("n_children", c_int64),
+    ("buffers", POINTER(c_void_p)),
+    ("children", POINTER(POINTER(_Array))),
+    ("dictionary", POINTER(_Array)),
+    ("release", CFUNCTYPE(None, POINTER(_Array))),
+    ("private_data", c_void_p),
+]
+_Stream._fields_ = [
+    ("get_schema", CFUNCTYPE(c_int, POINTER(_Stream), POINTER(_Schema))),
+    ("get_next", CFUNCTYPE(c_int, POINTER(_Stream), POINTER(_Array))),
+    ("get_last_error", CFUNCTYPE(c_char_p, POINTER(_Stream))),
+    ("release", CFUNCTYPE(None, POINTER(_Stream))),
+    ("private_data", c_void_p),
+]
+
+
+class _Batch:
+    """A record batch, released with the last array that shows its memory."""
+
+    def __init__(self) -> None:
+        self.array = _Array()
+
+    def __del__(self) -> None:
+        if self.array.release:
+            self.array.release(byref(self.array))
+
+
+class _Column:
+    """A column's memory, and the batch that it belongs to."""
+
+    def __init__(self, batch: _Batch, place: int, dtype: str) -> None:
+        self._batch = batch
+        column = batch.array.children[place].contents
+        start = (column.buffers[1] or 0) + (batch.array.offset + column.offset) * np.dtype(dtype).itemsize
+        self.whole = column.null_count == 0 or not column.buffers[0]
+        self.__array_interface__ = {
+            "version": 3,
+            "typestr": np.dtype(dtype).str,
+            "shape": (batch.array.length,),
+            "data": (start, True),
+        }
+
+
+class ArrowStream:
+    """The record batches of an Arrow C stream, given the capsule that ``__arrow_c_stream__`` returns.
+
+    Its columns are numbers. Closing it, or the end of a ``with`` block, ends the query behind it.
+    """
+
+    def __init__(self, capsule: Any) -> None:
+        pointer = ctypes.pythonapi.PyCapsule_GetPointer
+        pointer.restype, pointer.argtypes = c_void_p, [ctypes.py_object, c_char_p]
+        self._capsule = capsule  # which owns the stream
+        self._stream = ctypes.cast(pointer(capsule, b"arrow_array_stream"), POINTER(_Stream))
+        schema = _Schema()
+        self._check(self._stream.contents.get_schema(self._stream, byref(schema)))
+        columns = [schema.children[place].contents for place in range(schema.n_children)]
+        self._columns = {column.name.decode(): _DTYPES[column.format] for column in columns}
+        schema.release(byref(schema))
+
+    def __enter__(self) -> ArrowStream:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        if self._stream.contents.release:
+            self._stream.contents.release(self._stream)
+
+    def next_batch(self) -> Batch | None:
+        """The next batch, and None after the last one."""
+        batch = _Batch()
+        self._check(self._stream.contents.get_next(self._stream, byref(batch.array)))
+        if not batch.array.release:
+            return None
+        columns = {
+            name: _Column(batch, place, dtype) for place, (name, dtype) in enumerate(self._columns.items())
+        }
+        return {name: np.asarray(column) if column.whole else None for name, column in columns.items()}
+
+    def _check(self, code: int) -> None:
+        if code:
+            message = self._stream.contents.get_last_error(self._stream)
+            raise OSError((message or b"").decode(errors="replace"))
