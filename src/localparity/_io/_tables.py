@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from os import PathLike, fspath
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
@@ -198,7 +198,7 @@ class Table:
             raise self._unreadable(error) from error
         return found
 
-    def stream(self, query: str) -> Iterator[Batch]:
+    def stream(self, query: str) -> Generator[Batch, None, None]:
         """The result of a query in batches of columns of numbers, of which few are in memory at a time."""
         try:
             with ArrowStream(self._query(query).__arrow_c_stream__()) as stream:

@@ -11,16 +11,23 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._io._tables import Source, Table, as_group_columns, quote_name, quote_text
-from localparity._types import Compare, Criterion, ScoreRange
+from localparity._types import BoolArray, Compare, Criterion, ScoreRange
 from localparity._validation import MOST_GROUPS, as_score_range, check_group_count, held_ends
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._bounded import MAX_SCORES
-from localparity.counts._cell_counts import CellCounts
 from localparity.counts._weights import LIMBS
 from localparity.engines._held_rows import HeldRows, group_counts, nobody
-from localparity.engines._refine import LEVEL, CellSelection, CountOptions, GroupCounts, count_source
+from localparity.engines._refine import (
+    LEVEL,
+    CellSelection,
+    CountOptions,
+    GroupCounts,
+    count_source,
+    counts_of,
+    likely_cells,
+)
 from localparity.engines._sql import ScoreColumns, TableScores
-from localparity.engines._streamed import InvalidRowError, RowStream
+from localparity.engines._streamed import MOST_HELD, InvalidRowError, RowStream, StreamCounts
 from localparity.metrics._mcdp import PAPER_EPSILONS
 
 if TYPE_CHECKING:
@@ -32,7 +39,7 @@ _KEYED_TYPES = re.compile(
 _MOST_KEYS = 64
 _MOST_ENTRIES = 2**22
 _MOST_FIRST = 2**21
-_MOST_HELD = 2**24
+_MOST_LIKELY = 0.4
 
 
 def from_duckdb(
@@ -102,25 +109,25 @@ def from_duckdb(
     columns = ScoreColumns(score, as_group_columns(score, group), label, weight, as_score_range(score_range))
     options = CountOptions(epsilons, Comparison(criterion, compare), max_scores, level)
     table = Table(source, memory_limit=memory_limit)
-    return count_source(DuckDBScores(table, columns, options.max_scores), options)
+    return count_source(DuckDBScores(table, columns, options), options)
 
 
 class DuckDBScores(TableScores):
     """The rows of a file, a query or a relation as a source of counts.
 
     Rows stream out of DuckDB into loops that count them. What these cannot do, DuckDB does by GROUP BY: many
-    groups, groups that are neither texts nor numbers, and more rows to hold than fit the memory.
+    groups, groups of unusual types, scores that are many and mostly ties, and more rows to hold than fit.
     """
 
-    max_refined = 2**18
+    max_refined = 2**16
 
-    def __init__(self, table: Table, columns: ScoreColumns, max_scores: int = MAX_SCORES) -> None:
+    def __init__(self, table: Table, columns: ScoreColumns, options: CountOptions) -> None:
         table.check([*columns.numbers.values(), *columns.group])
         super().__init__(columns, table.types)
-        self._table, self._max_scores = table, max_scores
+        self._table, self._options = table, options
         self._stream: RowStream | None = None
         self._first: HeldRows | None = None
-        self._cells: CellCounts | None = None
+        self._counted: StreamCounts | None = None
         self._held: HeldRows | None = None
 
     def count_cells(self, level: int, within: CellSelection | None = None) -> list[GroupCounts]:
@@ -128,7 +135,7 @@ class DuckDBScores(TableScores):
         if within is None:
             return self._check_groups(self._count_all(level))
         held = self._hold(within)
-        return super().count_cells(level, within) if held is None else held.count_cells(level)
+        return super().count_cells(level, within) if held is None else held.count_cells(level, within)
 
     def count_scores(self, within: CellSelection | None = None) -> list[GroupCounts]:
         """Count the rows by their scores."""
@@ -138,54 +145,75 @@ class DuckDBScores(TableScores):
     def estimate_distinct(self) -> int:
         """Estimate the number of distinct scores, summed over groups and labels."""
         if self._first is not None:
-            found = sum(counted.at.size for counted in self._first.count_scores())
-            if found > self._max_scores or self._held is not None:
-                return found
+            at_least = self._first.fewest_distinct()
+            if at_least > self._options.max_scores:
+                return at_least
         hashed = ", ".join(["s", *self._keys])
         query = f"SELECT approx_count_distinct(hash({hashed})) AS n FROM ({self._rows()})"
         return int(self._table.fetch(query)["n"][0])
 
     def _count_all(self, level: int) -> list[GroupCounts]:
-        """Count all rows as they stream by; the groups are those of the first rows until there are others."""
+        """Count all rows; the groups are those of the first rows, until a row of another one streams by."""
         for limit in (f"LIMIT {2 * MOST_GROUPS}", ""):
-            groups = self._groups(limit)
-            self._stream = self._stream_of(groups, level)
+            self._stream = self._stream_of(self._groups(limit), level)
             if self._stream is None:
                 return super().count_cells(level)
             try:
-                first, self._cells = self._stream.count(level, min(5 * self._max_scores // 4, _MOST_FIRST))
+                counted = self._count_stream(self._stream)
             except InvalidRowError:
                 continue
-            self._first = HeldRows(first, self.score_range)
-            if self._cells is None:
-                self._held = self._first
-                counted = self._first.count_scores()
-                if sum(each.at.size for each in counted) > self._max_scores:
-                    counted = self._first.count_cells(level)
-            else:
-                counted = group_counts(self._cells, np.arange(2**level + 1))
-            seen = {each.key for each in counted}
-            return counted + [nobody(key) for key in sorted(self._stream.weightless - seen, key=repr)]
+            weighted = {each.key for each in counted}
+            return counted + [nobody(key) for key in self._stream.weightless - weighted]
         raise self._changed()
 
-    def _changed(self) -> ValueError:
-        return ValueError(f"{self._table.name} must have the same rows whenever it is read")
+    def _count_stream(self, stream: RowStream) -> list[GroupCounts]:
+        """Count the rows of a stream: by their scores where these are few, else by cells."""
+        most, level = self._options.max_scores, stream.level
+        self._first, self._counted = stream.count(
+            min(5 * most // 4, _MOST_FIRST), lambda first: self._likely(first, level)
+        )
+        everything = np.arange(2**level + 1)
+        if self._counted is not None:
+            return group_counts(self._counted.cells, everything)
+        self._held = self._first
+        counted = self._first.count_scores()
+        if sum(each.at.size for each in counted) <= most:
+            return counted
+        return self._first.count_cells(level, CellSelection(level, everything))
+
+    def _likely(self, first: HeldRows, level: int) -> BoolArray:
+        """The cells whose rows are likely to be asked for, going by the first rows; none if they are many."""
+        chosen = np.zeros(2**level + 1, dtype=bool)
+        everything = CellSelection(level, np.arange(chosen.size))
+        counts = counts_of(self, first.count_cells(level, everything), level)
+        chosen[likely_cells(counts, level, self._options)] = True
+        if first.within(CellSelection(level, np.flatnonzero(chosen))).size > _MOST_LIKELY * first.size:
+            chosen[:] = False
+        return chosen
 
     def _hold(self, within: CellSelection) -> HeldRows | None:
         """The rows in some cells, held in memory from now on; None where they are too many."""
         if self._held is not None:
             return self._held.within(within)
-        if self._stream is None or self._cells is None:
+        if self._stream is None or self._counted is None:
             return None
-        cells = self._cells.at(within.numbers)
-        if cells.rows.sum() > _MOST_HELD:
+        cells, chosen, held = self._counted
+        inside = cells.at(within.numbers)
+        if inside.rows.sum() > MOST_HELD:
             return None
-        where = self._between(cells.lowest.min(), cells.highest.max())
-        found = self._stream.find(within, where)
-        if found.scores.size != cells.rows.sum():
+        if chosen[within.numbers].all():
+            self._held = held.within(within)
+        else:
+            chosen = np.zeros_like(chosen)
+            chosen[within.numbers] = True
+            self._held = self._stream.find(chosen, self._between(inside.lowest.min(), inside.highest.max()))
+        if self._held.size != inside.rows.sum():
             raise self._changed()
-        self._held = HeldRows(found, self.score_range)
+        self._counted = None
         return self._held
+
+    def _changed(self) -> ValueError:
+        return ValueError(f"{self._table.name} must have the same rows whenever it is read")
 
     def _between(self, lowest: float, highest: float) -> str:
         """The condition that a score lies between two scores, as statistics of a file can tell."""
@@ -232,7 +260,7 @@ class DuckDBScores(TableScores):
         if self.columns.weight:
             selected.append(f"CAST({self._number(self.columns.weight)} AS DOUBLE) AS w")
         query = f"SELECT {', '.join(selected)} FROM {self._table.rows}"
-        return RowStream(lambda where: self._table.stream(query + where), keys, self.score_range)
+        return RowStream(lambda where: self._table.stream(query + where), keys, self.score_range, level)
 
     def _number(self, name: str) -> str:
         return self._table.number(name)

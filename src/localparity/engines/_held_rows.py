@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from localparity._types import IntArray, ScoreRange
 from localparity.counts._bounded import cell_numbers
@@ -13,6 +17,11 @@ from localparity.counts._keyed_rows import Key, KeyedRows
 from localparity.counts._weights import carry
 from localparity.engines._refine import CellSelection, GroupCounts
 
+_TABLE_LEVEL = 20
+_HASH_BITS = 24
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+"""2**64 divided by the golden ratio: its multiples spread evenly, which makes a hash."""
+
 
 @dataclass(frozen=True, eq=False)
 class HeldRows:
@@ -20,38 +29,79 @@ class HeldRows:
 
     Attributes
     ----------
-    rows : KeyedRows
-        The rows.
+    parts : list of KeyedRows
+        The rows; no part is large, so that what is computed of it stays close by.
+    keys : list of tuple
+        The groups and labels.
     score_range : tuple of float
         The lowest and the highest score there can be.
     """
 
-    rows: KeyedRows
+    parts: list[KeyedRows]
+    keys: list[Key]
     score_range: ScoreRange
+
+    @cached_property
+    def size(self) -> int:
+        """How many rows there are."""
+        return sum(part.scores.size for part in self.parts)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return any(part.weights is not None for part in self.parts)
 
     def within(self, cells: CellSelection) -> HeldRows:
         """The rows in some cells."""
-        numbers = cell_numbers(self.rows.scores, cells.level, self.score_range)
-        places = np.minimum(np.searchsorted(cells.numbers, numbers), cells.numbers.size - 1)
-        inside = np.flatnonzero(cells.numbers[places] == numbers)
-        return replace(self, rows=self.rows.take(inside))
+        place_of, parts = _places(cells), []
+        for part in self.parts:
+            places = place_of(cell_numbers(part.scores, cells.level, self.score_range))
+            parts.append(part.take(np.flatnonzero(places >= 0)))
+        return replace(self, parts=[part for part in parts if part.scores.size])
 
-    def count_cells(self, level: int) -> list[GroupCounts]:
-        """Count the rows by the cells of a grid."""
-        numbers, cells = np.unique(
-            cell_numbers(self.rows.scores, level, self.score_range), return_inverse=True
-        )
-        counts = CellCounts.empty(self.rows.keys, numbers.size, weighted=self.rows.weights is not None)
-        counts.add_at(cells, self.rows)
-        return group_counts(counts, numbers)
+    def fewest_distinct(self) -> int:
+        """A number of distinct scores that there are at least: those whose hashes differ."""
+        marked = np.zeros(2**_HASH_BITS, dtype=bool)
+        for part in self.parts:
+            scores = part.scores + 0.0  # which turns -0.0 into 0.0
+            bits = scores.view(f"u{scores.itemsize}").astype(np.uint64)
+            marked[bits * _ODD >> np.uint64(64 - _HASH_BITS)] = True
+        return int(np.count_nonzero(marked))
+
+    def count_cells(self, level: int, within: CellSelection) -> list[GroupCounts]:
+        """Count the rows, all of which lie in some cells, by the finer cells of another grid."""
+        place_of, steps = _places(within), level - within.level
+        counts = CellCounts.empty(self.keys, within.numbers.size << steps, weighted=self.weighted)
+        for part in self.parts:
+            finer = cell_numbers(part.scores, level, self.score_range)
+            places = place_of(-(-finer >> steps)).astype(np.int64) << steps
+            counts.add_at(places + (finer - 1 & (1 << steps) - 1), part)
+        counts = counts.occupied()
+        return group_counts(counts, cell_numbers(counts.lowest, level, self.score_range))
 
     def count_scores(self) -> list[GroupCounts]:
         """Count the rows by their scores."""
+        if not self.parts:
+            return []
         return [
             GroupCounts(key, atoms.scores, atoms.rows, atoms.scores, atoms.scores, atoms.units)
-            for key, atoms in self.rows.atoms().items()
+            for key, atoms in KeyedRows.join(self.parts).atoms().items()
             if atoms.size
         ]
+
+
+def _places(cells: CellSelection) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """Where among some cells each cell is, given its number, and -1 where it is not."""
+    if cells.level <= _TABLE_LEVEL:
+        table = np.full(2**cells.level + 1, -1, dtype=np.int32)
+        table[cells.numbers] = np.arange(cells.numbers.size)
+        return table.take
+
+    def search(numbers: NDArray[Any]) -> NDArray[Any]:
+        places = np.minimum(np.searchsorted(cells.numbers, numbers), cells.numbers.size - 1)
+        return np.where(cells.numbers[places] == numbers, places, -1)
+
+    return search
 
 
 def group_counts(cells: CellCounts, numbers: IntArray) -> list[GroupCounts]:

@@ -30,6 +30,7 @@ LEVEL = 14
 
 _MAX_CELLS_READ = 2**16
 _MAX_LEVEL = 46
+_DEVIATIONS = 1.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -209,15 +210,15 @@ def count_source(source: ScoreSource, options: CountOptions) -> ScoreCounts:
     found = source.count_cells(options.level)
     single = [counted.lowest == counted.highest for counted in found]
     if all(each.all() for each in single):
-        return _counts_of(source, [replace(counted, at=counted.lowest) for counted in found])
+        return counts_of(source, [replace(counted, at=counted.lowest) for counted in found])
     fewest = sum(int((2 - one).sum()) for one in single)
     most = sum(int(np.where(one, 1, counted.rows).sum()) for one, counted in zip(single, found, strict=True))
     limit = options.max_scores
     if most <= limit or (fewest <= limit and source.estimate_distinct() <= limit):
-        exact = _counts_of(source, source.count_scores())
+        exact = counts_of(source, source.count_scores())
         if sum(atoms.scores.size for atoms in exact.atoms.values()) <= limit:
             return exact
-    return refine(_counts_of(source, found, options.level), source, options)
+    return refine(counts_of(source, found, options.level), source, options)
 
 
 def check_group_weights(
@@ -231,7 +232,7 @@ def check_group_weights(
             raise ValueError(f"{of_weights} must be > 0 in some row of group {group!r}, got 0 in all of them")
 
 
-def _counts_of(source: ScoreSource, counted: Sequence[GroupCounts], level: int | None = None) -> ScoreCounts:
+def counts_of(source: ScoreSource, counted: Sequence[GroupCounts], level: int | None = None) -> ScoreCounts:
     """The counts of cells where they have a level, else of scores."""
     score_range = source.score_range
     if level is None:
@@ -279,9 +280,26 @@ def refine(counts: ScoreCounts, source: ScoreSource, options: CountOptions) -> S
         within = CellSelection(level, cell_numbers(opened, level, counts.score_range))
         inside = sum(int(atoms.rows[is_among(atoms.scores, opened)].sum()) for atoms in counts.atoms.values())
         if inside <= source.max_refined or level >= _MAX_LEVEL:
-            finer = _counts_of(source, source.count_scores(within))
+            finer = counts_of(source, source.count_scores(within))
         else:
             level += int(np.clip(np.log2(source.max_refined / opened.size), 2, 10))
-            finer = _counts_of(source, source.count_cells(level, within), level)
+            finer = counts_of(source, source.count_cells(level, within), level)
         counts = with_finer(counts, opened, finer)
     return counts
+
+
+def likely_cells(counts: ScoreCounts, level: int, options: CountOptions) -> IntArray:
+    """The cells that are likely to decide MCDP of all rows, given the counts of some of them on a grid.
+
+    Those in which the gap is so close to MCDP at one of the epsilons that chance may make up the difference.
+    """
+    compared = counts.without(counts.small_groups(options.comparison))
+    cells, likely = np.arange(2**level + 1), np.zeros(2**level + 1, dtype=bool)
+    for curve in gap_curves(compared, options.comparison) if len(compared.groups) > 1 else []:
+        ends = cell_numbers(curve.knots, level, counts.score_range)
+        gap = np.abs(np.append(0.0, curve.gap)[np.searchsorted(ends, cells, side="right")])
+        noise = _DEVIATIONS * np.sqrt(sum(1.0 / size for size in curve.sizes))
+        for value in curve.mcdp_at(np.asarray(options.epsilons, dtype=np.float64)).tolist():
+            likely |= np.abs(gap - value) <= noise
+    likely[1:] |= likely[:-1]  # a cell begins with the gap at the end of the one before
+    return np.flatnonzero(likely)

@@ -1,23 +1,26 @@
-"""Rows that stream by in batches, counted in the cells of a grid; those of a few cells are kept."""
+"""Rows that stream by in batches, counted in the cells of a grid; those of a few cells are held."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import NamedTuple, Protocol
+from typing import NamedTuple
 
 import numpy as np
 
 from localparity._io._arrow import Batch
-from localparity._types import ScoreRange
+from localparity._types import BoolArray, ScoreRange
 from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, as_jobs, at_ends, held_ends
 from localparity.counts._bounded import cell_numbers
 from localparity.counts._cell_counts import CellCounts
 from localparity.counts._keyed_rows import Key, KeyedRows
-from localparity.engines._refine import CellSelection
+from localparity.engines._held_rows import HeldRows
+
+MOST_HELD = 2**25
+"""The most rows in memory; of a score in single precision and a group they take 160 MB."""
 
 _MOST_THREADS = 8
 
@@ -27,16 +30,11 @@ class InvalidRowError(Exception):
 
 
 class StreamCounts(NamedTuple):
-    """The first rows of a stream and, where these are not all, the counts of all rows in cells."""
+    """What one reading of a stream found: all rows in cells, and the rows of some cells, those chosen."""
 
-    first: KeyedRows
-    cells: CellCounts | None
-
-
-class _Sink(Protocol):
-    """What takes rows, in a thread of its own."""
-
-    def add(self, rows: KeyedRows) -> None: ...
+    cells: CellCounts
+    chosen: BoolArray
+    held: HeldRows
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,43 +50,66 @@ class RowStream:
         The group and label that each code stands for.
     score_range : tuple of float
         The lowest and the highest score there can be.
+    level : int
+        The grid has ``2**level`` cells.
     weightless : set of tuple
         The groups and labels of which a row of weight 0 was left out.
     """
 
-    batches: Callable[[str], Generator[Batch]]
+    batches: Callable[[str], Generator[Batch, None, None]]
     keys: list[Key]
     score_range: ScoreRange
+    level: int
     weightless: set[Key] = field(default_factory=set)
 
-    def count(self, level: int, most_held: int) -> StreamCounts:
-        """Count all rows in the cells of a grid, unless there are so few that the first rows are all."""
-        with closing(self.batches("")) as batches:
-            held, size = [self._nothing], 0
-            while size <= most_held:
-                batch = next(batches, None)
-                if batch is None:
-                    return StreamCounts(KeyedRows.join(held), None)
-                held.append(self._rows(batch))
-                size += held[-1].scores.size
-            first = KeyedRows.join(held[1:])
-            sinks = [_Counting(self, level, first) for _ in range(_threads())]
-            sinks[0].add(first)
-            self._fill(sinks, batches)
-        for sink in sinks[1:]:
-            sinks[0].cells.merge(sink.cells)
-        return StreamCounts(first, sinks[0].cells)
+    def count(
+        self, most_first: int, likely: Callable[[HeldRows], BoolArray]
+    ) -> tuple[HeldRows, StreamCounts | None]:
+        """The first rows and, unless these are all, the counts of all.
 
-    def find(self, within: CellSelection, where: str) -> KeyedRows:
-        """The rows in some cells, to which a condition in SQL may lead."""
-        sinks = [_Finding(self, within) for _ in range(_threads())]
+        The rows in the cells that are likely to be asked for, going by the first rows, are held.
+        """
+        with closing(self.batches("")) as batches:
+            first, whole = self._first(batches, most_first)
+            if whole:
+                return first, None
+            chosen = likely(first)
+            cells = [
+                CellCounts.empty(self.keys, chosen.size, weighted=first.weighted) for _ in range(_threads())
+            ]
+            sinks = [_Sink(self, chosen, each) for each in cells]
+            for rows in first.parts:
+                sinks[0].add(rows)
+            self._fill(sinks, batches)
+        for each in cells[1:]:
+            cells[0].merge(each)
+        held = self._held(sinks)
+        if held.size != cells[0].rows[chosen].sum():  # too many
+            held, chosen = self._held([]), np.zeros_like(chosen)
+        return first, StreamCounts(cells[0], chosen, held)
+
+    def find(self, chosen: BoolArray, where: str) -> HeldRows:
+        """The rows in the chosen cells, which a condition in SQL narrows down."""
+        sinks = [_Sink(self, chosen, None) for _ in range(_threads())]
         with closing(self.batches(where)) as batches:
             self._fill(sinks, batches)
-        found = [rows for sink in sinks for rows in sink.found]
-        return KeyedRows.join(found or [self._nothing])
+        return self._held(sinks)
 
-    def _fill(self, sinks: Sequence[_Sink], batches: Generator[Batch]) -> None:
-        """Give each batch to one of the sinks; they take them at the same time."""
+    def _first(self, batches: Generator[Batch, None, None], most: int) -> tuple[HeldRows, bool]:
+        """The rows of the first batches, just more than so many, or all rows; and whether they are all."""
+        parts: list[KeyedRows] = []
+        while sum(part.scores.size for part in parts) <= most:
+            batch = next(batches, None)
+            if batch is None:
+                return HeldRows(parts, self.keys, self.score_range), True
+            parts.append(self._rows(batch))
+        return HeldRows(parts, self.keys, self.score_range), False
+
+    def _held(self, sinks: list[_Sink]) -> HeldRows:
+        return HeldRows([rows for sink in sinks for rows in sink.held], self.keys, self.score_range)
+
+    def _fill(self, sinks: list[_Sink], batches: Generator[Batch, None, None]) -> None:
+        """Give each batch to one of the sinks; each takes them in a thread of its own."""
         lock = Lock()
 
         def fill(sink: _Sink) -> None:
@@ -121,44 +142,34 @@ class RowStream:
         rows = KeyedRows(scores, codes, self.keys, weights)
         if weights is None or not weights.size:
             return rows
+        positive = weights > 0.0
+        if not positive.all():
+            self.weightless.update(self.keys[code] for code in np.unique(codes[~positive]))
+            rows = rows.take(np.flatnonzero(positive))
         if not (weights.min() >= 0.0 and weights.max() <= MOST_WEIGHT):
             raise InvalidRowError
-        if not weights.all():
-            self.weightless.update(self.keys[code] for code in np.unique(codes[weights == 0.0]))
-            rows = rows.take(np.flatnonzero(weights))
-        if (weights[weights > 0.0] < LEAST_WEIGHT).any():
+        if (weights[positive] < LEAST_WEIGHT).any():
             raise InvalidRowError
         return rows
 
-    @property
-    def _nothing(self) -> KeyedRows:
-        return KeyedRows(np.empty(0), np.empty(0, dtype=np.uint8), self.keys)
 
+class _Sink:
+    """Counts rows in cells where there are counts, and holds those of the chosen cells."""
 
-class _Counting:
-    """Counts rows, weighted as some are, in the cells of a grid."""
-
-    def __init__(self, stream: RowStream, level: int, like: KeyedRows) -> None:
-        self.cells = CellCounts.empty(stream.keys, 2**level + 1, weighted=like.weights is not None)
-        self._grid = level, stream.score_range
+    def __init__(self, stream: RowStream, chosen: BoolArray, cells: CellCounts | None) -> None:
+        self.cells = cells
+        self.held: list[KeyedRows] = []
+        self._stream, self._chosen, self._room = stream, chosen, MOST_HELD if chosen.any() else 0
 
     def add(self, rows: KeyedRows) -> None:
-        self.cells.add_at(cell_numbers(rows.scores, *self._grid), rows)
-
-
-class _Finding:
-    """Keeps the rows in some cells."""
-
-    def __init__(self, stream: RowStream, within: CellSelection) -> None:
-        self.found: list[KeyedRows] = []
-        self._grid = within.level, stream.score_range
-        self._chosen = np.zeros(2**within.level + 1, dtype=bool)
-        self._chosen[within.numbers] = True
-
-    def add(self, rows: KeyedRows) -> None:
-        inside = np.flatnonzero(self._chosen[cell_numbers(rows.scores, *self._grid)])
-        if inside.size:
-            self.found.append(rows.take(inside))
+        numbers = cell_numbers(rows.scores, self._stream.level, self._stream.score_range, np.int32)
+        if self.cells is not None:
+            self.cells.add_at(numbers, rows)
+        if self._room > 0:
+            self.held.append(rows.inside(numbers, self._chosen))
+            self._room -= self.held[-1].scores.size
+            if self._room <= 0:
+                self.held.clear()
 
 
 def _threads() -> int:
