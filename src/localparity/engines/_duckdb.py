@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,11 +34,11 @@ from localparity.metrics._mcdp import PAPER_EPSILONS
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
 
-_KEYED_TYPES = re.compile(
+_LISTED_TYPES = re.compile(
     r"VARCHAR|BOOLEAN|DATE|TIMESTAMP|FLOAT|DOUBLE|U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DECIMAL\(.*\)|ENUM\(.*\)"
 )
 _MOST_KEYS = 64
-_MOST_ENTRIES = 2**22
+_MOST_COUNTED = 2**22
 _MOST_FIRST = 2**21
 _MOST_LIKELY = 0.4
 
@@ -194,7 +195,8 @@ class DuckDBScores(TableScores):
     def _hold(self, within: CellSelection) -> HeldRows | None:
         """The rows in some cells, held in memory from now on; None where they are too many."""
         if self._held is not None:
-            return self._held.within(within)
+            self._held = self._held.within(within)
+            return self._held
         if self._stream is None or self._counted is None:
             return None
         cells, chosen, held = self._counted
@@ -224,9 +226,9 @@ class DuckDBScores(TableScores):
         return f" WHERE {self._number(self.columns.score)} BETWEEN {low} AND {high}"
 
     def _groups(self, limit: str) -> dict[str, NDArray[Any]]:
-        """The values of the group columns that occur together and, under names in capitals, their texts."""
+        """The values of the group columns that occur together, and their texts."""
         shorts = [*self.columns.groups]
-        texts = [f"CAST({short} AS VARCHAR) AS {short.upper()}_" for short in shorts]
+        texts = [f"CAST({short} AS VARCHAR) AS {short}_text" for short in shorts]
         found = self._table.fetch(
             f"SELECT DISTINCT {self._valid()} AS valid, {', '.join([*shorts, *texts])} "
             f"FROM ({self._rows()} {limit})"
@@ -238,29 +240,31 @@ class DuckDBScores(TableScores):
         return found
 
     def _stream_of(self, groups: dict[str, NDArray[Any]], level: int) -> RowStream | None:
-        """The stream of all rows, given the groups; None where they are too many or of another kind."""
-        labels = [0, 1] if self.columns.label else [None]
-        code, values = "0", []
+        """The stream of all rows, given the groups; None where they are too many or of unusual types."""
+        selected, values = [f"{self._number(self.columns.score)} AS s"], []
         for short, name in self.columns.groups.items():
-            column = dict(zip(groups[f"{short.upper()}_"].tolist(), groups[short].tolist(), strict=True))
+            column = dict(zip(groups[f"{short}_text"].tolist(), groups[short].tolist(), strict=True))
             kind = self._table.types[name]
-            if not _KEYED_TYPES.fullmatch(kind) or any("\0" in text for text in column):
+            if not _LISTED_TYPES.fullmatch(kind) or any("\0" in text for text in column):
                 return None
             listed = ", ".join(f"CAST({quote_text(text)} AS {kind})" for text in column)
-            code = f"({code} * {len(column)} + list_position([{listed}], {quote_name(name)}) - 1)"
+            selected.append(_position(listed, quote_name(name), short))
             values.append(list(column.values()))
-        keys = [self._key(label, *group) for group in product(*values) for label in labels]
-        size = len(keys) * 2**level * (2 * LIMBS if self.columns.weight else 1)
-        if len(keys) > _MOST_KEYS or size > _MOST_ENTRIES:
-            return None
+        sizes = [len(column) for column in values]
+        labels: list[int | None] = [None]
         if self.columns.label:
-            label = self._number(self.columns.label)
-            code = f"({code} * 2 + CASE WHEN {label} IN (0, 1) THEN CAST({label} AS INTEGER) END)"
-        selected = [f"{self._number(self.columns.score)} AS s", f"CAST({code} AS UTINYINT) AS k"]
+            selected.append(_position("0.0::DOUBLE, 1.0::DOUBLE", self._number(self.columns.label), "y"))
+            sizes, labels = [*sizes, 2], [0, 1]
         if self.columns.weight:
             selected.append(f"CAST({self._number(self.columns.weight)} AS DOUBLE) AS w")
+        counted = prod(sizes) * 2**level * (2 * LIMBS if self.columns.weight else 1)
+        if prod(sizes) > _MOST_KEYS or counted > _MOST_COUNTED:
+            return None
+        keys = [self._key(label, *group) for group in product(*values) for label in labels]
         query = f"SELECT {', '.join(selected)} FROM {self._table.rows}"
-        return RowStream(lambda where: self._table.stream(query + where), keys, self.score_range, level)
+        return RowStream(
+            lambda where: self._table.stream(query + where), keys, sizes, self.score_range, level
+        )
 
     def _number(self, name: str) -> str:
         return self._table.number(name)
@@ -318,3 +322,8 @@ class DuckDBScores(TableScores):
         )
         row = {short: None if np.ma.is_masked(value[0]) else value[0] for short, value in first.items()}
         self._reject(row, int(first["row"][0]))
+
+
+def _position(listed: str, column: str, name: str) -> str:
+    """The SQL of a column's places, from 1 on, among some values; NULL where a value is another one."""
+    return f"CAST(list_position([{listed}], {column}) AS UTINYINT) AS {name}"

@@ -3,21 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import Any
+from itertools import chain
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localparity._types import IntArray, ScoreRange
+from localparity._validation import as_jobs
 from localparity.counts._bounded import cell_numbers
 from localparity.counts._cell_counts import CellCounts
 from localparity.counts._keyed_rows import Key, KeyedRows
 from localparity.counts._weights import carry
 from localparity.engines._refine import CellSelection, GroupCounts
 
+T = TypeVar("T")
+
 _TABLE_LEVEL = 20
+_MANY_ROWS = 2**17
+_MOST_THREADS = 8
 _HASH_BITS = 24
 _ODD = np.uint64(0x9E3779B97F4A7C15)
 """2**64 divided by the golden ratio: its multiples spread evenly, which makes a hash."""
@@ -53,11 +60,26 @@ class HeldRows:
 
     def within(self, cells: CellSelection) -> HeldRows:
         """The rows in some cells."""
-        place_of, parts = _places(cells), []
-        for part in self.parts:
-            places = place_of(cell_numbers(part.scores, cells.level, self.score_range))
-            parts.append(part.take(np.flatnonzero(places >= 0)))
-        return replace(self, parts=[part for part in parts if part.scores.size])
+        place_of = _places(cells)
+
+        def find(parts: list[KeyedRows]) -> list[KeyedRows]:
+            found = []
+            for part in parts:
+                places = place_of(cell_numbers(part.scores, *self._grid(cells.level)))
+                found.append(part.take(np.flatnonzero(places >= 0)))
+            return [part for part in found if part.scores.size]
+
+        return replace(self, parts=list(chain(*self._in_threads(find))))
+
+    def _grid(self, level: int) -> tuple[int, ScoreRange, type]:
+        """What numbers the cells of a grid: its level, the score range and the dtype of the numbers."""
+        return level, self.score_range, np.int32 if level < 31 else np.int64
+
+    def _in_threads(self, work: Callable[[list[KeyedRows]], T]) -> list[T]:
+        """What `work` makes of the rows, some parts in each thread."""
+        jobs = count_threads() if self.size >= _MANY_ROWS else 1
+        with ThreadPoolExecutor(jobs) as threads:
+            return list(threads.map(work, [self.parts[job::jobs] for job in range(jobs)]))
 
     def fewest_distinct(self) -> int:
         """A number of distinct scores that there are at least: those whose hashes differ."""
@@ -71,12 +93,19 @@ class HeldRows:
     def count_cells(self, level: int, within: CellSelection) -> list[GroupCounts]:
         """Count the rows, all of which lie in some cells, by the finer cells of another grid."""
         place_of, steps = _places(within), level - within.level
-        counts = CellCounts.empty(self.keys, within.numbers.size << steps, weighted=self.weighted)
-        for part in self.parts:
-            finer = cell_numbers(part.scores, level, self.score_range)
-            places = place_of(-(-finer >> steps)).astype(np.int64) << steps
-            counts.add_at(places + (finer - 1 & (1 << steps) - 1), part)
-        counts = counts.occupied()
+
+        def count(parts: list[KeyedRows]) -> CellCounts:
+            counts = CellCounts.empty(self.keys, within.numbers.size << steps, weighted=self.weighted)
+            for part in parts:
+                finer = cell_numbers(part.scores, *self._grid(level))
+                places = place_of(-(-finer >> steps)) << steps
+                counts.add_at(places + (finer - 1 & (1 << steps) - 1), part)
+            return counts
+
+        first, *others = self._in_threads(count)
+        for other in others:
+            first.merge(other)
+        counts = first.occupied()
         return group_counts(counts, cell_numbers(counts.lowest, level, self.score_range))
 
     def count_scores(self) -> list[GroupCounts]:
@@ -123,3 +152,8 @@ def nobody(key: Key) -> GroupCounts:
     """The counts of a group and label all of whose rows have weight 0."""
     nothing = np.empty(0)
     return GroupCounts(key, nothing, nothing.astype(np.int64), nothing, nothing)
+
+
+def count_threads() -> int:
+    """How many threads count rows."""
+    return min(as_jobs(-1), _MOST_THREADS)

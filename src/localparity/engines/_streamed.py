@@ -7,22 +7,20 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from localparity._io._arrow import Batch
 from localparity._types import BoolArray, ScoreRange
-from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, as_jobs, at_ends, held_ends
+from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, at_ends, held_ends
 from localparity.counts._bounded import cell_numbers
 from localparity.counts._cell_counts import CellCounts
 from localparity.counts._keyed_rows import Key, KeyedRows
-from localparity.engines._held_rows import HeldRows
+from localparity.engines._held_rows import HeldRows, count_threads
 
 MOST_HELD = 2**25
 """The most rows in memory; of a score in single precision and a group they take 160 MB."""
-
-_MOST_THREADS = 8
 
 
 class InvalidRowError(Exception):
@@ -44,10 +42,12 @@ class RowStream:
     Attributes
     ----------
     batches : callable
-        Runs the query, given what follows it in SQL: the scores s, the codes k and, where there are weights,
-        w.
+        Runs the query, given what follows it in SQL: the scores s, the weights w where there are any, and
+        other columns that make up the group and label of a row, each with the place of its value, from 1 on.
     keys : list of tuple
-        The group and label that each code stands for.
+        The groups and labels, those that differ in the last column only next to each other.
+    sizes : list of int
+        How many values each of the other columns has.
     score_range : tuple of float
         The lowest and the highest score there can be.
     level : int
@@ -58,6 +58,7 @@ class RowStream:
 
     batches: Callable[[str], Generator[Batch, None, None]]
     keys: list[Key]
+    sizes: list[int]
     score_range: ScoreRange
     level: int
     weightless: set[Key] = field(default_factory=set)
@@ -75,7 +76,8 @@ class RowStream:
                 return first, None
             chosen = likely(first)
             cells = [
-                CellCounts.empty(self.keys, chosen.size, weighted=first.weighted) for _ in range(_threads())
+                CellCounts.empty(self.keys, chosen.size, weighted=first.weighted)
+                for _ in range(count_threads())
             ]
             sinks = [_Sink(self, chosen, each) for each in cells]
             for rows in first.parts:
@@ -90,7 +92,7 @@ class RowStream:
 
     def find(self, chosen: BoolArray, where: str) -> HeldRows:
         """The rows in the chosen cells, which a condition in SQL narrows down."""
-        sinks = [_Sink(self, chosen, None) for _ in range(_threads())]
+        sinks = [_Sink(self, chosen, None) for _ in range(count_threads())]
         with closing(self.batches(where)) as batches:
             self._fill(sinks, batches)
         return self._held(sinks)
@@ -130,9 +132,13 @@ class RowStream:
 
     def _rows(self, batch: Batch) -> KeyedRows:
         """The rows of a batch, without those of weight 0."""
-        scores, codes, weights = batch["s"], batch["k"], batch.get("w")
-        if scores is None or codes is None or ("w" in batch and weights is None):
+        if any(column is None for column in batch.values()):
             raise InvalidRowError
+        columns: dict[str, Any] = dict(batch)
+        scores, weights = columns.pop("s"), columns.pop("w", None)
+        codes = np.zeros(scores.size, dtype=np.uint8)
+        for size, places in zip(self.sizes, columns.values(), strict=True):
+            codes = codes * size + (places - 1)
         low, high = held_ends(self.score_range, scores.dtype)
         if scores.size and not (scores.min() >= low and scores.max() <= high):  # NaN is neither
             raise InvalidRowError
@@ -170,7 +176,3 @@ class _Sink:
             self._room -= self.held[-1].scores.size
             if self._room <= 0:
                 self.held.clear()
-
-
-def _threads() -> int:
-    return min(as_jobs(-1), _MOST_THREADS)
