@@ -106,13 +106,14 @@ def bench_resamples() -> Iterator[Measurement]:
 
 
 def bench_import() -> Iterator[Measurement]:
-    """Importing the package with numpy already there."""
-    code = "import time, numpy; t = time.perf_counter(); import localparity; print(time.perf_counter() - t)"
+    """Importing what an audit needs with numpy already there."""
+    clock = "time.perf_counter()"
+    code = f"import time, numpy; start = {clock}; import localparity.audit; print({clock} - start)"
     found = [
         float(subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout)
         for _ in range(5)
     ]
-    yield at_most("import localparity, seconds", min(found), 0.3)
+    yield at_most("import localparity.audit, seconds", min(found), 0.3)
 
 
 def main() -> None:

@@ -3,17 +3,19 @@
 Run from the root of the repository: ``PYTHONPATH=src python benchmarks/gpu_scale.py --rows 1000000000``
 (on a machine without a GPU it runs on the CPU, where only the agreement means something).
 
-It prints the time of ``torch.sort``, the time of ``from_torch`` and MCDP at four epsilons, their ratio, which
-should be at most 3, the peak of the device's memory over the bytes of the scores, which should be at most 12,
-whether the values are exact, and where the time goes: the check of the scores, the choice of each group's
-rows, the sort of each group's scores into distinct ones, all of the reading, then what the rounds of counting
-take on the device and on the host, and MCDP with its bounds from the counts.
+It prints the time of ``torch.sort``, the time of ``from_torch`` and MCDP at four epsilons, their ratio, the
+peak of the device's memory over the bytes of the scores, whether the values are exact, and where the time
+goes: each pass over the rows on the device, what the bounds take between them on the host, and MCDP from the
+counts. The same follows for a tenth of the rows, for five groups, for labels and for scores that are hard to
+count: all equal, half of them equal, sorted, and of three and five decimals. The first 10 million rows of
+each are counted again on the CPU, and the values must be the same to the last bit.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import platform
 import time
 from collections.abc import Callable
 from typing import Any
@@ -23,23 +25,45 @@ import torch
 
 import localparity as lp
 from localparity.engines import CountOptions, GroupCounts, count_source
-from localparity.engines._torch import LEVEL, TorchScores, check_scores
+from localparity.engines._torch import LEVEL, TorchScores
 from localparity.metrics._gap_curves import gap_curves
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1)
+COMPARED_WITH_CPU = 10_000_000
+PART = 50_000_000
+
+Tensors = tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]
 
 
-def make_scores(rows: int, device: str) -> tuple[torch.Tensor, torch.Tensor]:
+def make_rows(case: str, rows: int, device: str) -> Tensors:
     """Uniform scores to a power that the group decides, made in parts so that this does not set the peak."""
     generator = torch.Generator(device).manual_seed(0)
     scores = torch.empty(rows, device=device)
     groups = torch.empty(rows, dtype=torch.int8, device=device)
-    for part in torch.arange(rows).split(50_000_000):
-        chosen = slice(int(part[0]), int(part[-1]) + 1)
-        groups[chosen] = torch.rand(part.numel(), generator=generator, device=device) < 0.4
-        power = 1.1 + 0.2 * groups[chosen]
-        scores[chosen] = torch.rand(part.numel(), generator=generator, device=device) ** power
-    return scores, groups
+    labels = torch.empty(rows, dtype=torch.bool, device=device) if case == "labels" else None
+    for start in range(0, rows, PART):
+        part = slice(start, min(start + PART, rows))
+        drawn = torch.rand((2, part.stop - start), generator=generator, device=device)
+        groups[part] = (5 * drawn[0]).floor() if case == "five groups" else drawn[0] < 0.4
+        made = drawn[1] ** (1.1 + 0.2 * groups[part])
+        if case == "half equal":
+            made = made.where(torch.rand(made.shape, generator=generator, device=device) < 0.5, 0.5)
+        scores[part] = _changed(case, made)
+        if labels is not None:
+            labels[part] = torch.rand(made.shape, generator=generator, device=device) < scores[part]
+    if case == "sorted":
+        scores, order = torch.sort(scores)
+        groups = groups[order]
+    return scores, groups, labels
+
+
+def _changed(case: str, scores: torch.Tensor) -> torch.Tensor:
+    """Scores that are hard to count."""
+    if case == "all equal":
+        return torch.full_like(scores, 0.5)
+    if case.endswith("decimals"):
+        return scores.round(decimals=int(case[0]))
+    return scores
 
 
 def best_of(repeats: int, device: str, work: Callable[[], Any]) -> tuple[float, Any]:
@@ -57,18 +81,26 @@ def best_of(repeats: int, device: str, work: Callable[[], Any]) -> tuple[float, 
     return min(times), found
 
 
-def audit(scores: torch.Tensor, groups: torch.Tensor) -> list[tuple[float, float, float]]:
-    return evaluate(lp.engines.from_torch(scores, groups, epsilons=EPSILONS))
+def comparison_of(rows: Tensors) -> lp.Comparison:
+    return lp.Comparison("demographic_parity" if rows[2] is None else "equalized_odds")
 
 
-def evaluate(counts: lp.ScoreCounts) -> list[tuple[float, float, float]]:
-    (curve,) = gap_curves(counts, lp.Comparison())
-    lower, upper = curve.bounds()
-    return list(zip(*(each.mcdp_at(np.array(EPSILONS)) for each in (curve, lower, upper)), strict=True))
+def audit(rows: Tensors) -> list[tuple[float, float, float]]:
+    scores, groups, labels = rows
+    criterion = comparison_of(rows).criterion
+    counts = lp.engines.from_torch(scores, groups, y_true=labels, epsilons=EPSILONS, criterion=criterion)
+    return evaluate(counts, comparison_of(rows))
+
+
+def evaluate(counts: lp.ScoreCounts, comparison: lp.Comparison) -> list[tuple[float, float, float]]:
+    """MCDP of the worst pair at each epsilon, and its bounds."""
+    sides = [(curve, *curve.bounds()) for curve in gap_curves(counts, comparison)]
+    found = np.array([[side.mcdp_at(np.array(EPSILONS)) for side in curves] for curves in sides])
+    return [(value, low, high) for value, low, high in found.max(axis=0).T.tolist()]
 
 
 class TimedScores(TorchScores):
-    """A source that keeps how long each of its rounds took, and what came back."""
+    """A source that keeps how long each of its passes took, and what came back."""
 
     def count_cells(self, *arguments: Any) -> list[GroupCounts]:
         """Count by cells."""
@@ -82,47 +114,33 @@ class TimedScores(TorchScores):
         start = time.perf_counter()
         counted = work(*arguments)
         took = time.perf_counter() - start
-        self.rounds = [*getattr(self, "rounds", []), (took, sum(each.at.size for each in counted))]
+        rows = sum(int(each.rows.sum()) for each in counted)
+        places = sum(each.at.size for each in counted)
+        self.passes = [*getattr(self, "passes", []), {"seconds": took, "rows": rows, "places": places}]
         return counted
 
 
-def times_of_group(
-    repeats: int, device: str, scores: torch.Tensor, groups: torch.Tensor, group: int
-) -> dict[str, float]:
-    """How long one group's part of the reading takes, and a sort of its scores with their order."""
-    choice_time, chosen = best_of(repeats, device, lambda: scores[groups == group])
-    unique_time, _ = best_of(repeats, device, lambda: torch.unique(chosen, return_counts=True))
-    sort_time, _ = best_of(repeats, device, lambda: torch.sort(chosen))
-    return {"choose_s": choice_time, "unique_s": unique_time, "sort_of_the_parts_s": sort_time}
+def breakdown(repeats: int, device: str, rows: Tensors) -> dict[str, Any]:
+    """Where the time of the quickest run goes."""
+    options = CountOptions(EPSILONS, comparison_of(rows), level=LEVEL)
 
+    def count() -> tuple[float, lp.ScoreCounts, list[dict[str, float]]]:
+        source = TimedScores(*rows[:2], y_true=rows[2])
+        start = time.perf_counter()
+        counts = count_source(source, options)
+        return time.perf_counter() - start, counts, source.passes
 
-def breakdown(repeats: int, device: str, scores: torch.Tensor, groups: torch.Tensor) -> dict[str, Any]:
-    """The shortest time of each step; the steps of the rounds are of the quickest run."""
-    check_time, _ = best_of(repeats, device, lambda: check_scores(scores, (0.0, 1.0)))
-    parts = [times_of_group(repeats, device, scores, groups, group) for group in (0, 1)]
-    read_time, source = best_of(repeats, device, lambda: TimedScores(scores, groups))
-    runs = []
-    for _ in range(repeats):
-        source.rounds = []
-        count_time, counts = best_of(1, device, lambda: count(source))
-        runs.append((count_time, source.rounds))
-    count_time, rounds = min(runs)
-    on_device = sum(took for took, _ in rounds)
-    value_time, _ = best_of(repeats, device, lambda: evaluate(counts))
+    check_time, _ = best_of(repeats, device, lambda: TimedScores(*rows[:2], y_true=rows[2]))
+    count_time, counts, passes = min((count() for _ in range(repeats)), key=lambda run: run[0])
+    value_time, _ = best_of(repeats, device, lambda: evaluate(counts, options.comparison))
+    in_passes = sum(each["seconds"] for each in passes)
     return {
         "check_s": check_time,
-        **{step: sum(part[step] for part in parts) for step in parts[0]},
-        "read_s": read_time,
-        "rounds": len(rounds),
-        "rounds_on_device_s": on_device,
-        "rounds_on_host_s": count_time - on_device,
-        "brought_by_rounds": [brought for _, brought in rounds],
+        "passes_s": in_passes,
+        "bounds_s": count_time - in_passes,
         "value_s": value_time,
+        "passes": passes,
     }
-
-
-def count(source: TorchScores) -> lp.ScoreCounts:
-    return count_source(source, CountOptions(EPSILONS, level=LEVEL))
 
 
 def by_brute_force(scores: torch.Tensor, groups: torch.Tensor) -> float:
@@ -139,38 +157,63 @@ def by_brute_force(scores: torch.Tensor, groups: torch.Tensor) -> float:
     return float(numerator.abs()[last].max()) / (float(total_first) * float(total_second))
 
 
+def agrees_with_cpu(rows: Tensors) -> bool:
+    """Whether the first rows give the same values as arrays do."""
+    few: Any = tuple(None if part is None else part[:COMPARED_WITH_CPU] for part in rows)
+    scores, groups, labels = (None if part is None else part.cpu().numpy() for part in few)
+    options: dict[str, Any] = {"sensitive_features": groups, "criterion": comparison_of(rows).criterion}
+    expected = [lp.mcdp(labels, scores, epsilon=epsilon, **options) for epsilon in EPSILONS]
+    return [value for value, _, _ in audit(few)] == expected
+
+
+def measure(case: str, rows: int, repeats: int, device: str) -> dict[str, Any]:
+    """One case: how long, how much memory, and whether it is right."""
+    made = make_rows(case, rows, device)
+    sort_time = best_of(min(repeats, 3), device, lambda: torch.sort(made[0]))[0]
+    audit((made[0][:1_000_000], made[1][:1_000_000], None if made[2] is None else made[2][:1_000_000]))
+    peak = 0
+    if device == "cuda":
+        torch.cuda.empty_cache()
+        torch.cuda.reset_peak_memory_stats()
+    audit_time, values = best_of(repeats, device, lambda: audit(made))
+    if device == "cuda":
+        peak = torch.cuda.max_memory_allocated()
+        torch.cuda.empty_cache()
+    found = {
+        "rows": rows,
+        "sort_s": sort_time,
+        "audit_s": audit_time,
+        "audit_over_sort": audit_time / sort_time,
+        "peak_memory_over_scores": peak / (made[0].numel() * made[0].element_size()),
+        "mcdp": {str(epsilon): value for epsilon, (value, _, _) in zip(EPSILONS, values, strict=True)},
+        "exact": all(value == low == high for value, low, high in values),
+        "agrees_with_cpu": agrees_with_cpu(made),
+        "breakdown": breakdown(repeats, device, made),
+    }
+    if case == "two groups":
+        found["mcdp_0_by_brute_force"] = by_brute_force(*made[:2])
+    return found
+
+
 def main() -> None:
-    """Measure and print one line of JSON."""
+    """Measure and print one JSON object."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=1_000_000_000)
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    audit(*make_scores(1_000_000, device))  # compiles the kernels
-    scores, groups = make_scores(options.rows, device)
-    bytes_of_scores = scores.numel() * scores.element_size()
-    sort_time, _ = best_of(options.repeats, device, lambda: torch.sort(scores))
-    peak = 0
-    if device == "cuda":
-        torch.cuda.empty_cache()
-        torch.cuda.reset_peak_memory_stats()
-    audit_time, values = best_of(options.repeats, device, lambda: audit(scores, groups))
-    if device == "cuda":
-        peak = torch.cuda.max_memory_allocated()
-        torch.cuda.empty_cache()
-    result = {
+    measure("two groups", 1_000_000, 1, device)  # compiles the kernels
+    found = {
         "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
-        "rows": options.rows,
-        "sort_s": sort_time,
-        "audit_s": audit_time,
-        "audit_over_sort": audit_time / sort_time,
-        "peak_memory_over_scores": peak / bytes_of_scores,
-        "mcdp": {str(epsilon): value for epsilon, (value, _, _) in zip(EPSILONS, values, strict=True)},
-        "breakdown": breakdown(options.repeats, device, scores, groups),
-        "exact": all(value == low == high for value, low, high in values),
-        "mcdp_0_by_brute_force": by_brute_force(scores, groups),
+        "torch": torch.__version__,
+        "cuda": torch.version.cuda,
+        "python": platform.python_version(),
+        **measure("two groups", options.rows, options.repeats, device),
+        "a_tenth_of_the_rows": measure("two groups", options.rows // 10, options.repeats, device),
     }
-    print(json.dumps(result, indent=2))
+    cases = ["five groups", "labels", "all equal", "half equal", "sorted", "3 decimals", "5 decimals"]
+    found["cases"] = {case: measure(case, options.rows, min(2, options.repeats), device) for case in cases}
+    print(json.dumps(found, indent=2))
 
 
 if __name__ == "__main__":

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import update_wrapper
 from threading import RLock
-from time import perf_counter
+from time import thread_time
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
@@ -22,7 +22,7 @@ MANY = 1 << 16
 """The numbers given to a call from which on it is compiled; they take plain Python some 0.1 seconds."""
 
 PATIENCE = 0.3
-"""The seconds that all calls together may take in plain Python."""
+"""The seconds of processor time that all calls together may take in plain Python."""
 
 
 def compiled(function: F, *, fastmath: Any = False) -> F:
@@ -50,11 +50,11 @@ class Kernel:
     def __call__(self, *values: Any) -> Any:
         """Run in the way that takes less time."""
         if Kernel._taken < PATIENCE and _count(values) < MANY:
-            start = perf_counter()
+            start = thread_time()
             try:
                 return self.plain(*values)
             finally:
-                Kernel._taken += perf_counter() - start
+                Kernel._taken += thread_time() - start
         Kernel._taken = PATIENCE
         return (self._dispatcher or self.dispatcher)(*values)
 

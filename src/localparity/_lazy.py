@@ -38,7 +38,9 @@ def lazy_names(
         if name not in homes:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
         module = import_module(f"{package}.{homes[name]}")
-        return getattr(module, name) if modules[homes[name]] else module
+        found = getattr(module, name) if modules[homes[name]] else module
+        vars(sys.modules[package])[name] = found  # which is looked up first from then on
+        return found
 
     def dir_() -> list[str]:
         return sorted({*vars(sys.modules[package]), *homes})

@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 import localparity as lp
 from localparity.counts._bounded import cell_edges, cell_numbers
 from localparity.engines import CellSelection, CountOptions, GroupCounts, count_source
-from localparity.engines._refine import deciding_cells
 from scale_rows import EPSILONS, Rows, assert_exact, assert_same_counts, make_rows
 
 RANGES = [(0.0, 1.0), (300.0, 850.0), (-1.0, 1.0), (0.1, 0.7), (-1e300, 1e300)]
@@ -126,8 +125,3 @@ def test_two_equal_groups_end_with_bounds_or_with_zero() -> None:
     rows = Rows(np.tile(half, 2), np.repeat(["a", "b"], 2000), np.zeros(4000, int), np.ones(4000))
     found = count(RowsInMemory(rows), max_scores=200)
     assert lp.mcdp_bounds(found) == lp.Interval(0.0, 0.0, 0.0)
-
-
-def test_an_exact_curve_has_no_cells_to_open() -> None:
-    curve = lp.gap_curve(None, [0.1, 0.2], sensitive_features=["a", "b"])
-    assert deciding_cells(curve, np.array([0.0])).size == 0

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 import localparity as lp
 from localparity.counts._bounded import cell_edges, cell_numbers
+from localparity.engines import CellSelection
 from localparity.engines._torch import TorchScores
 from scale_rows import (
     CRITERIA,
@@ -180,3 +181,79 @@ def test_scores_of_any_size_are_counted_as_in_memory(device: str, score_range: t
     metric.update(*tensors)
     bounds = metric.bounds()
     assert bounds.low <= lp.mcdp(exact) <= bounds.high
+
+
+SKEWED = {
+    "all equal": lambda scores: np.full_like(scores, 0.3),
+    "half equal": lambda scores: np.where(np.arange(scores.size) % 2, scores, np.float32(0.3)),
+    "tiny": lambda scores: scores * np.float32(1e-30),
+    "one cell": lambda scores: 0.5 + scores / 4096,
+    "decimals": lambda scores: scores.round(2),
+    "minus zero": lambda scores: np.where(scores < 0.4, np.float32(-0.0), scores),
+}
+
+
+@pytest.mark.parametrize("device", DEVICES)
+@pytest.mark.parametrize("skew", SKEWED)
+def test_scores_that_crowd_in_few_cells(device: str, skew: str) -> None:
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 3, 20_001).astype(np.int8)
+    scores = SKEWED[skew](rng.beta(2, 3 + groups).astype(np.float32)).astype(np.float32)
+    # Views that begin in the middle of a tensor are not aligned.
+    tensors = torch.tensor(scores, device=device)[1:], torch.tensor(groups, device=device)[1:]
+    exact = lp.Predictions.from_arrays(None, scores[1:], sensitive_features=groups[1:])
+    found = lp.engines.from_torch(*tensors, epsilons=FINE_EPSILONS, max_scores=20, level=4)
+    for epsilon in FINE_EPSILONS:
+        assert_exact(found, lp.ScoreCounts.from_predictions(exact), epsilon=epsilon)
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_group_that_no_sample_shows(device: str) -> None:
+    scores = torch.linspace(0.0, 1.0, 100_000, device=device)
+    groups = (torch.arange(100_000, device=device) % 2).to(torch.int8)
+    groups[1] = -100
+    groups[70_001] = 90
+    found = lp.engines.from_torch(scores, groups)
+    assert found.groups == (-100, 0, 1, 90)
+    assert sum(found.atoms[90, None].rows) == 1
+
+
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_source_counts_any_selection_again(device: str) -> None:
+    """Also one that does not lie in the selection whose rows it kept, and one of most rows."""
+    rng = np.random.default_rng(0)
+    scores, groups = rng.random(30_000).astype(np.float32), rng.integers(0, 2, 30_000)
+    source = TorchScores(torch.tensor(scores, device=device), torch.tensor(groups, device=device))
+    at = {level: cell_numbers(scores.astype(float), level, (0.0, 1.0)) for level in (5, 18, 30)}
+    selections = [
+        (5, [3, 4, 20]),
+        (18, [90_000, 140_000]),
+        (5, list(range(1, 33))),
+        (30, at[30][:50].tolist()),
+    ]
+    for level, numbers in selections:
+        within = CellSelection(level, np.unique(numbers))
+        inside = np.isin(cell_numbers(scores.astype(float), level, (0.0, 1.0)), within.numbers)
+        for counted in (source.count_scores(within), source.count_cells(level + 3, within)):
+            for found in counted:
+                chosen = scores[inside & (groups == found.key[0])].astype(float)
+                if found.at.dtype.kind == "f":
+                    expected = np.unique(chosen, return_counts=True)
+                else:
+                    expected = np.unique(cell_numbers(chosen, level + 3, (0.0, 1.0)), return_counts=True)
+                np.testing.assert_array_equal(found.at, expected[0])
+                np.testing.assert_array_equal(found.rows, expected[1])
+
+
+def test_distinct_scores_are_estimated() -> None:
+    rng = np.random.default_rng(0)
+    groups = torch.tensor(rng.integers(0, 2, 200_000))
+    few = TorchScores(torch.tensor(rng.random(200_000).round(3)), groups)
+    assert few.estimate_distinct() == pytest.approx(2 * 1001, rel=0.02)
+    assert TorchScores(torch.tensor(rng.random(200_000)), groups).estimate_distinct() > 200_000
+
+
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a GPU")
+def test_tensors_on_two_devices_are_named() -> None:
+    with pytest.raises(ValueError, match=r"sensitive_features .*cuda:0, got cpu"):
+        lp.engines.from_torch(torch.tensor([0.1, 0.2], device="cuda"), torch.tensor([0, 1]))

@@ -131,9 +131,15 @@ def test_an_envelope_is_known_outside_of_cells_and_bounded_inside(data: st.DataO
         for before, knot in zip(previous, knots, strict=True)
     ]
     gap, least, most = (data.draw(lists_of(SIXTEENTHS, len(knots))) for _ in range(3))
+    # The gap at a knot is known, so a cell that begins at one begins right above it.
+    begins = [
+        np.nextafter(low, 1.0) if low == before else low
+        for low, before in zip(lows, [-1.0, *knots[:-1]], strict=True)
+    ]
+    begins = [min(begin, knot) for begin, knot in zip(begins, knots, strict=True)]
     expected = []
-    for begin in sorted({*knots, *lows}):
-        (cell,) = [i for i in range(len(knots)) if lows[i] <= begin < knots[i]] or [-1]
+    for begin in sorted({*knots, *begins}):
+        (cell,) = [i for i in range(len(knots)) if begins[i] <= begin < knots[i]] or [-1]
         at = knots.index(begin) if cell < 0 else cell
         bounds = (gap[at], gap[at]) if cell < 0 else (least[at], most[at])
         expected.append((begin, *bounds, cell))

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-import ast
 from collections.abc import Iterator, Mapping
 from copy import copy
 from importlib import import_module
 from importlib.util import find_spec
+from inspect import getdoc
+from types import CodeType, FunctionType
 from typing import Any
 
 import typer
@@ -37,11 +38,11 @@ class _Imported(Mapping[str, Any]):
         if name not in _NAMES:
             raise KeyError(name)
         module = import_module(f"{__package__}.{name}")
-        if not hasattr(module, "app"):
+        app = getattr(module, "app", None)
+        if app is None:
             app = Commands(add_completion=False)
             app.command()(getattr(module, name))
-            return typer.main.get_command(app)
-        return typer.main.get_command(module.app)
+        return typer.main.get_command(app)
 
     def __iter__(self) -> Iterator[str]:
         return iter(_NAMES)
@@ -51,8 +52,8 @@ class _Imported(Mapping[str, Any]):
 
 
 def _docstring(name: str) -> str | None:
-    """The docstring of a command's function."""
+    """The docstring of a command's function, from the code of its module."""
     spec: Any = find_spec(f"{__package__}.{name}")
-    parsed = ast.parse(spec.loader.get_source(spec.name))
-    functions = (node for node in parsed.body if isinstance(node, ast.FunctionDef))
-    return next(ast.get_docstring(function) for function in functions if function.name == name)
+    parts = spec.loader.get_code(spec.name).co_consts
+    (code,) = (part for part in parts if isinstance(part, CodeType) and part.co_name == name)
+    return getdoc(FunctionType(code, {}))

@@ -127,7 +127,7 @@ class Atoms:
         if self.units is None:
             return float(self.size)
         total, squares = (to_whole(each) / 2**UNIT_BITS for each in self.units)
-        return total**2 / squares
+        return float(total**2 / squares)
 
     @property
     def degrees(self) -> float:

@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 from localparity._types import BoolArray, FloatArray, IntArray, ScoreRange
 from localparity.counts._atoms import Atoms
 from localparity.counts._bounded import ordinals
+from localparity.counts._cell_kernels import add_weights, count_rows, find_rows
 from localparity.counts._cells import Cells
 from localparity.counts._keyed_rows import Key, KeyedRows
 from localparity.counts._score_counts import ScoreCounts, on_cells
@@ -151,9 +152,6 @@ class CellCounts:
 
     def add(self, rows: KeyedRows, grid: Grid) -> CellCounts:
         """Add rows to the counts."""
-        # Imported here: numba is not loaded with the package.
-        from localparity.counts._cell_kernels import add_weights, count_rows
-
         count_rows(rows.scores, rows.codes, grid, self.rows, self.lowest, self.highest)
         if self.limbs is not None and rows.weights is not None:
             add_weights(rows.scores, rows.codes, rows.weights, grid, self.limbs)
@@ -207,9 +205,6 @@ class CellCounts:
 
     def find(self, rows: KeyedRows, grid: Grid, opened: BoolArray, n_jobs: int = 1) -> KeyedRows:
         """Those of some rows that lie in some cells."""
-        # Imported here: numba is not loaded with the package.
-        from localparity.counts._cell_kernels import find_rows
-
         chosen = np.zeros(int(self.numbers.max()) + 1, dtype=bool)
         chosen[self.numbers[opened]] = True
         inside = int(self.rows[opened].sum())

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._compiled import compiled
 from localparity._types import BoolArray, FloatArray, IntArray
-from localparity.counts._kernels import compiled
 
 _LEAST = np.int64(-(2**63))
 _SIGN = np.uint64(2**63)
@@ -39,7 +39,7 @@ def cell_of(score: float, low: float, scale: float, last: float, first: np.uint6
 @compiled
 def part_of(
     score: float, cell: int, parts: int, place: IntArray, lows: FloatArray, scales: FloatArray
-) -> int:
+) -> Any:
     """The part of a cell that was cut again, and -1 where the cell was not."""
     if parts == 0:
         return cell

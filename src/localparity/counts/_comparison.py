@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from itertools import combinations
 from typing import Any, get_args
 
-from localparity._types import Compare, Criterion, Group
+import numpy as np
+
+from localparity._types import Compare, Criterion, Group, IntArray
 from localparity._validation import as_choice, as_count
 
 CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
@@ -90,6 +92,30 @@ class Comparison:
         if self.compare == "between_groups":
             return list(combinations(groups, 2))
         return [(group, EVERYONE) for group in groups]
+
+    def pair_places(self, groups: Sequence[Group]) -> IntArray:
+        """Return the pairs that are compared, as places among the groups, with everyone after the last.
+
+        Parameters
+        ----------
+        groups : sequence
+            The groups.
+
+        Returns
+        -------
+        ndarray of shape (pairs, 2)
+        """
+        if self.compare == "to_overall":
+            check_names(groups)
+        places = range(len(groups))
+        pairs = [(a, len(groups) if b == EVERYONE else b) for a, b in self.pairs(places)]
+        return np.array(pairs, dtype=np.int64).reshape(-1, 2)
+
+
+def check_names(groups: Iterable[Group]) -> None:
+    """Raise a ValueError where a group has the name of all groups together."""
+    if EVERYONE in groups:
+        raise ValueError(f"{EVERYONE!r} names all groups together; rename the group of that name")
 
 
 def require_labels(comparison: Comparison, y_true: Any) -> None:

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from localparity._types import BoolArray, FloatArray, Group, IntArray
 from localparity._validation import at_ends
 from localparity.counts._atoms import Atoms
+from localparity.counts._cell_kernels import add_weights_at, count_sorted
+from localparity.counts._sorting import sort_rows
 from localparity.counts._weights import LIMBS, Units, carry
 from localparity.predictions import Predictions
 
@@ -97,10 +99,6 @@ class KeyedRows:
 
     def atoms(self) -> dict[Key, Atoms]:
         """The distinct scores of each group and label, after one sort of all rows."""
-        # Imported here: numba is not loaded with the package.
-        from localparity.counts._cell_kernels import count_sorted
-        from localparity.counts._sort_kernels import sort_rows
-
         codes, weights, places = self.codes, None, np.empty(0, dtype=np.int64)
         if self.weights is None:
             scores, codes = sort_rows(self.scores, codes)
@@ -121,9 +119,6 @@ class KeyedRows:
 
 def units_at(places: IntArray, weights: FloatArray, size: int) -> Units:
     """The sums of the weights, and of the squared weights, at each of so many places."""
-    # Imported here: numba is not loaded with the package.
-    from localparity.counts._cell_kernels import add_weights_at
-
     limbs = np.zeros((size, 2, LIMBS), dtype=np.int64)
     add_weights_at(places, weights, limbs)
     return carry(np.ascontiguousarray(limbs.transpose(1, 2, 0)))

@@ -8,12 +8,12 @@ from functools import cached_property
 
 import numpy as np
 
-from localparity._types import FloatArray, Group, ScoreRange
+from localparity._types import Group, ScoreRange
 from localparity._validation import at_ends, sort_groups
 from localparity.counts._atoms import Atoms
 from localparity.counts._cells import Cells
 from localparity.counts._clusters import ClusteredRows
-from localparity.counts._comparison import EVERYONE, Comparison, check_sizes
+from localparity.counts._comparison import EVERYONE, Comparison, check_names, check_sizes
 from localparity.counts._keyed_rows import KeyedRows
 from localparity.predictions import Predictions
 
@@ -23,8 +23,7 @@ Stratum = dict[Group, Atoms]
 
 def with_everyone(stratum: Stratum) -> Stratum:
     """A stratum's groups and, beside them, all of its people together."""
-    if EVERYONE in stratum:
-        raise ValueError(f"{EVERYONE!r} names all groups together; rename the group of that name")
+    check_names(stratum)
     return {**stratum, EVERYONE: Atoms.join(stratum.values())}
 
 
@@ -222,16 +221,6 @@ def on_cells(counts: ScoreCounts, cells: Cells | None) -> ScoreCounts:
         return replace(counts, rank_error=0.0, cells=None)
     worst = max(found.most_inside(cells) for found in counts.atoms.values())
     return replace(counts, rank_error=worst, cells=cells)
-
-
-def with_finer(counts: ScoreCounts, opened: FloatArray, finer: ScoreCounts) -> ScoreCounts:
-    """The same people, with the cells that end at some scores replaced by finer counts of those in them."""
-    assert counts.cells is not None
-    atoms = {
-        key: found.replaced(opened, finer.atoms[key]) if key in finer.atoms else found
-        for key, found in counts.atoms.items()
-    }
-    return on_cells(replace(counts, atoms=atoms), counts.cells.replaced(opened, finer.cells))
 
 
 def _sketched(counts: ScoreCounts) -> bool:

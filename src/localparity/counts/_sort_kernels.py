@@ -13,9 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._compiled import compiled
 from localparity._types import IntArray
 from localparity.counts._cell_kernels import ordinal
-from localparity.counts._kernels import compiled
 
 _FEW = 40
 _FIRST_CELLS = 512

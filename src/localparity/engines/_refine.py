@@ -13,16 +13,14 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._types import FloatArray, Group, IntArray, ScoreRange
+from localparity._types import BoolArray, FloatArray, Group, IntArray, ScoreRange
 from localparity._validation import as_count, as_epsilons
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._atoms import Atoms
-from localparity.counts._bounded import MAX_SCORES, cell_edges, cell_numbers, grid_cells
-from localparity.counts._cells import is_among
-from localparity.counts._score_counts import on_cells, with_finer
+from localparity.counts._bounded import MAX_SCORES, cell_edges
+from localparity.counts._cell_counts import CellCounts
 from localparity.counts._weights import Units
-from localparity.metrics._deciding import deciding_cells
-from localparity.metrics._gap_curves import gap_curves
+from localparity.metrics._exact import Question
 from localparity.metrics._mcdp import PAPER_EPSILONS
 
 LEVEL = 14
@@ -30,7 +28,7 @@ LEVEL = 14
 
 _MAX_CELLS_READ = 2**16
 _MAX_LEVEL = 46
-_DEVIATIONS = 1.0
+_MOST_PAIRS = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -46,7 +44,7 @@ class GroupCounts:
     rows : ndarray
         The number of rows at each.
     lowest, highest : ndarray
-        The lowest and the highest score at each.
+        Bounds of the scores at each, the same number where all of them are equal.
     units : ndarray or None
         The weight and the squared weight at each, in the whole units of `localparity.counts._weights`; None
         where every row weighs 1.
@@ -210,15 +208,15 @@ def count_source(source: ScoreSource, options: CountOptions) -> ScoreCounts:
     found = source.count_cells(options.level)
     single = [counted.lowest == counted.highest for counted in found]
     if all(each.all() for each in single):
-        return counts_of(source, [replace(counted, at=counted.lowest) for counted in found])
+        return _exact_counts(source, [replace(counted, at=counted.lowest) for counted in found])
     fewest = sum(int((2 - one).sum()) for one in single)
     most = sum(int(np.where(one, 1, counted.rows).sum()) for one, counted in zip(single, found, strict=True))
     limit = options.max_scores
     if most <= limit or (fewest <= limit and source.estimate_distinct() <= limit):
-        exact = counts_of(source, source.count_scores())
+        exact = _exact_counts(source, source.count_scores())
         if sum(atoms.scores.size for atoms in exact.atoms.values()) <= limit:
             return exact
-    return refine(counts_of(source, found, options.level), source, options)
+    return refine(found, source, options)
 
 
 def check_group_weights(
@@ -232,26 +230,87 @@ def check_group_weights(
             raise ValueError(f"{of_weights} must be > 0 in some row of group {group!r}, got 0 in all of them")
 
 
-def counts_of(source: ScoreSource, counted: Sequence[GroupCounts], level: int | None = None) -> ScoreCounts:
-    """The counts of cells where they have a level, else of scores."""
-    score_range = source.score_range
+def _exact_counts(source: ScoreSource, counted: Sequence[GroupCounts]) -> ScoreCounts:
+    """The counts of scores."""
+    atoms = {each.key: Atoms.of_counts(each.at, each.rows, each.units) for each in counted}
+    return ScoreCounts(atoms, source.score_range, source.resolution)
+
+
+def refine(counted: Sequence[GroupCounts], source: ScoreSource, options: CountOptions) -> ScoreCounts:
+    """Read the cells that decide MCDP again, on ever finer grids, until it is exact for every pair.
+
+    The bounds remain only where tens of thousands of cells decide, as when two groups are all but equal.
+    """
+    score_range, resolution, level = source.score_range, source.resolution, options.level
+    keys = [each.key for each in counted]
+    question = _question(keys, source, options)
+    cells = _cells_of(keys, counted, level, score_range)
+    while True:
+        # What was not opened on a coarser grid does not decide.
+        opened = question.opened(cells, question.bounds(cells)) & (cells.numbers >= 0)
+        numbers = cells.numbers[opened]
+        if not 0 < numbers.size <= _MAX_CELLS_READ:
+            return cells.to_counts(score_range, resolution)
+        within = CellSelection(level, numbers)
+        if cells.rows[opened].sum() <= source.max_refined or level >= _MAX_LEVEL:
+            finer = _cells_of(keys, source.count_scores(within), None, score_range)
+        else:
+            level += int(np.clip(np.log2(source.max_refined / numbers.size), 2, 10))
+            finer = _cells_of(keys, source.count_cells(level, within), level, score_range)
+        cells = cells.with_finer(opened, finer)
+
+
+def likely_cells(counted: Sequence[GroupCounts], source: ScoreSource, options: CountOptions) -> BoolArray:
+    """Whether each cell is likely to decide MCDP of all rows, given the counts of some of them.
+
+    These are the cells in which the gap is as close to MCDP, at one of the epsilons, as chance may bring it.
+    """
+    keys = [each.key for each in counted]
+    cells = _cells_of(keys, counted, options.level, source.score_range)
+    likely = np.zeros(cells.numbers.size + 1, dtype=bool)
+    for found in _question(keys, source, options).bounds(cells):
+        if len(found.pairs) > _MOST_PAIRS:
+            continue
+        sizes = np.array([cells.rows[:, columns].sum() for columns in found.columns])
+        for pair, values in zip(found.pairs, found.most, strict=True):
+            gap = np.abs(found.shares[pair[0]] - found.shares[pair[1]])
+            noise = np.sqrt((1.0 / sizes[pair]).sum())
+            near = (np.abs(gap - values[:, None]) <= noise).any(axis=0)
+            likely[:-1] |= near[1:] | near[:-1]
+    # A cell without any of these rows is as likely as the next one.
+    return likely[np.searchsorted(cells.numbers, np.arange(2**options.level + 1))]
+
+
+def _question(keys: list[tuple[Group, int | None]], source: ScoreSource, options: CountOptions) -> Question:
+    """What is asked of the rows of a source."""
+    groups = tuple(dict.fromkeys(group for group, _ in keys))
+    epsilons = np.asarray(options.epsilons, dtype=np.float64)
+    return Question(groups, source.score_range, source.resolution, options.comparison, epsilons)
+
+
+def _cells_of(
+    keys: list[tuple[Group, int | None]],
+    counted: Sequence[GroupCounts],
+    level: int | None,
+    score_range: ScoreRange,
+) -> CellCounts:
+    """The counts of all keys in the cells of a grid, or by score where there is no level."""
+    at = _union([each.at for each in counted])
+    cells = CellCounts.empty(keys, at.size, weighted=any(each.units is not None for each in counted))
+    for each in counted:
+        places, column = np.searchsorted(at, each.at), keys.index(each.key)
+        cells.rows[places, column] = each.rows
+        cells.lowest[places] = np.minimum(cells.lowest[places], each.lowest)
+        cells.highest[places] = np.maximum(cells.highest[places], each.highest)
+        if cells.limbs is not None and each.units is not None:
+            cells.limbs[places, column] = each.units.transpose(2, 0, 1)
     if level is None:
-        atoms = {each.key: Atoms.of_counts(each.at, each.rows, each.units) for each in counted}
-        return ScoreCounts(atoms, score_range, source.resolution)
-    numbers = _union([each.at for each in counted])
-    places = [np.searchsorted(numbers, each.at) for each in counted]
-    lowest, highest = np.full(numbers.size, np.inf), np.full(numbers.size, -np.inf)
-    for place, each in zip(places, counted, strict=True):
-        lowest[place] = np.minimum(lowest[place], each.lowest)
-        highest[place] = np.maximum(highest[place], each.highest)
-    # A cell in which all people have one score is that score.
-    scores = np.where(lowest == highest, lowest, cell_edges(numbers, level, score_range))
-    atoms = {
-        each.key: Atoms.of_counts(scores[place], each.rows, each.units)
-        for place, each in zip(places, counted, strict=True)
-    }
-    cells = grid_cells(numbers[lowest < highest], level, score_range)
-    return on_cells(ScoreCounts(atoms, score_range, source.resolution), cells)
+        return replace(cells, numbers=np.full(at.size, -1))
+    several = np.flatnonzero(cells.lowest < cells.highest)
+    # A cell in which all people have one score is that score, and any other goes from edge to edge.
+    cells.lowest[several] = np.nextafter(cell_edges(at[several] - 1, level, score_range), np.inf)
+    cells.highest[several] = cell_edges(at[several], level, score_range)
+    return replace(cells, numbers=at)
 
 
 def _union(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
@@ -263,43 +322,3 @@ def _union(parts: Sequence[NDArray[Any]]) -> NDArray[Any]:
     kept = np.ones(joined.size, dtype=bool)
     np.not_equal(joined[1:], joined[:-1], out=kept[1:])
     return joined[kept]
-
-
-def refine(counts: ScoreCounts, source: ScoreSource, options: CountOptions) -> ScoreCounts:
-    """Read the cells that decide MCDP again, on ever finer grids, until it is exact for every pair.
-
-    The bounds remain only where tens of thousands of cells decide, as when two groups are all but equal.
-    """
-    level, epsilons = options.level, np.asarray(options.epsilons, dtype=np.float64)
-    while counts.cells is not None:
-        compared = counts.without(counts.small_groups(options.comparison))
-        curves = gap_curves(compared, options.comparison) if len(compared.groups) > 1 else []
-        opened = _union([deciding_cells(curve, epsilons) for curve in curves])
-        if not opened.size or opened.size > _MAX_CELLS_READ:
-            break
-        within = CellSelection(level, cell_numbers(opened, level, counts.score_range))
-        inside = sum(int(atoms.rows[is_among(atoms.scores, opened)].sum()) for atoms in counts.atoms.values())
-        if inside <= source.max_refined or level >= _MAX_LEVEL:
-            finer = counts_of(source, source.count_scores(within))
-        else:
-            level += int(np.clip(np.log2(source.max_refined / opened.size), 2, 10))
-            finer = counts_of(source, source.count_cells(level, within), level)
-        counts = with_finer(counts, opened, finer)
-    return counts
-
-
-def likely_cells(counts: ScoreCounts, level: int, options: CountOptions) -> IntArray:
-    """The cells that are likely to decide MCDP of all rows, given the counts of some of them on a grid.
-
-    Those in which the gap is so close to MCDP at one of the epsilons that chance may make up the difference.
-    """
-    compared = counts.without(counts.small_groups(options.comparison))
-    cells, likely = np.arange(2**level + 1), np.zeros(2**level + 1, dtype=bool)
-    for curve in gap_curves(compared, options.comparison) if len(compared.groups) > 1 else []:
-        ends = cell_numbers(curve.knots, level, counts.score_range)
-        gap = np.abs(np.append(0.0, curve.gap)[np.searchsorted(ends, cells, side="right")])
-        noise = _DEVIATIONS * np.sqrt(sum(1.0 / size for size in curve.sizes))
-        for value in curve.mcdp_at(np.asarray(options.epsilons, dtype=np.float64)).tolist():
-            likely |= np.abs(gap - value) <= noise
-    likely[1:] |= likely[:-1]  # a cell begins with the gap at the end of the one before
-    return np.flatnonzero(likely)

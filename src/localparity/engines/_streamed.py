@@ -79,7 +79,7 @@ class RowStream:
                 CellCounts.empty(self.keys, chosen.size, weighted=first.weighted)
                 for _ in range(count_threads())
             ]
-            sinks = [_Sink(self, chosen, each) for each in cells]
+            sinks = [_Sink(self, chosen, MOST_HELD // len(cells), each) for each in cells]
             for rows in first.parts:
                 sinks[0].add(rows)
             self._fill(sinks, batches)
@@ -92,7 +92,7 @@ class RowStream:
 
     def find(self, chosen: BoolArray, where: str) -> HeldRows:
         """The rows in the chosen cells, which a condition in SQL narrows down."""
-        sinks = [_Sink(self, chosen, None) for _ in range(count_threads())]
+        sinks = [_Sink(self, chosen, MOST_HELD + 1) for _ in range(count_threads())]
         with closing(self.batches(where)) as batches:
             self._fill(sinks, batches)
         return self._held(sinks)
@@ -114,6 +114,10 @@ class RowStream:
         """Give each batch to one of the sinks; each takes them in a thread of its own."""
         lock = Lock()
 
+        def stop() -> None:
+            with lock:
+                batches.close()
+
         def fill(sink: _Sink) -> None:
             try:
                 while True:
@@ -123,12 +127,15 @@ class RowStream:
                         return
                     sink.add(self._rows(batch))
             except BaseException:
-                with lock:
-                    batches.close()  # which ends the other threads, too
+                stop()
                 raise
 
         with ThreadPoolExecutor(len(sinks)) as threads:
-            list(threads.map(fill, sinks))
+            try:
+                list(threads.map(fill, sinks))
+            except BaseException:  # such as Ctrl-C, which the threads do not see
+                stop()
+                raise
 
     def _rows(self, batch: Batch) -> KeyedRows:
         """The rows of a batch, without those of weight 0."""
@@ -162,10 +169,12 @@ class RowStream:
 class _Sink:
     """Counts rows in cells where there are counts, and holds those of the chosen cells."""
 
-    def __init__(self, stream: RowStream, chosen: BoolArray, cells: CellCounts | None) -> None:
+    def __init__(
+        self, stream: RowStream, chosen: BoolArray, room: int, cells: CellCounts | None = None
+    ) -> None:
         self.cells = cells
         self.held: list[KeyedRows] = []
-        self._stream, self._chosen, self._room = stream, chosen, MOST_HELD if chosen.any() else 0
+        self._stream, self._chosen, self._room = stream, chosen, room if chosen.any() else 0
 
     def add(self, rows: KeyedRows) -> None:
         numbers = cell_numbers(rows.scores, self._stream.level, self._stream.score_range, np.int32)
@@ -175,4 +184,4 @@ class _Sink:
             self.held.append(rows.inside(numbers, self._chosen))
             self._room -= self.held[-1].scores.size
             if self._room <= 0:
-                self.held.clear()
+                self.held.clear()  # too many

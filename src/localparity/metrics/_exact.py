@@ -12,15 +12,17 @@ from functools import cached_property
 
 import numpy as np
 
-from localparity._types import BoolArray, FloatArray, Group, IntArray
+from localparity._types import BoolArray, FloatArray, Group, IntArray, ScoreRange
 from localparity.counts._cell_counts import CellCounts, Grid
-from localparity.counts._comparison import EVERYONE, Comparison, check_sizes
+from localparity.counts._comparison import Comparison, check_sizes
 from localparity.counts._inputs import Data
 from localparity.counts._keyed_rows import KeyedRows
 from localparity.counts._score_counts import ScoreCounts
 from localparity.metrics._gap_curve import units_of
 from localparity.metrics._gap_curves import each_gap_curve, gap_between
-from localparity.metrics._profile import most_rounding, runs_of
+from localparity.metrics._kernels import bound_pairs, open_cells
+from localparity.metrics._profile import mcdp_of, reach_bounds
+from localparity.metrics._sorted_rows import SortedRows
 from localparity.predictions import Predictions
 
 _MOST_CELLS = 2**12
@@ -60,7 +62,9 @@ class Bounds:
 class Question:
     """Of whom MCDP is asked and at which epsilons, and whether that of the worst pair is enough."""
 
-    predictions: Predictions
+    groups: tuple[Group, ...]
+    score_range: ScoreRange
+    resolution: float
     comparison: Comparison
     epsilons: FloatArray
     worst: bool = False
@@ -68,16 +72,12 @@ class Question:
     @cached_property
     def _reach(self) -> FloatArray:
         """The half-widths that runs must exceed: to carry a window whatever the rounding, and at all."""
-        surely = self.epsilons + most_rounding(self.predictions.resolution)
-        return np.where(self.epsilons > 0.0, np.stack([surely, self.epsilons]), -1.0)
+        return reach_bounds(self.epsilons, self.resolution)
 
     def bounds(self, cells: CellCounts) -> list[Bounds]:
         """What cells say of MCDP, for each label that is compared."""
-        # Imported here: numba is not loaded with the package.
-        from localparity.metrics._kernels import bound_pairs
-
         ends = np.stack([cells.lowest, cells.highest], axis=1).ravel()
-        begins = units_of(ends, self.predictions.score_range, self.predictions.resolution)
+        begins = units_of(ends, self.score_range, self.resolution)
         found = []
         for label in self.comparison.labels:
             columns, pairs = self._compared(cells, label)
@@ -91,18 +91,13 @@ class Question:
     def _compared(self, cells: CellCounts, label: int | None) -> tuple[list[IntArray], IntArray]:
         """The keys of each group, and of everyone last, and the pairs of the groups that are large enough."""
         columns = self._columns(cells, label)
-        sizes = self.sizes(cells, label)
-        least = max(1, self.comparison.min_group_size)
-        large = [place for place, size in enumerate(sizes) if size >= least]
-        pairs = [
-            (first, len(columns) if second == EVERYONE else second)
-            for first, second in self.comparison.pairs(large)
-        ]
-        return [*columns, np.concatenate(columns)], np.array(pairs, dtype=np.int64).reshape(-1, 2)
+        large = np.array([*self.sizes(cells, label), np.inf]) >= max(1, self.comparison.min_group_size)
+        pairs = self.comparison.pair_places(self.groups)
+        return [*columns, np.concatenate(columns)], pairs[large[pairs].all(axis=1)]
 
     def _columns(self, cells: CellCounts, label: int | None) -> list[IntArray]:
         """The keys of each group under a label."""
-        columns: dict[Group, list[int]] = {group: [] for group in self.predictions.groups}
+        columns: dict[Group, list[int]] = {group: [] for group in self.groups}
         for column, (group, of) in enumerate(cells.keys):
             if label in (None, of):
                 columns[group].append(column)
@@ -115,9 +110,6 @@ class Question:
 
     def opened(self, cells: CellCounts, bounds: list[Bounds]) -> BoolArray:
         """The cells whose rows must be known to know MCDP."""
-        # Imported here: numba is not loaded with the package.
-        from localparity.metrics._kernels import open_cells
-
         opened = np.zeros(cells.known.size, dtype=bool)
         floor = self._floor(bounds)
         for found in bounds:
@@ -136,19 +128,20 @@ class Question:
     def answer(self, cells: CellCounts, bounds: list[Bounds]) -> FloatArray:
         """MCDP of the worst pair at each epsilon, given cells that decide it and what was known before."""
         floor, worst = self._floor(bounds), np.zeros(self.epsilons.size)
-        score_range, resolution = self.predictions.score_range, self.predictions.resolution
+        score_range, resolution = self.score_range, self.resolution
         for found in bounds:
             for pair in found.pairs[(found.most >= floor).any(axis=1)].tolist():
                 first, second = (cells.below(found.columns[side]) for side in pair)
                 gap = gap_between(first, second, first[-1], second[-1])[1:]
-                runs = runs_of(units_of(cells.highest, score_range, resolution), gap)
-                worst = np.maximum(worst, runs.mcdp_at(self.epsilons, resolution, score_range))
+                knots = units_of(cells.highest, score_range, resolution)
+                mcdp = mcdp_of(knots, gap, self.epsilons, resolution, score_range)
+                worst = np.maximum(worst, mcdp)
         return worst
 
 
-def cells_for(question: Question, n_jobs: int) -> tuple[CellCounts, list[Bounds]]:
+def cells_for(question: Question, predictions: Predictions, n_jobs: int) -> tuple[CellCounts, list[Bounds]]:
     """Rows counted so that the answer to a question is exact, and what was known before the last of them."""
-    rows = KeyedRows.of(question.predictions)
+    rows = KeyedRows.of(predictions)
     n_cells = min(_MOST_CELLS, 1 + rows.scores.size // _ROWS_TO_A_CELL)
     grid = Grid.over(rows.scores, n_cells)
     cells = CellCounts.of(rows, grid, n_cells, n_jobs)
@@ -175,16 +168,36 @@ def _sorts(predictions: Predictions) -> bool:
     return len(predictions) <= _FEW_ROWS or keys > _MOST_KEYS or predictions.clusters is not None
 
 
+def _people(predictions: Predictions) -> tuple[tuple[Group, ...], ScoreRange, float]:
+    """What a question says of predictions."""
+    return predictions.groups, predictions.score_range, predictions.resolution
+
+
 def worst_mcdp(data: Data, comparison: Comparison, epsilons: FloatArray, n_jobs: int = 1) -> FloatArray:
     """MCDP of the worst pair at each epsilon."""
-    if isinstance(data, ScoreCounts) or _sorts(data):
-        found = [curve.mcdp_at(epsilons) for curve in each_gap_curve(data, comparison)]
-        return np.asarray(np.max(found, axis=0))
-    question = Question(data, comparison, epsilons, worst=True)
-    cells, bounds = cells_for(question, n_jobs)
-    for label in comparison.labels:
-        check_sizes(comparison, data.groups, question.sizes(cells, label), label)
-    return question.answer(cells, bounds)
+    if isinstance(data, Predictions):
+        if not _sorts(data):
+            question = Question(*_people(data), comparison, epsilons, worst=True)
+            cells, bounds = cells_for(question, data, n_jobs)
+            for label in comparison.labels:
+                check_sizes(comparison, data.groups, question.sizes(cells, label), label)
+            return question.answer(cells, bounds)
+        if data.weights is None and data.clusters is None:
+            return _worst_sorted(data, comparison, epsilons)
+    found = [curve.mcdp_at(epsilons) for curve in each_gap_curve(data, comparison)]
+    return np.asarray(np.max(found, axis=0))
+
+
+def _worst_sorted(predictions: Predictions, comparison: Comparison, epsilons: FloatArray) -> FloatArray:
+    """The same from all rows sorted; a pair with no gap as large as the worst MCDP is passed over."""
+    worst = np.zeros(epsilons.size)
+    for rows in SortedRows.strata(predictions, comparison):
+        pairs = comparison.pair_places(predictions.groups)
+        largest = rows.largest_gaps(pairs) + _SLACK if len(pairs) > 1 else np.ones(1)
+        for place in np.argsort(-largest).tolist():
+            if largest[place] > worst.min():
+                worst = np.maximum(worst, rows.curve(pairs[place]).mcdp_at(epsilons))
+    return worst
 
 
 def count_for(
@@ -193,5 +206,5 @@ def count_for(
     """Count rows so that MCDP at some epsilons is exact for every pair of groups that are large enough."""
     if _sorts(predictions):
         return ScoreCounts.from_predictions(predictions)
-    cells, _ = cells_for(Question(predictions, comparison, epsilons), n_jobs)
+    cells, _ = cells_for(Question(*_people(predictions), comparison, epsilons), predictions, n_jobs)
     return cells.to_counts(predictions.score_range, predictions.resolution)

@@ -13,7 +13,7 @@ from localparity._validation import as_epsilon, as_numbers, fractions_of, reach_
 from localparity.metrics._envelope import CellGaps, Envelope, find_envelope
 from localparity.metrics._interval import Interval
 from localparity.metrics._kernels import longest_runs
-from localparity.metrics._profile import McdpProfile, Runs, runs_of
+from localparity.metrics._profile import A_FEW, McdpProfile, Runs, mcdp_of, runs_of
 from localparity.metrics._window import Window
 
 if TYPE_CHECKING:
@@ -164,7 +164,9 @@ class GapCurve:
         ndarray
             MCDP at each epsilon.
         """
-        return self._runs.mcdp_at(epsilons, self.resolution, self.score_range)
+        if "_runs" in self.__dict__ or epsilons.size > A_FEW:
+            return self._runs.mcdp_at(epsilons, self.resolution, self.score_range)
+        return mcdp_of(self._unit_knots, self.gap, epsilons, self.resolution, self.score_range)
 
     def profile(self) -> McdpProfile:
         """Return MCDP at every epsilon."""

@@ -11,11 +11,13 @@ from numpy.typing import NDArray
 
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, ScoreRange
 from localparity._validation import unknown_name
-from localparity.counts._comparison import EVERYONE, Comparison, check_sizes
+from localparity.counts._comparison import EVERYONE, Comparison
 from localparity.counts._inputs import Data, as_counts, as_data
+from localparity.counts._kernels import merge_scores
 from localparity.counts._score_counts import ScoreCounts, Stratum, strata_of, with_everyone
 from localparity.metrics._envelope import CellGaps
 from localparity.metrics._gap_curve import GapCurve
+from localparity.metrics._sorted_rows import SortedRows
 from localparity.predictions import Predictions
 
 Pair = tuple[Group, Group]
@@ -32,11 +34,10 @@ def gap_curves(data: Data, comparison: Comparison) -> list[GapCurve]:
 
 def each_gap_curve(data: Data, comparison: Comparison) -> Iterator[GapCurve]:
     """The curves of all pairs that are compared, one at a time where there are too many to keep."""
-    if isinstance(data, Predictions):
-        two_plain_groups = len(data.groups) == 2 and data.weights is None and data.clusters is None
-        if two_plain_groups and comparison.compare == "between_groups" and data.score_range == (0.0, 1.0):
-            yield from [_curve_of_rows(data, label, comparison) for label in comparison.labels]
-            return
+    if isinstance(data, Predictions) and data.weights is None and data.clusters is None:
+        for rows in SortedRows.strata(data, comparison):
+            yield from map(rows.curve, comparison.pair_places(data.groups))
+        return
     counts = as_counts(data)
     if len(counts.groups) < 2:
         named = ", ".join(map(repr, counts.groups)) or "none"
@@ -58,24 +59,6 @@ def input_curves(
     return gap_curves(as_data(comparison, y_true, y_score, sensitive_features, **options), comparison)
 
 
-def _curve_of_rows(predictions: Predictions, label: int | None, comparison: Comparison) -> GapCurve:
-    """Two groups without weights on [0, 1], at the speed of one sort."""
-    # Imported here: numba is not loaded with the package.
-    from localparity.counts._sort_kernels import sort_rows
-    from localparity.metrics import _kernels
-
-    scores, codes = predictions.scores, predictions.codes
-    if label is not None:
-        among = predictions.labels == label
-        scores, codes = scores[among], codes[among]
-    second = int(np.count_nonzero(codes))
-    first = codes.size - second
-    check_sizes(comparison, predictions.groups, (first, second), label)
-    knots, gap = _kernels.gap_of_rows(*sort_rows(scores, codes), first, second)
-    a, b = predictions.groups
-    return GapCurve(knots, gap, (a, b), (first, second), label=label, resolution=predictions.resolution)
-
-
 def curve_between(counts: ScoreCounts, sides: Stratum, pair: Pair, label: int | None) -> GapCurve:
     """The curve of a pair of the groups of a stratum."""
     kept = _kept.setdefault(counts, {})
@@ -88,11 +71,8 @@ def curve_between(counts: ScoreCounts, sides: Stratum, pair: Pair, label: int | 
 
 
 def _merge_sides(counts: ScoreCounts, sides: Stratum, pair: Pair, label: int | None) -> GapCurve:
-    # Imported here: numba is not loaded with the package.
-    from localparity.counts import _kernels
-
     first, second = (sides[group] for group in pair)
-    knots, in_first, in_second = _kernels.merge_scores(first.scores, second.scores)
+    knots, in_first, in_second = merge_scores(first.scores, second.scores)
     below_first, below_second = first.below(), second.below()
 
     def gap(at_first: IntArray, at_second: IntArray) -> FloatArray:

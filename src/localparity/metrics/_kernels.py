@@ -18,26 +18,56 @@ _CLASSES = 482
 
 
 @compiled
-def gap_of_rows(
-    scores: NDArray[Any], codes: NDArray[Any], first: int, second: int
+def gap_of_pair(
+    scores: NDArray[Any], codes: NDArray[Any], group_of: IntArray, sizes: IntArray, first: int, second: int
 ) -> tuple[FloatArray, FloatArray]:
-    """The knots and the signed gap of two groups, 0 and 1, from rows sorted by score.
+    """The knots and the signed gap of two groups, from rows sorted by score; everyone is the last group.
 
     The gap's numerator is a whole number, so equal gaps are equal floats.
     """
-    rows = scores.size
-    knots, gap = np.empty(rows, np.float64), np.empty(rows, np.float64)
-    size = float(first) * float(second)
+    everyone = sizes.size - 1
+    most = min(scores.size, sizes[first] + sizes[second])
+    knots, gap = np.empty(most, np.float64), np.empty(most, np.float64)
+    of_first, of_second = sizes[first], sizes[second]
+    size = float(of_first) * float(of_second)
     found = 0
+    in_first = 0
     in_second = 0
-    for row in range(rows):
-        in_second += int(codes[row])
-        if row + 1 < rows and scores[row + 1] == scores[row]:
+    for row in range(scores.size):
+        group = group_of[codes[row]]
+        if group != first and group != second and (second != everyone or group < 0):
             continue
-        knots[found] = scores[row] + 0.0  # which turns -0.0 into 0.0
-        gap[found] = ((row + 1 - in_second) * second - in_second * first) / size
+        in_first += int(group == first)
+        in_second += int(group == second or second == everyone)
+        score = scores[row] + 0.0  # which turns -0.0 into 0.0
+        if found and knots[found - 1] == score:
+            found -= 1
+        knots[found] = score
+        gap[found] = (in_first * of_second - in_second * of_first) / size
         found += 1
     return knots[:found], gap[:found]
+
+
+@compiled
+def largest_gaps(
+    scores: NDArray[Any], codes: NDArray[Any], group_of: IntArray, sizes: IntArray, pairs: IntArray
+) -> FloatArray:
+    """The largest absolute gap of each pair, up to rounding, from rows sorted by score."""
+    everyone = sizes.size - 1
+    shares = np.zeros(sizes.size)
+    largest = np.zeros(len(pairs))
+    steps = 1.0 / np.maximum(sizes, 1)
+    for row in range(scores.size):
+        group = group_of[codes[row]]
+        if group < 0:
+            continue
+        shares[group] += steps[group]
+        shares[everyone] += steps[everyone]
+        if row + 1 < scores.size and scores[row + 1] == scores[row]:
+            continue
+        for pair in range(len(pairs)):
+            largest[pair] = max(largest[pair], abs(shares[pairs[pair, 0]] - shares[pairs[pair, 1]]))
+    return largest
 
 
 @compiled
@@ -133,14 +163,13 @@ def envelope_of(
     cell = np.empty(begins.size, np.int64)
     found = 0
     for knot in range(knots.size):
-        if lows[knot] < knots[knot]:
-            begins[found], cell[found] = lows[knot], knot
+        begin = lows[knot]
+        if knot > 0 and knots[knot - 1] == begin:
+            begin = np.nextafter(begin, np.inf)  # the gap at the knot is known
+        if begin < knots[knot]:
+            begins[found], cell[found] = begin, knot
             lowest[found], highest[found] = least[knot], most[knot]
             found += 1
-        # A cell that begins at a knot says more of the gap from there on than the gap at the knot does.
-        after = knot + 1
-        if after < knots.size and lows[after] == knots[knot] and lows[after] < knots[after]:
-            continue
         begins[found], cell[found] = knots[knot], -1
         lowest[found], highest[found] = gap[knot], gap[knot]
         found += 1
@@ -204,6 +233,17 @@ def _highest_runs(begins: FloatArray, values: FloatArray, reach: FloatArray, fou
             start_of[depth] = start
             depth += 1
             value_of[depth] = value
+
+
+@compiled
+def highest_runs(knots: FloatArray, gap: FloatArray, reach: FloatArray) -> FloatArray:
+    """The highest run of a gap curve that is longer than each of some half-widths, row by row."""
+    found = np.zeros(reach.shape)
+    values = np.abs(gap)
+    _highest_runs(knots, values, reach[0], found[0])
+    found[1] = found[0]
+    _highest_runs(knots, values, reach[1], found[1])
+    return found
 
 
 @compiled

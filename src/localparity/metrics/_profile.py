@@ -10,14 +10,14 @@ import numpy as np
 
 from localparity._types import FloatArray, IntArray, ScoreRange
 from localparity._validation import as_epsilon, as_epsilons, rounding_of, score_resolution
-from localparity.metrics._kernels import profile_runs
+from localparity.metrics._kernels import highest_runs, profile_runs
 from localparity.metrics._window import Window
 
 if TYPE_CHECKING:
     from localparity.metrics._gap_curve import GapCurve
     from localparity.report import McdpProfileDisplay
 
-_A_FEW = 8
+A_FEW = 8
 _SHORTEST = float(np.finfo(np.float64).smallest_subnormal)
 _EPSILON = float(np.finfo(np.float64).eps)
 
@@ -86,6 +86,26 @@ def most_rounding(resolution: float) -> float:
 def runs_of(unit_knots: FloatArray, gap: FloatArray) -> Runs:
     """The runs of a gap curve, few of the dominated ones among them."""
     return Runs(*profile_runs(unit_knots, gap))
+
+
+def reach_bounds(epsilons: FloatArray, resolution: float) -> FloatArray:
+    """The half-widths that runs must exceed: to carry a window whatever the rounding, and at all.
+
+    Any run at all carries a window of half-width 0.
+    """
+    surely = epsilons + most_rounding(resolution)
+    return np.where(epsilons > 0.0, np.stack([surely, epsilons]), -1.0)
+
+
+def mcdp_of(
+    unit_knots: FloatArray, gap: FloatArray, epsilons: FloatArray, resolution: float, score_range: ScoreRange
+) -> FloatArray:
+    """MCDP of a gap curve at a few epsilons, for less than all of its runs cost."""
+    found = highest_runs(unit_knots, gap, reach_bounds(epsilons, resolution))
+    if (found[0] == found[1]).all():
+        return np.asarray(found[0])
+    # A run ties with an epsilon: how much its length may be off depends on where it lies.
+    return runs_of(unit_knots, gap).mcdp_at(epsilons, resolution, score_range)
 
 
 def leading_runs(half_widths: FloatArray, values: FloatArray) -> IntArray:
@@ -200,7 +220,7 @@ class McdpProfile:
         ndarray
             MCDP at each epsilon.
         """
-        if epsilons.size <= _A_FEW:
+        if epsilons.size <= A_FEW:
             # A few are found among the runs sooner than the runs are sorted into steps.
             found = self._runs.mcdp_at(epsilons.ravel(), self._resolution, self._score_range)
             return found.reshape(epsilons.shape)

@@ -7,13 +7,22 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from localparity._types import Compare, Criterion, Group, ScoreRange
-from localparity._validation import as_count, as_epsilon, as_score_range, range_scale, require
+from localparity._validation import as_count, as_epsilon, as_score_range, require, score_resolution
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._atoms import Atoms
 from localparity.counts._bounded import cell_edges, grid_cells
 from localparity.counts._comparison import require_labels
 from localparity.counts._score_counts import on_cells
-from localparity.engines._torch import check_groups, check_labels, check_scores, from_torch
+from localparity.engines._torch import counting_of, from_torch
+from localparity.engines._torch_cells import Grid
+from localparity.engines._torch_rows import (
+    TensorRows,
+    as_flat_scores,
+    as_groups,
+    as_labels,
+    check_range,
+    numpy_dtype,
+)
 from localparity.metrics import Interval, mcdp_bounds
 
 if TYPE_CHECKING:
@@ -89,23 +98,17 @@ class LocalDisparity:
         y_true : torch.Tensor, optional
             Labels 0 and 1, where the criterion needs them.
         """
-        scores, resolution = check_scores(y_score, self.score_range)
-        codes = self._codes(scores, sensitive_features, y_true)
-        self._resolution = max(self._resolution, resolution)
+        scores = as_flat_scores(y_score)
         if self.level is None:
-            self._kept.append((y_score.detach().flatten(), codes))
-            return
-        scale = range_scale(self.score_range)
-        low, high = (scale * end for end in self.score_range)
-        # A GPU multiplies by the inverse of a plain number, which rounds differently; not of a tensor.
-        length = self._torch.tensor(high - low, dtype=self._torch.float64, device=scores.device)
-        fractions = (scores.double() * scale - low) / length
-        numbers = self._torch.ceil(fractions * 2.0**self.level).long()
-        size = 2**self.level + 1
-        counted = self._torch.bincount(
-            codes * size + numbers, minlength=self.n_groups * self._n_labels * size
-        )
-        self._state = counted if self._state is None else self._state + counted
+            check_range(scores, self.score_range)
+            self._kept.append((scores, self._codes(scores, sensitive_features, y_true)))
+        else:
+            rows = TensorRows(scores, self._codes(scores, sensitive_features, y_true))
+            grid = Grid(self.score_range, self.n_groups * self._n_labels, self.level)
+            counted = counting_of(self._torch, scores).count_places(self._torch, rows, grid).rows.flatten()
+            self._state = counted if self._state is None else self._state + counted
+        resolution = score_resolution(numpy_dtype(scores), self.score_range)
+        self._resolution = max(self._resolution, resolution)
 
     def compute(self) -> Tensor:
         """Return MCDP(epsilon) of all batches, and of all processes where several run, as a scalar tensor."""
@@ -143,15 +146,18 @@ class LocalDisparity:
 
     def _codes(self, scores: Tensor, sensitive_features: Tensor, y_true: Tensor | None) -> Tensor:
         """The group, and the label where there is one, of each row as one integer."""
-        groups = check_groups(sensitive_features, scores).long()
+        groups = as_groups(sensitive_features, scores)
+        if groups.dtype == self._torch.bool:
+            groups = groups.view(self._torch.uint8)
         low, high = (int(end) for end in groups.aminmax())
         if low < 0 or high >= self.n_groups:
             wrong = low if low < 0 else high
             raise ValueError(f"sensitive_features must be between 0 and {self.n_groups - 1}, got {wrong}")
         require_labels(self.comparison, y_true)
+        codes = groups.int()
         if y_true is None or self._n_labels == 1:
-            return groups
-        return 2 * groups + check_labels(y_true, scores).long()
+            return codes
+        return 2 * codes + as_labels(y_true, scores)
 
     def _summed(self) -> Tensor:
         """The state, summed over the processes."""

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._types import FloatArray, IntArray
+from localparity.counts._sorting import places_of, sort_rows
 from localparity.uncertainty._split_kernels import worst_split
 
 
@@ -45,11 +46,10 @@ class OrderedPeople:
     @classmethod
     def of_rows(cls, scores: NDArray[np.floating], feature: FloatArray, least: int) -> OrderedPeople:
         """Sort people by the feature and by the score."""
-        order = np.argsort(feature, kind="stable")
-        _, places, rows = np.unique(scores, return_inverse=True, return_counts=True)
-        values, ends = np.unique(feature[order], return_index=True)
-        ends = np.append(ends[1:], feature.size)
-        return cls(places[order].astype(np.int64), np.cumsum(rows), values, ends, least)
+        places, _, rows = places_of(scores)
+        _, people = sort_rows(feature, places)
+        _, values, with_value = places_of(feature)
+        return cls(people, np.cumsum(rows), values, np.cumsum(with_value), least)
 
     @cached_property
     def splits(self) -> FloatArray:

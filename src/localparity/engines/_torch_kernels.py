@@ -1,0 +1,146 @@
+"""Rows counted by cell and collected in CUDA kernels, which torch compiles where its runtime can.
+
+A block counts in its shared memory. Where the places do not fit there, the blocks of one row of the launch
+count a part of them, and the scores are read once for each part.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from typing import Any
+
+import numpy as np
+
+from localparity._validation import range_scale
+from localparity.engines._torch_cells import CellTotals, Grid
+from localparity.engines._torch_rows import TensorRows, UnknownCodeError, check_score, ends_of
+from localparity.engines._torch_source import SOURCE
+
+_SCORES = {"float16": ("unsigned short", "float"), "float32": ("float",) * 2, "float64": ("double",) * 2}
+_CODES = {"torch.uint8": "unsigned char", "torch.int8": "signed char", "torch.int32": "int"}
+_BUCKET_BITS = 14
+_WORDS = 2**_BUCKET_BITS // 32
+_SELECTION_BYTES = 8 * _WORDS
+
+
+def can_compile(torch: Any, scores: Any) -> bool:
+    """Whether the device of some scores is a GPU that torch compiles these kernels for."""
+    if scores.device.type != "cuda" or not torch.version.cuda:
+        return False
+    try:
+        _compiled(
+            torch, "count", scores.device, scores.dtype, torch.uint8, UNIT=True, DEEP=False, SELECTED=False
+        )
+    except (AttributeError, OSError, RuntimeError):  # an older torch, or no NVRTC
+        return False
+    return True
+
+
+def count_places(torch: Any, rows: TensorRows, grid: Grid) -> CellTotals:
+    """Count rows without weights by the places of a grid."""
+    n_places, device = grid.n_places, rows.scores.device
+    properties = torch.cuda.get_device_properties(device)
+    place_bytes = 4 * grid.n_keys + max(4, rows.scores.element_size())
+    room = (properties.shared_memory_per_block_optin - _SELECTION_BYTES) // place_bytes
+    tiles = -(-n_places // room)
+    tile = -(-n_places // tiles)
+    noted = torch.zeros(1 + n_places * (1 + grid.n_keys), dtype=torch.int64, device=device)
+    within = grid.level if grid.within is None else grid.within.level
+    arguments = [
+        *_of_rows(rows),
+        *_of_grid(torch, grid, rows.scores),
+        *(rows.first, grid.n_keys, grid.level - within, n_places, tile, noted),
+    ]
+    blocks = min(2 * properties.multi_processor_count, rows.size // 4096 + 1)
+    with torch.cuda.device(device):
+        shared = tile * place_bytes + _SELECTION_BYTES
+        _kernel(torch, "count", rows, grid)((blocks, tiles, 1), (1024, 1, 1), arguments, shared)
+    if grid.within is None and (after := int(noted[0])):
+        row = rows.size - after
+        check_score(rows.scores, row, grid.score_range)
+        raise UnknownCodeError(row)
+    only = torch.bitwise_not(noted[1 : n_places + 1]).view(torch.float64)
+    return CellTotals(only, noted[n_places + 1 :].view(grid.n_keys, n_places))
+
+
+def collect_rows(torch: Any, rows: TensorRows, grid: Grid, capacity: int) -> TensorRows | None:
+    """The rows inside the selection of a grid, None where they are more than a capacity."""
+    device = rows.scores.device
+    scores, codes = (torch.empty(capacity, dtype=part.dtype, device=device) for part in rows[:2])
+    found = torch.zeros(1, dtype=torch.int64, device=device)
+    blocks = 16 * torch.cuda.get_device_properties(device).multi_processor_count
+    arguments = [
+        *_of_rows(rows),
+        *_of_grid(torch, grid, rows.scores),
+        *(scores, codes, float(capacity), found),
+    ]
+    with torch.cuda.device(device):
+        _kernel(torch, "collect", rows, grid)(
+            (min(blocks, rows.size // 2048 + 1), 1, 1), (128, 1, 1), arguments
+        )
+    size = int(found)
+    return None if size > capacity else TensorRows(scores[:size], codes[:size], first=rows.first)
+
+
+def _kernel(torch: Any, name: str, rows: TensorRows, grid: Grid) -> Any:
+    """The kernel compiled for the dtypes of the rows and for the range and the level of a grid."""
+    kinds = {
+        "UNIT": grid.score_range == (0.0, 1.0),
+        "DEEP": grid.level > 22,
+        "SELECTED": grid.within is not None,
+    }
+    return _compiled(torch, name, rows.scores.device, rows.scores.dtype, rows.codes.dtype, **kinds)
+
+
+@cache
+def _compiled(torch: Any, name: str, device: Any, scores: Any, codes: Any, **kinds: bool) -> Any:
+    """The kernel compiled for some dtypes, for the range from 0 to 1 or any, and for cells beyond an int."""
+    dtype = str(scores).removeprefix("torch.")
+    score, number = _SCORES[dtype]
+    types = {
+        "Score": score,
+        "Number": number,
+        "Bits": "unsigned" if number == "float" else "unsigned long long",
+        "Code": _CODES[str(codes)],
+        "Cell": "long long" if kinds["DEEP"] else "int",
+    }
+    names = [
+        f"{dtype.upper()} 1",
+        *(f"{kind} {int(holds)}" for kind, holds in kinds.items()),
+        f"WORDS {_WORDS}",
+    ]
+    lines = [f"#define {each}" for each in names] + [
+        f"typedef {kind} {each};" for each, kind in types.items()
+    ]
+    with torch.cuda.device(device):
+        kernel = torch.cuda._compile_kernel("\n".join(lines) + SOURCE, name)
+        if name == "count":
+            kernel.set_shared_memory_config(
+                torch.cuda.get_device_properties(device).shared_memory_per_block_optin
+            )
+        return kernel
+
+
+def _of_rows(rows: TensorRows) -> list[Any]:
+    """What a kernel is told of the rows; whole numbers are passed in 32 bits, and floats in 64."""
+    packs = {part: min(16, 4 * part.element_size()) for part in rows[:2] if part is not None}
+    aligned = all(part.data_ptr() % size == 0 for part, size in packs.items())
+    return [rows.scores, rows.codes, float(rows.size), int(aligned)]
+
+
+def _of_grid(torch: Any, grid: Grid, scores: Any) -> list[Any]:
+    """What a kernel is told of a grid: its range, then the numbers of the selected cells, where those of a
+    bucket begin, how many there are, and how many bits a bucket spans.
+    """
+    scale = range_scale(grid.score_range)
+    low, high = grid.score_range
+    ends = ends_of(scores, grid.score_range)
+    given = [2.0**grid.level, low, high, scale, scale * low, scale * high - scale * low, *ends]
+    if grid.within is None:
+        nothing = torch.empty(0, dtype=torch.int64, device=scores.device)
+        return [*given, nothing, nothing, 0, 0]
+    level, numbers = grid.within
+    shift = max(0, level - _BUCKET_BITS)
+    starts = np.flatnonzero(np.diff((numbers - 1) >> shift, prepend=-1))
+    found = torch.from_numpy(np.concatenate([numbers, starts, [numbers.size]])).to(scores.device)
+    return [*given, found, found[numbers.size :], numbers.size, shift]
