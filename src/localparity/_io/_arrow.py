@@ -13,8 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-_DTYPES = {b"f": "f4", b"g": "f8", b"C": "u1", b"i": "i4"}
-"""The dtypes of columns by the formats of Arrow: as many as queries here select."""
+_DTYPES = {b"f": "f4", b"g": "f8", b"C": "u1"}
+"""The dtypes of columns by Arrow's formats: those that queries here select."""
 
 Batch = dict[str, NDArray[Any] | None]
 """The columns of a record batch by name; None for one in which a value is missing."""
@@ -105,8 +105,12 @@ class ArrowStream:
         schema = _Schema()
         self._check(self._stream.contents.get_schema(self._stream, byref(schema)))
         columns = [schema.children[place].contents for place in range(schema.n_children)]
-        self._columns = {column.name.decode(): _DTYPES[column.format] for column in columns}
+        formats = {column.name.decode(): column.format for column in columns}
         schema.release(byref(schema))
+        for name, kind in formats.items():
+            if kind not in _DTYPES:
+                raise TypeError(f"column {name!r} must be numbers, got {kind.decode()!r}")
+        self._columns = {name: _DTYPES[kind] for name, kind in formats.items()}
 
     def __enter__(self) -> ArrowStream:
         return self
