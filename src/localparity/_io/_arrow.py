@@ -21,47 +21,42 @@ Batch = dict[str, NDArray[Any] | None]
 
 
 class _Schema(Structure):
-    pass
+    _fields_ = (
+        ("format", c_char_p),
+        ("name", c_char_p),
+        ("metadata", c_char_p),
+        ("flags", c_int64),
+        ("n_children", c_int64),
+        ("children", POINTER(c_void_p)),
+        ("dictionary", c_void_p),
+        ("release", CFUNCTYPE(None, c_void_p)),
+        ("private_data", c_void_p),
+    )
 
 
 class _Array(Structure):
-    pass
+    _fields_ = (
+        ("length", c_int64),
+        ("null_count", c_int64),
+        ("offset", c_int64),
+        ("n_buffers", c_int64),
+        ("n_children", c_int64),
+        ("buffers", POINTER(c_void_p)),
+        ("children", POINTER(c_void_p)),
+        ("dictionary", c_void_p),
+        ("release", CFUNCTYPE(None, c_void_p)),
+        ("private_data", c_void_p),
+    )
 
 
 class _Stream(Structure):
-    pass
-
-
-_Schema._fields_ = [
-    ("format", c_char_p),
-    ("name", c_char_p),
-    ("metadata", c_char_p),
-    ("flags", c_int64),
-    ("n_children", c_int64),
-    ("children", POINTER(POINTER(_Schema))),
-    ("dictionary", POINTER(_Schema)),
-    ("release", CFUNCTYPE(None, POINTER(_Schema))),
-    ("private_data", c_void_p),
-]
-_Array._fields_ = [
-    ("length", c_int64),
-    ("null_count", c_int64),
-    ("offset", c_int64),
-    ("n_buffers", c_int64),
-    ("n_children", c_int64),
-    ("buffers", POINTER(c_void_p)),
-    ("children", POINTER(POINTER(_Array))),
-    ("dictionary", POINTER(_Array)),
-    ("release", CFUNCTYPE(None, POINTER(_Array))),
-    ("private_data", c_void_p),
-]
-_Stream._fields_ = [
-    ("get_schema", CFUNCTYPE(c_int, POINTER(_Stream), POINTER(_Schema))),
-    ("get_next", CFUNCTYPE(c_int, POINTER(_Stream), POINTER(_Array))),
-    ("get_last_error", CFUNCTYPE(c_char_p, POINTER(_Stream))),
-    ("release", CFUNCTYPE(None, POINTER(_Stream))),
-    ("private_data", c_void_p),
-]
+    _fields_ = (
+        ("get_schema", CFUNCTYPE(c_int, c_void_p, c_void_p)),
+        ("get_next", CFUNCTYPE(c_int, c_void_p, c_void_p)),
+        ("get_last_error", CFUNCTYPE(c_char_p, c_void_p)),
+        ("release", CFUNCTYPE(None, c_void_p)),
+        ("private_data", c_void_p),
+    )
 
 
 class _Batch:
@@ -80,7 +75,7 @@ class _Column:
 
     def __init__(self, batch: _Batch, place: int, dtype: str) -> None:
         self._batch = batch
-        column = batch.array.children[place].contents
+        column = _Array.from_address(batch.array.children[place])
         start = (column.buffers[1] or 0) + (batch.array.offset + column.offset) * np.dtype(dtype).itemsize
         self.whole = column.null_count == 0 or not column.buffers[0]
         self.__array_interface__ = {
@@ -101,10 +96,10 @@ class ArrowStream:
         pointer = ctypes.pythonapi.PyCapsule_GetPointer
         pointer.restype, pointer.argtypes = c_void_p, [ctypes.py_object, c_char_p]
         self._capsule = capsule  # which owns the stream
-        self._stream = ctypes.cast(pointer(capsule, b"arrow_array_stream"), POINTER(_Stream))
+        self._stream = _Stream.from_address(pointer(capsule, b"arrow_array_stream"))
         schema = _Schema()
-        self._check(self._stream.contents.get_schema(self._stream, byref(schema)))
-        columns = [schema.children[place].contents for place in range(schema.n_children)]
+        self._check(self._stream.get_schema(byref(self._stream), byref(schema)))
+        columns = [_Schema.from_address(schema.children[place]) for place in range(schema.n_children)]
         formats = {column.name.decode(): column.format for column in columns}
         schema.release(byref(schema))
         for name, kind in formats.items():
@@ -116,13 +111,13 @@ class ArrowStream:
         return self
 
     def __exit__(self, *_: object) -> None:
-        if self._stream.contents.release:
-            self._stream.contents.release(self._stream)
+        if self._stream.release:
+            self._stream.release(byref(self._stream))
 
     def next_batch(self) -> Batch | None:
         """The next batch, and None after the last one."""
         batch = _Batch()
-        self._check(self._stream.contents.get_next(self._stream, byref(batch.array)))
+        self._check(self._stream.get_next(byref(self._stream), byref(batch.array)))
         if not batch.array.release:
             return None
         columns = {
@@ -132,5 +127,5 @@ class ArrowStream:
 
     def _check(self, code: int) -> None:
         if code:
-            message = self._stream.contents.get_last_error(self._stream)
+            message = self._stream.get_last_error(byref(self._stream))
             raise OSError((message or b"").decode(errors="replace"))

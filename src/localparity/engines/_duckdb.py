@@ -121,7 +121,7 @@ class DuckDBScores(TableScores):
     groups, groups of unusual types, scores that are many and mostly ties, and more rows to hold than fit.
     """
 
-    max_refined = 2**16
+    max_refined = 2**13
 
     def __init__(self, table: Table, columns: ScoreColumns, options: CountOptions) -> None:
         table.check([*columns.numbers.values(), *columns.group])
