@@ -7,7 +7,7 @@ https://arrow.apache.org/docs/format/CDataInterface.html
 from __future__ import annotations
 
 import ctypes
-from ctypes import CFUNCTYPE, POINTER, Structure, byref, c_char_p, c_int, c_int64, c_void_p
+from ctypes import CFUNCTYPE, POINTER, Structure, byref, c_char_p, c_int, c_int64, c_void_p, py_object
 from typing import Any
 
 import numpy as np
@@ -59,6 +59,9 @@ class _Stream(Structure):
     )
 
 
+_pointer = ctypes.PYFUNCTYPE(c_void_p, py_object, c_char_p)(("PyCapsule_GetPointer", ctypes.pythonapi))
+
+
 class _Batch:
     """A record batch, released with the last array that shows its memory."""
 
@@ -93,10 +96,7 @@ class ArrowStream:
     """
 
     def __init__(self, capsule: Any) -> None:
-        pointer = ctypes.pythonapi.PyCapsule_GetPointer
-        pointer.restype, pointer.argtypes = c_void_p, [ctypes.py_object, c_char_p]
-        self._capsule = capsule  # which owns the stream
-        self._stream = _Stream.from_address(pointer(capsule, b"arrow_array_stream"))
+        self._capsule = capsule
         schema = _Schema()
         self._check(self._stream.get_schema(byref(self._stream), byref(schema)))
         columns = [_Schema.from_address(schema.children[place]) for place in range(schema.n_children)]
@@ -106,6 +106,11 @@ class ArrowStream:
             if kind not in _DTYPES:
                 raise TypeError(f"column {name!r} must be numbers, got {kind.decode()!r}")
         self._columns = {name: _DTYPES[kind] for name, kind in formats.items()}
+
+    @property
+    def _stream(self) -> _Stream:
+        """The stream, which the capsule owns."""
+        return _Stream.from_address(_pointer(self._capsule, b"arrow_array_stream"))
 
     def __enter__(self) -> ArrowStream:
         return self

@@ -70,7 +70,8 @@ def from_spark(
     Returns
     -------
     ScoreCounts
-        The same counts, bit for bit, as those of the other engines.
+        The counts by group, and by label where there is one. Up to `max_scores`, and for MCDP at `epsilons`
+        beyond it, all engines give the same bits.
 
     Examples
     --------
