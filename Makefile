@@ -91,6 +91,7 @@ bench: $(VENV)/.development
 	$(BIN)/python -m benchmarks.curves
 	$(BIN)/python -m benchmarks.cold_start
 	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks.speed
 
 # How often every promise fails in a thousand draws from a known truth; results/promises.md.
 promises: $(VENV)/.development

@@ -1,4 +1,4 @@
-"""`make bench`: the time and memory of the metrics, held to their bars; the numbers go to results/."""
+"""`make bench`: the metrics beside the paper's algorithms, held to their bars; the numbers go to results/."""
 
 from __future__ import annotations
 
@@ -12,33 +12,10 @@ from pathlib import Path
 import numpy as np
 
 import localparity as lp
-from benchmarks._draws import draw_scores, prepare_profile
-from benchmarks._measure import Measurement, at_least, at_most, measure_all, peak_bytes, seconds
+from benchmarks._measure import Measurement, at_least, at_most, measure_all, seconds
 from benchmarks._paper_algorithms import algorithm_1, algorithm_1_lean, algorithm_2
-from localparity.uncertainty._pool import Pool, pools_of
-from localparity.uncertainty._resampling import Draws, resample
 
 PAPER_EPSILONS = np.array([0.0, 0.01, 0.05, 0.1])
-COMPARISON = lp.Comparison()
-
-
-def bench_profile() -> Iterator[Measurement]:
-    """The whole profile, checks included, against np.sort of the same scores."""
-    for rows in (10**6, 10**7):
-        for name in ("parity", "disparity"):
-            scores, groups = draw_scores(rows, name)
-            for kind in (np.int64, bool):
-                typed = groups.astype(kind)
-
-                def profile(scores=scores, typed=typed) -> object:
-                    return lp.mcdp_profile(None, scores, sensitive_features=typed).values
-
-                ours, sort = seconds(profile, lambda scores=scores: np.sort(scores))
-                what = f"profile / np.sort, {rows:.0e} rows, {name}, {np.dtype(kind)} group"
-                yield at_most(what, ours / sort, 3.0, f"np.sort {sort:.4f} s")
-            memory = peak_bytes(partial(prepare_profile, rows, name)) / scores.nbytes + 1.0
-            what = f"peak memory / scores, {rows:.0e} rows, {name}"
-            yield at_most(what, memory, 8.0, "the scores counted in")
 
 
 def bench_adult() -> Iterator[Measurement]:
@@ -76,35 +53,6 @@ def bench_adult() -> Iterator[Measurement]:
         )
 
 
-def bench_resamples() -> Iterator[Measurement]:
-    """One resample of the bootstrap and of the permutation test against np.sort of the scores."""
-    rng = np.random.default_rng(0)
-    for rows in (10**4, 10**6):
-        groups = rng.integers(0, 2, rows)
-        scores = rng.beta(2 + groups, 3 - groups)
-        predictions = lp.Predictions.from_arrays(None, scores, sensitive_features=groups)
-        counts = lp.ScoreCounts.from_predictions(predictions)
-        pools = pools_of(counts, COMPARISON)
-        resamples = 200 if rows == 10**4 else 5
-        for name, draw in (("bootstrap", Pool.deviated), ("permutation", Pool.dealt)):
-
-            def several(pools=pools, draw=draw, counts=counts, resamples=resamples) -> object:
-                return resample(
-                    pools,
-                    draw,
-                    Draws(resamples, random_state=0),
-                    comparison=COMPARISON,
-                    epsilons=PAPER_EPSILONS,
-                    resolution=counts.resolution,
-                )
-
-            all_of_them, sort = seconds(several, lambda scores=scores: np.sort(scores))
-            each = all_of_them / resamples
-            yield at_most(
-                f"{name} resample / np.sort, {rows:.0e} rows", each / sort, 3.0, f"{1000 * each:.2f} ms"
-            )
-
-
 def bench_import() -> Iterator[Measurement]:
     """Importing what an audit needs with numpy already there."""
     clock = "time.perf_counter()"
@@ -118,7 +66,7 @@ def bench_import() -> Iterator[Measurement]:
 
 def main() -> None:
     """Run all, write results/ground.csv, and fail when a bar is not met."""
-    benches = (bench_import, bench_adult, bench_resamples, bench_profile)
+    benches = (bench_import, bench_adult)
     measure_all(benches, Path("results/ground.csv"), __doc__)
 
 

@@ -2,21 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 from numpy.typing import NDArray
-
-import localparity as lp
 
 
 def draw_scores(rows: int, name: str) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
     rng = np.random.default_rng(0)
     groups = rng.integers(0, 2, rows)
     return (rng.random(rows) if name == "parity" else rng.beta(2 + groups, 3 - groups)), groups
-
-
-def prepare_profile(rows: int, name: str) -> Callable[[], object]:
-    scores, groups = draw_scores(rows, name)
-    lp.mcdp_profile(None, scores[:1000], sensitive_features=groups[:1000]).values  # noqa: B018, compiles
-    return lambda: lp.mcdp_profile(None, scores, sensitive_features=groups).values

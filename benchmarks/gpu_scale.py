@@ -31,6 +31,7 @@ from localparity.metrics._gap_curves import gap_curves
 EPSILONS = (0.0, 0.01, 0.05, 0.1)
 COMPARED_WITH_CPU = 10_000_000
 PART = 50_000_000
+DECIMALS = {"three_decimals": 3, "five_decimals": 5}
 
 Tensors = tuple[torch.Tensor, torch.Tensor, torch.Tensor | None]
 
@@ -44,9 +45,9 @@ def make_rows(case: str, rows: int, device: str) -> Tensors:
     for start in range(0, rows, PART):
         part = slice(start, min(start + PART, rows))
         drawn = torch.rand((2, part.stop - start), generator=generator, device=device)
-        groups[part] = (5 * drawn[0]).floor() if case == "five groups" else drawn[0] < 0.4
+        groups[part] = (5 * drawn[0]).floor() if case == "five_groups" else drawn[0] < 0.4
         made = drawn[1] ** (1.1 + 0.2 * groups[part])
-        if case == "half equal":
+        if case == "half_equal":
             made = made.where(torch.rand(made.shape, generator=generator, device=device) < 0.5, 0.5)
         scores[part] = _changed(case, made)
         if labels is not None:
@@ -59,10 +60,10 @@ def make_rows(case: str, rows: int, device: str) -> Tensors:
 
 def _changed(case: str, scores: torch.Tensor) -> torch.Tensor:
     """Scores that are hard to count."""
-    if case == "all equal":
+    if case == "all_equal":
         return torch.full_like(scores, 0.5)
-    if case.endswith("decimals"):
-        return scores.round(decimals=int(case[0]))
+    if case in DECIMALS:
+        return scores.round(decimals=DECIMALS[case])
     return scores
 
 
@@ -190,7 +191,7 @@ def measure(case: str, rows: int, repeats: int, device: str) -> dict[str, Any]:
         "agrees_with_cpu": agrees_with_cpu(made),
         "breakdown": breakdown(repeats, device, made),
     }
-    if case == "two groups":
+    if case == "two_groups":
         found["mcdp_0_by_brute_force"] = by_brute_force(*made[:2])
     return found
 
@@ -202,16 +203,16 @@ def main() -> None:
     parser.add_argument("--repeats", type=int, default=5)
     options = parser.parse_args()
     device = "cuda" if torch.cuda.is_available() else "cpu"
-    measure("two groups", 1_000_000, 1, device)  # compiles the kernels
+    measure("two_groups", 1_000_000, 1, device)  # compiles the kernels
     found = {
         "device": torch.cuda.get_device_name() if device == "cuda" else "cpu",
         "torch": torch.__version__,
         "cuda": torch.version.cuda,
         "python": platform.python_version(),
-        **measure("two groups", options.rows, options.repeats, device),
-        "a_tenth_of_the_rows": measure("two groups", options.rows // 10, options.repeats, device),
+        **measure("two_groups", options.rows, options.repeats, device),
+        "a_tenth_of_the_rows": measure("two_groups", options.rows // 10, options.repeats, device),
     }
-    cases = ["five groups", "labels", "all equal", "half equal", "sorted", "3 decimals", "5 decimals"]
+    cases = ["five_groups", "labels", "all_equal", "half_equal", "sorted", *DECIMALS]
     found["cases"] = {case: measure(case, options.rows, min(2, options.repeats), device) for case in cases}
     print(json.dumps(found, indent=2))
 

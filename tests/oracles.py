@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
 from itertools import combinations, pairwise, permutations
 from typing import Any
@@ -86,6 +86,17 @@ def worst_pair(groups: Sequence[Sample], metric: Callable[[Sample, Sample], Frac
 def worst_to_overall(groups: Sequence[Sample], metric: Callable[[Sample, Sample], Fraction]) -> Fraction:
     everyone = [person for group in groups for person in group]
     return max(metric(group, everyone) for group in groups)
+
+
+def every_deal(scores: Sequence[Fraction], sizes: Sequence[int]) -> Iterator[list[Sample]]:
+    """Every way to deal people out to groups of these sizes, each as likely as any other under parity."""
+    if len(sizes) == 1:
+        yield [[(score, Fraction(1)) for score in scores]]
+        return
+    for chosen in combinations(range(len(scores)), sizes[0]):
+        left = [score for place, score in enumerate(scores) if place not in chosen]
+        for others in every_deal(left, sizes[1:]):
+            yield [[(scores[place], Fraction(1)) for place in chosen], *others]
 
 
 def quantile(sample: Sample, u: Fraction) -> Fraction:

@@ -21,7 +21,7 @@ from localparity.counts._bounded import cell_numbers
 from localparity.counts._cell_counts import CellCounts
 from localparity.counts._keyed_rows import KeyedRows
 from localparity.counts._sort_kernels import sort_rows
-from localparity.metrics._exact import Question, cells_for
+from localparity.metrics import _exact
 from localparity.metrics._kernels import deciding_steps, profile_runs
 from localparity.models import MCDPObjective, ScoreRepair
 from localparity.models.repair.blind import _kernels as blind_kernels
@@ -57,6 +57,7 @@ def copied(value: Any) -> Any:
 @pytest.fixture
 def run_both_ways(monkeypatch: pytest.MonkeyPatch) -> set[Kernel]:
     """Each call is made both ways, and fails where they differ in what they return or write; what was called."""
+    monkeypatch.setattr(_exact, "_FEW_ROWS", 0)
     called = set()
 
     def call(kernel: Kernel, *values: Any) -> Any:
@@ -91,8 +92,9 @@ def measure(rng: np.random.Generator, rows: int, decimals: int) -> None:
         sort_rows(placed, groups)
         for options in ({}, {"sample_weight": weights}):
             rows_of = lp.Predictions.from_arrays(None, placed, sensitive_features=groups, **options)
+            _exact._worst_sorted(rows_of, lp.counts.Comparison(), np.array(EPSILONS))
             people = rows_of.groups, rows_of.score_range, rows_of.resolution
-            cells_for(Question(*people, lp.counts.Comparison(), np.array(EPSILONS)), rows_of, 1)
+            _exact.cells_for(_exact.Question(*people, lp.counts.Comparison(), np.array(EPSILONS)), rows_of, 1)
             keyed, cells = KeyedRows.of(rows_of), cell_numbers(placed, 4, (0.0, 1.0))
             CellCounts.empty(keyed.keys, 17, weighted=keyed.weights is not None).add_at(cells, keyed)
             keyed.inside(cells, np.arange(17) % 2 == 0)

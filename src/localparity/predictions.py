@@ -195,6 +195,11 @@ class Predictions:
             names=Names(*named),
         )
 
+    @property
+    def exchangeable(self) -> bool:
+        """Whether all rows are independent and weigh 1."""
+        return self.weights is None and self.clusters is None
+
     def __len__(self) -> int:
         return self.scores.size
 

@@ -84,6 +84,9 @@ TEXTS: dict[str, Callable[[list[Any]], Any]] = {
     "pandas str": lambda values: pd.Series(values, dtype="str"),
     "pandas string": lambda values: pd.Series(values, dtype="string"),
     "pandas pyarrow": lambda values: pd.Series(values, dtype=pd.ArrowDtype(pa.string())),
+    "pandas dictionary": lambda values: pd.Series(
+        values, dtype=pd.ArrowDtype(pa.dictionary(pa.int32(), pa.string()))
+    ),
     "pandas index": lambda values: pd.Index(values, dtype=object),
     "pandas category": lambda values: pd.Series(values, dtype="category"),
     "pandas categorical": lambda values: pd.Categorical(values, categories_of(values), ordered=True),

@@ -359,5 +359,7 @@ def test_a_column_that_names_people_is_no_group(kind: Any) -> None:
         validation.as_groups(groups, names.size)
     # As clusters they may be as many as there are rows.
     assert len(validation.as_groups(groups[:20_000], 20_000, at_most=20_000).names) == 20_000
+    with pytest.raises(ValueError, match="sensitive_features has more than 10,000 groups"):
+        validation.as_groups(np.tile(groups, 9), 9 * names.size)
     few = validation.as_groups(np.where(names % 2, groups[0], groups[1]), names.size)
     assert len(few.names) == 2

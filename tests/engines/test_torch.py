@@ -245,6 +245,22 @@ def test_a_source_counts_any_selection_again(device: str) -> None:
                 np.testing.assert_array_equal(found.rows, expected[1])
 
 
+@pytest.mark.parametrize("device", DEVICES)
+def test_a_group_without_a_label_is_named_on_a_grid_too(device: str) -> None:
+    rng = np.random.default_rng(0)
+    scores, groups = rng.random(3000), rng.integers(0, 3, 3000)
+    labels = np.where(groups == 2, 0, rng.integers(0, 2, 3000))
+    scores_on, groups_on, labels_on = (torch.tensor(part, device=device) for part in (scores, groups, labels))
+    options: dict[str, Any] = {"criterion": "equal_opportunity"}
+    found = lp.engines.from_torch(scores_on, groups_on, y_true=labels_on, max_scores=50, level=4, **options)
+    messages = []
+    for arguments in ((found,), (labels, scores)):
+        with pytest.raises(ValueError, match=r"group 2 ") as error:
+            lp.mcdp(*arguments, **({} if len(arguments) == 1 else {"sensitive_features": groups}), **options)
+        messages.append(str(error.value))
+    assert messages[0] == messages[1]
+
+
 def test_distinct_scores_are_estimated() -> None:
     rng = np.random.default_rng(0)
     groups = torch.tensor(rng.integers(0, 2, 200_000))

@@ -131,18 +131,14 @@ def test_an_envelope_is_known_outside_of_cells_and_bounded_inside(data: st.DataO
         for before, knot in zip(previous, knots, strict=True)
     ]
     gap, least, most = (data.draw(lists_of(SIXTEENTHS, len(knots))) for _ in range(3))
-    # The gap at a knot is known, so a cell that begins at one begins right above it.
-    begins = [
-        np.nextafter(low, 1.0) if low == before else low
-        for low, before in zip(lows, [-1.0, *knots[:-1]], strict=True)
+    # The gap at a knot is known, also where a cell begins; nothing lies in the cell before the next float.
+    known = [(knot, value, value, -1) for knot, value in zip(knots, gap, strict=True)]
+    inside = [
+        (np.nextafter(low, 1.0) if low in knots else low, least[i], most[i], i)
+        for i, (low, knot) in enumerate(zip(lows, knots, strict=True))
+        if low < knot
     ]
-    begins = [min(begin, knot) for begin, knot in zip(begins, knots, strict=True)]
-    expected = []
-    for begin in sorted({*knots, *begins}):
-        (cell,) = [i for i in range(len(knots)) if begins[i] <= begin < knots[i]] or [-1]
-        at = knots.index(begin) if cell < 0 else cell
-        bounds = (gap[at], gap[at]) if cell < 0 else (least[at], most[at])
-        expected.append((begin, *bounds, cell))
+    expected = sorted(known + inside)
     found = _kernels.envelope_of(*map(np.array, (knots, gap, lows, least, most)))
     assert list(zip(*(column.tolist() for column in found), strict=True)) == expected
 

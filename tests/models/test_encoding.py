@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import tracemalloc
+import warnings
+from collections.abc import Callable
 from decimal import Decimal
+from typing import Any
 
 import numpy as np
 import pandas as pd
 import polars as pl
+import pyarrow as pa
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from localparity.models import UnseenValuesWarning
 from localparity.models._columns import table_columns
@@ -25,9 +31,42 @@ def test_texts_are_not_scaled_and_numbers_are() -> None:
     np.testing.assert_allclose(encoder.transform(FRAME)[:, :3], expected)
 
 
-def test_polars_and_pandas_give_the_same() -> None:
-    same = TableEncoder().fit(pl.from_pandas(FRAME)).transform(pl.from_pandas(FRAME))
+@pytest.mark.parametrize("kind", [pl.from_pandas, pa.Table.from_pandas])
+def test_other_frames_give_the_same_as_pandas(kind: Callable[[pd.DataFrame], Any]) -> None:
+    same = TableEncoder().fit(kind(FRAME)).transform(kind(FRAME))
     np.testing.assert_array_equal(same, TableEncoder().fit_transform(FRAME))
+
+
+FRAMES: dict[str, Callable[[list[str | None]], Any]] = {
+    "objects": lambda texts: pd.DataFrame({"t": pd.Series(texts, dtype=object)}),
+    "str": lambda texts: pd.DataFrame({"t": pd.Series(texts, dtype="str")}),
+    "categories": lambda texts: pd.DataFrame({"t": pd.Categorical(texts, categories=list("cab"))}),
+    "polars": lambda texts: pl.DataFrame({"t": texts}, schema={"t": pl.String}),
+    "polars categories": lambda texts: pl.DataFrame({"t": texts}, schema={"t": pl.Categorical}),
+    "arrow": lambda texts: pa.table({"t": pa.array(texts, pa.string())}),
+    "arrow dictionary": lambda texts: pa.table({"t": pa.array(texts, pa.string()).dictionary_encode()}),
+}
+few_texts = st.lists(st.sampled_from(["a", "b", "c", None]), min_size=1, max_size=20)
+
+
+@pytest.mark.parametrize("kind", FRAMES.values(), ids=FRAMES)
+@given(fitted=few_texts.filter(any), new=few_texts.filter(any))
+def test_texts_are_their_places_among_those_of_fit(
+    kind: Callable[[list[str | None]], Any], fitted: list[str | None], new: list[str | None]
+) -> None:
+    encoder = CategoryEncoder().fit(kind(fitted))
+    known: list[str | None] = sorted({text for text in fitted if text is not None})
+    if kind is FRAMES["categories"]:
+        known = ["c", "a", "b"]
+    known += [None] if None in fitted else []
+    assert encoder.categories_ == [known]
+    unseen = [text for text in new if text not in known]
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        found = encoder.transform(kind(new))[:, 0]
+    expected = [float(known.index(text)) if text in known else np.nan for text in new]
+    np.testing.assert_array_equal(found, expected)
+    assert bool(caught) == bool(unseen)
 
 
 def test_a_categorical_column_has_all_its_categories() -> None:

@@ -20,8 +20,7 @@ from localparity.uncertainty._bands import (
     dkw_radii,
     dkw_radius,
 )
-from localparity.uncertainty._pool import Pool
-from localparity.uncertainty._resampling import Draws, critical_value, resample_counts
+from localparity.uncertainty._resampling import Draws, critical_value, deviation_resamples
 
 
 def counts_of(groups: int, rows: int = 400, **options: Any) -> lp.ScoreCounts:
@@ -62,7 +61,7 @@ def test_the_error_is_shared_by_all_distributions(
 def test_the_bootstraps_radius_is_what_resamples_stay_within(compare: Compare) -> None:
     counts = counts_of(3)
     comparison = Comparison("equalized_odds", compare)
-    found = resample_counts(counts, comparison, Pool.deviated, Draws(200, 1), np.zeros(1))
+    found = deviation_resamples(counts, comparison, np.zeros(1), Draws(200, 1))
     radii = bootstrap_radii(found, 0.9)
     assert np.count_nonzero(found.supremum > (radii * found.scale).max() + 1e-12) <= 0.1 * 201
     curves = gap_curves(counts, comparison)

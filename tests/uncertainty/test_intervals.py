@@ -9,10 +9,9 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity.uncertainty import _pool
+from localparity.uncertainty import _deviations
 from localparity.uncertainty._bands import bootstrap_radii
-from localparity.uncertainty._pool import Pool
-from localparity.uncertainty._resampling import Draws, resample_counts
+from localparity.uncertainty._resampling import Draws, deviation_resamples
 
 
 @pytest.fixture(scope="module")
@@ -132,7 +131,7 @@ def test_wrong_arguments(census: Any, options: dict[str, Any], message: str) -> 
 def test_the_bootstrap_adds_the_radius_of_its_band(census: Any) -> None:
     known = lp.Predictions.from_arrays(None, census.score, sensitive_features=census.sensitive_features)
     counts = lp.ScoreCounts.from_predictions(known)
-    resampled = resample_counts(counts, lp.Comparison(), Pool.deviated, Draws(99, 4), np.zeros(1))
+    resampled = deviation_resamples(counts, lp.Comparison(), np.zeros(1), Draws(99, 4))
     (radius,) = bootstrap_radii(resampled, 0.9)
     for epsilon in (0.0, 0.05):
         found = interval_of(
@@ -146,7 +145,8 @@ def test_the_bootstrap_at_fewer_thresholds_is_nearly_that_of_all(
     census: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     fine = interval_of(census, method="bootstrap", n_resamples=300, random_state=0)
-    monkeypatch.setattr(_pool, "MOST_KNOTS", 300)
+    monkeypatch.setattr(_deviations, "MOST_KNOTS", 300)
+    monkeypatch.setattr(_deviations, "LEAST_KNOTS", 300)
     coarse = interval_of(census, method="bootstrap", n_resamples=300, random_state=0)
     assert coarse.estimate == fine.estimate
     assert coarse.low == pytest.approx(fine.low, abs=0.02)
@@ -172,6 +172,7 @@ def test_what_counts_leave_open_does_not_leave_the_range() -> None:
     options = {"method": "bootstrap", "n_resamples": 50, "random_state": 0, "epsilons": [0.0]}
     (found,) = lp.audit(lp.counts.bounded(exact, max_scores=10, level=2), **options).findings
     assert 0.5 < found.mcdp < 0.9
-    assert (found.interval.low, found.interval.high) == (0.0, 1.0)
     (known,) = lp.audit(exact, **options).findings
+    # What is known at the ends of the cells is a lower bound; between them there may be any gap.
+    assert found.mcdp - 0.1 < found.interval.low < known.mcdp < found.interval.high == 1.0
     assert known.mcdp - 0.1 < known.interval.low < known.mcdp < known.interval.high < known.mcdp + 0.1

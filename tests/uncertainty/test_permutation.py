@@ -23,7 +23,7 @@ from localparity.uncertainty._permutation import (
     parity_test,
     summarise_null,
 )
-from localparity.uncertainty._resampling import Draws, resample_counts
+from localparity.uncertainty._resampling import Draws, deviation_resamples
 
 
 @pytest.mark.compiled
@@ -112,8 +112,8 @@ def test_a_test_that_others_confirm_has_the_larger_of_both_p_values() -> None:
     counts = lp.ScoreCounts.from_predictions(rows)
     epsilons = np.array([0.0, 0.05])
     mcdp = np.array([curve.mcdp_at(epsilons) for curve in gap_curves(counts, lp.Comparison())])
-    dealt = parity_resamples(counts, lp.Comparison(), epsilons, Draws(99, 0))
-    deviated = resample_counts(counts, lp.Comparison(), _pool.Pool.deviated, Draws(99, 0), epsilons)
+    dealt = parity_resamples(counts, lp.Comparison(), epsilons, Draws(99, 0), seen=mcdp)
+    deviated = deviation_resamples(counts, lp.Comparison(), epsilons, Draws(99, 0))
     first, second = parity_test(mcdp, dealt), parity_test(mcdp, deviated)
     both = first.confirmed_by(deviated)
     np.testing.assert_array_equal(both.p_values, np.maximum(first.p_values, second.p_values))
@@ -177,8 +177,7 @@ def test_wrong_arguments() -> None:
 @pytest.mark.compiled
 def test_the_test_is_valid_where_scores_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
     """Under parity a p-value is at most alpha in no more than alpha of the cases; here in just as many."""
-    monkeypatch.setattr(_pool, "MOST_KNOTS", 16)
-    monkeypatch.setattr(_pool, "LEAST_KNOTS", 16)
+    monkeypatch.setattr(_pool, "MOST_MEASURED", 0)
     rng = np.random.default_rng(2)
     small = 0
     for seed in range(400):
@@ -191,13 +190,17 @@ def test_the_test_is_valid_where_scores_are_many(monkeypatch: pytest.MonkeyPatch
 
 
 @pytest.mark.compiled
-def test_what_parity_measures_is_nearly_that_of_all_thresholds(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_what_parity_measures_does_not_depend_on_cells(monkeypatch: pytest.MonkeyPatch) -> None:
     rng = np.random.default_rng(3)
-    scores, groups = rng.random(20_000), rng.integers(0, 2, 20_000)
-    options: dict[str, Any] = {"sensitive_features": groups, "n_resamples": 300, "random_state": 0}
-    fine = lp.permutation_test(None, scores, **options)
-    monkeypatch.setattr(_pool, "MOST_KNOTS", 1000)
-    coarse = lp.permutation_test(None, scores, **options)
-    assert coarse.statistic == fine.statistic
-    assert coarse.null_mean == pytest.approx(fine.null_mean, rel=0.1)
-    assert coarse.p_value == pytest.approx(fine.p_value, abs=0.12)
+    scores, groups = rng.random(2000), rng.integers(0, 2, 2000)
+    labels = rng.integers(0, 2, 2000)
+    options: dict[str, Any] = {"sensitive_features": groups, "n_resamples": 600, "random_state": 0}
+    for criterion in ("demographic_parity", "equalized_odds"):
+        monkeypatch.setattr(_pool, "MOST_MEASURED", 10**6)
+        one = lp.permutation_test(labels, scores, criterion=criterion, **options)
+        monkeypatch.setattr(_pool, "MOST_MEASURED", 0)
+        other = lp.permutation_test(labels, scores, criterion=criterion, **options)
+        assert other.statistic == one.statistic
+        assert other.null_mean == pytest.approx(one.null_mean, rel=0.04)
+        assert other.p_value == pytest.approx(one.p_value, abs=0.12)
+        assert other == lp.permutation_test(labels, scores, criterion=criterion, n_jobs=2, **options)

@@ -3,75 +3,60 @@
 from __future__ import annotations
 
 from dataclasses import FrozenInstanceError, fields
-from fractions import Fraction
 from threading import Barrier, get_ident
 from typing import Any
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import localparity as lp
-import oracles
 from localparity.counts import Comparison
-from localparity.metrics._gap_curves import gap_curves
-from localparity.metrics._profile import carried_half_widths
 from localparity.uncertainty import _resampling
-from localparity.uncertainty._kernels import largest_difference, mcdp_of_pairs, worst_of_pairs
-from localparity.uncertainty._pool import Pool, pools_of
-from localparity.uncertainty._resampling import Draws, repeat, resample
-from strategies import People, people
-
-
-def counts_of(drawn: People, **options: Any) -> lp.ScoreCounts:
-    predictions = lp.Predictions.from_arrays(None, drawn.scores, sensitive_features=drawn.groups, **options)
-    return lp.ScoreCounts.from_predictions(predictions)
-
-
-@settings(max_examples=60)
-@given(people(n_groups=3, max_size=5), st.integers(0, 4), st.booleans())
-def test_what_is_seen_is_what_the_people_measure(drawn: People, steps: int, weighted: bool) -> None:
-    epsilon = Fraction(steps, 10)
-    counts = counts_of(drawn, **({"sample_weight": drawn.weights} if weighted else {}))
-    reach = carried_half_widths(np.array([0.0, float(epsilon)]), counts.resolution)
-    samples = drawn.samples(weighted=weighted)
-    for compare, worst in (("between_groups", oracles.worst_pair), ("to_overall", oracles.worst_to_overall)):
-        comparison = Comparison(compare=compare)
-        (pool,) = pools_of(counts, comparison)
-        pairs, rows = pool.pairs(comparison), pool.distributions(pool.weights, comparison)
-        each = mcdp_of_pairs(pool.unit_knots, rows, pairs.first, pairs.second, reach)
-        supremum, plain, scaled = worst_of_pairs(pool.unit_knots, rows, *pairs, reach)
-        for column, at in enumerate((Fraction(0), epsilon)):
-            expected = float(worst(samples, lambda a, b, at=at: oracles.mcdp(a, b, at)))
-            assert each[:, column].max() == pytest.approx(expected, abs=1e-12)
-            assert plain[column] == pytest.approx(expected, abs=1e-12)
-            assert scaled[column] == pytest.approx((each[:, column] * pairs.scale).max(), abs=1e-12)
-        assert supremum == pytest.approx(scaled[0], abs=1e-12)
-        curves = gap_curves(counts, comparison)
-        expected_each = [curve.mcdp(float(epsilon)) for curve in curves]
-        np.testing.assert_allclose(each[:, 1], expected_each, atol=1e-12)
-
-
-def test_the_largest_difference() -> None:
-    assert largest_difference(np.array([0.1, 0.5, 1.0]), np.array([0.2, 0.2, 1.0])) == 0.3
-    assert largest_difference(np.array([0.1]), np.array([0.1])) == 0.0
+from localparity.uncertainty._pool import Pool
+from localparity.uncertainty._resampling import Draws, repeat, repeat_together, resample
 
 
 def test_every_resample_is_told_of() -> None:
     told: list[int] = []
+    one = np.array([1, 1])
     found = resample(
-        [Pool.of_rows(np.array([0.1, 0.2]), np.array([[1, 0], [0, 1]]))],
-        Pool.dealt,
+        [Pool.of_people(one, np.array([0.1, 0.2]), one, 1)],
         Draws(7, random_state=0, on_resample=lambda: told.append(1)),
         comparison=Comparison(),
         epsilons=np.array([0.0, 0.2]),
     )
     assert len(told) == 7
-    assert found.seen.tolist() == [[1.0, 0.0]]
+    assert (found.seen == np.inf).all()
+    assert found.at_most(0.5).seen.tolist() == [[0.5, 0.5]]
     assert found.worst.tolist() == [[1.0, 0.0]] * 7
     assert found.scaled[:, 0] == pytest.approx(np.sqrt(0.5))
     assert found.supremum == pytest.approx(np.sqrt(0.5))
+
+
+def test_the_supremum_is_that_of_epsilon_zero_whatever_epsilons_are_asked_for() -> None:
+    pool = Pool.of_people(np.array([20, 30]), np.arange(50) / 50, np.ones(50, dtype=np.int64), 1)
+    draws = Draws(40, random_state=3)
+    zero, *others = (
+        resample([pool], draws, comparison=Comparison(), epsilons=np.array(epsilons))
+        for epsilons in ([0.0], [0.1], [0.1, 0.0])
+    )
+    np.testing.assert_array_equal(zero.supremum, zero.scaled[:, 0])
+    for found in others:
+        np.testing.assert_array_equal(found.supremum, zero.supremum)
+    np.testing.assert_array_equal(others[1].worst[:, 1], zero.worst[:, 0])
+    np.testing.assert_array_equal(others[1].worst[:, 0], others[0].worst[:, 0])
+
+
+def test_resamples_that_are_measured_together_are_those_measured_one_by_one() -> None:
+    def several(streams: Any) -> Any:
+        return np.array([[stream.random(), len(streams)] for stream in streams])
+
+    one = repeat(lambda stream: stream.random(), Draws(10, random_state=7))
+    for at_once, together in ((4, [4] * 8 + [2] * 2), (100, [10] * 10), (0, [1] * 10)):
+        for jobs in (1, 2):
+            found = repeat_together(several, Draws(10, 7, jobs), 2, at_once=at_once)
+            np.testing.assert_array_equal(found[:, 0], one[:, 0])
+            assert found[:, 1].tolist() == together
 
 
 def test_every_resample_has_a_stream_of_its_own() -> None:

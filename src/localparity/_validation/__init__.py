@@ -27,7 +27,7 @@ from localparity._validation._codes import (
     sort_groups,
 )
 from localparity._validation._extras import require
-from localparity._validation._frames import as_column, column_values, encode_column
+from localparity._validation._frames import as_frame, column_values, encode_column
 from localparity._validation._groups import (
     MOST_GROUPS,
     Grouping,
@@ -76,11 +76,11 @@ __all__ = [
     "Grouping",
     "Scores",
     "as_choice",
-    "as_column",
     "as_count",
     "as_epsilon",
     "as_epsilons",
     "as_fraction",
+    "as_frame",
     "as_groups",
     "as_higher_is",
     "as_jobs",

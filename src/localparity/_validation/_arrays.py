@@ -174,7 +174,7 @@ def as_labels(y_true: ArrayLike, rows: int, name: str = "y_true") -> NDArray[np.
     except (TypeError, ValueError):
         raise ValueError(f"{name} must be 0 or 1, got {_first_word(array)!r}") from None
     labels = np.equal(numbers, 1.0)
-    if not np.array_equal(labels, numbers):
+    if np.count_nonzero(labels) + np.count_nonzero(numbers == 0.0) < numbers.size:
         row = int(np.argmin(labels == numbers))
         raise ValueError(f"{name} must be 0 or 1, got {numbers[row]:g} at {place(name, row)}")
     return np.asarray(labels.view(np.uint8))

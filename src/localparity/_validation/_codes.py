@@ -75,9 +75,8 @@ def _encode_integers(values: NDArray[Any], most: int) -> Coded | None:
 
 def _encode_objects(values: NDArray[Any]) -> Coded:
     """Python's own values: what is equal has one code."""
-    pandas = sys.modules.get("pandas")  # not worth an import
-    # Before version 3 it reads texts up to a zero byte.
-    if pandas is not None and values.dtype.kind == "O" and pandas.__version__ >= "3":
+    pandas = hashing_pandas() if values.dtype.kind == "O" else None
+    if pandas is not None:
         codes, found = pandas.factorize(values)
         return Coded(codes, found) if codes.min() >= 0 else Coded(codes + 1, as_objects([None, *found]))
     listed = values.tolist()
@@ -85,6 +84,12 @@ def _encode_objects(values: NDArray[Any]) -> Coded:
     # With a key more than there are rows: of a single key there is no tuple.
     found = array("q", itemgetter(*listed, listed[0])(code_of))
     return Coded(np.frombuffer(found, dtype=np.int64)[:-1], as_objects(code_of))
+
+
+def hashing_pandas() -> Any:
+    """Pandas, if it is imported and tells all texts apart; before version 3 it stops at a zero byte."""
+    pandas = sys.modules.get("pandas")
+    return pandas if pandas is not None and int(pandas.__version__.partition(".")[0]) >= 3 else None
 
 
 def _encode_buckets(values: NDArray[Any]) -> Coded | None:

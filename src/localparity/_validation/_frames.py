@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._validation._codes import Coded, as_objects, encode, example_rows, plain
+from localparity._validation._codes import Coded, as_objects, encode, example_rows, hashing_pandas, plain
 from localparity._validation._extras import require
 
 if TYPE_CHECKING:
@@ -30,13 +30,14 @@ def as_frame(values: Any) -> DataFrame[Any] | Series[Any] | None:
     # Imported here: only those who have frames need it.
     import narwhals as nw
 
-    found = nw.from_native(values, allow_series=True, pass_through=True)
+    found: Any = nw.from_native(values, allow_series=True, pass_through=True)
     if found is values and not isinstance(values, nw.DataFrame | nw.Series):
         found = nw.from_native(_wrapped(values), allow_series=True, pass_through=True)
     if isinstance(found, nw.LazyFrame) and found.implementation.is_duckdb():
-        found = nw.from_native(_wrapped(values), eager_only=True)
+        require("pyarrow", extra="arrow")
+        found = nw.from_native(found.to_native().to_arrow_table(), eager_only=True)
     if isinstance(found, nw.LazyFrame) and found.implementation.is_polars():
-        return found.collect()
+        found = found.collect()
     # The rows of other queries, such as Spark's, have no order to join them by.
     return found if isinstance(found, nw.DataFrame | nw.Series) else None
 
@@ -111,8 +112,10 @@ def _library_codes(column: Series[Any]) -> NDArray[Any] | None:
     if kind.is_pyarrow():
         encoded = native.dictionary_encode() if is_text else native.unify_dictionaries()
         return np.concatenate([_indices(chunk) for chunk in encoded.chunks])
-    if kind.is_pandas_like() and native.dtype != object:
-        return np.asarray(native.factorize()[0] if is_text else native.cat.codes)
+    if hasattr(native, "cat"):
+        return np.asarray(native.cat.codes)
+    if kind.is_pandas_like() and native.dtype != object and hashing_pandas() is not None:
+        return np.asarray(native.factorize()[0])
     return None
 
 

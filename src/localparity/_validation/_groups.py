@@ -64,7 +64,10 @@ def _columns(sensitive_features: Any, name: str) -> dict[str, Any]:
     """The columns by the name that messages call them."""
     if sensitive_features is None:
         raise ValueError(f"{name} must be the group of each row, got None")
-    frame: Any = as_frame(sensitive_features)
+    try:
+        frame: Any = as_frame(sensitive_features)
+    except ValueError as error:  # as where two columns have the same name
+        raise ValueError(f"{name} cannot be read: {' '.join(str(error).split())}") from error
     if isinstance(sensitive_features, Mapping):
         columns = dict(sensitive_features)
     elif hasattr(frame, "columns"):
@@ -85,9 +88,10 @@ def _coded(column: Any, rows: int, name: str, at_most: int) -> Coded:
     frame_column = as_column(column, name)
     if frame_column is not None:
         check_rows(name, len(frame_column), rows)
-        if rows > 100 * at_most and not frame_column.dtype.is_numeric():
+        first = encode_column(frame_column.head(2 * at_most)) if rows > 100 * at_most else None
+        if first is not None:
             # The first rows tell an identifier before all of them are read.
-            check_group_count(frame_column.head(2 * at_most).n_unique(), name, at_most)
+            check_group_count(len(set(first.values.tolist())), name, at_most)
         coded = encode_column(frame_column)
         if coded is not None:
             return coded
@@ -96,8 +100,8 @@ def _coded(column: Any, rows: int, name: str, at_most: int) -> Coded:
     values = as_vector(column, name, dtype=object if isinstance(column, list | tuple) else None)
     check_rows(name, values.size, rows)
     if values.dtype.kind not in "biuf" and rows > 100 * at_most:
-        first = values[: 2 * at_most].tolist()
-        check_group_count(len({value for value in first if isinstance(value, str)}), name, at_most)
+        texts = {value for value in values[: 2 * at_most].tolist() if isinstance(value, str)}
+        check_group_count(len(texts), name, at_most)
     try:
         return encode(values)
     except TypeError:

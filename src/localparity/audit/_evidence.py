@@ -16,8 +16,7 @@ from localparity.metrics._profile import carried_half_widths
 from localparity.uncertainty._bands import band_radii, bootstrap_radii
 from localparity.uncertainty._intervals import intervals_around, worst_intervals
 from localparity.uncertainty._permutation import ParityTest, parity_resamples, parity_test
-from localparity.uncertainty._pool import Pool
-from localparity.uncertainty._resampling import Draws, least_resamples, resample_counts
+from localparity.uncertainty._resampling import Draws, deviation_resamples, least_resamples
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
@@ -97,8 +96,9 @@ class Evidence:
             PairMeasures.of(curve, epsilons, threshold) for curve in each_gap_curve(counts, comparison)
         ]
         resampled = None
+        least = np.array([pair.least for pair in measures])
         if draws.n_resamples:
-            resampled = parity_resamples(counts, comparison, epsilons, draws)
+            resampled = parity_resamples(counts, comparison, epsilons, draws, seen=least)
         if resampled is not None and not counts.exchangeable:
             # The test's resamples are those of the bootstrap too.
             radii = bootstrap_radii(resampled, confidence)
@@ -112,13 +112,12 @@ class Evidence:
         ]
         test = None
         if resampled is not None:
-            least = np.array([pair.least for pair in measures])
-            test = parity_test(np.array([pair.mcdp for pair in measures]), resampled.at_most(least))
+            test = parity_test(np.array([pair.mcdp for pair in measures]), resampled)
             if draws.n_resamples >= least_resamples(confidence):
                 error = 1.0 - confidence + ROUNDING
                 if counts.exchangeable and len(counts.groups) > 2 and (test.p_values <= error).any():
                     # A deal says what all groups would be alike; a pair may be, though others differ.
-                    others = resample_counts(counts, comparison, Pool.deviated, draws, epsilons)
+                    others = deviation_resamples(counts, comparison, epsilons, draws)
                     test = test.confirmed_by(others.at_most(least))
                 intervals = _hold_parity(intervals, test.p_values > error)
         widest = max(pair.widest_window for pair in measures)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
@@ -14,10 +14,11 @@ from numpy.typing import NDArray
 from localparity._types import BoolArray, FloatArray, IntArray, ScoreRange
 from localparity.counts._atoms import Atoms
 from localparity.counts._bounded import ordinals
-from localparity.counts._cell_kernels import add_weights, count_rows, find_rows
+from localparity.counts._cell_kernels import add_weights, add_weights_at, count_rows, find_rows
 from localparity.counts._cells import Cells
 from localparity.counts._keyed_rows import Key, KeyedRows
 from localparity.counts._score_counts import ScoreCounts, on_cells
+from localparity.counts._sorting import sort_rows
 from localparity.counts._weights import LIMBS, Units, carry, to_floats
 
 T = TypeVar("T")
@@ -140,15 +141,21 @@ class CellCounts:
     @classmethod
     def of_scores(cls, rows: KeyedRows) -> CellCounts:
         """Count rows by their scores: every score is a cell."""
-        atoms = rows.atoms()
-        scores = np.unique(np.concatenate([found.scores for found in atoms.values()]))
-        counts = cls.empty(rows.keys, scores.size, weighted=rows.weights is not None)
-        for key, found in enumerate(atoms.values()):
-            places = np.searchsorted(scores, found.scores)
-            counts.rows[places, key] = found.rows
-            if counts.limbs is not None and found.units is not None:
-                counts.limbs[places, key] = found.units.transpose(2, 0, 1)
-        return replace(counts, lowest=scores, highest=scores)
+        n_keys = len(rows.keys)
+        carried = rows.codes if rows.weights is None else np.arange(rows.codes.size)
+        scores, carried = sort_rows(rows.scores, carried)
+        begins = np.append(True, scores[1:] != scores[:-1])
+        distinct = scores[begins].astype(np.float64) + 0.0  # which turns -0.0 into 0.0
+        codes = carried if rows.weights is None else rows.codes[carried]
+        places = (np.cumsum(begins) - 1) * n_keys + codes
+        shape = (distinct.size, n_keys)
+        counted = np.bincount(places, minlength=distinct.size * n_keys).reshape(shape)
+        limbs = None
+        if rows.weights is not None:
+            limbs = np.zeros((distinct.size * n_keys, 2, LIMBS), dtype=np.int64)
+            add_weights_at(places, rows.weights[carried], limbs)
+            limbs = limbs.reshape(*shape, 2, LIMBS)
+        return cls(rows.keys, np.arange(distinct.size), distinct, distinct, counted, limbs)
 
     def add(self, rows: KeyedRows, grid: Grid) -> CellCounts:
         """Add rows to the counts."""

@@ -15,7 +15,7 @@ from localparity._validation import at_ends
 from localparity.counts._atoms import Atoms
 from localparity.counts._cell_kernels import add_weights_at, count_sorted
 from localparity.counts._sorting import sort_rows
-from localparity.counts._weights import LIMBS, Units, carry
+from localparity.counts._weights import LIMBS, Units
 from localparity.predictions import Predictions
 
 Key = tuple[Group, int | None]
@@ -121,4 +121,4 @@ def units_at(places: IntArray, weights: FloatArray, size: int) -> Units:
     """The sums of the weights, and of the squared weights, at each of so many places."""
     limbs = np.zeros((size, 2, LIMBS), dtype=np.int64)
     add_weights_at(places, weights, limbs)
-    return carry(np.ascontiguousarray(limbs.transpose(1, 2, 0)))
+    return np.ascontiguousarray(limbs.transpose(1, 2, 0))

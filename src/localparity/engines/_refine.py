@@ -19,6 +19,7 @@ from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._atoms import Atoms
 from localparity.counts._bounded import MAX_SCORES, cell_edges
 from localparity.counts._cell_counts import CellCounts
+from localparity.counts._keyed_rows import Key
 from localparity.counts._weights import Units
 from localparity.metrics._exact import Question
 from localparity.metrics._mcdp import PAPER_EPSILONS
@@ -242,8 +243,7 @@ def refine(counted: Sequence[GroupCounts], source: ScoreSource, options: CountOp
     The bounds remain only where tens of thousands of cells decide, as when two groups are all but equal.
     """
     score_range, resolution, level = source.score_range, source.resolution, options.level
-    keys = [each.key for each in counted]
-    question = _question(keys, source, options)
+    keys, question = _asked(counted, source, options)
     cells = _cells_of(keys, counted, level, score_range)
     while True:
         # What was not opened on a coarser grid does not decide.
@@ -265,10 +265,10 @@ def likely_cells(counted: Sequence[GroupCounts], source: ScoreSource, options: C
 
     These are the cells in which the gap is as close to MCDP, at one of the epsilons, as chance may bring it.
     """
-    keys = [each.key for each in counted]
+    keys, question = _asked(counted, source, options)
     cells = _cells_of(keys, counted, options.level, source.score_range)
     likely = np.zeros(cells.numbers.size + 1, dtype=bool)
-    for found in _question(keys, source, options).bounds(cells):
+    for found in question.bounds(cells):
         if len(found.pairs) > _MOST_PAIRS:
             continue
         sizes = np.array([cells.rows[:, columns].sum() for columns in found.columns])
@@ -281,15 +281,18 @@ def likely_cells(counted: Sequence[GroupCounts], source: ScoreSource, options: C
     return likely[np.searchsorted(cells.numbers, np.arange(2**options.level + 1))]
 
 
-def _question(keys: list[tuple[Group, int | None]], source: ScoreSource, options: CountOptions) -> Question:
-    """What is asked of the rows of a source."""
-    groups = tuple(dict.fromkeys(group for group, _ in keys))
+def _asked(
+    counted: Sequence[GroupCounts], source: ScoreSource, options: CountOptions
+) -> tuple[list[Key], Question]:
+    """The groups and labels, also those that do not occur together, and what is asked of them."""
+    groups = tuple(dict.fromkeys(each.key[0] for each in counted))
+    keys = [(group, label) for group in groups for label in dict.fromkeys(each.key[1] for each in counted)]
     epsilons = np.asarray(options.epsilons, dtype=np.float64)
-    return Question(groups, source.score_range, source.resolution, options.comparison, epsilons)
+    return keys, Question(groups, source.score_range, source.resolution, options.comparison, epsilons)
 
 
 def _cells_of(
-    keys: list[tuple[Group, int | None]],
+    keys: list[Key],
     counted: Sequence[GroupCounts],
     level: int | None,
     score_range: ScoreRange,

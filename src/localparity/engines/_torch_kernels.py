@@ -25,13 +25,13 @@ _SELECTION_BYTES = 8 * _WORDS
 
 def can_compile(torch: Any, scores: Any) -> bool:
     """Whether the device of some scores is a GPU that torch compiles these kernels for."""
-    if scores.device.type != "cuda" or not torch.version.cuda:
+    if scores.device.type != "cuda" or not torch.version.cuda or _compiler(torch) is None:
         return False
     try:
         _compiled(
             torch, "count", scores.device, scores.dtype, torch.uint8, UNIT=True, DEEP=False, SELECTED=False
         )
-    except (AttributeError, OSError, RuntimeError):  # an older torch, or no NVRTC
+    except (OSError, RuntimeError):  # without NVRTC
         return False
     return True
 
@@ -92,6 +92,12 @@ def _kernel(torch: Any, name: str, rows: TensorRows, grid: Grid) -> Any:
     return _compiled(torch, name, rows.scores.device, rows.scores.dtype, rows.codes.dtype, **kinds)
 
 
+def _compiler(torch: Any) -> Any:
+    """What compiles a kernel; torch has it since 2.9, under a name that is not public yet."""
+    names = ("compile_kernel", "_compile_kernel")
+    return next((getattr(torch.cuda, name) for name in names if hasattr(torch.cuda, name)), None)
+
+
 @cache
 def _compiled(torch: Any, name: str, device: Any, scores: Any, codes: Any, **kinds: bool) -> Any:
     """The kernel compiled for some dtypes, for the range from 0 to 1 or any, and for cells beyond an int."""
@@ -113,7 +119,7 @@ def _compiled(torch: Any, name: str, device: Any, scores: Any, codes: Any, **kin
         f"typedef {kind} {each};" for each, kind in types.items()
     ]
     with torch.cuda.device(device):
-        kernel = torch.cuda._compile_kernel("\n".join(lines) + SOURCE, name)
+        kernel = _compiler(torch)("\n".join(lines) + SOURCE, name)
         if name == "count":
             kernel.set_shared_memory_config(
                 torch.cuda.get_device_properties(device).shared_memory_per_block_optin

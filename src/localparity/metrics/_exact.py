@@ -29,7 +29,9 @@ _MOST_CELLS = 2**12
 _ROWS_TO_A_CELL = 64
 _MOST_KEYS = 64
 _FEW_ROWS = 2**14
+_LEAST_PARTS = 8
 _SLACK = 1e-12
+_MOST_PLACES = 2**26
 
 
 @dataclass(frozen=True, eq=False)
@@ -139,33 +141,39 @@ class Question:
         return worst
 
 
-def cells_for(question: Question, predictions: Predictions, n_jobs: int) -> tuple[CellCounts, list[Bounds]]:
-    """Rows counted so that the answer to a question is exact, and what was known before the last of them."""
+def cells_for(
+    question: Question, predictions: Predictions, n_jobs: int
+) -> tuple[CellCounts, list[Bounds]] | None:
+    """Rows counted so that the answer to a question is exact, and what was known before the last of them.
+
+    None where sorting all rows is quicker, or the only way: few rows, many groups, or many rows that decide.
+    """
     rows = KeyedRows.of(predictions)
-    n_cells = min(_MOST_CELLS, 1 + rows.scores.size // _ROWS_TO_A_CELL)
+    size = rows.scores.size
+    if size <= _FEW_ROWS or len(rows.keys) > _MOST_KEYS or predictions.clusters is not None:
+        return None
+    n_cells = min(_MOST_CELLS, 1 + size // _ROWS_TO_A_CELL)
     grid = Grid.over(rows.scores, n_cells)
     cells = CellCounts.of(rows, grid, n_cells, n_jobs)
     bounds = question.bounds(cells)
     opened = question.opened(cells, bounds)
     count = int(opened.sum())
+    if not question.worst and 4 * cells.rows[opened].sum() > size:
+        return None
     if count:
         rows = cells.find(rows, grid, opened, n_jobs)
-        parts = n_cells // count
-        if parts > 1 and rows.scores.size > _FEW_ROWS:
+        if rows.scores.size > _FEW_ROWS:
+            parts = max(_LEAST_PARTS, n_cells // count)
             grid = grid.cut(cells, opened, parts)
             cells = cells.with_finer(opened, CellCounts.of(rows, grid, parts * count, n_jobs))
             bounds = question.bounds(cells)
             opened = question.opened(cells, bounds)
             rows = cells.find(rows, grid, opened, n_jobs)
     if opened.any():
+        if rows.scores.size * len(rows.keys) > _MOST_PLACES:
+            return None
         cells = cells.with_finer(opened, CellCounts.of_scores(rows))
     return cells, bounds
-
-
-def _sorts(predictions: Predictions) -> bool:
-    """Whether sorting all rows is quicker than counting them, or the only way."""
-    keys = len(predictions.groups) * (1 if predictions.labels is None else 2)
-    return len(predictions) <= _FEW_ROWS or keys > _MOST_KEYS or predictions.clusters is not None
 
 
 def _people(predictions: Predictions) -> tuple[tuple[Group, ...], ScoreRange, float]:
@@ -176,16 +184,16 @@ def _people(predictions: Predictions) -> tuple[tuple[Group, ...], ScoreRange, fl
 def worst_mcdp(data: Data, comparison: Comparison, epsilons: FloatArray, n_jobs: int = 1) -> FloatArray:
     """MCDP of the worst pair at each epsilon."""
     if isinstance(data, Predictions):
-        if not _sorts(data):
-            question = Question(*_people(data), comparison, epsilons, worst=True)
-            cells, bounds = cells_for(question, data, n_jobs)
+        question = Question(*_people(data), comparison, epsilons, worst=True)
+        found = cells_for(question, data, n_jobs)
+        if found is not None:
             for label in comparison.labels:
-                check_sizes(comparison, data.groups, question.sizes(cells, label), label)
-            return question.answer(cells, bounds)
-        if data.weights is None and data.clusters is None:
+                check_sizes(comparison, data.groups, question.sizes(found[0], label), label)
+            return question.answer(*found)
+        if data.exchangeable:
             return _worst_sorted(data, comparison, epsilons)
-    found = [curve.mcdp_at(epsilons) for curve in each_gap_curve(data, comparison)]
-    return np.asarray(np.max(found, axis=0))
+    curves = each_gap_curve(data, comparison)
+    return np.asarray(np.max([curve.mcdp_at(epsilons) for curve in curves], axis=0))
 
 
 def _worst_sorted(predictions: Predictions, comparison: Comparison, epsilons: FloatArray) -> FloatArray:
@@ -204,7 +212,7 @@ def count_for(
     predictions: Predictions, comparison: Comparison, epsilons: FloatArray, n_jobs: int = 1
 ) -> ScoreCounts:
     """Count rows so that MCDP at some epsilons is exact for every pair of groups that are large enough."""
-    if _sorts(predictions):
+    found = cells_for(Question(*_people(predictions), comparison, epsilons), predictions, n_jobs)
+    if found is None:
         return ScoreCounts.from_predictions(predictions)
-    cells, _ = cells_for(Question(*_people(predictions), comparison, epsilons), predictions, n_jobs)
-    return cells.to_counts(predictions.score_range, predictions.resolution)
+    return found[0].to_counts(predictions.score_range, predictions.resolution)

@@ -34,7 +34,7 @@ def gap_curves(data: Data, comparison: Comparison) -> list[GapCurve]:
 
 def each_gap_curve(data: Data, comparison: Comparison) -> Iterator[GapCurve]:
     """The curves of all pairs that are compared, one at a time where there are too many to keep."""
-    if isinstance(data, Predictions) and data.weights is None and data.clusters is None:
+    if isinstance(data, Predictions) and data.exchangeable:
         for rows in SortedRows.strata(data, comparison):
             yield from map(rows.curve, comparison.pair_places(data.groups))
         return

@@ -16,6 +16,8 @@ _CLASS_SHIFT = np.int64(49)
 _LOWEST_CLASS = (1023 - 60) << 3
 _CLASSES = 482
 
+_BLOCK = 32
+
 
 @compiled
 def gap_of_pair(
@@ -207,7 +209,7 @@ def deciding_steps(
 
 
 @compiled
-def _highest_runs(begins: FloatArray, values: FloatArray, reach: FloatArray, found: FloatArray) -> None:
+def _raise_to_runs(begins: FloatArray, values: FloatArray, reach: FloatArray, found: FloatArray) -> None:
     """Raise `found` to the highest run of `values` that is longer than each half-width of `reach`.
 
     The values are not negative, and 0 at the last of them. What is not above all of `found` only ends runs.
@@ -218,21 +220,40 @@ def _highest_runs(begins: FloatArray, values: FloatArray, reach: FloatArray, fou
     depth = 0
     beaten = found.min()
     for step in range(begins.size):
-        end = begins[step]
         value = values[step] if values[step] > beaten else 0.0
+        if value == value_of[depth]:
+            continue
+        end = begins[step]
         start = end
         while value_of[depth] > value:
             start = start_of[depth - 1]
             half_width = 0.5 * (end - start) if start > 0.0 else end
+            higher = False
             for i in range(reach.size):
                 if half_width > reach[i] and value_of[depth] > found[i]:
                     found[i] = value_of[depth]
-            beaten = found.min()
+                    higher = True
+            if higher:
+                beaten = found.min()
             depth -= 1
         if value > value_of[depth]:
             start_of[depth] = start
             depth += 1
             value_of[depth] = value
+
+
+@compiled
+def _highest_runs(begins: FloatArray, values: FloatArray, reach: FloatArray, found: FloatArray) -> None:
+    """The same; of many steps, the least in each of some blocks says beforehand what is not high enough."""
+    blocks = values.size // _BLOCK
+    if blocks >= _BLOCK:
+        starts, least = np.empty(blocks), np.empty(blocks)
+        for block in range(blocks):
+            first = block * _BLOCK
+            last = first + _BLOCK if block < blocks - 1 else values.size
+            starts[block], least[block] = begins[first], values[first:last].min()
+        _raise_to_runs(starts, least, reach, found)
+    _raise_to_runs(begins, values, reach, found)
 
 
 @compiled

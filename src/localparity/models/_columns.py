@@ -5,13 +5,16 @@ from __future__ import annotations
 import numbers
 from collections.abc import Sequence
 from decimal import Decimal
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from sklearn.utils.validation import validate_data
 
 from localparity._types import FloatArray
-from localparity._validation import Coded, as_column, column_values, encode, encode_column, is_missing
+from localparity._validation import Coded, as_frame, column_values, encode, encode_column, is_missing
+
+if TYPE_CHECKING:
+    from narwhals import Series
 
 
 class Column(NamedTuple):
@@ -49,20 +52,21 @@ def table_columns(owner: Any, X: Any, *, reset: bool) -> list[Column]:
     >>> [column.name for column in table_columns(LogisticRegression(), [[1.0, 2.0]], reset=True)]
     ['x0', 'x1']
     """
-    if hasattr(X, "columns") and hasattr(X, "__getitem__") and len(X) and len(X.columns):
+    frame: Any = as_frame(X)
+    if hasattr(frame, "columns") and len(frame) and frame.columns:
         validate_data(owner, X, skip_check_array=True, reset=reset)
-        return [_column(X[name], str(name)) for name in X.columns]
+        return [_column(frame.get_column(name), str(name)) for name in frame.columns]
     matrix = validate_data(owner, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
     return [Column(f"x{place}", values, None) for place, values in enumerate(matrix.T)]
 
 
-def _column(column: Any, name: str) -> Column:
+def _column(column: Series[Any], name: str) -> Column:
     """Return a column of a data frame; one that declares categories is a text, whatever they are."""
-    frame_column = as_column(column, f"column {name!r} of X")
-    coded = None if frame_column is None else encode_column(frame_column)
+    coded = encode_column(column)
     if coded is not None:
-        return Column(name, coded, getattr(getattr(column, "cat", None), "categories", None))
-    values = np.asarray(column) if frame_column is None else column_values(frame_column)
+        declared = getattr(getattr(column.to_native(), "cat", None), "categories", None)
+        return Column(name, coded, declared)
+    values = column_values(column)
     if values.dtype.kind in "mM":
         raise ValueError(f"column {name!r} of X must be numbers or texts, got dates")
     if values.dtype.kind not in "biuf":

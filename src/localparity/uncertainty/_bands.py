@@ -17,13 +17,12 @@ from localparity._types import FloatArray, Group, IntervalMethod
 from localparity._validation import as_choice, as_count, as_probability
 from localparity.counts._comparison import Comparison
 from localparity.counts._score_counts import ScoreCounts
-from localparity.uncertainty._pool import Pool
 from localparity.uncertainty._resampling import (
     Draws,
     Resampled,
     critical_value,
+    deviation_resamples,
     least_resamples,
-    resample_counts,
 )
 
 INTERVAL_METHODS: tuple[str, ...] = get_args(IntervalMethod)
@@ -68,7 +67,7 @@ def dkw_radii(pairs: Sequence[Compared], confidence: float) -> FloatArray:
 
 
 def bootstrap_radii(deviated: Resampled, confidence: float) -> FloatArray:
-    """The radius of each pair's band, from resamples of `Pool.deviated`; all hold together."""
+    """The radius of each pair's band, from resamples of the deviations; all hold together."""
     check_resamples(deviated.supremum.size, confidence)
     return np.asarray(critical_value(deviated.supremum, confidence) / deviated.scale)
 
@@ -105,5 +104,5 @@ def band_radii(
     if method == "dkw":
         return dkw_radii(pairs, confidence)
     check_resamples(as_count(draws.n_resamples, "n_resamples", at_least=0), confidence)
-    found = resample_counts(counts, comparison, Pool.deviated, draws, np.zeros(1))
+    found = deviation_resamples(counts, comparison, np.zeros(1), draws)
     return bootstrap_radii(found, confidence)

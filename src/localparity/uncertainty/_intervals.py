@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -16,12 +17,14 @@ from localparity._types import (
     ScoreRange,
     Seed,
 )
-from localparity._validation import as_epsilon, as_probability
+from localparity._validation import as_epsilon, as_jobs, as_probability
 from localparity.counts._comparison import Comparison
-from localparity.counts._inputs import Data, input_counts
+from localparity.counts._inputs import Data, as_counts, as_data
+from localparity.metrics._exact import count_for
 from localparity.metrics._gap_curve import GapCurve
 from localparity.metrics._gap_curves import gap_curves
 from localparity.metrics._interval import Interval, worst_interval
+from localparity.predictions import Predictions
 from localparity.uncertainty._bands import as_interval_method, band_radii
 from localparity.uncertainty._resampling import Draws
 
@@ -107,8 +110,13 @@ def mcdp_interval(
     """
     epsilons = np.array([as_epsilon(epsilon)])
     comparison = Comparison(criterion, compare, min_group_size)
-    rows = {"sample_weight": sample_weight, "cluster": cluster, "score_range": score_range}
-    counts = input_counts(comparison, y_true, y_score, sensitive_features, **rows)
+    rows: dict[str, Any] = {"sample_weight": sample_weight, "cluster": cluster, "score_range": score_range}
+    data = as_data(comparison, y_true, y_score, sensitive_features, **rows)
+    if isinstance(data, Predictions) and data.exchangeable and method != "bootstrap":
+        # The radius depends on the sizes alone.
+        counts = count_for(data, comparison, epsilons, as_jobs(n_jobs))
+    else:
+        counts = as_counts(data)
     curves = gap_curves(counts, comparison)
     radii = band_radii(
         counts,

@@ -1,70 +1,296 @@
-"""The loop over pairs of groups inside a resample, compiled by numba on first use."""
+"""MCDP of people who were dealt out by cells: bounded everywhere, and refined where that does not settle it.
+
+Compiled by numba on first use. At the ends of a cell the gap is known, and inside it is bounded by how many
+people of each group came to lie there. The cells of windows that may matter are parted in two, again and
+again. What is measured is what dealing everybody one by one would give.
+"""
 
 from __future__ import annotations
 
-import numpy as np
+from typing import NamedTuple
 
-from localparity._types import FloatArray, IntArray
-from localparity.counts._kernels import compiled, compiled_fast
-from localparity.metrics._kernels import profile_runs
+import numpy as np
+from numpy.typing import NDArray
+
+from localparity._compiled import compiled, compiled_fast
+from localparity._types import BoolArray, FloatArray, IntArray
+from localparity.uncertainty._part_kernels import (
+    BEGIN,
+    END,
+    HALF,
+    CellArrays,
+    Pair,
+    bounds_inside,
+    gap_before,
+    halve,
+    parts_of,
+)
+
+# The columns of steps: where one begins, the bounds of the absolute gap from there on, and the part whose
+# inside it is, -1 where the gap is known or known to be high enough. Stretches of steps end with a gap of 0.
+_AT, _LOWER, _UPPER, _PART = 0, 1, 2, 3
+
+_SLACK = 1.0
+"""By how much less than it may be MCDP is looked for at first, in standard deviations of a cell's gap."""
+
+
+class WindowArrays(NamedTuple):
+    """The cells that windows hold, at each half-width (rows) from the start of each cell (columns).
+
+    Attributes
+    ----------
+    reach : ndarray
+        The half-width that a run must exceed.
+    ends : ndarray
+        How many knots are at or below the end of the window.
+    levels : int
+        How many levels of minima over a power of two knots the windows need.
+    places : ndarray
+        Where the two powers of two begin that make up the window's knots, in a flat table of all levels.
+    """
+
+    reach: FloatArray
+    ends: IntArray
+    levels: int
+    places: NDArray[np.int32]
 
 
 @compiled_fast
-def largest_difference(first: FloatArray, second: FloatArray) -> float:
-    """The largest absolute difference between two rows."""
-    largest = 0.0
-    for knot in range(first.size):
-        largest = max(largest, abs(first[knot] - second[knot]))
-    return largest
-
-
-@compiled
-def mcdp_of_rows(knots: FloatArray, first: FloatArray, second: FloatArray, reach: FloatArray) -> FloatArray:
-    """MCDP between two rows at each half-width of `reach`."""
-    gap = first - second
-    gap[-1] = 0.0
-    half_widths, values, _ = profile_runs(knots, gap)
-    found = np.zeros(reach.size)
-    for i in range(reach.size):
-        for run in range(values.size):
-            if half_widths[run] > reach[i] or reach[i] == 0.0:
-                found[i] = max(found[i], values[run])
+def _minima(values: FloatArray, levels: int, places: NDArray[np.int32]) -> FloatArray:
+    """The least value of each range; of one that is empty, infinity."""
+    width = values.size
+    table = np.empty(levels * width + 1)
+    table[:width] = values
+    table[-1] = np.inf
+    for level in range(1, levels):
+        half = 1 << (level - 1)
+        below, above = table[(level - 1) * width :], table[(level - 1) * width + half :]
+        here = table[level * width :]
+        for place in range(width - half):
+            here[place] = min(below[place], above[place])
+    one, other = places
+    found = np.empty(one.shape)
+    for row in range(one.shape[0]):
+        for place in range(one.shape[1]):
+            found[row, place] = min(table[one[row, place]], table[other[row, place]])
     return found
 
 
 @compiled
-def mcdp_of_pairs(
-    knots: FloatArray, rows: FloatArray, first: IntArray, second: IntArray, reach: FloatArray
-) -> FloatArray:
-    """MCDP at each half-width of `reach` (columns) of each pair of rows (rows)."""
-    found = np.zeros((first.size, reach.size))
-    for pair in range(first.size):
-        found[pair] = mcdp_of_rows(knots, rows[first[pair]], rows[second[pair]], reach)
-    return found
+def _bound_windows(parts: IntArray, pair: Pair, windows: WindowArrays) -> tuple[float, FloatArray]:
+    """The largest gap at a knot, and at each half-width what windows from each cell have as least at most."""
+    n_cells = windows.ends.shape[1]
+    size, most = np.zeros(n_cells + 1), np.zeros(n_cells)
+    for cell in range(n_cells):
+        before = gap_before(parts, cell, pair)
+        size[cell], most[cell] = before, before
+        if parts[cell, END] - parts[cell, BEGIN] > 1:
+            most[cell] = bounds_inside(parts, cell, pair)[1]
+    found = _minima(size[1:], windows.levels, windows.places)
+    for row in range(windows.reach.size):
+        for cell in range(n_cells):
+            found[row, cell] = min(found[row, cell], most[cell])
+    return size.max(), found
 
 
 @compiled
-def worst_of_pairs(
-    knots: FloatArray,
-    rows: FloatArray,
-    first: IntArray,
-    second: IntArray,
-    scale: FloatArray,
-    reach: FloatArray,
-) -> tuple[float, FloatArray, FloatArray]:
-    """The largest scaled difference of all pairs, and at each half-width the largest MCDP, plain and scaled.
+def _cells_of_windows(above: FloatArray, ends: IntArray, floor: float) -> BoolArray:
+    """The cells that windows meet whose least gap may exceed a floor, by the cell that they begin in."""
+    held = np.zeros(above.size, np.bool_)
+    reached = 0
+    for cell in range(above.size):
+        if above[cell] > floor:
+            # A window from inside the cell may end as late as one from the cell's end.
+            end = above.size if cell + 1 == above.size else min(ends[cell + 1] + 1, above.size)
+            for each in range(max(cell, reached), end):
+                held[each] = True
+            reached = max(reached, end)
+    return held
 
-    MCDP is at most the largest difference, so a pair's runs are looked at only where that could matter.
+
+@compiled
+def _append(
+    steps: FloatArray, found: int, at: float, bounds: tuple[float, float], part: int, most: float
+) -> int:
+    """Write the next step, unless it and the last one are as high as MCDP can be; how many there are now."""
+    lower, upper = bounds
+    if lower >= most:
+        if found and steps[found - 1, _LOWER] == most:
+            return found
+        lower, upper, part = most, most, -1
+    steps[found, _AT], steps[found, _PART] = at, part
+    steps[found, _LOWER], steps[found, _UPPER] = lower, upper
+    return found + 1
+
+
+@compiled
+def _steps_of(held: BoolArray, parts: IntArray, pair: Pair, cells: CellArrays, most: float) -> FloatArray:
+    """The steps of some cells."""
+    starts, knots, scores = cells.starts, cells.knots, cells.scores
+    steps = np.empty((3 * np.count_nonzero(held), 4))
+    found = 0
+    for cell in range(held.size):
+        if not held[cell]:
+            continue
+        before = gap_before(parts, cell, pair)
+        found = _append(steps, found, starts[cell], (before, before), -1, most)
+        if parts[cell, END] - parts[cell, BEGIN] > 1:
+            bounds = bounds_inside(parts, cell, pair)
+            found = _append(steps, found, scores[parts[cell, BEGIN]], bounds, cell, most)
+        if cell + 1 == held.size or not held[cell + 1]:
+            found = _append(steps, found, knots[cell], (0.0, 0.0), -1, most)
+    return steps[:found]
+
+
+@compiled
+def _half_width(start: float, end: float) -> float:
+    """The half-width of the widest window that a run carries; from the bottom of the range on, all of it."""
+    return 0.5 * (end - start) if start > 0.0 else end
+
+
+@compiled
+def _highest_run(steps: FloatArray, bound: int, reach: float) -> float:
+    """The highest of the runs that carry a window, by one of the two bounds."""
+    stack = np.empty((len(steps) + 1, 2))
+    stack[0, 1] = 0.0
+    depth = 0
+    highest = 0.0
+    for step in range(len(steps)):
+        at, value = steps[step, _AT], steps[step, bound]
+        start = at
+        while stack[depth, 1] > value:
+            start = stack[depth, 0]
+            if stack[depth, 1] > highest and (reach == 0.0 or _half_width(start, at) > reach):
+                highest = stack[depth, 1]
+            depth -= 1
+        if value > stack[depth, 1]:
+            depth += 1
+            stack[depth, 0], stack[depth, 1] = start, value
+    return highest
+
+
+@compiled
+def _halved(
+    steps: FloatArray,
+    between: tuple[float, float],
+    reach: float,
+    parts: IntArray,
+    used: int,
+    pair: Pair,
+    cells: CellArrays,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, int]:
+    """The steps that MCDP, which lies between two numbers, depends on, with the parts among them parted."""
+    least, most = between
+    scores, people, log_factorials = cells.scores, cells.people, cells.log_factorials
+    new = np.empty((3 * len(steps), 4))
+    found = 0
+    start = 0
+    while start < len(steps):
+        end = start
+        while steps[end, _UPPER] > least:
+            end += 1
+        if end > start and (reach == 0.0 or _half_width(steps[start, _AT], steps[end, _AT]) > reach):
+            for step in range(start, end):
+                bounds = (steps[step, _LOWER], steps[step, _UPPER])
+                part = int(steps[step, _PART])
+                if part < 0 or bounds[0] >= most:
+                    found = _append(new, found, steps[step, _AT], bounds, -1, most)
+                    continue
+                if parts[part, HALF] < 0:
+                    halve(parts, part, used, cells.n_groups, people, log_factorials, rng)
+                    used += 2
+                one = parts[part, HALF]
+                begin, middle, last = parts[one, BEGIN], parts[one, END], parts[one + 1, END]
+                if middle - begin > 1:
+                    found = _append(new, found, scores[begin], bounds_inside(parts, one, pair), one, most)
+                known = gap_before(parts, one + 1, pair)
+                found = _append(new, found, scores[middle - 1], (known, known), -1, most)
+                if last - middle > 1:
+                    bounds = bounds_inside(parts, one + 1, pair)
+                    found = _append(new, found, scores[middle], bounds, one + 1, most)
+            found = _append(new, found, steps[end, _AT], (0.0, 0.0), -1, most)
+        start = end + 1
+    return new[:found], used
+
+
+@compiled
+def _mcdp(
+    above: FloatArray,
+    between: tuple[float, float],
+    window: tuple[float, IntArray],
+    parts: IntArray,
+    used: int,
+    pair: Pair,
+    cells: CellArrays,
+    rng: np.random.Generator,
+) -> tuple[float, IntArray, int]:
+    """MCDP at one half-width, or a floor that it does not exceed, and the parts with those that were added.
+
+    The most promising windows come first: they have to exceed little less than the most there may be, and as
+    soon as some do, the others need not be looked at.
     """
-    supremum = 0.0
-    worst = np.zeros(reach.size)
-    scaled = np.zeros(reach.size)
-    for pair in range(first.size):
-        one, other = rows[first[pair]], rows[second[pair]]
-        largest = largest_difference(one, other)
-        supremum = max(supremum, scale[pair] * largest)
-        if ((largest > worst) | (scale[pair] * largest > scaled)).any():
-            found = mcdp_of_rows(knots, one, other, reach)
-            worst = np.maximum(worst, found)
-            scaled = np.maximum(scaled, scale[pair] * found)
-    return supremum, worst, scaled
+    found, ceiling = between
+    reach, ends = window
+    # The largest gap at a knot is floor enough where any run carries a window.
+    slack = np.inf if reach == 0.0 else _SLACK * np.sqrt((pair.one_first + pair.one_second) / above.size)
+    while ceiling > found:
+        floor = max(found, ceiling - slack)
+        held = _cells_of_windows(above, ends, floor)
+        steps = _steps_of(held, parts, pair, cells, ceiling)
+        least = floor
+        while True:
+            most = _highest_run(steps, _UPPER, reach)
+            if most > least:
+                least = max(least, _highest_run(steps, _LOWER, reach))
+            if most <= least:
+                break
+            if used + 2 * len(steps) > len(parts):
+                larger = np.empty((2 * (used + 2 * len(steps)), parts.shape[1]), np.int64)
+                larger[:used] = parts[:used]
+                parts = larger
+            steps, used = _halved(steps, (least, most), reach, parts, used, pair, cells, rng)
+        if least > floor:
+            return least, parts, used
+        ceiling, slack = floor, 2.0 * slack
+    return found, parts, used
+
+
+@compiled
+def _negligible(pair: Pair) -> float:
+    """What counts as no gap: a thousandth of its standard deviation, or 0 where any gap is larger.
+
+    Where the sizes of two groups have no common factor, a gap that changes its sign is hardly ever 0, and how
+    near it comes to 0 would have to be found out wherever it does.
+    """
+    found = 1e-3 * np.sqrt(pair.one_first + pair.one_second)
+    return found if found > pair.one_first * pair.one_second else 0.0
+
+
+@compiled
+def worst_of_deal(
+    dealt: IntArray,
+    pairs: tuple[IntArray, IntArray, FloatArray],
+    cells: CellArrays,
+    windows: WindowArrays,
+    rng: np.random.Generator,
+) -> tuple[FloatArray, FloatArray]:
+    """The largest MCDP of all pairs at each half-width, plain and scaled, given how many came into each cell.
+
+    `dealt` has a row for each group and, where groups are compared with everyone, a last one for everyone.
+    What is negligible is rounded up.
+    """
+    first, second, scale = pairs
+    one = 1.0 / dealt.sum(axis=1)
+    parts, used = parts_of(dealt, cells.first), dealt.shape[1]
+    worst, scaled = np.zeros(windows.reach.size), np.zeros(windows.reach.size)
+    for place in range(first.size):
+        pair = Pair(first[place], second[place], one[first[place]], one[second[place]])
+        largest, above = _bound_windows(parts, pair, windows)
+        for row in range(windows.reach.size):
+            floor = max(min(worst[row], scaled[row] / scale[place]), _negligible(pair))
+            between = (max(floor, largest) if windows.reach[row] == 0.0 else floor, above[row].max())
+            window = (windows.reach[row], windows.ends[row])
+            found, parts, used = _mcdp(above[row], between, window, parts, used, pair, cells, rng)
+            worst[row], scaled[row] = max(worst[row], found), max(scaled[row], scale[place] * found)
+    return worst, scaled

@@ -11,9 +11,10 @@ import numpy as np
 from localparity._types import ArrayLike, Compare, FloatArray, IntArray, Seed
 from localparity._validation import as_count, as_epsilon, as_numbers
 from localparity.counts._comparison import Comparison
+from localparity.uncertainty._pairs import PairRows, pair_rows
 from localparity.uncertainty._permutation import null_quantiles
-from localparity.uncertainty._pool import Pool
 from localparity.uncertainty._resampling import Draws, resample
+from localparity.uncertainty._windows import Measure, Ranges, measuring_rows, window_ends
 
 _KNOTS = 10_000
 
@@ -97,19 +98,55 @@ def noise_floor(
     places = (np.arange(_KNOTS) + 0.5) / _KNOTS
     if scores is not None:
         places = np.quantile(_unit_scores(scores), places, method="inverted_cdf")
-    knots, rows = np.unique(places, return_counts=True)
-    shares = rows / rows.sum()
-
-    def draw_from_one(pool: Pool, comparison: Comparison, rng: np.random.Generator) -> FloatArray:
-        return pool.distributions(np.stack([_drawn(shares, int(size), rng) for size in sizes]), comparison)
-
-    # The pool says how many groups there are and how they are paired; nobody is dealt out of it.
-    pool = Pool.of_rows(knots, np.tile(rows, (sizes.size, 1)))
-    draws = Draws(n_resamples, random_state, n_jobs)
-    null = resample(
-        [pool], draw_from_one, draws, comparison=Comparison(compare=compare), epsilons=epsilons
-    ).worst[:, 0]
+    source = OneDistribution(sizes, *np.unique(places, return_counts=True))
+    found = resample(
+        [source],
+        Draws(n_resamples, random_state, n_jobs),
+        comparison=Comparison(compare=compare),
+        epsilons=epsilons,
+    )
+    null = found.worst[:, 0]
     return NoiseFloor(float(null.mean()), null_quantiles(null))
+
+
+@dataclass(frozen=True, eq=False)
+class OneDistribution:
+    """Groups that are drawn from one and the same distribution.
+
+    Attributes
+    ----------
+    sizes : ndarray
+        The people of each group.
+    knots : ndarray
+        The scores that they may have.
+    rows : ndarray
+        How likely each is, as a number of rows.
+    """
+
+    sizes: IntArray
+    knots: FloatArray
+    rows: IntArray
+
+    @property
+    def n_knots(self) -> int:
+        """How many thresholds a resample is measured at."""
+        return self.knots.size
+
+    def pairs(self, comparison: Comparison) -> PairRows:
+        """The pairs that are compared, studentised by the sizes of the groups."""
+        return pair_rows(comparison, 1.0 / self.sizes, self.sizes)
+
+    def measuring(self, comparison: Comparison, reach: FloatArray) -> Measure:
+        """What measures MCDP of the worst pair in resamples, each from a random stream."""
+        pairs = self.pairs(comparison)
+        ranges = Ranges(np.arange(self.n_knots), window_ends(self.knots, self.knots, reach))
+        shares = self.rows / self.rows.sum()
+
+        def draw(stream: np.random.Generator) -> IntArray:
+            drawn = np.stack([_drawn(shares, int(size), stream) for size in self.sizes])
+            return np.vstack([drawn, drawn.sum(axis=0)])
+
+        return measuring_rows(draw, pairs, ranges)
 
 
 def _drawn(shares: FloatArray, size: int, rng: np.random.Generator) -> IntArray:

@@ -18,8 +18,8 @@ from localparity.counts._comparison import Comparison
 from localparity.counts._inputs import Data, input_counts
 from localparity.counts._score_counts import ScoreCounts
 from localparity.metrics._gap_curves import gap_curves
-from localparity.uncertainty._pool import Pool
-from localparity.uncertainty._resampling import Draws, Resampled, resample_counts
+from localparity.uncertainty._pool import pools_of
+from localparity.uncertainty._resampling import Draws, Resampled, deviation_resamples, resample
 
 NULL_QUANTILES = (0.5, 0.9, 0.95, 0.99)
 
@@ -193,9 +193,10 @@ def permutation_test(
     differently. Every row's contribution to its group's distribution is then multiplied with a random number,
     which a cluster's rows share (the multiplier bootstrap); this holds in large samples.
 
-    Where there are more than 32,768 distinct scores, or very many pairs, the data and the resamples are
-    compared at fewer thresholds, with about as many people between them. The p-value stays as valid; what is
-    expected under parity comes out some 0.4% of itself too small.
+    Of many distinct scores, groups are dealt out to cells of scores first; the people of a cell are dealt one
+    by one where MCDP may depend on them. The result is that of dealing everybody one by one, but that an MCDP
+    below a thousandth of a gap's standard deviation counts as that much. The multiplier bootstrap compares
+    the data and the resamples at up to 8,192 thresholds.
 
     Parameters
     ----------
@@ -251,16 +252,28 @@ def permutation_test(
     curves = gap_curves(counts, comparison)
     mcdp = np.array([curve.mcdp_at(epsilons) for curve in curves])
     draws = Draws(n_resamples, random_state, n_jobs)
-    resampled = parity_resamples(counts, comparison, epsilons, draws)
+    resampled = parity_resamples(counts, comparison, epsilons, draws, seen=mcdp)
     return parity_test(mcdp, resampled).results[0]
 
 
 def parity_resamples(
-    counts: ScoreCounts, comparison: Comparison, epsilons: FloatArray, draws: Draws
+    counts: ScoreCounts,
+    comparison: Comparison,
+    epsilons: FloatArray,
+    draws: Draws,
+    *,
+    seen: FloatArray | float = np.inf,
 ) -> Resampled:
-    """MCDP under parity: groups are dealt at random or, with weights or clusters, deviate at random."""
-    draw = Pool.dealt if counts.exchangeable else Pool.deviated
-    return resample_counts(counts, comparison, draw, draws, epsilons)
+    """MCDP under parity: groups are dealt at random or, with weights or clusters, deviate at random.
+
+    `seen` is MCDP of each pair (rows) at each epsilon, where the data are to be compared with the resamples.
+    """
+    if not counts.exchangeable:
+        return deviation_resamples(counts, comparison, epsilons, draws).at_most(seen)
+    pools = pools_of(counts, comparison)
+    return resample(
+        pools, draws, comparison=comparison, epsilons=epsilons, seen=seen, resolution=counts.resolution
+    )
 
 
 def parity_test(mcdp: FloatArray, resampled: Resampled) -> ParityTest:

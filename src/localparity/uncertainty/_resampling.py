@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from os import cpu_count
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
@@ -15,7 +15,13 @@ from localparity._validation import as_count, as_rng
 from localparity.counts._comparison import Comparison
 from localparity.counts._score_counts import ScoreCounts
 from localparity.metrics._profile import carried_half_widths
-from localparity.uncertainty._pool import Pool, pools_of
+from localparity.uncertainty._deviations import deviations_of
+from localparity.uncertainty._pairs import PairRows
+from localparity.uncertainty._windows import Measure
+
+_VALUES_AT_ONCE = 2**14
+_MOST_AT_ONCE = 16
+"""Resamples are measured a few together, as many as have about so many values, which a fast cache holds."""
 
 
 class Draws(NamedTuple):
@@ -29,7 +35,7 @@ class Draws(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Resampled:
-    """What was measured of the people themselves and of each resample, at the same thresholds.
+    """What was measured of the people themselves and of each resample.
 
     Attributes
     ----------
@@ -54,7 +60,7 @@ class Resampled:
         """The scaled MCDP of each pair at each epsilon."""
         return self.seen * self.scale[:, None]
 
-    def at_most(self, seen: FloatArray) -> Resampled:
+    def at_most(self, seen: FloatArray | float) -> Resampled:
         """The same, where the people may measure as little as `seen`."""
         return replace(self, seen=np.minimum(self.seen, seen))
 
@@ -84,76 +90,85 @@ def least_resamples(confidence: float) -> int:
     return int(np.ceil(1.0 / (1.0 - confidence) - 1e-9)) - 1
 
 
-Draw = Callable[[Pool, Comparison, np.random.Generator], FloatArray]
-"""Draws rows whose differences are the gaps of a resample: `Pool.dealt` or `Pool.deviated`."""
+class Source(Protocol):
+    """What resamples of one stratum are drawn from: a `Pool` or `Deviations`."""
+
+    @property
+    def n_knots(self) -> int: ...
+    def pairs(self, comparison: Comparison) -> PairRows: ...
+    def measuring(self, comparison: Comparison, reach: FloatArray) -> Measure: ...
 
 
 def resample(
-    pools: Sequence[Pool],
-    draw: Draw,
+    sources: Sequence[Source],
     draws: Draws,
     *,
     comparison: Comparison,
     epsilons: FloatArray,
+    seen: FloatArray | float = np.inf,
     resolution: float = 0.0,
 ) -> Resampled:
-    """Measure the people of some pools, one for each stratum, and many resamples of them."""
-    # Imported here: numba is not loaded with the package.
-    from localparity.uncertainty._kernels import mcdp_of_pairs, worst_of_pairs
+    """Measure many resamples of some strata together; `seen` is what the people themselves measure."""
+    at = np.union1d(0.0, epsilons)
+    reach = carried_half_widths(at, resolution)
+    measures = [source.measuring(comparison, reach) for source in sources]
 
-    reach = carried_half_widths(epsilons, resolution)
-    pairs = [pool.pairs(comparison, deviated=draw is Pool.deviated) for pool in pools]
+    def several(streams: Sequence[np.random.Generator]) -> FloatArray:
+        return np.asarray(np.max([measure(streams) for measure in measures], axis=0))
 
-    def one(stream: np.random.Generator) -> FloatArray:
-        found = [
-            worst_of_pairs(pool.unit_knots, draw(pool, comparison, stream), *each, reach)
-            for pool, each in zip(pools, pairs, strict=True)
-        ]
-        measured = [np.concatenate([[supremum], *at]) for supremum, *at in found]
-        return np.asarray(np.max(measured, axis=0), dtype=np.float64)
-
-    seen = [
-        mcdp_of_pairs(pool.unit_knots, pool.distributions(pool.weights, comparison), *each[:2], reach)
-        for pool, each in zip(pools, pairs, strict=True)
-    ]
-    found = repeat(one, draws, 1 + 2 * reach.size)
-    return Resampled(
-        np.concatenate(seen),
-        np.concatenate([each.scale for each in pairs]),
-        found[:, 0],
-        found[:, 1 : 1 + reach.size],
-        found[:, 1 + reach.size :],
-    )
+    n_knots = max(source.n_knots for source in sources)
+    found = repeat_together(several, draws, 2 * at.size, at_once=_VALUES_AT_ONCE // n_knots)
+    worst, scaled = found[:, : at.size], found[:, at.size :]
+    columns = np.searchsorted(at, epsilons)
+    scale = np.concatenate([source.pairs(comparison).scale for source in sources])
+    seen = np.broadcast_to(seen, (scale.size, epsilons.size))
+    return Resampled(seen, scale, scaled[:, 0], worst[:, columns], scaled[:, columns])
 
 
-def resample_counts(
-    counts: ScoreCounts, comparison: Comparison, draw: Draw, draws: Draws, epsilons: FloatArray
+def deviation_resamples(
+    counts: ScoreCounts, comparison: Comparison, epsilons: FloatArray, draws: Draws
 ) -> Resampled:
-    """Measure counts and many resamples of them; pairs come in the order of the counts' curves."""
-    pools = pools_of(counts, comparison)
+    """How far each pair's gap may be off: draws of the multiplier bootstrap, at up to 8,192 thresholds.
+
+    Pairs come in the order of the counts' curves.
+    """
+    deviations = deviations_of(counts, comparison)
+    reach = carried_half_widths(epsilons, counts.resolution)
+    seen = np.concatenate([each.seen(comparison, reach) for each in deviations])
     return resample(
-        pools, draw, draws, comparison=comparison, epsilons=epsilons, resolution=counts.resolution
+        deviations, draws, comparison=comparison, epsilons=epsilons, seen=seen, resolution=counts.resolution
     )
 
 
 def repeat(
     one: Callable[[np.random.Generator], FloatArray | float], draws: Draws, columns: int = 1
 ) -> FloatArray:
-    """What `one` measures (columns) in each of many resamples (rows).
+    """What `one` measures (columns) in each of many resamples (rows)."""
+    return repeat_together(
+        lambda streams: np.array([one(stream) for stream in streams]).reshape(-1, columns), draws, columns
+    )
+
+
+def repeat_together(several: Measure, draws: Draws, columns: int, *, at_once: int = 1) -> FloatArray:
+    """What is measured (columns) in each of many resamples (rows), of which a few are measured together.
 
     Every resample has a random stream of its own, spawned from the seed, so that the result does not depend
     on how many of them run at a time.
     """
     n_resamples = as_count(draws.n_resamples, "n_resamples")
     streams = as_rng(draws.random_state).spawn(n_resamples)
+    at_once = int(np.clip(at_once, 1, _MOST_AT_ONCE))
+    together = [streams[start : start + at_once] for start in range(0, n_resamples, at_once)]
     jobs = _jobs(draws.n_jobs)
     found = np.empty((n_resamples, columns))
+    measured = 0
     with ThreadPoolExecutor(jobs) as executor:
-        results = executor.map(one, streams) if jobs > 1 else map(one, streams)
-        for row, values in enumerate(results):
-            found[row] = values
+        for rows in executor.map(several, together) if jobs > 1 else map(several, together):
+            found[measured : measured + len(rows)] = rows
+            measured += len(rows)
             if draws.on_resample is not None:
-                draws.on_resample()
+                for _ in rows:
+                    draws.on_resample()
     return found
 
 

@@ -1,0 +1,200 @@
+"""How far groups may be from their true distributions: draws of the multiplier bootstrap."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from localparity._types import FloatArray
+from localparity.counts._clusters import ClusteredRows
+from localparity.counts._comparison import Comparison
+from localparity.counts._score_counts import ScoreCounts, Stratum, strata_of
+from localparity.metrics._gap_curve import units_of
+from localparity.uncertainty._pairs import PairRows, pair_rows
+from localparity.uncertainty._pool import cell_ends
+from localparity.uncertainty._windows import Measure, Ranges, mcdp_of_pairs, window_ends, worst_of_pairs
+
+MOST_KNOTS = 2**13
+LEAST_KNOTS = 2**10
+_PAIRS_BY_KNOTS = 2**18
+"""Deviations are seen at as many thresholds as this many differences of two distributions allow for."""
+
+_PSEUDO_ROWS = 2.0
+"""Rows that a deviation supposes at either end of the scores, as Agresti and Coull do for one proportion."""
+
+
+@dataclass(frozen=True, eq=False)
+class Deviations:
+    """The groups of one stratum at common thresholds, with about as much of them between any two.
+
+    What lies between two thresholds is counted at the upper one, so the distributions are the same at every
+    threshold, and sums of normal deviations are normal ones.
+
+    Attributes
+    ----------
+    unit_knots : ndarray
+        The thresholds, as fractions of the score range.
+    weights : ndarray
+        For each group, the weight at each knot; without weights, its rows there.
+    squares : ndarray
+        For each group, the sum of the squared weights at each knot.
+    heaviest : ndarray
+        For each group, the most that a row, or a cluster, weighs.
+    degrees : ndarray
+        For each group, the degrees of freedom of the sum of its squared weights.
+    clusters : ClusteredRows or None
+        The rows one by one, where several belong to one cluster; their scores are places among the knots.
+    """
+
+    unit_knots: FloatArray
+    weights: FloatArray
+    squares: FloatArray
+    heaviest: FloatArray
+    degrees: FloatArray
+    clusters: ClusteredRows | None = None
+
+    @classmethod
+    def of_stratum(cls, stratum: Stratum, n_knots: int, clusters: ClusteredRows | None = None) -> Deviations:
+        """Lay the groups of a stratum on common thresholds, in the scores' own units."""
+        knots = common_knots(stratum, n_knots)
+        found = []
+        for atoms in stratum.values():
+            at = np.searchsorted(knots, atoms.scores)
+            found.append(
+                [np.bincount(at, each, minlength=knots.size) for each in (atoms.weights, atoms.squares)]
+            )
+        weights, squares = np.swapaxes(found, 0, 1)
+        heaviest = np.array([np.max(atoms.squares / atoms.weights) for atoms in stratum.values()])
+        degrees = np.array([atoms.degrees for atoms in stratum.values()])
+        if clusters is not None:
+            heaviest, degrees = clusters.largest, clusters.degrees
+            clusters = replace(clusters, scores=np.searchsorted(knots, clusters.scores))
+        return cls(knots, weights, squares, heaviest, degrees, clusters)
+
+    @property
+    def n_knots(self) -> int:
+        """How many thresholds a resample is measured at."""
+        return self.unit_knots.size
+
+    @cached_property
+    def totals(self) -> FloatArray:
+        """The weight of each group."""
+        return np.asarray(self.weights.sum(axis=1))
+
+    @cached_property
+    def effective_sizes(self) -> FloatArray:
+        """How many independent rows of one weight would be as precise, were a cluster's rows all alike."""
+        squares = self.squares.sum(axis=1) if self.clusters is None else self.clusters.squares
+        return np.asarray(self.totals**2 / squares, dtype=np.float64)
+
+    @cached_property
+    def inflation(self) -> FloatArray:
+        """What a group's deviations are multiplied with, since their size is itself an estimate.
+
+        Student's quantile over the normal one, at the degrees of freedom that Satterthwaite gives a sum of
+        squares: the number of rows that carry it.
+        """
+        from scipy.stats import norm, t
+
+        return np.asarray(t.ppf(0.975, np.maximum(self.degrees, 1.0)) / norm.ppf(0.975))
+
+    @property
+    def _pseudo_weights(self) -> FloatArray:
+        """For each group, the weight supposed at either end of the scores: of rows as heavy as any seen."""
+        return _PSEUDO_ROWS * self.heaviest
+
+    def deviated(self, comparison: Comparison, rng: np.random.Generator) -> FloatArray:
+        r"""How far each distribution may be from the true one: a draw of the multiplier bootstrap.
+
+        A group's distribution is :math:`F = \sum w_i 1(s_i \le y) / \sum w_i`, to which row i contributes
+        :math:`w_i (1(s_i \le y) - F(y)) / \sum w_i` in first order; rows of one cluster contribute together.
+        Each contribution is multiplied with an independent standard normal number. Two rows as heavy as any
+        at either end of the scores keep a group of few or equal scores from looking as if it were known.
+        """
+        supposed = self._pseudo_weights
+        ends = supposed / np.sqrt(_PSEUDO_ROWS) * rng.standard_normal((2, supposed.size))
+        moved = np.cumsum(self._multiplied(rng), axis=1) + ends[0][:, None]
+        in_all = moved[:, -1] + ends[1]
+        totals, shares = self.totals, self._padded_shares
+        if comparison.compare == "to_overall":
+            moved = np.vstack([moved, moved.sum(axis=0)])
+            in_all, totals = np.append(in_all, in_all.sum()), np.append(totals, totals.sum())
+        else:
+            shares = shares[:-1]
+        return np.asarray((moved - shares * in_all[:, None]) / totals[:, None], dtype=np.float64)
+
+    @cached_property
+    def _padded_shares(self) -> FloatArray:
+        """The distributions of the groups, and of everyone, with the rows supposed at either end."""
+        supposed = self._pseudo_weights
+        below = np.cumsum(self.weights, axis=1) + supposed[:, None]
+        below = np.vstack([below, below.sum(axis=0)])
+        totals = self.totals + 2.0 * supposed
+        return np.asarray(below / np.append(totals, totals.sum())[:, None], dtype=np.float64)
+
+    def _multiplied(self, rng: np.random.Generator) -> FloatArray:
+        """The sum of multiplied weights at each knot."""
+        if self.clusters is None:
+            drawn = rng.standard_normal(self.squares.shape) * self._deviations
+        else:
+            drawn = self.clusters.multiplied(self.unit_knots.size, rng)
+        return np.asarray(drawn * self.inflation[:, None])
+
+    @cached_property
+    def _deviations(self) -> FloatArray:
+        return np.asarray(np.sqrt(self.squares), dtype=np.float64)
+
+    def pairs(self, comparison: Comparison) -> PairRows:
+        """The pairs that are compared, studentised by how far their groups deviate."""
+        # The rows' contributions, inflated, and those of the rows supposed at the ends.
+        supposed = 2.0 * _PSEUDO_ROWS * (self._pseudo_weights / (_PSEUDO_ROWS * self.totals)) ** 2
+        return pair_rows(comparison, self.inflation**2 / self.effective_sizes + supposed, self.totals)
+
+    def _ranges(self, reach: FloatArray) -> Ranges:
+        return Ranges(np.arange(self.n_knots), window_ends(self.unit_knots, self.unit_knots, reach))
+
+    def seen(self, comparison: Comparison, reach: FloatArray) -> FloatArray:
+        """MCDP of each pair (rows) at each half-width, at these thresholds."""
+        weights = self.weights
+        if comparison.compare == "to_overall":
+            weights = np.vstack([weights, weights.sum(axis=0)])
+        below = np.cumsum(weights, axis=1)
+        below /= below[:, -1:].copy()
+        return mcdp_of_pairs(below, self.pairs(comparison), self._ranges(reach))
+
+    def measuring(self, comparison: Comparison, reach: FloatArray) -> Measure:
+        """What measures MCDP of the worst pair in resamples, each from a random stream."""
+        pairs, ranges = self.pairs(comparison), self._ranges(reach)
+
+        def measure(streams: Sequence[np.random.Generator]) -> FloatArray:
+            drawn = np.stack([self.deviated(comparison, stream) for stream in streams], axis=1)
+            return worst_of_pairs(drawn, pairs, ranges)
+
+        return measure
+
+
+def common_knots(stratum: Stratum, n_knots: int) -> FloatArray:
+    """About so many of the groups' scores, between which lies about as much of the mean distribution."""
+    scores = np.concatenate([atoms.scores for atoms in stratum.values()])
+    order = np.argsort(scores, kind="stable")
+    scores = scores[order]
+    starts = np.flatnonzero(np.append(True, scores[1:] > scores[:-1]))
+    shares = np.concatenate([atoms.weights / atoms.weights.sum() for atoms in stratum.values()])
+    return scores[starts[cell_ends(np.add.reduceat(shares[order], starts), n_knots)]]
+
+
+def deviations_of(counts: ScoreCounts, comparison: Comparison) -> list[Deviations]:
+    """The deviations under each label that a criterion compares, on few enough knots to be drawn often."""
+    strata = strata_of(counts, comparison)
+    n_pairs = len(comparison.pairs(range(len(counts.groups)))) * len(strata)
+    n_knots = int(np.clip(_PAIRS_BY_KNOTS // n_pairs, LEAST_KNOTS, MOST_KNOTS))
+    found = []
+    for label, stratum in strata.items():
+        clusters = None if counts.clusters is None else counts.clusters.among(list(stratum), label)
+        each = Deviations.of_stratum(stratum, n_knots, clusters)
+        unit_knots = units_of(each.unit_knots, counts.score_range, counts.resolution)
+        found.append(replace(each, unit_knots=unit_knots))
+    return found
