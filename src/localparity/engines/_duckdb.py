@@ -89,8 +89,8 @@ def from_duckdb(
     max_scores : int
         The most distinct scores, summed over groups and labels, that are counted one by one.
     level : int
-        The grid has ``2**level`` cells. More make the bounds at other epsilons closer and the counting
-        slower: 18 take twice as long as 14.
+        The grid has ``2**level`` cells. More of them bring the bounds at other epsilons closer together, and
+        take longer to count and to resample.
     memory_limit : str, optional
         The memory DuckDB may use before it spills to disk, such as "2GB".
 

@@ -61,12 +61,14 @@ class HeldRows:
     def within(self, cells: CellSelection) -> HeldRows:
         """The rows in some cells."""
         place_of = _places(cells)
+        opened = np.ones(cells.numbers.size + 1, dtype=bool)
+        opened[-1] = False  # where a place of -1 leads
 
         def find(parts: list[KeyedRows]) -> list[KeyedRows]:
             found = []
             for part in parts:
                 places = place_of(cell_numbers(part.scores, *self._grid(cells.level)))
-                found.append(part.take(np.flatnonzero(places >= 0)))
+                found.append(part.inside(places, opened))
             return [part for part in found if part.scores.size]
 
         return replace(self, parts=list(chain(*self._in_threads(find))))

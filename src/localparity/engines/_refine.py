@@ -24,7 +24,7 @@ from localparity.counts._weights import Units
 from localparity.metrics._exact import Question
 from localparity.metrics._mcdp import PAPER_EPSILONS
 
-LEVEL = 14
+LEVEL = 12
 """So many that few rows lie in the cells that decide, and so few that a core keeps their counts close by."""
 
 _MAX_CELLS_READ = 2**16
