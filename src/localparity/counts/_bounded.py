@@ -52,9 +52,9 @@ def cell_edges(numbers: IntArray, level: int, score_range: ScoreRange) -> FloatA
     under, over = ordinals(np.full(numbers.size, low)), ordinals(np.full(numbers.size, high))
     for _ in range(64):
         middle = (under >> 1) + (over >> 1) + (((under & 1) + (over & 1) + 1) >> 1)
-        fits = fractions_of(_floats(middle), score_range) <= fractions
+        fits = fractions_of(floats(middle), score_range) <= fractions
         under, over = np.where(fits, middle, under), np.where(fits, over, middle - 1)
-    return _floats(under)
+    return floats(under)
 
 
 def ordinals(numbers: FloatArray) -> IntArray:
@@ -63,7 +63,7 @@ def ordinals(numbers: FloatArray) -> IntArray:
     return np.where(bits < 0, np.int64(-(2**63)) - bits, bits)
 
 
-def _floats(ordinals: IntArray) -> FloatArray:
+def floats(ordinals: IntArray) -> FloatArray:
     return np.where(ordinals < 0, np.int64(-(2**63)) - ordinals, ordinals).view(np.float64)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from localparity._types import BoolArray, FloatArray, IntArray, ScoreRange
 from localparity.counts._atoms import Atoms
-from localparity.counts._bounded import ordinals
+from localparity.counts._bounded import floats, ordinals
 from localparity.counts._cell_kernels import add_weights, add_weights_at, count_rows, find_rows
 from localparity.counts._cells import Cells
 from localparity.counts._keyed_rows import Key, KeyedRows
@@ -24,72 +24,111 @@ from localparity.counts._weights import LIMBS, Units, carry, to_floats
 T = TypeVar("T")
 
 _SAMPLED = 1024
+_SIGN = np.uint64(2**63)
+_SHORTEST = float(np.finfo(np.float64).tiny)
 _MANY_ROWS = 2**17
 """With fewer rows, starting threads takes longer than they save."""
 
 
 class Grid(NamedTuple):
-    """Which cell a score lies in: evenly over the scores or, with a shift, over their bits.
+    """Which cell a score lies in: between multiples of a power of two or, with a shift, by the score's bits.
 
-    What lies beyond the first or the last cell is counted with it. Some of the cells may be cut again, each
-    evenly into `parts`; only scores in these then have a cell.
+    What lies beyond the first or the last cell is counted with it. Some cells may be cut again, each into
+    ``2**bits`` parts; only scores in these then have a cell, numbered as if they were all.
+
+    Attributes
+    ----------
+    scale, first : float
+        A score times the scale, rounded down, less the first is the number of its cell.
+    last : int
+        The number of the last cell, were all of them cut.
+    ordinal : uint64
+        The bits, as a number in the order of the floats, at which the first cell begins.
+    shift : int
+        The bits that tell scores of one cell apart; -1 where cells are between multiples.
+    bits : int
+        The bits that tell the parts of one cell apart.
+    place : ndarray
+        For each cell, the place among those that are cut, -1 for any other.
     """
 
-    low: float
     scale: float
-    last: float
-    first: np.uint64 = np.uint64(0)
+    first: float
+    last: int
+    ordinal: np.uint64 = np.uint64(0)
     shift: int = -1
-    parts: int = 0
+    bits: int = 0
     place: IntArray = np.empty(0, dtype=np.int64)
-    lows: FloatArray = np.empty(0)
-    scales: FloatArray = np.empty(0)
 
     @classmethod
     def over(cls, scores: NDArray[Any], cells: int) -> Grid:
-        """A grid of so many cells on a sample of the scores; over bits where that crowds them less.
+        """A grid of so many cells at most on a sample of the scores; by bits where that crowds them less.
 
         Examples
         --------
         >>> Grid.over(np.linspace(0.0, 1.0, 9), cells=4)[:5]
-        (0.0, 4.0, 3.0, np.uint64(0), -1)
+        (4.0, 0.0, 3, np.uint64(9223372036854775808), -1)
         >>> Grid.over(10.0 ** np.arange(-300.0, 0.0), cells=16).shift
         58
         """
         sample = np.sort(scores[:: max(1, scores.size // _SAMPLED)]).astype(np.float64)
         sample = sample[np.diff(sample, prepend=-np.inf) > 0.0]
-        low, high = sample[:1], sample[-1:]
-        even = cls(float(low[0]), float(_scales(cells, low, high)[0]), cells - 1.0)
-        first, last = ordinals(np.concatenate([low, high])).view(np.uint64) ^ np.uint64(2**63)
-        shift = max(0, int(last - first).bit_length() - cells.bit_length() + 1)
-        by_bits = even._replace(first=first, shift=shift)
-        if even.scale == 0.0 or 2 * by_bits._most_in_a_cell(sample) < even._most_in_a_cell(sample):
+        ends = ordinals(sample[[0, -1]]).view(np.uint64) ^ _SIGN
+        shift = max(0, int(ends[1] - ends[0]).bit_length() - cells.bit_length() + 1)
+        by_bits = cls(0.0, 0.0, cells - 1, ends[0], shift)
+        low, high = sample[0] / 4.0, sample[-1] / 4.0
+        exponent = int(np.frexp(cells / 4.0 / (high - low))[1]) - 1 if high - low > _SHORTEST else 0
+        if not -900 < exponent < 900 or max(-low, high) * 2.0 ** (exponent + 2) > 2.0**50:
             return by_bits
-        return even
+        scale = 2.0**exponent
+        even = by_bits._replace(scale=scale, first=float(np.floor(sample[0] * scale)), shift=-1)
+        return by_bits if 2 * by_bits._most_in_a_cell(sample) < even._most_in_a_cell(sample) else even
 
     def _most_in_a_cell(self, scores: FloatArray) -> int:
         """How many of some scores, ascending, lie in the cell with most of them."""
-        cells: NDArray[Any] = (scores - self.low) * self.scale
+        cells: NDArray[Any] = np.floor(scores * self.scale) - self.first
         if self.shift >= 0:
-            above = (ordinals(scores).view(np.uint64) ^ np.uint64(2**63)) - self.first
-            cells = above >> np.uint64(self.shift)
-        cells = np.minimum(cells.astype(np.int64), int(self.last))
+            cells = ((ordinals(scores).view(np.uint64) ^ _SIGN) - self.ordinal) >> np.uint64(self.shift)
+        cells = np.minimum(cells.astype(np.int64), self.last)
         return int(np.diff(np.flatnonzero(np.diff(cells, prepend=-1, append=-1))).max())
 
-    def cut(self, cells: CellCounts, opened: BoolArray, parts: int) -> Grid:
-        """The same grid, with some cells cut again and all others left out."""
-        numbers = cells.numbers[opened]
-        place = np.full(int(cells.numbers[-1]) + 1, -1)
+    def cut(self, numbers: IntArray, parts: int) -> Grid:
+        """The same grid, with the cells of some numbers cut into about so many parts, all others left out."""
+        bits = parts.bit_length() - 1
+        if self.shift >= 0:
+            bits = min(bits, self.shift)
+        place = np.full(self.last + 1, -1)
         place[numbers] = np.arange(numbers.size)
-        lows, highs = cells.lowest[opened], cells.highest[opened]
-        return self._replace(parts=parts, place=place, lows=lows, scales=_scales(parts - 0.5, lows, highs))
+        finer = 2.0**bits
+        return Grid(
+            self.scale * finer,
+            self.first * finer,
+            ((self.last + 1) << bits) - 1,
+            self.ordinal,
+            self.shift - bits if self.shift >= 0 else -1,
+            bits,
+            place,
+        )
 
+    @property
+    def cells(self) -> int:
+        """How many cells there are; of a grid that was cut, how many parts."""
+        return int(np.count_nonzero(self.place >= 0)) << self.bits if self.bits else self.last + 1
 
-def _scales(cells: float, lows: FloatArray, highs: FloatArray) -> FloatArray:
-    """How many cells there are to a unit of scores; 0, which makes one cell, where a float cannot say."""
-    with np.errstate(over="ignore", divide="ignore"):
-        scales = cells / (highs - lows)
-    return np.where(np.isfinite(scales), scales, 0.0)
+    def edges(self, numbers: IntArray, score_range: ScoreRange) -> tuple[FloatArray, FloatArray]:
+        """The lowest and the highest score that there can be in cells of some numbers."""
+        if self.bits:
+            cut = np.flatnonzero(self.place >= 0)
+            numbers = (cut[numbers >> self.bits] << self.bits) + (numbers & ((1 << self.bits) - 1))
+        if self.shift < 0:
+            lows = (self.first + numbers) / self.scale
+            highs = np.nextafter((self.first + numbers + 1.0) / self.scale, -np.inf)
+        else:
+            steps = np.stack([numbers, numbers + 1]).astype(np.uint64) << np.uint64(self.shift)
+            bits = (steps + self.ordinal) ^ _SIGN
+            lows, highs = floats(bits[0].view(np.int64)), floats(bits[1].view(np.int64) - 1)
+        lows[numbers == 0], highs[numbers == self.last] = score_range
+        return np.maximum(lows, score_range[0]), np.minimum(highs, score_range[1])
 
 
 @dataclass(frozen=True, eq=False)
@@ -119,16 +158,28 @@ class CellCounts:
     limbs: IntArray | None = None
 
     @classmethod
-    def of(cls, rows: KeyedRows, grid: Grid, cells: int, n_jobs: int = 1) -> CellCounts:
-        """Count rows in no more than so many cells; the same counts whatever the number of jobs."""
+    def of(
+        cls, rows: KeyedRows, grid: Grid, *, edges: ScoreRange | None = None, n_jobs: int = 1
+    ) -> CellCounts:
+        """Count rows; the same counts whatever the number of jobs.
+
+        With `edges`, the score range, cells go from edge to edge, which takes less time than to look for the
+        lowest and the highest score of each.
+        """
 
         def count(part: KeyedRows) -> CellCounts:
-            return cls.empty(part.keys, cells, weighted=part.weights is not None).add(part, grid)
+            counts = cls.empty(part.keys, grid.cells, weighted=part.weights is not None)
+            if edges is not None:
+                counts = replace(counts, lowest=np.empty(0), highest=np.empty(0))
+            return counts.add(part, grid)
 
-        first, *others = in_parts(count, rows, n_jobs)
+        found, *others = in_parts(count, rows, n_jobs)
         for other in others:
-            first.merge(other)
-        return first.occupied()
+            found.merge(other)
+        if edges is not None:
+            lowest, highest = grid.edges(found.numbers, edges)
+            found = replace(found, lowest=lowest, highest=highest)
+        return found.at(np.flatnonzero(found.rows.any(axis=1)))
 
     @classmethod
     def empty(cls, keys: list[Key], cells: int, *, weighted: bool) -> CellCounts:
@@ -182,10 +233,6 @@ class CellCounts:
         if self.limbs is not None and other.limbs is not None:
             self.limbs[:] += other.limbs
 
-    def occupied(self) -> CellCounts:
-        """The cells that have rows."""
-        return self.at(np.flatnonzero(self.lowest <= self.highest))
-
     def at(self, cells: IntArray | BoolArray) -> CellCounts:
         """Some of the cells."""
         limbs = None if self.limbs is None else self.limbs[cells]
@@ -212,7 +259,7 @@ class CellCounts:
 
     def find(self, rows: KeyedRows, grid: Grid, opened: BoolArray, n_jobs: int = 1) -> KeyedRows:
         """Those of some rows that lie in some cells."""
-        chosen = np.zeros(int(self.numbers.max()) + 1, dtype=bool)
+        chosen = np.zeros(grid.cells, dtype=bool)
         chosen[self.numbers[opened]] = True
         inside = int(self.rows[opened].sum())
 

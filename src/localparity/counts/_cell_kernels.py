@@ -28,25 +28,21 @@ def ordinal(score: float) -> Any:
 
 
 @compiled
-def cell_of(score: float, low: float, scale: float, last: float, first: np.uint64, shift: int) -> Any:
-    """The cell of a score: evenly over the scores or, with a shift, over their bits."""
+def cell_of(score: float, scale: float, first: float, last: int, start: np.uint64, shift: int) -> Any:
+    """The number of a score's cell, were all cells of a `Grid` cut."""
     if shift < 0:
-        return int(min(max((score - low) * scale, 0.0), last))
+        return int(min(max(np.floor(score * scale) - first, 0.0), float(last)))
     at = ordinal(score)
-    return min(np.int64((at - first) >> np.uint64(shift)), np.int64(last)) if at > first else 0
+    return min(np.int64((at - start) >> np.uint64(shift)), last) if at > start else 0
 
 
 @compiled
-def part_of(
-    score: float, cell: int, parts: int, place: IntArray, lows: FloatArray, scales: FloatArray
-) -> Any:
-    """The part of a cell that was cut again, and -1 where the cell was not."""
-    if parts == 0:
-        return cell
-    at = place[cell]
-    if at < 0:
-        return -1
-    return at * parts + (int((score - lows[at]) * scales[at]) if scales[at] > 0.0 else 0)
+def part_of(number: int, bits: int, place: IntArray) -> Any:
+    """The number of a cell among those that are cut, and -1 where it is not one of them."""
+    if bits == 0:
+        return number
+    at = place[number >> bits]
+    return (at << bits) + (number & ((1 << bits) - 1)) if at >= 0 else -1
 
 
 @compiled
@@ -58,18 +54,17 @@ def count_rows(
     lowest: FloatArray,
     highest: FloatArray,
 ) -> None:
-    """Add the rows of each cell (rows) and key (columns), and widen the cells to their scores."""
-    low, scale, last, first, shift, parts, place, lows, scales = grid
+    """Add the rows of each cell (rows) and key (columns); cells that have ends are widened to the scores."""
+    scale, first, last, start, shift, bits, place = grid
     for row in range(scores.size):
         score = scores[row]
-        cell = part_of(score, cell_of(score, low, scale, last, first, shift), parts, place, lows, scales)
+        cell = part_of(cell_of(score, scale, first, last, start, shift), bits, place)
         if cell < 0:
             continue
         rows[cell, keys[row]] += 1
-        if score < lowest[cell]:
-            lowest[cell] = score
-        if score > highest[cell]:
-            highest[cell] = score
+        if lowest.size:
+            lowest[cell] = min(lowest[cell], score)
+            highest[cell] = max(highest[cell], score)
 
 
 @compiled
@@ -119,10 +114,10 @@ def add_weights(
     limbs: IntArray,
 ) -> None:
     """Add the weights, and the squared weights, of each cell and key."""
-    low, scale, last, first, shift, parts, place, lows, scales = grid
+    scale, first, last, start, shift, bits, place = grid
     for row in range(scores.size):
         score = scores[row]
-        cell = part_of(score, cell_of(score, low, scale, last, first, shift), parts, place, lows, scales)
+        cell = part_of(cell_of(score, scale, first, last, start, shift), bits, place)
         if cell < 0:
             continue
         sums = limbs[cell, keys[row]]
@@ -140,12 +135,12 @@ def find_rows(
     found: tuple[NDArray[Any], NDArray[Any], FloatArray],
 ) -> int:
     """Write the rows that lie in some cells, in order, and perhaps one more; returns how many there are."""
-    low, scale, last, first, shift, parts, place, lows, scales = grid
+    scale, first, last, start, shift, bits, place = grid
     found_scores, found_keys, found_weights = found
     count = 0
     for row in range(scores.size):
         score = scores[row]
-        cell = part_of(score, cell_of(score, low, scale, last, first, shift), parts, place, lows, scales)
+        cell = part_of(cell_of(score, scale, first, last, start, shift), bits, place)
         found_scores[count], found_keys[count] = score, keys[row]
         if weights.size:
             found_weights[count] = weights[row]

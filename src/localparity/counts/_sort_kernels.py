@@ -17,7 +17,7 @@ from localparity._compiled import compiled
 from localparity._types import IntArray
 from localparity.counts._cell_kernels import ordinal
 
-_FEW = 40
+_FEW = 24
 _FIRST_CELLS = 512
 _MOST_CELLS = 2**14
 _MANY = 2**16
@@ -108,7 +108,7 @@ def sort_rows(scores: NDArray[Any], carried: NDArray[Any]) -> tuple[NDArray[Any]
 @compiled
 def _cells_for(rows: int) -> int:
     """How many cells so many rows are spread over: few to a cell, or few cells where rows are many."""
-    return _FIRST_CELLS if rows > _MANY else min(max(rows // 4, 16), _MOST_CELLS)
+    return _FIRST_CELLS if rows > _MANY else min(max(rows // 2, 16), _MOST_CELLS)
 
 
 @compiled

@@ -154,18 +154,18 @@ def cells_for(
         return None
     n_cells = min(_MOST_CELLS, 1 + size // _ROWS_TO_A_CELL)
     grid = Grid.over(rows.scores, n_cells)
-    cells = CellCounts.of(rows, grid, n_cells, n_jobs)
+    edges = question.score_range if question.worst else None
+    cells = CellCounts.of(rows, grid, edges=edges, n_jobs=n_jobs)
     bounds = question.bounds(cells)
     opened = question.opened(cells, bounds)
-    count = int(opened.sum())
     if not question.worst and 4 * cells.rows[opened].sum() > size:
         return None
-    if count:
+    if opened.any():
         rows = cells.find(rows, grid, opened, n_jobs)
         if rows.scores.size > _FEW_ROWS:
-            parts = max(_LEAST_PARTS, n_cells // count)
-            grid = grid.cut(cells, opened, parts)
-            cells = cells.with_finer(opened, CellCounts.of(rows, grid, parts * count, n_jobs))
+            numbers = cells.numbers[opened]
+            grid = grid.cut(numbers, max(_LEAST_PARTS, n_cells // numbers.size))
+            cells = cells.with_finer(opened, CellCounts.of(rows, grid, n_jobs=n_jobs))
             bounds = question.bounds(cells)
             opened = question.opened(cells, bounds)
             rows = cells.find(rows, grid, opened, n_jobs)

@@ -73,6 +73,13 @@ def largest_gaps(
 
 
 @compiled
+def _length_class(half_width: float) -> int:
+    """The class of a run's half-width."""
+    bits = np.float64(half_width).view(np.int64)
+    return min(max(int(bits >> _CLASS_SHIFT) - _LOWEST_CLASS, 0), _CLASSES - 2)
+
+
+@compiled
 def profile_runs(knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatArray, FloatArray]:
     """The half-width, value and start of every run that no run of a longer class is at least as high as.
 
@@ -97,11 +104,7 @@ def profile_runs(knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatA
         while value_of[depth] > value:
             start = start_of[depth - 1]
             half_width = 0.5 * (end - start) if start > 0.0 else end
-            bits = np.float64(half_width).view(np.int64)
-            length_class = int(bits >> _CLASS_SHIFT) - _LOWEST_CLASS
-            if length_class > _CLASSES - 2:
-                length_class = _CLASSES - 2
-            length_class = max(length_class, 0)
+            length_class = _length_class(half_width)
             run_value = value_of[depth]
             if run_value > highest[length_class + 1]:
                 half_widths[found] = half_width
@@ -116,7 +119,13 @@ def profile_runs(knots: FloatArray, gap: FloatArray) -> tuple[FloatArray, FloatA
             start_of[depth] = start
             depth += 1
             value_of[depth] = value
-    return half_widths[:found], values[:found], starts[:found]
+    # What was not dominated when its run ended may be so by now.
+    kept = 0
+    for run in range(found):
+        if values[run] > highest[_length_class(half_widths[run]) + 1]:
+            half_widths[kept], values[kept], starts[kept] = half_widths[run], values[run], starts[run]
+            kept += 1
+    return half_widths[:kept], values[:kept], starts[:kept]
 
 
 @compiled
