@@ -107,7 +107,7 @@ class HeldRows:
         first, *others = self._in_threads(count)
         for other in others:
             first.merge(other)
-        counts = first.occupied()
+        counts = first.at(np.flatnonzero(first.lowest <= first.highest))
         return group_counts(counts, cell_numbers(counts.lowest, level, self.score_range))
 
     def count_scores(self) -> list[GroupCounts]:
