@@ -18,6 +18,9 @@ import pytest
 import localparity as lp
 from localparity import _compiled
 from localparity._compiled import Kernel, compiled
+from localparity.counts._bounded import cell_numbers
+from localparity.counts._cell_counts import CellCounts
+from localparity.counts._keyed_rows import KeyedRows
 from localparity.counts._sort_kernels import sort_rows
 from localparity.metrics import _exact
 from localparity.metrics._kernels import deciding_steps, profile_runs
@@ -99,6 +102,9 @@ def measure(rng: np.random.Generator, rows: int, decimals: int) -> None:
             _exact._worst_sorted(rows_of, lp.counts.Comparison(), np.array(EPSILONS))
             people = rows_of.groups, rows_of.score_range, rows_of.resolution
             _exact.cells_for(_exact.Question(*people, lp.counts.Comparison(), np.array(EPSILONS)), rows_of, 1)
+            keyed, cells = KeyedRows.of(rows_of), cell_numbers(placed, 4, (0.0, 1.0))
+            CellCounts.empty(keyed.keys, 17, weighted=keyed.weights is not None).add_at(cells, keyed)
+            keyed.inside(cells, np.arange(17) % 2 == 0)
     coarse = lp.counts.bounded(counts, max_scores=1, level=6)
     for epsilon in EPSILONS:
         lp.mcdp_bounds(coarse, epsilon=epsilon)

@@ -16,6 +16,7 @@ import pytest
 
 import localparity as lp
 from localparity.engines import CellSelection
+from localparity.engines._duckdb import DuckDBScores
 from localparity.engines._spark import SparkScores, read_spark
 from localparity.engines._sql import ScoreColumns, TableScores
 from scale_rows import (
@@ -101,7 +102,8 @@ def test_counts_are_those_of_numpy_bit_for_bit(spark: Any, rows: Rows, folder: P
 def test_on_a_grid_it_is_exact_where_it_was_asked(
     spark: Any, rows: Rows, folder: Path, criterion: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(TableScores, "max_refined", 200)
+    for engine in (TableScores, DuckDBScores):
+        monkeypatch.setattr(engine, "max_refined", 200)
     frame = spark.read.parquet(str(folder))
     options: dict[str, Any] = {"epsilons": EPSILONS, "criterion": criterion, "max_scores": 300, "level": 6}
     found = lp.engines.from_spark(frame, **NAMES, **options)

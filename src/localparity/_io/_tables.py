@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from os import PathLike, fspath
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._io._arrow import ArrowStream, Batch
 from localparity._validation import unknown_name
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class Table:
         self._error: type[Exception] = duckdb.Error
         if isinstance(source, duckdb.DuckDBPyRelation):
             self.name, self.rows = "the relation", "localparity_rows"
-            self._execute: Callable[[str], Any] = lambda query: source.query(self.rows, query)
+            self._query: Callable[[str], Any] = lambda query: source.query(self.rows, query)
         elif hasattr(source, "columns") or isinstance(source, duckdb.DuckDBPyConnection):
             raise ValueError(
                 f"source must be a path, a query or a DuckDB relation, got {type(source).__name__}; "
@@ -78,7 +79,7 @@ class Table:
             )
         else:
             connection = duckdb.connect(config={"memory_limit": memory_limit} if memory_limit else {})
-            self._execute = connection.execute
+            self._query = connection.sql
             self._paths = [source] if isinstance(source, str) else _paths(source)
             self.name, self.rows = self._name_and_rows()
         described = self.fetch(f"SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {self.rows})")
@@ -192,10 +193,22 @@ class Table:
     def fetch(self, query: str) -> dict[str, NDArray[Any]]:
         """The result of a query, by column; an error in the files names them."""
         try:
-            found: dict[str, NDArray[Any]] = self._execute(query).fetchnumpy()
+            found: dict[str, NDArray[Any]] = self._query(query).fetchnumpy()
         except self._error as error:
-            raise ValueError(f"{self.name} cannot be read: {_first_reason(str(error))}") from error
+            raise self._unreadable(error) from error
         return found
+
+    def stream(self, query: str) -> Generator[Batch, None, None]:
+        """The result of a query in batches of columns of numbers, of which few are in memory at a time."""
+        try:
+            with ArrowStream(self._query(query).__arrow_c_stream__()) as stream:
+                while (batch := stream.next_batch()) is not None:
+                    yield batch
+        except (self._error, OSError) as error:
+            raise self._unreadable(error) from error
+
+    def _unreadable(self, error: Exception) -> ValueError:
+        return ValueError(f"{self.name} cannot be read: {_first_reason(str(error))}")
 
 
 def _with_none(column: NDArray[Any]) -> NDArray[Any]:

@@ -8,8 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from functools import reduce
+from typing import Any
 
 import numpy as np
+from numpy.typing import DTypeLike, NDArray
 
 from localparity._types import FloatArray, IntArray, ScoreRange
 from localparity._validation import as_count, fractions_of
@@ -20,7 +22,9 @@ LEVEL = 20
 MAX_SCORES = 2**20
 
 
-def cell_numbers(scores: FloatArray, level: int, score_range: ScoreRange) -> IntArray:
+def cell_numbers(
+    scores: NDArray[Any], level: int, score_range: ScoreRange, dtype: DTypeLike = np.int64
+) -> NDArray[Any]:
     """The cell of each score: number i holds what lies above edge i - 1 and not above edge i.
 
     Examples
@@ -28,7 +32,8 @@ def cell_numbers(scores: FloatArray, level: int, score_range: ScoreRange) -> Int
     >>> cell_numbers(np.array([0.0, 0.1, 0.5, 1.0]), 1, (0.0, 1.0))
     array([0, 1, 1, 2])
     """
-    return np.ceil(fractions_of(scores, score_range) * 2.0**level).astype(np.int64)
+    fractions = scores if score_range == (0.0, 1.0) else fractions_of(scores, score_range)
+    return np.ceil(fractions * 2.0**level).astype(dtype)
 
 
 def cell_edges(numbers: IntArray, level: int, score_range: ScoreRange) -> FloatArray:

@@ -215,6 +215,16 @@ class CellCounts:
             add_weights(rows.scores, rows.codes, rows.weights, grid, self.limbs)
         return self
 
+    def add_at(self, cells: IntArray, rows: KeyedRows) -> None:
+        """Add rows to the counts, given the cell of each."""
+        # Imported here: numba is not loaded with the package.
+        from localparity.counts._cell_kernels import add_weights_at, count_at
+
+        count_at(cells, rows.scores, rows.codes, self.rows, self.lowest, self.highest)
+        if self.limbs is not None and rows.weights is not None:
+            places = cells.astype(np.int64) * len(self.keys) + rows.codes
+            add_weights_at(places, rows.weights, self.limbs.reshape(-1, 2, LIMBS))
+
     def merge(self, other: CellCounts) -> None:
         """Add the counts of other rows in the same cells."""
         self.rows[:] += other.rows

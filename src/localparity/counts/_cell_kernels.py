@@ -68,6 +68,25 @@ def count_rows(
 
 
 @compiled
+def count_at(
+    cells: IntArray,
+    scores: NDArray[Any],
+    keys: NDArray[Any],
+    rows: IntArray,
+    lowest: FloatArray,
+    highest: FloatArray,
+) -> None:
+    """The same, given the cell of each row."""
+    for row in range(scores.size):
+        cell, score = cells[row], scores[row]
+        rows[cell, keys[row]] += 1
+        if score < lowest[cell]:
+            lowest[cell] = score
+        if score > highest[cell]:
+            highest[cell] = score
+
+
+@compiled
 def add_units(weight: float, limbs: IntArray) -> None:
     """Add a weight to a sum, limb by limb, as `localparity.counts._weights` counts them."""
     bits: Any = np.float64(weight).view(np.int64)
@@ -126,6 +145,26 @@ def find_rows(
         if weights.size:
             found_weights[count] = weights[row]
         count += cell >= 0 and opened[cell]
+    return count
+
+
+@compiled
+def find_at(
+    cells: IntArray,
+    scores: NDArray[Any],
+    keys: NDArray[Any],
+    weights: FloatArray,
+    opened: BoolArray,
+    found: tuple[NDArray[Any], NDArray[Any], FloatArray],
+) -> int:
+    """The same, given the cell of each row."""
+    found_scores, found_keys, found_weights = found
+    count = 0
+    for row in range(scores.size):
+        found_scores[count], found_keys[count] = scores[row], keys[row]
+        if weights.size:
+            found_weights[count] = weights[row]
+        count += opened[cells[row]]
     return count
 
 

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._types import FloatArray, Group, IntArray
+from localparity._types import BoolArray, FloatArray, Group, IntArray
 from localparity._validation import at_ends
 from localparity.counts._atoms import Atoms
 from localparity.counts._cell_kernels import add_weights_at, count_sorted
@@ -62,6 +62,22 @@ class KeyedRows:
         """Some of the rows."""
         weights = None if self.weights is None else self.weights[rows]
         return KeyedRows(self.scores[rows], self.codes[rows], self.keys, weights)
+
+    def inside(self, cells: IntArray, opened: BoolArray) -> KeyedRows:
+        """The rows in some cells, given the cell of each."""
+        # Imported here: numba is not loaded with the package.
+        from localparity.counts._cell_kernels import find_at
+
+        room = self.scores.size + 1
+        weights = np.empty(0) if self.weights is None else self.weights
+        found = (
+            np.empty(room, self.scores.dtype),
+            np.empty(room, self.codes.dtype),
+            np.empty(room if weights.size else 0),
+        )
+        count = find_at(cells, self.scores, self.codes, weights, opened, found)
+        scores, codes, heavy = (each[:count].copy() for each in found)
+        return KeyedRows(scores, codes, self.keys, None if self.weights is None else heavy)
 
     @classmethod
     def join(cls, parts: Sequence[KeyedRows]) -> KeyedRows:

@@ -2,23 +2,44 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
+from itertools import product
+from math import prod
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._io._tables import Source, Table, as_group_columns, quote_name
-from localparity._types import Compare, Criterion, ScoreRange
-from localparity._validation import MOST_GROUPS, as_score_range, check_group_count
+from localparity._io._tables import Source, Table, as_group_columns, quote_name, quote_text
+from localparity._types import BoolArray, Compare, Criterion, ScoreRange
+from localparity._validation import MOST_GROUPS, as_score_range, check_group_count, held_ends
 from localparity.counts import Comparison, ScoreCounts
-from localparity.counts._bounded import LEVEL, MAX_SCORES
-from localparity.engines._refine import CellSelection, CountOptions, GroupCounts, count_source
+from localparity.counts._bounded import MAX_SCORES
+from localparity.counts._weights import LIMBS
+from localparity.engines._held_rows import HeldRows, group_counts, nobody
+from localparity.engines._refine import (
+    LEVEL,
+    CellSelection,
+    CountOptions,
+    GroupCounts,
+    count_source,
+    likely_cells,
+)
 from localparity.engines._sql import ScoreColumns, TableScores
+from localparity.engines._streamed import MOST_HELD, InvalidRowError, RowStream, StreamCounts
 from localparity.metrics._mcdp import PAPER_EPSILONS
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
+
+_LISTED_TYPES = re.compile(
+    r"VARCHAR|BOOLEAN|DATE|TIMESTAMP|FLOAT|DOUBLE|U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|DECIMAL\(.*\)|ENUM\(.*\)"
+)
+_MOST_KEYS = 64
+_MOST_COUNTED = 2**22
+_MOST_FIRST = 2**21
+_MOST_LIKELY = 0.4
 
 
 def from_duckdb(
@@ -38,9 +59,10 @@ def from_duckdb(
 ) -> ScoreCounts:
     r"""Count the scores of a file, a glob, a query or a DuckDB relation without loading the rows.
 
-    The counts are exact up to `max_scores` distinct scores. Beyond it they are on a grid of ``2**level``
-    cells: every metric has bounds that always hold, and a further pass over the cells that decide MCDP makes
-    it exact at `epsilons`.
+    The rows stream through this process in batches, and are counted in about the time that DuckDB takes to
+    filter them. The counts are exact up to `max_scores` distinct scores. Beyond it they are on a grid of
+    ``2**level`` cells: every metric has bounds that always hold, and the rows in the cells that decide MCDP
+    are counted again, which makes it exact at `epsilons`.
 
     Parameters
     ----------
@@ -67,7 +89,8 @@ def from_duckdb(
     max_scores : int
         The most distinct scores, summed over groups and labels, that are counted one by one.
     level : int
-        The grid has ``2**level`` cells.
+        The grid has ``2**level`` cells. More of them bring the bounds at other epsilons closer together, and
+        take longer to count and to resample.
     memory_limit : str, optional
         The memory DuckDB may use before it spills to disk, such as "2GB".
 
@@ -87,22 +110,161 @@ def from_duckdb(
     """
     columns = ScoreColumns(score, as_group_columns(score, group), label, weight, as_score_range(score_range))
     options = CountOptions(epsilons, Comparison(criterion, compare), max_scores, level)
-    return count_source(DuckDBScores(Table(source, memory_limit=memory_limit), columns), options)
+    table = Table(source, memory_limit=memory_limit)
+    return count_source(DuckDBScores(table, columns, options), options)
 
 
 class DuckDBScores(TableScores):
-    """The rows of a file, a query or a relation as a source of counts."""
+    """The rows of a file, a query or a relation as a source of counts.
 
-    def __init__(self, table: Table, columns: ScoreColumns) -> None:
+    Rows stream out of DuckDB into loops that count them. What these cannot do, DuckDB does by GROUP BY: many
+    groups, groups of unusual types, scores that are many and mostly ties, and more rows to hold than fit.
+    """
+
+    max_refined = 2**13
+
+    def __init__(self, table: Table, columns: ScoreColumns, options: CountOptions) -> None:
         table.check([*columns.numbers.values(), *columns.group])
         super().__init__(columns, table.types)
-        self._table = table
+        self._table, self._options = table, options
+        self._stream: RowStream | None = None
+        self._first: HeldRows | None = None
+        self._counted: StreamCounts | None = None
+        self._held: HeldRows | None = None
+
+    def count_cells(self, level: int, within: CellSelection | None = None) -> list[GroupCounts]:
+        """Count the rows by the cells of a grid, or by their scores where these are few."""
+        if within is None:
+            return self._check_groups(self._count_all(level))
+        held = self._hold(within)
+        return super().count_cells(level, within) if held is None else held.count_cells(level, within)
+
+    def count_scores(self, within: CellSelection | None = None) -> list[GroupCounts]:
+        """Count the rows by their scores."""
+        held = self._held if within is None else self._hold(within)
+        return super().count_scores(within) if held is None else held.count_scores()
 
     def estimate_distinct(self) -> int:
         """Estimate the number of distinct scores, summed over groups and labels."""
+        if self._held is not None:
+            return sum(counted.at.size for counted in self._held.count_scores())
+        if self._first is not None:
+            at_least = self._first.fewest_distinct()
+            if at_least > self._options.max_scores:
+                return at_least
         hashed = ", ".join(["s", *self._keys])
         query = f"SELECT approx_count_distinct(hash({hashed})) AS n FROM ({self._rows()})"
         return int(self._table.fetch(query)["n"][0])
+
+    def _count_all(self, level: int) -> list[GroupCounts]:
+        """Count all rows; the groups are those of the first rows, until a row of another one streams by."""
+        for limit in (f"LIMIT {2 * MOST_GROUPS}", ""):
+            self._stream = self._stream_of(self._groups(limit), level)
+            if self._stream is None:
+                return super().count_cells(level)
+            try:
+                counted = self._count_stream(self._stream)
+            except InvalidRowError:
+                continue
+            weightless = self._stream.weightless - {each.key for each in counted}
+            return counted + [nobody(key) for key in self._stream.keys if key in weightless]
+        raise self._changed()
+
+    def _count_stream(self, stream: RowStream) -> list[GroupCounts]:
+        """Count the rows of a stream: by their scores where these are few, else by cells."""
+        most, level = self._options.max_scores, stream.level
+        self._first, self._counted = stream.count(
+            min(5 * most // 4, _MOST_FIRST), lambda first: self._likely(first, level)
+        )
+        everything = np.arange(2**level + 1)
+        if self._counted is not None:
+            return group_counts(self._counted.cells, everything)
+        self._held = self._first
+        counted = self._first.count_scores()
+        if sum(each.at.size for each in counted) <= most:
+            return counted
+        return self._first.count_cells(level, CellSelection(level, everything))
+
+    def _likely(self, first: HeldRows, level: int) -> BoolArray:
+        """The cells whose rows are likely to be asked for, going by the first rows; none if they are many."""
+        everything = CellSelection(level, np.arange(2**level + 1))
+        chosen = likely_cells(first.count_cells(level, everything), self, self._options)
+        inside = first.within(CellSelection(level, np.flatnonzero(chosen))).size
+        return chosen if inside <= _MOST_LIKELY * first.size else np.zeros_like(chosen)
+
+    def _hold(self, within: CellSelection) -> HeldRows | None:
+        """The rows in some cells, held in memory from now on; None where they are too many."""
+        if self._held is not None:
+            self._held = self._held.within(within)
+            return self._held
+        if self._stream is None or self._counted is None:
+            return None
+        cells, chosen, held = self._counted
+        inside = cells.at(within.numbers)
+        if inside.rows.sum() > MOST_HELD:
+            return None
+        if chosen[within.numbers].all():
+            self._held = held.within(within)
+        else:
+            chosen = np.zeros_like(chosen)
+            chosen[within.numbers] = True
+            self._held = self._stream.find(chosen, self._between(inside.lowest.min(), inside.highest.max()))
+        if self._held.size != inside.rows.sum():
+            raise self._changed()
+        self._counted = None
+        return self._held
+
+    def _changed(self) -> ValueError:
+        return ValueError(f"{self._table.name} must have the same rows whenever it is read")
+
+    def _between(self, lowest: float, highest: float) -> str:
+        """The condition that a score lies between two scores, as statistics of a file can tell."""
+        if held_ends(self.score_range, self._dtype) != self.score_range:
+            return ""
+        kind = "FLOAT" if self._dtype == np.float32 else "DOUBLE"
+        low, high = (f"CAST('{float(end)!r}' AS {kind})" for end in (lowest, highest))
+        return f" WHERE {self._number(self.columns.score)} BETWEEN {low} AND {high}"
+
+    def _groups(self, limit: str) -> dict[str, NDArray[Any]]:
+        """The values of the group columns that occur together, and their texts."""
+        shorts = [*self.columns.groups]
+        texts = [f"CAST({short} AS VARCHAR) AS {short}_text" for short in shorts]
+        found = self._table.fetch(
+            f"SELECT DISTINCT {self._valid()} AS valid, {', '.join([*shorts, *texts])} "
+            f"FROM ({self._rows()} {limit})"
+        )
+        self._check(found)
+        if limit:
+            names = " and ".join(map(repr, self.columns.group))
+            check_group_count(found["valid"].size, f"column {names}")
+        return found
+
+    def _stream_of(self, groups: dict[str, NDArray[Any]], level: int) -> RowStream | None:
+        """The stream of all rows, given the groups; None where they are too many or of unusual types."""
+        selected, values = [f"{self._number(self.columns.score)} AS s"], []
+        for short, name in self.columns.groups.items():
+            column = dict(zip(groups[f"{short}_text"].tolist(), groups[short].tolist(), strict=True))
+            kind = self._table.types[name]
+            if not _LISTED_TYPES.fullmatch(kind) or any("\0" in text for text in column):
+                return None
+            listed = ", ".join(f"CAST({quote_text(text)} AS {kind})" for text in column)
+            selected.append(_position(listed, quote_name(name), short))
+            values.append(list(column.values()))
+        sizes = [len(column) for column in values]
+        labels: list[int | None] = [None]
+        if self.columns.label:
+            selected.append(_position("0.0::DOUBLE, 1.0::DOUBLE", self._number(self.columns.label), "y"))
+            sizes, labels = [*sizes, 2], [0, 1]
+        if self.columns.weight:
+            selected.append(f"CAST({self._number(self.columns.weight)} AS DOUBLE) AS w")
+        counted = prod(sizes) * 2**level * (2 * LIMBS if self.columns.weight else 1)
+        if prod(sizes) > _MOST_KEYS or counted > _MOST_COUNTED:
+            return None
+        keys = [self._key(label, *group) for group in product(*values) for label in labels]
+        query = f"SELECT {', '.join(selected)} FROM {self._table.rows}"
+        return RowStream(
+            lambda where: self._table.stream(query + where), keys, sizes, self.score_range, level
+        )
 
     def _number(self, name: str) -> str:
         return self._table.number(name)
@@ -121,8 +283,6 @@ class DuckDBScores(TableScores):
         return f"SELECT {', '.join(self._selected())} FROM {self._table.rows}"
 
     def _count(self, place: str, within: CellSelection | None) -> list[GroupCounts]:
-        if within is None:
-            self._check_group_count()
         aggregates, where = self._aggregates(), ""
         if within is not None:
             where = f"WHERE {self._cell(within.level)} IN ({', '.join(map(str, within.numbers.tolist()))})"
@@ -150,14 +310,6 @@ class DuckDBScores(TableScores):
         ]
         return self._check_groups(counts) if within is None else counts
 
-    def _check_group_count(self) -> None:
-        """Raise a ValueError where the first rows have so many groups that a column must be an identifier."""
-        groups = ", ".join(map(quote_name, self.columns.group))
-        first = f"SELECT hash({groups}) AS h FROM {self._table.rows} LIMIT {2 * MOST_GROUPS}"
-        found = self._table.fetch(f"SELECT count(DISTINCT h) AS n FROM ({first})")
-        names = " and ".join(map(repr, self.columns.group))
-        check_group_count(int(found["n"][0]), f"column {names}")
-
     def _check(self, found: dict[str, NDArray[Any]]) -> None:
         """Raise the error for a table without rows, or for the first invalid row."""
         if not found["valid"].size:
@@ -170,3 +322,8 @@ class DuckDBScores(TableScores):
         )
         row = {short: None if np.ma.is_masked(value[0]) else value[0] for short, value in first.items()}
         self._reject(row, int(first["row"][0]))
+
+
+def _position(listed: str, column: str, name: str) -> str:
+    """The SQL of a column's places, from 1 on, among some values; NULL where a value is another one."""
+    return f"CAST(list_position([{listed}], {column}) AS UTINYINT) AS {name}"

@@ -13,18 +13,23 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._types import FloatArray, Group, IntArray, ScoreRange
+from localparity._types import BoolArray, FloatArray, Group, IntArray, ScoreRange
 from localparity._validation import as_count, as_epsilons
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._atoms import Atoms
-from localparity.counts._bounded import LEVEL, MAX_SCORES, cell_edges
+from localparity.counts._bounded import MAX_SCORES, cell_edges
 from localparity.counts._cell_counts import CellCounts
+from localparity.counts._keyed_rows import Key
 from localparity.counts._weights import Units
 from localparity.metrics._exact import Question
 from localparity.metrics._mcdp import PAPER_EPSILONS
 
+LEVEL = 12
+"""So many that few rows lie in the cells that decide, and so few that a core keeps their counts close by."""
+
 _MAX_CELLS_READ = 2**16
 _MAX_LEVEL = 46
+_MOST_PAIRS = 32
 
 
 @dataclass(frozen=True, eq=False)
@@ -238,10 +243,7 @@ def refine(counted: Sequence[GroupCounts], source: ScoreSource, options: CountOp
     The bounds remain only where tens of thousands of cells decide, as when two groups are all but equal.
     """
     score_range, resolution, level = source.score_range, source.resolution, options.level
-    groups = tuple(dict.fromkeys(each.key[0] for each in counted))
-    keys = [(group, label) for group in groups for label in dict.fromkeys(each.key[1] for each in counted)]
-    epsilons = np.asarray(options.epsilons, dtype=np.float64)
-    question = Question(groups, score_range, resolution, options.comparison, epsilons)
+    keys, question = _asked(counted, source, options)
     cells = _cells_of(keys, counted, level, score_range)
     while True:
         # What was not opened on a coarser grid does not decide.
@@ -258,8 +260,39 @@ def refine(counted: Sequence[GroupCounts], source: ScoreSource, options: CountOp
         cells = cells.with_finer(opened, finer)
 
 
+def likely_cells(counted: Sequence[GroupCounts], source: ScoreSource, options: CountOptions) -> BoolArray:
+    """Whether each cell is likely to decide MCDP of all rows, given the counts of some of them.
+
+    These are the cells in which the gap is as close to MCDP, at one of the epsilons, as chance may bring it.
+    """
+    keys, question = _asked(counted, source, options)
+    cells = _cells_of(keys, counted, options.level, source.score_range)
+    likely = np.zeros(cells.numbers.size + 1, dtype=bool)
+    for found in question.bounds(cells):
+        if len(found.pairs) > _MOST_PAIRS:
+            continue
+        sizes = np.array([cells.rows[:, columns].sum() for columns in found.columns])
+        for pair, values in zip(found.pairs, found.most, strict=True):
+            gap = np.abs(found.shares[pair[0]] - found.shares[pair[1]])
+            noise = np.sqrt((1.0 / sizes[pair]).sum())
+            near = (np.abs(gap - values[:, None]) <= noise).any(axis=0)
+            likely[:-1] |= near[1:] | near[:-1]
+    # A cell without any of these rows is as likely as the next one.
+    return likely[np.searchsorted(cells.numbers, np.arange(2**options.level + 1))]
+
+
+def _asked(
+    counted: Sequence[GroupCounts], source: ScoreSource, options: CountOptions
+) -> tuple[list[Key], Question]:
+    """The groups and labels, also those that do not occur together, and what is asked of them."""
+    groups = tuple(dict.fromkeys(each.key[0] for each in counted))
+    keys = [(group, label) for group in groups for label in dict.fromkeys(each.key[1] for each in counted)]
+    epsilons = np.asarray(options.epsilons, dtype=np.float64)
+    return keys, Question(groups, source.score_range, source.resolution, options.comparison, epsilons)
+
+
 def _cells_of(
-    keys: list[tuple[Group, int | None]],
+    keys: list[Key],
     counted: Sequence[GroupCounts],
     level: int | None,
     score_range: ScoreRange,

@@ -12,8 +12,8 @@ from localparity._io._tables import as_group_columns, delimiter_of, kind_of
 from localparity._types import Compare, Criterion, ScoreRange
 from localparity._validation import as_score_range, require, unknown_name
 from localparity.counts import Comparison, ScoreCounts
-from localparity.counts._bounded import LEVEL, MAX_SCORES
-from localparity.engines._refine import CellSelection, CountOptions, GroupCounts, count_source
+from localparity.counts._bounded import MAX_SCORES
+from localparity.engines._refine import LEVEL, CellSelection, CountOptions, GroupCounts, count_source
 from localparity.engines._sql import ScoreColumns, TableScores
 from localparity.metrics._mcdp import PAPER_EPSILONS
 
@@ -70,7 +70,8 @@ def from_spark(
     Returns
     -------
     ScoreCounts
-        The same counts, bit for bit, as those of the other engines.
+        The counts by group, and by label where there is one. Up to `max_scores`, and for MCDP at `epsilons`
+        beyond it, all engines give the same bits.
 
     Examples
     --------

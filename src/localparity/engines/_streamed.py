@@ -1,0 +1,187 @@
+"""Rows that stream by in batches, counted in the cells of a grid; those of a few cells are held."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field
+from threading import Lock
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from localparity._io._arrow import Batch
+from localparity._types import BoolArray, ScoreRange
+from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, at_ends, held_ends
+from localparity.counts._bounded import cell_numbers
+from localparity.counts._cell_counts import CellCounts
+from localparity.counts._keyed_rows import Key, KeyedRows
+from localparity.engines._held_rows import HeldRows, count_threads
+
+MOST_HELD = 2**25
+"""The most rows in memory; of a score in single precision and a group they take 160 MB."""
+
+
+class InvalidRowError(Exception):
+    """Some row of a batch has a value that is missing or not valid, or a group that is not known."""
+
+
+class StreamCounts(NamedTuple):
+    """What one reading of a stream found: all rows in cells, and the rows of some cells, those chosen."""
+
+    cells: CellCounts
+    chosen: BoolArray
+    held: HeldRows
+
+
+@dataclass(frozen=True, eq=False)
+class RowStream:
+    """The rows of a query, which streams them as often as asked.
+
+    Attributes
+    ----------
+    batches : callable
+        Runs the query, given what follows it in SQL: the scores s, the weights w where there are any, and
+        other columns that make up the group and label of a row, each with the place of its value, from 1 on.
+    keys : list of tuple
+        The groups and labels, those that differ in the last column only next to each other.
+    sizes : list of int
+        How many values each of the other columns has.
+    score_range : tuple of float
+        The lowest and the highest score there can be.
+    level : int
+        The grid has ``2**level`` cells.
+    weightless : set of tuple
+        The groups and labels of which a row of weight 0 was left out.
+    """
+
+    batches: Callable[[str], Generator[Batch, None, None]]
+    keys: list[Key]
+    sizes: list[int]
+    score_range: ScoreRange
+    level: int
+    weightless: set[Key] = field(default_factory=set)
+
+    def count(
+        self, most_first: int, likely: Callable[[HeldRows], BoolArray]
+    ) -> tuple[HeldRows, StreamCounts | None]:
+        """The first rows and, unless these are all, the counts of all.
+
+        The rows in the cells that are likely to be asked for, going by the first rows, are held.
+        """
+        with closing(self.batches("")) as batches:
+            first, whole = self._first(batches, most_first)
+            if whole:
+                return first, None
+            chosen = likely(first)
+            cells = [
+                CellCounts.empty(self.keys, chosen.size, weighted=first.weighted)
+                for _ in range(count_threads())
+            ]
+            sinks = [_Sink(self, chosen, MOST_HELD // len(cells), each) for each in cells]
+            for rows in first.parts:
+                sinks[0].add(rows)
+            self._fill(sinks, batches)
+        for each in cells[1:]:
+            cells[0].merge(each)
+        held = self._held(sinks)
+        if held.size != cells[0].rows[chosen].sum():  # too many
+            held, chosen = self._held([]), np.zeros_like(chosen)
+        return first, StreamCounts(cells[0], chosen, held)
+
+    def find(self, chosen: BoolArray, where: str) -> HeldRows:
+        """The rows in the chosen cells, which a condition in SQL narrows down."""
+        sinks = [_Sink(self, chosen, MOST_HELD + 1) for _ in range(count_threads())]
+        with closing(self.batches(where)) as batches:
+            self._fill(sinks, batches)
+        return self._held(sinks)
+
+    def _first(self, batches: Generator[Batch, None, None], most: int) -> tuple[HeldRows, bool]:
+        """The rows of the first batches, just more than so many, or all rows; and whether they are all."""
+        parts: list[KeyedRows] = []
+        while sum(part.scores.size for part in parts) <= most:
+            batch = next(batches, None)
+            if batch is None:
+                return HeldRows(parts, self.keys, self.score_range), True
+            parts.append(self._rows(batch))
+        return HeldRows(parts, self.keys, self.score_range), False
+
+    def _held(self, sinks: list[_Sink]) -> HeldRows:
+        return HeldRows([rows for sink in sinks for rows in sink.held], self.keys, self.score_range)
+
+    def _fill(self, sinks: list[_Sink], batches: Generator[Batch, None, None]) -> None:
+        """Give each batch to one of the sinks; each takes them in a thread of its own."""
+        lock = Lock()
+
+        def stop() -> None:
+            with lock:
+                batches.close()
+
+        def fill(sink: _Sink) -> None:
+            try:
+                while True:
+                    with lock:
+                        batch = next(batches, None)
+                    if batch is None:
+                        return
+                    sink.add(self._rows(batch))
+            except BaseException:
+                stop()
+                raise
+
+        with ThreadPoolExecutor(len(sinks)) as threads:
+            try:
+                list(threads.map(fill, sinks))
+            except BaseException:  # such as Ctrl-C, which the threads do not see
+                stop()
+                raise
+
+    def _rows(self, batch: Batch) -> KeyedRows:
+        """The rows of a batch, without those of weight 0."""
+        if any(column is None for column in batch.values()):
+            raise InvalidRowError
+        columns: dict[str, Any] = dict(batch)
+        scores, weights = columns.pop("s"), columns.pop("w", None)
+        codes = np.zeros(scores.size, dtype=np.uint8)
+        for size, places in zip(self.sizes, columns.values(), strict=True):
+            codes = codes * size + (places - 1)
+        low, high = held_ends(self.score_range, scores.dtype)
+        if scores.size and not (scores.min() >= low and scores.max() <= high):  # NaN is neither
+            raise InvalidRowError
+        scores = at_ends(scores, self.score_range)
+        if self.score_range != (0.0, 1.0):
+            scores = scores.astype(np.float64, copy=False)
+        rows = KeyedRows(scores, codes, self.keys, weights)
+        if weights is None or not weights.size:
+            return rows
+        positive = weights > 0.0
+        if not positive.all():
+            self.weightless.update(self.keys[code] for code in np.unique(codes[~positive]))
+            rows = rows.take(np.flatnonzero(positive))
+        if not (weights.min() >= 0.0 and weights.max() <= MOST_WEIGHT):
+            raise InvalidRowError
+        if (weights[positive] < LEAST_WEIGHT).any():
+            raise InvalidRowError
+        return rows
+
+
+class _Sink:
+    """Counts rows in cells where there are counts, and holds those of the chosen cells."""
+
+    def __init__(
+        self, stream: RowStream, chosen: BoolArray, room: int, cells: CellCounts | None = None
+    ) -> None:
+        self.cells = cells
+        self.held: list[KeyedRows] = []
+        self._stream, self._chosen, self._room = stream, chosen, room if chosen.any() else 0
+
+    def add(self, rows: KeyedRows) -> None:
+        numbers = cell_numbers(rows.scores, self._stream.level, self._stream.score_range, np.int32)
+        if self.cells is not None:
+            self.cells.add_at(numbers, rows)
+        if self._room > 0:
+            self.held.append(rows.inside(numbers, self._chosen))
+            self._room -= self.held[-1].scores.size
+            if self._room <= 0:
+                self.held.clear()  # too many
