@@ -26,7 +26,6 @@ EPSILONS = np.array([0.0, 0.001, 0.01, 0.05, 0.1])
 @pytest.fixture(autouse=True)
 def _few_rows_are_counted_in_cells_too(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(_exact, "_FEW_ROWS", 0)
-    monkeypatch.setattr(_exact, "_ROWS_TO_A_CELL", 4)
 
 
 def sorted_mcdp(predictions: lp.Predictions, comparison: Comparison) -> NDArray[np.float64]:

@@ -159,7 +159,13 @@ class CellCounts:
 
     @classmethod
     def of(
-        cls, rows: KeyedRows, grid: Grid, *, edges: ScoreRange | None = None, n_jobs: int = 1
+        cls,
+        rows: KeyedRows,
+        grid: Grid,
+        *,
+        edges: ScoreRange | None = None,
+        squares: bool = True,
+        n_jobs: int = 1,
     ) -> CellCounts:
         """Count rows; the same counts whatever the number of jobs.
 
@@ -168,7 +174,8 @@ class CellCounts:
         """
 
         def count(part: KeyedRows) -> CellCounts:
-            counts = cls.empty(part.keys, grid.cells, weighted=part.weights is not None)
+            weighted = part.weights is not None
+            counts = cls.empty(part.keys, grid.cells, weighted=weighted, squares=squares)
             if edges is not None:
                 counts = replace(counts, lowest=np.empty(0), highest=np.empty(0))
             return counts.add(part, grid)
@@ -182,15 +189,15 @@ class CellCounts:
         return found.at(np.flatnonzero(found.rows.any(axis=1)))
 
     @classmethod
-    def empty(cls, keys: list[Key], cells: int, *, weighted: bool) -> CellCounts:
-        """Cells without rows."""
+    def empty(cls, keys: list[Key], cells: int, *, weighted: bool, squares: bool = True) -> CellCounts:
+        """Cells without rows; with weights, these are counted, and their squares where they are needed."""
         lowest, highest = np.full(cells, np.inf), np.full(cells, -np.inf)
         shape = (cells, len(keys))
-        limbs = np.zeros((*shape, 2, LIMBS), dtype=np.int64) if weighted else None
+        limbs = np.zeros((*shape, 1 + squares, LIMBS), dtype=np.int64) if weighted else None
         return cls(keys, np.arange(cells), lowest, highest, np.zeros(shape, dtype=np.int64), limbs)
 
     @classmethod
-    def of_scores(cls, rows: KeyedRows) -> CellCounts:
+    def of_scores(cls, rows: KeyedRows, *, squares: bool = True) -> CellCounts:
         """Count rows by their scores: every score is a cell."""
         n_keys = len(rows.keys)
         carried = rows.codes if rows.weights is None else np.arange(rows.codes.size)
@@ -203,9 +210,9 @@ class CellCounts:
         counted = np.bincount(places, minlength=distinct.size * n_keys).reshape(shape)
         limbs = None
         if rows.weights is not None:
-            limbs = np.zeros((distinct.size * n_keys, 2, LIMBS), dtype=np.int64)
+            limbs = np.zeros((distinct.size * n_keys, 1 + squares, LIMBS), dtype=np.int64)
             add_weights_at(places, rows.weights[carried], limbs)
-            limbs = limbs.reshape(*shape, 2, LIMBS)
+            limbs = limbs.reshape(*shape, 1 + squares, LIMBS)
         return cls(rows.keys, np.arange(distinct.size), distinct, distinct, counted, limbs)
 
     def add(self, rows: KeyedRows, grid: Grid) -> CellCounts:
@@ -273,14 +280,17 @@ class CellCounts:
 
         return KeyedRows.join(in_parts(find, rows, n_jobs))
 
-    def below(self, columns: IntArray) -> NDArray[Any]:
-        """The weight of some keys together, before the first cell and up to the end of each."""
+    def below(self, columns: IntArray, dtype: Any = np.longdouble) -> NDArray[Any]:
+        """The weight of some keys together, before the first cell and up to the end of each.
+
+        Rows are whole numbers, and weights of a dtype.
+        """
         if self.limbs is None:
             rows = self.rows[:, columns].sum(axis=1)
             return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(rows)])
         limbs = np.cumsum(self.limbs[:, columns, 0].sum(axis=1), axis=0)
-        running = to_floats(carry(np.ascontiguousarray(limbs.T)), np.longdouble)
-        return np.concatenate([np.zeros(1, dtype=np.longdouble), running])
+        running = to_floats(carry(np.ascontiguousarray(limbs.T)), dtype)
+        return np.concatenate([np.zeros(1, dtype=dtype), running])
 
     def to_counts(self, score_range: ScoreRange, resolution: float) -> ScoreCounts:
         """The same rows by group and label, those of a cell at its highest score."""

@@ -113,7 +113,7 @@ def add_weights(
     grid: Any,
     limbs: IntArray,
 ) -> None:
-    """Add the weights, and the squared weights, of each cell and key."""
+    """Add the weights, and the squared weights where there is room for them, of each cell and key."""
     scale, first, last, start, shift, bits, place = grid
     for row in range(scores.size):
         score = scores[row]
@@ -122,7 +122,8 @@ def add_weights(
             continue
         sums = limbs[cell, keys[row]]
         add_units(weights[row], sums[0])
-        add_units(weights[row] * weights[row], sums[1])
+        if len(sums) > 1:
+            add_units(weights[row] * weights[row], sums[1])
 
 
 @compiled
@@ -197,8 +198,9 @@ def count_sorted(
 
 @compiled
 def add_weights_at(places: IntArray, weights: FloatArray, limbs: IntArray) -> None:
-    """Add the weight, and the squared weight, of each row at its place."""
+    """Add the weight of each row at its place, and the squared weight where there is room for it."""
     for row in range(places.size):
         sums = limbs[places[row]]
         add_units(weights[row], sums[0])
-        add_units(weights[row] * weights[row], sums[1])
+        if len(sums) > 1:
+            add_units(weights[row] * weights[row], sums[1])

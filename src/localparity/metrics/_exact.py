@@ -25,11 +25,11 @@ from localparity.metrics._profile import mcdp_of, reach_bounds
 from localparity.metrics._sorted_rows import SortedRows
 from localparity.predictions import Predictions
 
-_MOST_CELLS = 2**12
-_ROWS_TO_A_CELL = 64
+_CELLS_BY_ROOT = 4.0
+_MOST_CELLS = 2**14
 _MOST_KEYS = 64
 _FEW_ROWS = 2**14
-_LEAST_PARTS = 8
+_LEAST_PARTS = 16
 _SLACK = 1e-12
 _MOST_PLACES = 2**26
 
@@ -83,7 +83,7 @@ class Question:
         found = []
         for label in self.comparison.labels:
             columns, pairs = self._compared(cells, label)
-            below = np.stack([cells.below(each) for each in columns]).astype(np.float64)
+            below = np.stack([cells.below(each, np.float64) for each in columns]).astype(np.float64)
             shares = below / np.maximum(below[:, -1:], np.finfo(np.float64).tiny)
             given = begins, cells.known, shares, pairs
             least, most = bound_pairs(*given, self._reach, _SLACK, self.worst)
@@ -152,10 +152,10 @@ def cells_for(
     size = rows.scores.size
     if size <= _FEW_ROWS or len(rows.keys) > _MOST_KEYS or predictions.clusters is not None:
         return None
-    n_cells = min(_MOST_CELLS, 1 + size // _ROWS_TO_A_CELL)
+    n_cells = min(_MOST_CELLS, 1 + int(_CELLS_BY_ROOT * size**0.5))
     grid = Grid.over(rows.scores, n_cells)
-    edges = question.score_range if question.worst else None
-    cells = CellCounts.of(rows, grid, edges=edges, n_jobs=n_jobs)
+    edges, squares = (question.score_range, False) if question.worst else (None, True)
+    cells = CellCounts.of(rows, grid, edges=edges, squares=squares, n_jobs=n_jobs)
     bounds = question.bounds(cells)
     opened = question.opened(cells, bounds)
     if not question.worst and 4 * cells.rows[opened].sum() > size:
@@ -165,14 +165,14 @@ def cells_for(
         if rows.scores.size > _FEW_ROWS:
             numbers = cells.numbers[opened]
             grid = grid.cut(numbers, max(_LEAST_PARTS, n_cells // numbers.size))
-            cells = cells.with_finer(opened, CellCounts.of(rows, grid, n_jobs=n_jobs))
+            cells = cells.with_finer(opened, CellCounts.of(rows, grid, squares=squares, n_jobs=n_jobs))
             bounds = question.bounds(cells)
             opened = question.opened(cells, bounds)
             rows = cells.find(rows, grid, opened, n_jobs)
     if opened.any():
         if rows.scores.size * len(rows.keys) > _MOST_PLACES:
             return None
-        cells = cells.with_finer(opened, CellCounts.of_scores(rows))
+        cells = cells.with_finer(opened, CellCounts.of_scores(rows, squares=squares))
     return cells, bounds
 
 
