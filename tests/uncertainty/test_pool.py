@@ -32,8 +32,8 @@ def test_few_scores_are_cells_of_their_own_and_many_share_cells(monkeypatch: pyt
     assert pool_of(scores, groups).ends.size == 10_000
     monkeypatch.setattr(_pool, "MOST_MEASURED", 9999)
     pool = pool_of(scores, groups)
-    assert pool.ends.size == 400
-    assert set(pool.dealer.people.tolist()) == {25}
+    assert pool.ends.size == 500
+    assert set(pool.dealer.people.tolist()) == {20}
 
 
 def test_a_score_that_many_share_is_a_cell_of_its_own() -> None:

@@ -30,7 +30,7 @@ from localparity.uncertainty._part_kernels import (
 # inside it is, -1 where the gap is known or known to be high enough. Stretches of steps end with a gap of 0.
 _AT, _LOWER, _UPPER, _PART = 0, 1, 2, 3
 
-_SLACK = 1.0
+_SLACK = 0.5
 """By how much less than it may be MCDP is looked for at first, in standard deviations of a cell's gap."""
 
 

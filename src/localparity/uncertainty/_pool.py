@@ -20,8 +20,10 @@ from localparity.uncertainty._pairs import PairRows, pair_rows
 from localparity.uncertainty._part_kernels import CellArrays
 from localparity.uncertainty._windows import Measure, Ranges, measuring_rows, window_ends
 
-_CELLS_BY_ROOT = 4.0
+_CELLS_BY_ROOT = 5.0
 """So many cells for the square root of the people: what a cell may hide is small beside what chance does."""
+
+_MOST_CELLS = 2**13
 
 MOST_MEASURED = 2**14
 """Of no more scores than this, counted for each pair, every one is a cell of its own."""
@@ -71,7 +73,7 @@ class Pool:
         """Choose the cells: every score its own where there are few, else a few thousand."""
         n_cells = scores.size
         if n_cells * n_pairs > MOST_MEASURED:
-            n_cells = int(_CELLS_BY_ROOT * np.sqrt(people.sum()))
+            n_cells = min(_MOST_CELLS, int(_CELLS_BY_ROOT * np.sqrt(people.sum())))
         return cls(sizes, scores, people, cell_ends(people, n_cells))
 
     @cached_property
