@@ -53,8 +53,13 @@ def designs(rows: int) -> dict[str, NDArray[Any]]:
     }
 
 
-@pytest.mark.compiled
-@pytest.mark.parametrize("rows", [41, 1000, 100_000])
+@pytest.mark.parametrize("rows", [1, 41, 300])
 @pytest.mark.parametrize("name", designs(1))
 def test_designs_that_crowd_into_few_cells_are_sorted(name: str, rows: int) -> None:
     check(designs(rows)[name])
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("name", designs(1))
+def test_designs_of_many_rows_are_sorted(name: str) -> None:
+    check(designs(200_000)[name])

@@ -149,6 +149,35 @@ def test_the_number_of_jobs_does_not_matter(n_jobs: int) -> None:
     check(predictions, n_jobs=n_jobs)
 
 
+def test_so_many_rows_that_decide_are_sorted_instead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_exact, "_MOST_PLACES", 10)
+    scores = np.random.default_rng(5).random(400)
+    check(lp.Predictions.from_arrays(None, scores, sensitive_features=np.arange(400) % 2))
+
+
+def test_few_rows_that_decide_are_sorted_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_exact, "_FEW_ROWS", 1500)
+    rng = np.random.default_rng(6)
+    groups = np.arange(2000) % 2
+    check(lp.Predictions.from_arrays(None, rng.random(2000) ** (1 + groups), sensitive_features=groups))
+
+
+def test_where_no_cell_decides_none_is_opened() -> None:
+    check(lp.Predictions.from_arrays(None, [0.25] * 200, sensitive_features=np.arange(200) % 2))
+    apart = np.repeat([0.0, 1.0], 200)
+    check(lp.Predictions.from_arrays(None, apart, sensitive_features=apart > 0.5))
+
+
+def test_jobs_and_epsilons_are_checked() -> None:
+    scores, groups = [0.1, 0.4, 0.6, 0.9], ["a", "a", "b", "b"]
+    assert lp.mcdp(None, scores, sensitive_features=groups, n_jobs=2) == 1.0
+    assert lp.mcdp(None, scores, sensitive_features=groups, n_jobs=-1) == 1.0
+    with pytest.raises(ValueError, match=r"n_jobs must be .* got 0"):
+        lp.mcdp(None, scores, sensitive_features=groups, n_jobs=0)
+    with pytest.raises(ValueError, match=r"epsilon must be one number, got .* \(2,\)"):
+        lp.mcdp_bounds(None, scores, sensitive_features=groups, epsilon=[0.1, 0.2])  # type: ignore[arg-type]
+
+
 def test_a_group_without_rows_is_named() -> None:
     labels = [1, 0, 1, 1]
     predictions = lp.Predictions.from_arrays(labels, [0.1, 0.2, 0.3, 0.4], sensitive_features=[0, 1, 0, 0])

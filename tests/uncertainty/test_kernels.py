@@ -8,11 +8,15 @@ import numpy as np
 import pytest
 from scipy.stats import chisquare, hypergeom
 
+import localparity as lp
 from localparity.counts import Comparison
 from localparity.metrics._kernels import profile_runs
+from localparity.uncertainty import _part_kernels, _pool
 from localparity.uncertainty._kernels import worst_of_deal
 from localparity.uncertainty._part_kernels import hypergeometric
+from localparity.uncertainty._permutation import parity_resamples
 from localparity.uncertainty._pool import Pool, window_arrays
+from localparity.uncertainty._resampling import Draws
 
 
 @pytest.mark.compiled
@@ -31,6 +35,13 @@ def test_halves_are_hypergeometric(good: int, bad: int, sample: int) -> None:
     if np.count_nonzero(often) > 1:
         scaled = expected[often] * observed[often].sum() / expected[often].sum()
         assert chisquare(observed[often], scaled).pvalue > 1e-3
+
+
+def test_no_half_has_more_than_there_are() -> None:
+    log_factorials = np.append(0.0, np.cumsum(np.log(np.arange(1, 200))))
+    rng = np.random.default_rng(0)
+    found = {hypergeometric(3, 100, 20, log_factorials, rng) for _ in range(300)}
+    assert found == {0, 1, 2, 3}
 
 
 def blocks(rng: np.random.Generator) -> Any:
@@ -68,3 +79,14 @@ def test_where_a_cell_has_one_group_nothing_is_left_to_chance(compare: Any, seed
         expected[row] = [values[(half_widths > each) | (each == 0.0)].max(initial=0.0) for each in reach]
     np.testing.assert_allclose(worst, expected.max(axis=0), atol=1e-12)
     np.testing.assert_allclose(scaled, (expected * pairs.scale[:, None]).max(axis=0), atol=1e-9)
+
+
+def test_parts_find_room_however_many_there_are(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_pool, "MOST_MEASURED", 0)
+    scores = np.random.default_rng(0).random(3000)
+    predictions = lp.Predictions.from_arrays(None, scores, sensitive_features=np.arange(3000) % 2)
+    counts = lp.ScoreCounts.from_predictions(predictions)
+    given = counts, Comparison(), np.array([0.0, 0.01, 0.1]), Draws(3, 0)
+    expected = parity_resamples(*given)
+    monkeypatch.setattr(_part_kernels, "_ROOM", 0)
+    assert parity_resamples(*given).worst.tolist() == expected.worst.tolist()

@@ -64,3 +64,13 @@ def test_the_largest_of_the_least_values(seed: int, size: int) -> None:
         for row in values
     ]
     np.testing.assert_array_equal(Ranges(begins, ends).largest_minimum(values), expected)
+
+
+def test_rounding_decides_of_no_knot_whether_a_window_holds_it() -> None:
+    knots = np.array([0.1, 0.1 + 0.2])
+    (found,) = window_ends(knots, knots, np.array([0.1]))
+    assert found.tolist() == [1, 2]
+    knots = np.array([0.104, 0.232])
+    assert 0.104 + 0.064 / 0.5 < 0.232
+    (found,) = window_ends(knots, knots, np.array([0.064]))
+    assert found.tolist() == [2, 2]

@@ -21,6 +21,7 @@ _FEW = 24
 _FIRST_CELLS = 512
 _MOST_CELLS = 2**14
 _MANY = 2**16
+_SHORT = 1e-300
 
 
 @compiled
@@ -58,8 +59,9 @@ def _spread(
         low, high = min(low, scores[row]), max(high, scores[row])
     if low == high:
         return 1
-    first, shift, scale = ordinal(low), -1, (cells - 0.5) / (float(high) - float(low))
-    if by_bits or not 0.0 < scale < np.inf:
+    length = float(high) - float(low)
+    first, shift, scale = ordinal(low), -1, (cells - 0.5) / max(length, _SHORT)
+    if by_bits or not _SHORT < length < np.inf:
         shift = 0
         while (ordinal(high) - first) >> np.uint64(shift) >= np.uint64(cells):
             shift += 1

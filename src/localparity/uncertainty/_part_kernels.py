@@ -18,6 +18,9 @@ from localparity._types import FloatArray, IntArray
 # before the part, and how many inside.
 BEGIN, END, HALF, BELOW = 0, 1, 2, 3
 
+_ROOM = 1024
+"""Parts for which there is room from the start, beside one half for each cell."""
+
 
 class CellArrays(NamedTuple):
     """The cells of a pool.
@@ -60,7 +63,7 @@ class Pair(NamedTuple):
 def parts_of(dealt: IntArray, first: IntArray) -> IntArray:
     """The cells as parts, with room for more."""
     n_rows, n_cells = dealt.shape
-    parts = np.zeros((2 * n_cells + 1024, BELOW + 2 * n_rows), np.int64)
+    parts = np.zeros((2 * n_cells + _ROOM, BELOW + 2 * n_rows), np.int64)
     below = np.zeros(n_rows, np.int64)
     for cell in range(n_cells):
         parts[cell, BEGIN], parts[cell, END], parts[cell, HALF] = first[cell], first[cell + 1], -1

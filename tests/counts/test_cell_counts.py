@@ -1,0 +1,102 @@
+"""Rows are counted in cells the same in one part or several, by a grid or given the cell of each."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from localparity.counts import _cell_counts
+from localparity.counts._cell_counts import CellCounts, Grid
+from localparity.counts._keyed_rows import KeyedRows
+
+KEYS: list[Any] = [("a", None), ("b", None)]
+
+
+def rows(scores: NDArray[np.float64], *, weighted: bool = False) -> KeyedRows:
+    rng = np.random.default_rng(0)
+    codes = rng.integers(0, 2, scores.size).astype(np.uint8)
+    weights = 2.0 ** rng.integers(-48, 33, scores.size) if weighted else None
+    return KeyedRows(scores, codes, KEYS, weights)
+
+
+SCORES = {
+    "even": np.random.default_rng(1).random(300),
+    "many magnitudes": 10.0 ** (-300.0 * np.random.default_rng(1).random(300)),
+    "both signs": 1e-12 * np.random.default_rng(1).standard_normal(300),
+    "far from zero": 1e15 + np.arange(300.0),
+}
+
+
+@pytest.mark.parametrize("name", SCORES)
+@pytest.mark.parametrize("weighted", [False, True])
+def test_the_cells_of_a_grid_ascend_and_hold_all_rows(name: str, weighted: bool) -> None:
+    given = rows(SCORES[name], weighted=weighted)
+    grid = Grid.over(given.scores, 16)
+    found = CellCounts.of(given, grid)
+    assert found.rows.sum() == given.scores.size
+    assert (found.lowest <= found.highest).all()
+    assert (found.highest[:-1] < found.lowest[1:]).all()
+    for cell in range(found.numbers.size):
+        inside = (given.scores >= found.lowest[cell]) & (given.scores <= found.highest[cell])
+        assert found.rows[cell].sum() == inside.sum()
+
+
+@pytest.mark.parametrize("name", SCORES)
+def test_edges_hold_the_scores_of_a_cell_and_its_parts(name: str) -> None:
+    given = rows(SCORES[name], weighted=True)
+    score_range = float(given.scores.min()) - 1.0, float(given.scores.max()) + 1.0
+    grid = Grid.over(given.scores, 16)
+    exact, wide = CellCounts.of(given, grid), CellCounts.of(given, grid, edges=score_range)
+    cut = grid.cut(exact.numbers[1:3], 8)
+    for one, other in (
+        (exact, wide),
+        (CellCounts.of(given, cut), CellCounts.of(given, cut, edges=score_range)),
+    ):
+        assert one.numbers.tolist() == other.numbers.tolist()
+        assert one.rows.tolist() == other.rows.tolist()
+        assert (other.lowest <= one.lowest).all()
+        assert (other.highest >= one.highest).all()
+        assert (other.highest[:-1] <= other.lowest[1:]).all()
+    opened = np.arange(exact.numbers.size) == 1
+    inside = exact.find(given, grid, opened)
+    assert inside.scores.size == exact.rows[1].sum()
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_parts_and_given_cells_count_the_same(monkeypatch: pytest.MonkeyPatch, weighted: bool) -> None:
+    monkeypatch.setattr(_cell_counts, "_MANY_ROWS", 0)
+    given = rows(SCORES["even"], weighted=weighted)
+    grid = Grid.over(given.scores, 16)
+    one, several = (CellCounts.of(given, grid, n_jobs=jobs) for jobs in (1, 3))
+    placed = CellCounts.empty(KEYS, grid.cells, weighted=weighted)
+    cells = (np.floor(given.scores * grid.scale) - grid.first).astype(np.int64)
+    placed.add_at(np.minimum(cells, grid.last), given)
+    for other in (several, placed.at(one.numbers)):
+        assert other.rows.tolist() == one.rows.tolist()
+        assert other.lowest.tolist() == one.lowest.tolist()
+        assert other.highest.tolist() == one.highest.tolist()
+        if one.limbs is not None and other.limbs is not None:
+            assert other.limbs.tolist() == one.limbs.tolist()
+    opened = np.arange(one.numbers.size) % 2 == 0
+    found = [one.find(given, grid, opened, n_jobs=jobs) for jobs in (1, 3)]
+    chosen = np.zeros(grid.cells, dtype=bool)
+    chosen[one.numbers[opened]] = True
+    found.append(given.inside(np.minimum(cells, grid.last), chosen))
+    for each in found[1:]:
+        assert each.scores.tolist() == found[0].scores.tolist()
+        assert each.codes.tolist() == found[0].codes.tolist()
+        if each.weights is not None and found[0].weights is not None:
+            assert each.weights.tolist() == found[0].weights.tolist()
+
+
+def test_scores_are_cells_of_their_own() -> None:
+    given = rows(SCORES["even"].round(1), weighted=True)
+    found = CellCounts.of_scores(given)
+    assert found.lowest.tolist() == np.unique(given.scores).tolist()
+    assert found.known.all()
+    assert found.to_counts((0.0, 1.0), 1e-15).size == given.scores.size
+    without = CellCounts.of_scores(given, squares=False)
+    assert without.below(np.array([0])).tolist() == found.below(np.array([0])).tolist()
