@@ -37,13 +37,15 @@ class PairMeasures:
     @classmethod
     def of(cls, curve: GapCurve, epsilons: FloatArray, threshold: float | None) -> PairMeasures:
         """Measure a curve at each epsilon: MCDP, the bounds that always hold it, and its worst window."""
-        least, most = (bound.mcdp_at(epsilons) for bound in curve.bounds())
+        mcdp = curve.mcdp_at(epsilons)
+        # The bounds of an exact curve are the curve itself.
+        least, most = (mcdp if side is curve else side.mcdp_at(epsilons) for side in curve.bounds())
         return cls(
             groups=curve.groups,
             label=curve.label,
             sizes=curve.sizes,
             least=least,
-            mcdp=curve.mcdp_at(epsilons),
+            mcdp=mcdp,
             most=most,
             windows=curve.worst_windows(epsilons),
             widest_window=curve.widest_window,

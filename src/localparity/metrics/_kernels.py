@@ -221,13 +221,14 @@ def deciding_steps(
 def _raise_to_runs(begins: FloatArray, values: FloatArray, reach: FloatArray, found: FloatArray) -> None:
     """Raise `found` to the highest run of `values` that is longer than each half-width of `reach`.
 
-    The values are not negative, and 0 at the last of them. What is not above all of `found` only ends runs.
+    The values are not negative, and 0 at the last of them. `reach` ascends and `found` does not, so that what
+    is not above the last of `found` only ends runs.
     """
     start_of = np.empty(begins.size, np.float64)
     value_of = np.empty(begins.size + 1, np.float64)
     value_of[0] = 0.0
     depth = 0
-    beaten = found.min()
+    beaten = found[-1]
     for step in range(begins.size):
         value = values[step] if values[step] > beaten else 0.0
         if value == value_of[depth]:
@@ -237,13 +238,12 @@ def _raise_to_runs(begins: FloatArray, values: FloatArray, reach: FloatArray, fo
         while value_of[depth] > value:
             start = start_of[depth - 1]
             half_width = 0.5 * (end - start) if start > 0.0 else end
-            higher = False
-            for i in range(reach.size):
-                if half_width > reach[i] and value_of[depth] > found[i]:
-                    found[i] = value_of[depth]
-                    higher = True
-            if higher:
-                beaten = found.min()
+            longest = 0
+            while longest < reach.size and half_width > reach[longest]:
+                found[longest] = max(found[longest], value_of[depth])
+                longest += 1
+            if longest == reach.size:
+                beaten = found[longest - 1]
             depth -= 1
         if value > value_of[depth]:
             start_of[depth] = start
@@ -254,6 +254,8 @@ def _raise_to_runs(begins: FloatArray, values: FloatArray, reach: FloatArray, fo
 @compiled
 def _highest_runs(begins: FloatArray, values: FloatArray, reach: FloatArray, found: FloatArray) -> None:
     """The same; of many steps, the least in each of some blocks says beforehand what is not high enough."""
+    if reach.size == 0:
+        return
     blocks = values.size // _BLOCK
     if blocks >= _BLOCK:
         starts, least = np.empty(blocks), np.empty(blocks)
@@ -267,13 +269,13 @@ def _highest_runs(begins: FloatArray, values: FloatArray, reach: FloatArray, fou
 
 @compiled
 def highest_runs(knots: FloatArray, gap: FloatArray, reach: FloatArray) -> FloatArray:
-    """The highest run of a gap curve that is longer than each of some half-widths, row by row."""
-    found = np.zeros(reach.shape)
-    values = np.abs(gap)
-    _highest_runs(knots, values, reach[0], found[0])
-    found[1] = found[0]
-    _highest_runs(knots, values, reach[1], found[1])
-    return found
+    """The highest run of a gap curve that is longer than each of some half-widths."""
+    order = np.argsort(reach)
+    found = np.zeros(reach.size)
+    _highest_runs(knots, np.abs(gap), reach[order], found)
+    highest = np.empty(reach.size)
+    highest[order] = found
+    return highest
 
 
 @compiled
@@ -316,8 +318,9 @@ def bound_pairs(
     """
     found = np.zeros((2, len(pairs), reach.shape[1]))
     bounds = np.empty((2, begins.size))
-    largest = np.empty(len(pairs))
-    for pair in range(len(pairs)):
+    order = np.argsort(reach[1])
+    largest = np.ones(len(pairs))
+    for pair in range(len(pairs) if worst and len(pairs) > 1 else 0):
         _bound_gap(shares[pairs[pair, 0]], shares[pairs[pair, 1]], known, slack, bounds)
         largest[pair] = bounds[1].max()
     reached = np.zeros(reach.shape[1])
@@ -326,9 +329,10 @@ def bound_pairs(
         if worst and largest[pair] < reached.min():
             continue
         _bound_gap(shares[pairs[pair, 0]], shares[pairs[pair, 1]], known, slack, bounds)
-        _highest_runs(begins, bounds[0], reach[0], found[0, pair])
-        found[1, pair] = found[0, pair]
-        _highest_runs(begins, bounds[1], reach[1], found[1, pair])
+        highest = np.zeros(order.size)
+        for side in range(2):
+            _highest_runs(begins, bounds[side], reach[side][order], highest)
+            found[side, pair][order] = highest
         reached = np.maximum(reached, found[0, pair])
     return found
 

@@ -101,7 +101,8 @@ def mcdp_of(
     unit_knots: FloatArray, gap: FloatArray, epsilons: FloatArray, resolution: float, score_range: ScoreRange
 ) -> FloatArray:
     """MCDP of a gap curve at a few epsilons, for less than all of its runs cost."""
-    found = highest_runs(unit_knots, gap, reach_bounds(epsilons, resolution))
+    reach = reach_bounds(epsilons, resolution)
+    found = highest_runs(unit_knots, gap, reach.ravel()).reshape(reach.shape)
     if (found[0] == found[1]).all():
         return np.asarray(found[0])
     # A run ties with an epsilon: how much its length may be off depends on where it lies.
