@@ -187,7 +187,7 @@ def bench_resamples(rows: int = 10**6) -> Iterator[Measurement]:
         f"an audit with 1,000 resamples, {rows:.0e} rows", audited / sorting, 15.0, f"{audited:.2f} s"
     )
     yield at_most(
-        f"its counts, intervals and test, {rows:.0e} rows", tested / sorting, 12.0, f"{tested:.2f} s"
+        f"p-values and noise floors, {rows:.0e} rows", tested / sorting, 12.0, f"{tested:.2f} s"
     )
 
 
