@@ -186,9 +186,7 @@ def bench_resamples(rows: int = 10**6) -> Iterator[Measurement]:
     yield at_most(
         f"an audit with 1,000 resamples, {rows:.0e} rows", audited / sorting, 15.0, f"{audited:.2f} s"
     )
-    yield at_most(
-        f"p-values and noise floors, {rows:.0e} rows", tested / sorting, 12.0, f"{tested:.2f} s"
-    )
+    yield at_most(f"p-values and noise floors, {rows:.0e} rows", tested / sorting, 12.0, f"{tested:.2f} s")
 
 
 def main() -> None:
