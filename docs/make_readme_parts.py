@@ -96,8 +96,9 @@ def scale() -> str:
     found = json.loads((RESULTS / "duckdb_scale.json").read_text(encoding="utf-8"))
     return _filled(
         f"On two cores, {_power(found['rows'])} rows of Parquet were counted to an exact MCDP in",
-        f"{found['count_over_scan']:.1f} times the time of DuckDB's own filtered scan of them, and audited with",
-        f"intervals and p-values in {found['audit_s']:.1f} seconds and {found['audit_peak_gb']:.1f} GB of memory",
+        f"{found['count_over_scan']:.1f} times the time of DuckDB's own filtered scan of them, and audited",
+        f"with intervals and p-values in {found['audit_s']:.1f} seconds and",
+        f"{found['audit_peak_gb']:.1f} GB of memory",
         "(`make bench-scale`; [results/duckdb_scale.json](results/duckdb_scale.json)).",
     )
 
@@ -114,12 +115,12 @@ def speed() -> str:
     sorts = {(point["series"], int(point["rows"])): float(point["over_sort"]) for point in points}
     many = _most(sorts, SCIPY, FAIRLEARN)
     return _filled(
-        f"MCDP at four epsilons of 10^8 scores takes {few[1]:.2f} times as long as `np.sort` of them, on one core,",
-        f"and of 10^6 scores {few[0]:.2f} times; MCDP at every epsilon takes {all_of_them[1]:.1f} sorts.",
-        f"scipy's `ks_2samp`, which is MCDP(0), takes {sorts[SCIPY, many]:.1f} sorts of {_power(many)} scores, and",
-        "fairlearn's `demographic_parity_difference`, which looks at one threshold,",
-        f"{sorts[FAIRLEARN, many]:.1f}. (`make bench`; [results/speed.csv](results/speed.csv) has the bars, also those",
-        "that are not met, and [results/curves.csv](results/curves.csv) what others take.)",
+        f"MCDP at four epsilons of 10^8 scores takes {few[1]:.2f} times as long as `np.sort` of them, on one",
+        f"core, and of 10^6 scores {few[0]:.2f} times; MCDP at every epsilon takes {all_of_them[1]:.1f} sorts.",
+        f"scipy's `ks_2samp`, which is MCDP(0), takes {sorts[SCIPY, many]:.1f} sorts of {_power(many)} scores,",
+        "and fairlearn's `demographic_parity_difference`, which looks at one threshold,",
+        f"{sorts[FAIRLEARN, many]:.1f}. (`make bench`; [results/speed.csv](results/speed.csv) has the bars, also",
+        "those that are not met, and [results/curves.csv](results/curves.csv) what others take.)",
     )
 
 
