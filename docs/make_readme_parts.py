@@ -115,12 +115,13 @@ def speed() -> str:
     sorts = {(point["series"], int(point["rows"])): float(point["over_sort"]) for point in points}
     many = _most(sorts, SCIPY, FAIRLEARN)
     return _filled(
-        f"MCDP at four epsilons of 10^8 scores takes {few[1]:.2f} times as long as `np.sort` of them, on one",
-        f"core, and of 10^6 scores {few[0]:.2f} times; MCDP at every epsilon takes {all_of_them[1]:.1f} sorts.",
-        f"scipy's `ks_2samp`, which is MCDP(0), takes {sorts[SCIPY, many]:.1f} sorts of {_power(many)} scores,",
+        f"MCDP at four epsilons of 10^8 scores takes {few[1]:.2f} times as long as `np.sort` of them, on",
+        f"one core, and of 10^6 scores {few[0]:.2f} times; MCDP at every epsilon takes",
+        f"{all_of_them[1]:.1f} sorts. scipy's `ks_2samp`, which is MCDP(0), takes",
+        f"{sorts[SCIPY, many]:.1f} sorts of {_power(many)} scores,",
         "and fairlearn's `demographic_parity_difference`, which looks at one threshold,",
-        f"{sorts[FAIRLEARN, many]:.1f}. (`make bench`; [results/speed.csv](results/speed.csv) has the bars, also",
-        "those that are not met, and [results/curves.csv](results/curves.csv) what others take.)",
+        f"{sorts[FAIRLEARN, many]:.1f}. (`make bench`; [results/speed.csv](results/speed.csv) has the bars,",
+        "also those that are not met, and [results/curves.csv](results/curves.csv) what others take.)",
     )
 
 
