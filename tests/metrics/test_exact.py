@@ -162,6 +162,12 @@ def test_few_rows_that_decide_are_sorted_at_once(monkeypatch: pytest.MonkeyPatch
     check(lp.Predictions.from_arrays(None, rng.random(2000) ** (1 + groups), sensitive_features=groups))
 
 
+def test_without_epsilons_nothing_decides() -> None:
+    predictions = lp.Predictions.from_arrays(None, np.arange(99) / 99, sensitive_features=np.arange(99) % 2)
+    assert lp.mcdp(predictions, epsilon=[]).size == 0
+    assert _exact.count_for(predictions, Comparison(), np.empty(0)).size == 99
+
+
 def test_where_no_cell_decides_none_is_opened() -> None:
     check(lp.Predictions.from_arrays(None, [0.25] * 200, sensitive_features=np.arange(200) % 2))
     apart = np.repeat([0.0, 1.0], 200)

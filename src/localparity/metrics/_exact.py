@@ -183,6 +183,8 @@ def _people(predictions: Predictions) -> tuple[tuple[Group, ...], ScoreRange, fl
 
 def worst_mcdp(data: Data, comparison: Comparison, epsilons: FloatArray, n_jobs: int = 1) -> FloatArray:
     """MCDP of the worst pair at each epsilon."""
+    if not epsilons.size:
+        return np.zeros(0)
     if isinstance(data, Predictions):
         question = Question(*_people(data), comparison, epsilons, worst=True)
         found = cells_for(question, data, n_jobs)
