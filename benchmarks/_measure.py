@@ -22,6 +22,7 @@ from typing import NoReturn, TypeVar
 
 import numpy as np
 
+from benchmarks._commit import current_commit
 from localparity._io._files import write_whole
 
 T = TypeVar("T")
@@ -145,9 +146,10 @@ def record_at(path: Path, *, busy: bool) -> Path | None:
 
 
 def machine() -> str:
-    """Where it was measured, for the first line of a file."""
+    """Where, at which commit and by which command it was measured, for the first line of a file."""
     python = f"Python {platform.python_version()}, numpy {np.__version__}"
-    return f"{platform.machine()}, {os.cpu_count()} cores, {python}"
+    command = f"python -m benchmarks.{Path(sys.argv[0]).stem}".removesuffix(".__main__")
+    return f"{platform.machine()}, {os.cpu_count()} cores, {python}; {command} at {current_commit()}"
 
 
 def write_json(path: Path | None, found: dict[str, object]) -> None:

@@ -93,7 +93,7 @@ def test_all_cores_are_asked_for_with_minus_one(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(_resampling, "ThreadPoolExecutor", Executor)
     for cores in (3, None):
-        monkeypatch.setattr(_resampling, "cpu_count", lambda cores=cores: cores)
+        monkeypatch.setattr("localparity._validation._numbers.cpu_count", lambda cores=cores: cores)
         for jobs in (None, 2, -1):
             repeat(lambda stream: stream.random(), Draws(2, 0, jobs))
     assert asked == [1, 2, 3, 1, 2, 1]

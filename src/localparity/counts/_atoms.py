@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._types import FloatArray, IntArray
-from localparity.counts._cells import Cells, is_among
+from localparity.counts._cells import Cells
 from localparity.counts._weights import (
     UNIT_BITS,
     Units,
@@ -75,15 +75,6 @@ class Atoms:
     def snap(self, cells: Cells) -> Atoms:
         """The same people, with those inside a cell counted at its high end."""
         return self.gather(cells.snap(self.scores), self.rows, self.units)
-
-    def replaced(self, scores: FloatArray, finer: Atoms) -> Atoms:
-        """The same people, with those at some scores, ascending, placed at finer ones."""
-        kept = ~is_among(self.scores, scores)
-        units = None
-        if self.units is not None and finer.units is not None:
-            units = np.concatenate([self.units[..., kept], finer.units], axis=-1)
-        scores = np.concatenate([self.scores[kept], finer.scores])
-        return self.gather(scores, np.concatenate([self.rows[kept], finer.rows]), units)
 
     @classmethod
     def gather(cls, scores: NDArray[Any], rows: IntArray, units: Units | None = None) -> Atoms:

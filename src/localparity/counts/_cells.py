@@ -49,23 +49,6 @@ class Cells:
         lows[inside] = self.lows[at[inside]]
         return lows
 
-    def replaced(self, highs: FloatArray, finer: Cells | None) -> Cells | None:
-        """The cells without those that end at some highs, and with finer ones; None where none is left.
-
-        Examples
-        --------
-        >>> halves = Cells(np.array([0.0, 0.5]), np.array([0.5, 1.0]))
-        >>> halves.replaced(np.array([0.5]), Cells(np.array([0.25]), np.array([0.5]))).lows
-        array([0.25, 0.5 ])
-        """
-        kept = ~is_among(self.highs, highs)
-        parts = [(self.lows[kept], self.highs[kept])]
-        if finer is not None:
-            parts.append((finer.lows, finer.highs))
-        lows, found = (np.concatenate(ends) for ends in zip(*parts, strict=True))
-        order = np.argsort(found, kind="stable")
-        return Cells(lows[order], found[order]) if found.size else None
-
     def union(self, other: Cells | None) -> Cells:
         """The cells of both; where a cell lies inside another one, the larger of the two.
 
@@ -84,18 +67,3 @@ class Cells:
         apart = np.ones(highs.size, dtype=bool)
         np.greater(highs[1:], reached[:-1], out=apart[1:])
         return Cells(lows[apart], highs[apart])
-
-
-def is_among(ordered: FloatArray, few: FloatArray) -> BoolArray:
-    """For each of many numbers, ascending, whether it is one of a few.
-
-    Examples
-    --------
-    >>> is_among(np.array([0.1, 0.2, 0.3]), np.array([0.2, 0.25, 0.4]))
-    array([False,  True, False])
-    """
-    found = np.zeros(ordered.size, dtype=bool)
-    places = np.searchsorted(ordered, few)
-    places = places[places < ordered.size]
-    found[places] = ordered[places] == few[: places.size]
-    return found

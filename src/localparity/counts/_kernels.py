@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from localparity._compiled import compiled as compiled
-from localparity._compiled import compiled_fast as compiled_fast
+from localparity._compiled import compiled
 from localparity._types import BoolArray, FloatArray, IntArray
 
 

@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
-from os import cpu_count
 from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
 from localparity._types import FloatArray
-from localparity._validation import as_count, as_rng
+from localparity._validation import as_count, as_jobs, as_rng
 from localparity.counts._comparison import Comparison
 from localparity.counts._score_counts import ScoreCounts
 from localparity.metrics._profile import carried_half_widths
@@ -159,7 +158,7 @@ def repeat_together(several: Measure, draws: Draws, columns: int, *, at_once: in
     streams = as_rng(draws.random_state).spawn(n_resamples)
     at_once = int(np.clip(at_once, 1, _MOST_AT_ONCE))
     together = [streams[start : start + at_once] for start in range(0, n_resamples, at_once)]
-    jobs = _jobs(draws.n_jobs)
+    jobs = as_jobs(draws.n_jobs)
     found = np.empty((n_resamples, columns))
     measured = 0
     with ThreadPoolExecutor(jobs) as executor:
@@ -170,9 +169,3 @@ def repeat_together(several: Measure, draws: Draws, columns: int, *, at_once: in
                 for _ in rows:
                     draws.on_resample()
     return found
-
-
-def _jobs(n_jobs: int | None) -> int:
-    if n_jobs is None:
-        return 1
-    return as_count(cpu_count() or 1 if n_jobs == -1 else n_jobs, "n_jobs")
