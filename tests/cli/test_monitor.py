@@ -39,8 +39,11 @@ def test_append_print_and_fail(tmp_path: Path, scores: Path) -> None:
     assert again.returncode == 0
     assert "was counted before and is not counted again" in again.stderr
     assert "no alarm: MCDP in 2026-05-17 is " in again.stderr
-    (point,) = json.loads(again.stdout)
-    assert (point["period"], point["rows"]) == ("2026-05-17", 800)
+    shown = json.loads(again.stdout)
+    (point,), whole = shown["periods"], shown["since_start"]
+    assert (point["period"], point["rows"], point["alarm"]) == ("2026-05-17", 800, None)
+    assert (whole["start"], whole["end"], whole["periods"], whole["rows"]) == ("2026-05-17",) * 2 + (1, 800)
+    assert whole["interval"]["low"] < whole["interval"]["estimate"] < whole["interval"]["high"]
     assert point["interval"]["low"] < point["interval"]["estimate"] < point["interval"]["high"]
     above = run(folder, "--max-mcdp", 0.01, "--epsilon", 0.02)
     assert above.returncode == 1

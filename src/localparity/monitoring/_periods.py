@@ -1,0 +1,107 @@
+"""A period as it is measured: its sketch, the curves of its pairs, and how much it knows of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from localparity._types import FloatArray
+from localparity.counts import Comparison, ScoreCounts
+from localparity.metrics import GapCurve, Interval
+from localparity.metrics._gap_curves import gap_curves
+from localparity.monitoring._sketch import ScoreSketch, rank_error_but_for
+from localparity.uncertainty._bands import dkw_radii
+from localparity.uncertainty._intervals import pair_intervals, worst_intervals
+from localparity.uncertainty._permutation import parity_resamples
+from localparity.uncertainty._resampling import Draws
+from localparity.uncertainty._sequences import average_radius, look_share
+
+SKETCH_SHARE = 0.1
+"""The share of the error that is left to the sketch."""
+_FLOOR_RESAMPLES = 50
+
+
+@dataclass(frozen=True)
+class Period:
+    """A period's sketch, the look that changed it last, and the number of newer periods at that look."""
+
+    name: str
+    look: int
+    newer: int
+    sketch: ScoreSketch
+    comparison: Comparison
+
+    def merge(self, later: Period) -> Period:
+        """All people of both, under the later name; the look that came last changed them."""
+        look, newer = max((self.look, self.newer), (later.look, later.newer))
+        return Period(later.name, look, newer, self.sketch.merge(later.sketch), self.comparison)
+
+    @cached_property
+    def _counts(self) -> ScoreCounts:
+        return self.sketch.counts()
+
+    @cached_property
+    def missing(self) -> str:
+        """Why there is nothing to compare, else an empty text."""
+        small = self._counts.small_groups(self.comparison)
+        if len(self._counts.groups) > 1 and not small:
+            return ""
+        named = ", ".join(map(repr, small or self._counts.groups))
+        return f"group {named} has no rows to compare" if small else f"the period has one group only, {named}"
+
+    @cached_property
+    def curves(self) -> list[GapCurve]:
+        """The curve of each pair; none where there is nothing to compare."""
+        return [] if self.missing else gap_curves(self._counts, self.comparison)
+
+    def interval(self, epsilon: float, confidence: float) -> Interval:
+        """MCDP in the period."""
+        error = 1.0 - confidence
+        radii = dkw_radii(self.curves, 1.0 - (1.0 - SKETCH_SHARE) * error)
+        return self._interval(epsilon, radii, error, confidence)
+
+    def interval_at_every_look(self, epsilon: float, confidence: float) -> Interval:
+        """MCDP among the period's people; the intervals of all looks hold together."""
+        error = (1.0 - confidence) * look_share(self.look)
+        each = (1.0 - SKETCH_SHARE) * error / len(self.curves)
+        radii = [average_radius(variance_of(curve, self.comparison), each) for curve in self.curves]
+        return self._interval(epsilon, np.array(radii), error, confidence)
+
+    def _interval(self, epsilon: float, radii: FloatArray, error: float, confidence: float) -> Interval:
+        """MCDP given the radius of each pair's band and the error that the sketch has a share of."""
+        rank_error = self.rank_error(error)
+        curves = self.curves
+        if rank_error > 0.0:
+            curves = [replace(curve, rank_error=rank_error) for curve in curves]
+        return interval_of(curves, epsilon, radii, confidence)
+
+    def rank_error(self, error: float) -> float:
+        """How far the sketch is off, but for its share of an error."""
+        return rank_error_but_for(self.sketch, SKETCH_SHARE * error)
+
+    def expected(self, epsilon: float) -> float:
+        """MCDP expected between groups of these sizes and scores that do not differ."""
+        draws = Draws(_FLOOR_RESAMPLES, random_state=0)
+        found = parity_resamples(self._counts, self.comparison, np.array([epsilon]), draws)
+        return float(found.worst.mean())
+
+
+def variance_of(curve: GapCurve, comparison: Comparison) -> float:
+    """The sum of the squared weights of a curve's rows, as `average_radius` takes it.
+
+    A row weighs 1 / n in a group of n. In the gap between a group and all N people, of whom it has n, its own
+    rows weigh 1 / n - 1 / N and the others 1 / N, which makes 1 / n - 1 / N in all.
+    """
+    first, second = curve.sizes
+    return (
+        1.0 / first + 1.0 / second if comparison.compare == "between_groups" else 1.0 / first - 1.0 / second
+    )
+
+
+def interval_of(curves: Sequence[GapCurve], epsilon: float, radii: FloatArray, confidence: float) -> Interval:
+    """MCDP of the worst pair, given the radius of the band of each."""
+    (found,) = worst_intervals(pair_intervals(curves, np.array([epsilon]), radii, confidence))
+    return found
