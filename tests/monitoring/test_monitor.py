@@ -16,9 +16,8 @@ import pytest
 
 import localparity as lp
 from localparity._io._files import write_whole
-from localparity.monitoring import Monitor
+from localparity.monitoring import Monitor, _periods
 from localparity.monitoring import _monitor as module
-from localparity.monitoring import _periods
 from localparity.monitoring._index import Batch, BatchIndex
 
 pytest.importorskip("datasketches")
