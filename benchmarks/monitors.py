@@ -1,4 +1,6 @@
-"""How often monitors raise a false alarm, and how soon they find a drift; writes results/monitors.md.
+"""How often monitors raise a false alarm, and how soon they find a drift.
+
+`python -m benchmarks.monitors` writes results/monitors.md and results/monitor_delays.csv.
 
 Monitors are simulated on counts: a day is the number of people at each of 100 scores, and the gaps of all
 windows are differences of running sums. Only the radius of the band and the share of the alarm rate are the
@@ -7,6 +9,7 @@ package's own.
 
 from __future__ import annotations
 
+import csv
 import sys
 from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor
@@ -24,6 +27,7 @@ from localparity.monitoring._alarms import alarm_share
 from localparity.uncertainty._sequences import average_radius
 
 RESULTS = Path(__file__).parents[1] / "results" / "monitors.md"
+DELAYS = RESULTS.with_name("monitor_delays.csv")
 ALARM_RATE, SIZE, SCORES, YEAR, SOON = 0.05, 200, 100, 365, 30
 LENGTHS = [2**scale for scale in range(9)]
 # A tenth of the error is left to the sketches.
@@ -176,30 +180,22 @@ are simulated on counts, with exact sketches, at epsilon 0. The gap has its peak
 """
 
 
-DELAYS = """
-Days until a drift from parity is found, with a bound of 0: the median and the 95% quantile of 500 monitors.
-
-| MCDP | from the first day | after a year | after ten years |
-|---|---|---|---|
-"""
-
-
-def delays() -> str:
-    """The table of days until a drift is found."""
-    lines = []
+def delays() -> list[list[str]]:
+    """Days until a drift from parity is found, with a bound of 0: the median and the 95% quantile."""
+    starts = {"from the first day": 0, "after a year": 1, "after ten years": 10}
+    rows = [["MCDP", *starts]]
     for drift, days in ((0.4, 30), (0.2, 60), (0.1, 120), (0.05, 400)):
-        cells = []
-        for years in (0, 1, 10):
+        rows.append([f"{drift:g}"])
+        for years in starts.values():
             rng = np.random.default_rng([years, days])
             found = [days_until_found(rng, years, drift, days=days) for _ in range(500)]
             median, late = np.quantile(found, [0.5, 0.95], method="higher")
-            cells.append(f"{median:g}, {late:g}")
-        lines.append(f"| {drift:g} | {' | '.join(cells)} |\n")
-    return DELAYS + "".join(lines)
+            rows[-1].append(f"{median:g} (95%: {late:g})")
+    return rows
 
 
 def main() -> None:
-    """Simulate every design and write the table."""
+    """Simulate every design and write the tables."""
     lines, holds = [], True
     for place, (what, stated, _, draws) in enumerate(DESIGNS):
         share = simulate(place, draws)
@@ -207,9 +203,9 @@ def main() -> None:
         holds &= share <= stated
         lines.append(f"| {what} | {stated:g} | {share:.4f} ± {error:.4f} | {draws:,} |")
         print(lines[-1], flush=True)
-    RESULTS.write_text(
-        HEADING.format(commit=current_commit()) + "\n".join(lines) + "\n" + delays(), encoding="utf-8"
-    )
+    RESULTS.write_text(HEADING.format(commit=current_commit()) + "\n".join(lines) + "\n", encoding="utf-8")
+    with DELAYS.open("w", encoding="utf-8", newline="") as file:
+        csv.writer(file, lineterminator="\n").writerows(delays())
     if not holds:
         sys.exit("a promise does not hold")
 

@@ -144,11 +144,8 @@ def _show(
         total = percent(whole.interval.estimate), interval_text(whole.interval)
     table.add_row("since the start", f"{whole.rows:,}", *total, "-", "")
     console.print(table)
-    console.print(
-        "Rows are assumed to be independent: one row for each person. The interval of a period holds for\n"
-        "that period alone, the interval since the start at all looks together.",
-        style="dim",
-    )
+    console.print("Rows are assumed to be independent: one row for each person.", style="dim")
+    console.print("The interval since the start holds at all looks together.", style="dim")
 
 
 def _alarmed(newest: PeriodResult, bound: float, every: str) -> bool:
