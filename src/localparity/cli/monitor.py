@@ -29,6 +29,20 @@ from localparity.metrics._window import percent
 from localparity.monitoring import Monitor, PeriodResult, WindowResult
 from localparity.monitoring._monitor import Every
 
+MaxMcdpOption = Annotated[
+    float | None,
+    typer.Option(
+        help="Exit with 1 when MCDP is significantly above this in the newest period, or over the last 2, 4, 8, "
+        "..., 256 periods."
+    ),
+]
+AlarmRateOption = Annotated[
+    float,
+    typer.Option(
+        help="The most that the probability of any false alarm may be, at all looks together, ever."
+    ),
+]
+
 
 def monitor(
     folder: Annotated[Path, typer.Argument(help="The folder that keeps the sketches.")],
@@ -58,19 +72,8 @@ def monitor(
     compare: CompareOption = "between_groups",
     confidence: ConfidenceOption = 0.95,
     json: Annotated[bool, typer.Option("--json", help="Print the series as JSON.")] = False,
-    max_mcdp: Annotated[
-        float | None,
-        typer.Option(
-            help="Exit with 1 when MCDP in the newest period, or over the last 2, 4, ..., 256 periods, is "
-            "significantly above this."
-        ),
-    ] = None,
-    alarm_rate: Annotated[
-        float,
-        typer.Option(
-            help="The most that the probability of any false alarm may be, ever, at all looks together."
-        ),
-    ] = 0.05,
+    max_mcdp: MaxMcdpOption = None,
+    alarm_rate: AlarmRateOption = 0.05,
     allow_duplicate: Annotated[
         bool, typer.Option("--allow-duplicate", help="Count a batch with the same rows as another.")
     ] = False,
