@@ -32,8 +32,8 @@ from localparity.monitoring._monitor import Every
 MaxMcdpOption = Annotated[
     float | None,
     typer.Option(
-        help="Exit with 1 when MCDP is significantly above this in the newest period, or over the last 2, 4, 8, "
-        "..., 256 periods."
+        help="Exit with 1 when MCDP is significantly above this in the newest period, or over the last 2, 4, "
+        "8, ..., 256 periods."
     ),
 ]
 AlarmRateOption = Annotated[
