@@ -72,7 +72,7 @@ def test_nothing_is_called_chance_by_fewer_resamples_than_the_level_needs(option
     assert "resamples it cannot be small enough" in alike.how_sure
 
 
-@pytest.mark.parametrize("method", ["dkw", "bootstrap"])
+@pytest.mark.parametrize("method", ["finite_sample", "bootstrap"])
 def test_nothing_is_called_chance_while_an_interval_excludes_0(method: str) -> None:
     statuses = set()
     for shift in np.linspace(0.0, 0.12, 9):

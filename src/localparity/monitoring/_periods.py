@@ -13,8 +13,12 @@ from localparity.counts import Comparison, ScoreCounts
 from localparity.metrics import GapCurve, Interval
 from localparity.metrics._gap_curves import gap_curves
 from localparity.monitoring._sketch import ScoreSketch, rank_error_but_for
-from localparity.uncertainty._bands import dkw_radii
-from localparity.uncertainty._intervals import pair_intervals, worst_intervals
+from localparity.uncertainty._intervals import (
+    band_intervals,
+    finite_sample_intervals,
+    measured_pair,
+    worst_intervals,
+)
 from localparity.uncertainty._permutation import parity_resamples
 from localparity.uncertainty._resampling import Draws
 from localparity.uncertainty._sequences import average_radius, look_share
@@ -59,24 +63,24 @@ class Period:
 
     def interval(self, epsilon: float, confidence: float) -> Interval:
         """MCDP in the period."""
-        error = 1.0 - confidence
-        radii = dkw_radii(self.curves, 1.0 - (1.0 - SKETCH_SHARE) * error)
-        return self._interval(epsilon, radii, error, confidence)
+        epsilons, error = np.array([epsilon]), 1.0 - confidence
+        pairs = [measured_pair(curve, epsilons) for curve in self._curves_within(error)]
+        found = finite_sample_intervals(pairs, epsilons, 1.0 - (1.0 - SKETCH_SHARE) * error)
+        return replace(worst_intervals(found)[0], confidence=confidence)
 
     def interval_at_every_look(self, epsilon: float, confidence: float) -> Interval:
         """MCDP among the period's people; the intervals of all looks hold together."""
         error = (1.0 - confidence) * look_share(self.look)
         each = (1.0 - SKETCH_SHARE) * error / len(self.curves)
         radii = [average_radius(variance_of(curve, self.comparison), each) for curve in self.curves]
-        return self._interval(epsilon, np.array(radii), error, confidence)
+        return interval_of(self._curves_within(error), epsilon, np.array(radii), confidence)
 
-    def _interval(self, epsilon: float, radii: FloatArray, error: float, confidence: float) -> Interval:
-        """MCDP given the radius of each pair's band and the error that the sketch has a share of."""
+    def _curves_within(self, error: float) -> list[GapCurve]:
+        """The curves with what the sketch is off by at most, but for its share of an error."""
         rank_error = self.rank_error(error)
-        curves = self.curves
-        if rank_error > 0.0:
-            curves = [replace(curve, rank_error=rank_error) for curve in curves]
-        return interval_of(curves, epsilon, radii, confidence)
+        if rank_error == 0.0:
+            return self.curves
+        return [replace(curve, rank_error=rank_error) for curve in self.curves]
 
     def rank_error(self, error: float) -> float:
         """How far the sketch is off, but for its share of an error."""
@@ -103,5 +107,6 @@ def variance_of(curve: GapCurve, comparison: Comparison) -> float:
 
 def interval_of(curves: Sequence[GapCurve], epsilon: float, radii: FloatArray, confidence: float) -> Interval:
     """MCDP of the worst pair, given the radius of the band of each."""
-    (found,) = worst_intervals(pair_intervals(curves, np.array([epsilon]), radii, confidence))
+    pairs = [measured_pair(curve, np.array([epsilon])) for curve in curves]
+    (found,) = worst_intervals(band_intervals(pairs, radii, confidence))
     return found
