@@ -24,7 +24,7 @@ import numpy as np
 from benchmarks._commit import current_commit
 from benchmarks._designs import Floats, Rng
 from localparity.monitoring._alarms import alarm_share
-from localparity.uncertainty._sequences import average_radius
+from localparity.uncertainty._sequences import average_radius, look_share
 
 RESULTS = Path(__file__).parents[1] / "results" / "monitors.md"
 DELAYS = RESULTS.with_name("monitor_delays.csv")
@@ -93,6 +93,21 @@ def late_drift(years: int, bound: float, before: float) -> Callable[[Rng], bool]
     return lambda rng: days_until_found(rng, years, 0.1, bound=bound, before=before) > SOON
 
 
+def sequence_misses(years: int) -> Callable[[Rng], bool]:
+    """Whether the interval since the start, of days whose MCDP rises and falls, misses on any day."""
+    days = np.arange(1, years * YEAR + 1)
+    mcdp = 0.2 * np.sin(days / 30.0) ** 2
+    radius = [
+        average_radius(2.0 / (SIZE * day), BAND * ALARM_RATE * look_share(day)) for day in days.tolist()
+    ]
+
+    def fails(rng: Rng) -> bool:
+        measured = np.abs(np.cumsum(daily_gaps(rng, mcdp), axis=0)).max(axis=1) / days
+        return bool((np.abs(measured - np.cumsum(mcdp) / days) > radius).any())
+
+    return fails
+
+
 def late_batches(days: int, batches: int = 4, late: float = 0.2, latest: int = 5) -> Callable[[Rng], bool]:
     """Whether days at parity that come in parts, some of them days late, ever raise an alarm at any look."""
 
@@ -144,6 +159,9 @@ DESIGNS = [
     Design("ten years of an MCDP of 0.05, bound 0.05: any alarm", ALARM_RATE, false_alarm(10, 0.05)),
     Design(
         "a year at parity, 4 batches a day, 20% of them late: any alarm", ALARM_RATE, late_batches(YEAR), 200
+    ),
+    Design(
+        "a year in which MCDP rises and falls: an interval since the start misses", 0.05, sequence_misses(1)
     ),
 ]
 DESIGNS += [

@@ -252,6 +252,13 @@ PROMISES += [
     Promise(MONITOR, "a year at parity, batches come late: any alarm", 0.05, monitors.late_batches(365), 200),
     Promise(
         MONITOR,
+        "a year in which MCDP rises and falls: an interval since the start misses",
+        0.05,
+        monitors.sequence_misses(1),
+        2000,
+    ),
+    Promise(
+        MONITOR,
         "0.10 after ten years at parity: not found within 30 days",
         0.05,
         monitors.late_drift(10, 0.0, 0.0),
