@@ -12,8 +12,8 @@ from typing import NamedTuple
 
 import numpy as np
 
-from localparity.monitoring._averages import Pair, average_curves, information_of
-from localparity.monitoring._periods import SKETCH_SHARE, Period, interval_of
+from localparity.monitoring._averages import average_curves
+from localparity.monitoring._periods import SKETCH_SHARE, Pair, Period, interval_of
 from localparity.monitoring._results import WindowResult
 from localparity.uncertainty._sequences import average_radius, look_share
 
@@ -54,7 +54,7 @@ class _Stretch(NamedTuple):
     def of(cls, period: Period) -> _Stretch:
         """The stretch of one period."""
         largest = max((float(np.abs(curve.gap).max()) for curve in period.curves), default=0.0)
-        return cls(period.look, period.newer, period.sketch.size, information_of(period), largest)
+        return cls(period.look, period.newer, period.sketch.size, period.information, largest)
 
     def after(self, earlier: _Stretch) -> _Stretch:
         """The stretch of both; the look that came last changed it."""

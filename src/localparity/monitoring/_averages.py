@@ -12,46 +12,40 @@ from dataclasses import replace
 
 import numpy as np
 
-from localparity._types import Group
 from localparity.metrics import GapCurve
-from localparity.monitoring._periods import Period, variance_of
-
-Pair = tuple[tuple[Group, Group], int | None]
-"""Two groups, and the label of the people compared."""
-
-
-def information_of(period: Period) -> dict[Pair, float]:
-    """The weight of a period in the average of each pair's gaps, the inverse of its variance."""
-    return {
-        (curve.groups, curve.label): 1.0 / variance_of(curve, period.comparison) for curve in period.curves
-    }
+from localparity.monitoring._periods import Pair, Period
 
 
 def average_curves(periods: Sequence[Period], error: float) -> dict[Pair, GapCurve]:
-    """The average curve of each pair that some period has; a share of an error is left to all sketches."""
-    found: dict[Pair, list[tuple[GapCurve, float]]] = {}
-    for period in periods:
-        rank_error = period.rank_error(error / len(periods))
-        for curve, (pair, weight) in zip(period.curves, information_of(period).items(), strict=True):
-            found.setdefault(pair, []).append((replace(curve, rank_error=rank_error), weight))
+    """The average curve of each pair that some period has; the sketches have a share of an error.
+
+    The gaps of a period weigh as much as it knows of a pair, which makes the average as sure as can be.
+    """
+    rank_errors = [period.rank_error(error / len(periods)) for period in periods]
+    found: dict[Pair, list[tuple[GapCurve, float, float]]] = {}
+    for period, rank_error in zip(periods, rank_errors, strict=True):
+        for curve, (pair, weight) in zip(period.curves, period.information.items(), strict=True):
+            found.setdefault(pair, []).append((curve, weight, rank_error))
     return {pair: _average(*zip(*parts, strict=True)) for pair, parts in found.items()}
 
 
-def _average(curves: Sequence[GapCurve], weights: Sequence[float]) -> GapCurve:
+def _average(curves: Sequence[GapCurve], weights: Sequence[float], rank_errors: Sequence[float]) -> GapCurve:
     """The weighted average of a pair's curves."""
-    if len(curves) == 1:
-        return curves[0]
     shares = np.array(weights) / np.sum(weights)
-    knots, place = np.unique(np.concatenate([curve.knots for curve in curves]), return_inverse=True)
-    steps = [share * np.diff(curve.gap, prepend=0.0) for curve, share in zip(curves, shares, strict=True)]
-    gap = np.bincount(place, np.concatenate(steps)).cumsum(dtype=np.float64)
+    knots = np.concatenate([curve.knots for curve in curves])
+    steps = np.concatenate([np.diff(curve.gap, prepend=0.0) for curve in curves])
+    # The knots of each curve ascend, which a stable sort makes use of.
+    order = np.argsort(knots, kind="stable")
+    knots = knots[order]
+    gap = np.cumsum((steps * np.repeat(shares, [curve.knots.size for curve in curves]))[order])
     gap[-1] = 0.0
+    last = np.append(knots[1:] != knots[:-1], True)
     first, second = np.sum([curve.sizes for curve in curves], axis=0).tolist()
     return replace(
         curves[0],
-        knots=knots,
-        gap=gap,
+        knots=knots[last],
+        gap=gap[last],
         sizes=(first, second),
         resolution=max(curve.resolution for curve in curves),
-        rank_error=float(shares @ [curve.rank_error for curve in curves]),
+        rank_error=float(shares @ np.array(rank_errors)),
     )

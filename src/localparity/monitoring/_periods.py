@@ -8,7 +8,7 @@ from functools import cached_property
 
 import numpy as np
 
-from localparity._types import FloatArray
+from localparity._types import FloatArray, Group
 from localparity.counts import Comparison, ScoreCounts
 from localparity.metrics import GapCurve, Interval
 from localparity.metrics._gap_curves import gap_curves
@@ -26,6 +26,9 @@ from localparity.uncertainty._sequences import average_radius, look_share
 SKETCH_SHARE = 0.1
 """The share of the error that is left to the sketch."""
 _FLOOR_RESAMPLES = 50
+
+Pair = tuple[tuple[Group, Group], int | None]
+"""Two groups, and the label of the people compared."""
 
 
 @dataclass(frozen=True)
@@ -60,6 +63,13 @@ class Period:
     def curves(self) -> list[GapCurve]:
         """The curve of each pair; none where there is nothing to compare."""
         return [] if self.missing else gap_curves(self._counts, self.comparison)
+
+    @cached_property
+    def information(self) -> dict[Pair, float]:
+        """How much the period knows of each pair, the inverse of the variance of its gap."""
+        return {
+            (curve.groups, curve.label): 1.0 / variance_of(curve, self.comparison) for curve in self.curves
+        }
 
     def interval(self, epsilon: float, confidence: float) -> Interval:
         """MCDP in the period."""
