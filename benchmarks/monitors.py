@@ -3,8 +3,8 @@
 `python -m benchmarks.monitors` writes results/monitors.md and results/monitor_delays.csv.
 
 Monitors are simulated on counts: a day is the number of people at each of 100 scores, and the gaps of all
-windows are differences of running sums. Only the radius of the band and the share of the alarm rate are the
-package's own.
+windows are differences of running sums. Only the radii of the bands and the share of the alarm rate are
+the package's own.
 """
 
 from __future__ import annotations
@@ -24,6 +24,7 @@ import numpy as np
 from benchmarks._commit import current_commit
 from benchmarks._designs import Floats, Rng
 from localparity.monitoring._alarms import alarm_share
+from localparity.uncertainty._bands import band_radius
 from localparity.uncertainty._sequences import average_radius, look_share
 
 RESULTS = Path(__file__).parents[1] / "results" / "monitors.md"
@@ -51,7 +52,12 @@ def daily_gaps(rng: Rng, mcdp: Floats) -> Floats:
 def radii(start: int, days: int, length: int) -> Floats:
     """The radius of the band of a window of some length at each of some days, with one batch a day."""
     errors = [BAND * ALARM_RATE * alarm_share(start + day, 0, length) for day in range(1, days + 1)]
-    return np.array([average_radius(2.0 / (SIZE * length), error) for error in errors])
+    return np.array([radius(SIZE * length, length, error) for error in errors])
+
+
+def radius(size: float, length: int, error: float) -> float:
+    """The radius of the band of a window of some length, with as many people in either group."""
+    return band_radius((size, size), error) if length == 1 else average_radius(2.0 / size, error)
 
 
 def alarms(gaps: Floats, bound: float, start: int = 0) -> dict[int, Floats]:
@@ -97,13 +103,11 @@ def sequence_misses(years: int) -> Callable[[Rng], bool]:
     """Whether the interval since the start, of days whose MCDP rises and falls, misses on any day."""
     days = np.arange(1, years * YEAR + 1)
     mcdp = 0.2 * np.sin(days / 30.0) ** 2
-    radius = [
-        average_radius(2.0 / (SIZE * day), BAND * ALARM_RATE * look_share(day)) for day in days.tolist()
-    ]
+    reach = [average_radius(2.0 / (SIZE * day), BAND * ALARM_RATE * look_share(day)) for day in days.tolist()]
 
     def fails(rng: Rng) -> bool:
         measured = np.abs(np.cumsum(daily_gaps(rng, mcdp), axis=0)).max(axis=1) / days
-        return bool((np.abs(measured - np.cumsum(mcdp) / days) > radius).any())
+        return bool((np.abs(measured - np.cumsum(mcdp) / days) > reach).any())
 
     return fails
 
@@ -138,8 +142,8 @@ def _alarm_at(look: int, day: int, newest: int, running: Floats, rows: Floats) -
         largest = np.abs(running[ends] - running[ends - length]).max(axis=1) / people
         error = BAND * ALARM_RATE * alarm_share(look, newest - day, length)
         # The window with the most people has the least radius.
-        if largest.max() > average_radius(2.0 / people.max(), error) and any(
-            gap > average_radius(2.0 / size, error) for gap, size in zip(largest, people, strict=True)
+        if largest.max() > radius(people.max(), length, error) and any(
+            gap > radius(size, length, error) for gap, size in zip(largest, people, strict=True)
         ):
             return True
     return False

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from itertools import combinations
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -15,6 +15,7 @@ from benchmarks import monitors
 import localparity as lp
 from localparity.monitoring import Monitor
 from localparity.monitoring._alarms import LONGEST, alarm_share
+from localparity.uncertainty._bands import band_radius
 from localparity.uncertainty._sequences import average_radius
 
 pytest.importorskip("datasketches")
@@ -58,40 +59,54 @@ class Oracle:
             window = days[-length:]
             look, newer = max(self.looks[day] for day in window)
             error = 0.9 * 0.05 * alarm_share(look, newer, length)
-            gaps = self.average_gaps(window, compare)
-            lows = [
-                least_gap(gap, epsilon) - average_radius(variance, error / len(gaps))
-                for gap, variance in gaps
-            ]
+            pairs = self.pairs(window, compare)
+            lows = [low_end(parts, epsilon, error / len(pairs)) for parts in pairs]
             if lows and max(lows) > bound:
                 return length, max(lows)
         return None
 
-    def average_gaps(self, window: list[int], compare: str) -> list[tuple[np.ndarray, float]]:
-        """For each pair, the average gap at 0, 0.1, ..., 1 and the sum of the squared weights of its rows."""
-        parts: dict[tuple[str, str], list[tuple[np.ndarray, float]]] = {}
+    def pairs(self, window: list[int], compare: str) -> list[list[Part]]:
+        """For each pair of groups, what the days of a window say of it."""
+        found: dict[tuple[str, str], list[Part]] = {}
         for day in window:
             rows = self.days[day]
             names = sorted({group for _, group in rows})
             if len(names) < 2:
                 continue
-            scores = {name: np.array([s for s, group in rows if group == name]) for name in names}
-            scores["everyone"] = np.array([s for s, _ in rows])
-            pairs = (
-                combinations(names, 2) if compare == "between_groups" else ((a, "everyone") for a in names)
-            )
-            for a, b in pairs:
-                first, second = ((scores[each][:, None] <= TENTHS + 1e-9).mean(axis=0) for each in (a, b))
-                sign = 1.0 if compare == "between_groups" else -1.0
-                variance = 1.0 / scores[a].size + sign / scores[b].size
-                parts.setdefault((a, b), []).append((first - second, 1.0 / variance))
-        return [
-            (
-                sum(gap * known for gap, known in found) / sum(known for _, known in found),
-                1.0 / sum(known for _, known in found),
-            )
-            for found in parts.values()
-        ]
+            own = {name: np.array([score for score, group in rows if group == name]) for name in names}
+            rest = {name: np.array([score for score, group in rows if group != name]) for name in names}
+            for a, b in (
+                combinations(names, 2) if compare == "between_groups" else zip(names, names, strict=True)
+            ):
+                first, second = own[a], own[b] if a != b else rest[a]
+                below = [(scores[:, None] <= TENTHS + 1e-9).mean(axis=0) for scores in (first, second)]
+                scale = 1.0 if a != b else second.size / len(rows)
+                part = Part(scale * (below[0] - below[1]), scale, first.size, second.size, len(window))
+                found.setdefault((a, b), []).append(part)
+        return list(found.values())
+
+
+class Part(NamedTuple):
+    """The gap of a pair on one day: two samples' gap, times a scale."""
+
+    gap: np.ndarray
+    scale: float
+    first: int
+    second: int
+    days: int
+
+    @property
+    def variance(self) -> float:
+        return self.scale**2 * (1.0 / self.first + 1.0 / self.second)
+
+
+def low_end(parts: list[Part], epsilon: float, error: float) -> float:
+    """MCDP of an average gap less the radius of its band."""
+    weights = np.array([1.0 / part.variance for part in parts])
+    gap = weights @ [part.gap for part in parts] / weights.sum()
+    if parts[0].days == 1:
+        return least_gap(gap, epsilon) - parts[0].scale * band_radius(parts[0][2:4], error)
+    return least_gap(gap, epsilon) - average_radius(1.0 / weights.sum(), error)
 
 
 TENTHS = np.linspace(0.0, 1.0, 11)
@@ -136,7 +151,7 @@ def test_alarms_are_those_of_a_plain_computation(
         append(monitor, day, rows, str(number))
         oracle.append(day, rows)
     series = monitor.series(epsilon, compare=compare, max_mcdp=bound)
-    found = {
+    found: dict[str, Any] = {
         point.period: (point.alarm.periods, pytest.approx(point.alarm.interval.low))
         for point in series
         if point.alarm is not None and point.alarm.interval is not None
@@ -202,7 +217,7 @@ def test_the_error_of_the_sketches_is_in_the_interval(tmp_path: Path) -> None:
     _, second = monitor.series(max_mcdp=0.07)
     assert second.alarm is not None
     assert second.alarm.interval is not None
-    radius = average_radius(2 / 30_000, 0.9 * 0.05 * alarm_share(2, 0, 1))
+    radius = band_radius((30_000, 30_000), 0.9 * 0.05 * alarm_share(2, 0, 1))
     assert second.alarm.periods == 1
     assert 0.001 < second.alarm.interval.estimate - radius - second.alarm.interval.low < 0.02
 

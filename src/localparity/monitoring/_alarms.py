@@ -15,6 +15,7 @@ import numpy as np
 from localparity.monitoring._averages import average_curves
 from localparity.monitoring._periods import SKETCH_SHARE, Pair, Period, interval_of
 from localparity.monitoring._results import WindowResult
+from localparity.uncertainty._bands import pair_radius
 from localparity.uncertainty._sequences import average_radius, look_share
 
 _SCALES = 9
@@ -65,11 +66,6 @@ class _Stretch(NamedTuple):
         largest = max(self.largest, earlier.largest)
         return _Stretch(look, newer, self.rows + earlier.rows, information, largest)
 
-    def radii(self, error: float) -> dict[Pair, float]:
-        """The radius of the band around each pair's average gap; the sketches have a share of the error."""
-        each = (1.0 - SKETCH_SHARE) * error / max(len(self.information), 1)
-        return {pair: average_radius(1.0 / known, each) for pair, known in self.information.items()}
-
 
 class AlarmSearch:
     """Looks for alarms at each period, given in their order.
@@ -101,7 +97,7 @@ class AlarmSearch:
     def _check(self, stretch: _Stretch, length: int) -> tuple[_Stretch, WindowResult | None]:
         """The stretch with the largest gap that is known of it, and the alarm that it raises."""
         error = self._alarm_rate * alarm_share(stretch.look, stretch.newer, length)
-        radii = stretch.radii(error)
+        radii = self._radii(stretch, length, error)
         if stretch.largest - min(radii.values(), default=1.0) <= self._max_mcdp:
             return stretch, None
         window = list(self._periods)[-length:]
@@ -113,3 +109,15 @@ class AlarmSearch:
         if interval.low > self._max_mcdp:
             alarm = WindowResult(window[0].name, window[-1].name, length, stretch.rows, interval)
         return stretch._replace(largest=largest), alarm
+
+    def _radii(self, stretch: _Stretch, length: int, error: float) -> dict[Pair, float]:
+        """The radius of the band around each pair's average gap; the sketches have a share of the error.
+
+        The rows of one period are taken to be alike, for which there is a shorter band.
+        """
+        each = (1.0 - SKETCH_SHARE) * error / max(len(stretch.information), 1)
+        if length == 1:
+            radii = [pair_radius(curve, each) for curve in self._periods[-1].curves]
+        else:
+            radii = [average_radius(1.0 / known, each) for known in stretch.information.values()]
+        return dict(zip(stretch.information, radii, strict=True))
