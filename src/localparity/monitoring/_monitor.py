@@ -170,9 +170,10 @@ class Monitor:
     ) -> list[PeriodResult]:
         """Compute MCDP(epsilon) in each period, from the oldest to the newest, and find alarms.
 
-        Rows are assumed to be independent. An alarm says that MCDP is above `max_mcdp` in a period, or over
-        the last 2, 4, 8, ..., 256 periods up to it: MCDP of the average of the periods' gaps, in which people
-        are compared with those of the same period. Each look, which is each batch appended, spends a share of
+        Rows are assumed to be independent, and a group's rows of one period to be of one distribution, which
+        may be another in other periods. An alarm says that MCDP is above `max_mcdp` in a period, or over the
+        last 2, 4, 8, ..., 256 periods up to it: MCDP of the average of the periods' gaps, in which people are
+        compared with those of the same period. Each look, which is each batch appended, spends a share of
         `alarm_rate`, divided among the windows that the batch changed; the shares of all looks sum to 1. So
         the probability that a monitor ever raises a false alarm, however long it runs, is at most
         `alarm_rate`, for all epsilons and bounds together.
