@@ -94,18 +94,18 @@ def _bound_windows(parts: IntArray, pair: Pair, windows: WindowArrays) -> tuple[
 
 
 @compiled
-def _cells_of_windows(above: FloatArray, ends: IntArray, floor: float) -> BoolArray:
-    """The cells that windows meet whose least gap may exceed a floor, by the cell that they begin in."""
-    held = np.zeros(above.size, np.bool_)
-    reached = 0
+def _stretches(above: FloatArray, ends: IntArray, floor: float) -> IntArray:
+    """The stretches of cells that windows meet whose least gap may exceed a floor, as their two ends."""
+    found = np.empty((above.size // 2 + 1, 2), np.int64)
+    number = -1
     for cell in range(above.size):
         if above[cell] > floor:
+            if number < 0 or cell > found[number, 1]:
+                number += 1
+                found[number, 0] = cell
             # A window from inside the cell may end as late as one from the cell's end.
-            end = above.size if cell + 1 == above.size else min(ends[cell + 1] + 1, above.size)
-            for each in range(max(cell, reached), end):
-                held[each] = True
-            reached = max(reached, end)
-    return held
+            found[number, 1] = above.size if cell + 1 == above.size else min(ends[cell + 1] + 1, above.size)
+    return found[: number + 1]
 
 
 @compiled
@@ -124,21 +124,20 @@ def _append(
 
 
 @compiled
-def _steps_of(held: BoolArray, parts: IntArray, pair: Pair, cells: CellArrays, most: float) -> FloatArray:
-    """The steps of some cells."""
+def _steps_of(stretches: IntArray, parts: IntArray, pair: Pair, cells: CellArrays, most: float) -> FloatArray:
+    """The steps of some stretches of cells."""
     starts, knots, scores = cells.starts, cells.knots, cells.scores
-    steps = np.empty((3 * np.count_nonzero(held), 4))
+    lengths = stretches[:, 1] - stretches[:, 0]
+    steps = np.empty((2 * lengths.sum() + len(stretches), 4))
     found = 0
-    for cell in range(held.size):
-        if not held[cell]:
-            continue
-        before = gap_before(parts, cell, pair)
-        found = _append(steps, found, starts[cell], (before, before), -1, most)
-        if parts[cell, END] - parts[cell, BEGIN] > 1:
-            bounds = bounds_inside(parts, cell, pair)
-            found = _append(steps, found, scores[parts[cell, BEGIN]], bounds, cell, most)
-        if cell + 1 == held.size or not held[cell + 1]:
-            found = _append(steps, found, knots[cell], (0.0, 0.0), -1, most)
+    for begin, end in stretches:
+        for cell in range(begin, end):
+            before = gap_before(parts, cell, pair)
+            found = _append(steps, found, starts[cell], (before, before), -1, most)
+            if parts[cell, END] - parts[cell, BEGIN] > 1:
+                bounds = bounds_inside(parts, cell, pair)
+                found = _append(steps, found, scores[parts[cell, BEGIN]], bounds, cell, most)
+        found = _append(steps, found, knots[end - 1], (0.0, 0.0), -1, most)
     return steps[:found]
 
 
@@ -149,24 +148,23 @@ def _half_width(start: float, end: float) -> float:
 
 
 @compiled
-def _highest_run(steps: FloatArray, bound: int, reach: float) -> float:
-    """The highest of the runs that carry a window, by one of the two bounds."""
+def _highest_run(steps: FloatArray, bound: int, reach: float, floor: float) -> float:
+    """The highest of the runs that carry a window, by one of the two bounds; the floor if none is higher."""
     stack = np.empty((len(steps) + 1, 2))
-    stack[0, 1] = 0.0
+    stack[0, 1] = floor
     depth = 0
-    highest = 0.0
     for step in range(len(steps)):
-        at, value = steps[step, _AT], steps[step, bound]
+        at, value = steps[step, _AT], max(steps[step, bound], floor)
         start = at
         while stack[depth, 1] > value:
             start = stack[depth, 0]
-            if stack[depth, 1] > highest and (reach == 0.0 or _half_width(start, at) > reach):
-                highest = stack[depth, 1]
+            if stack[depth, 1] > floor and (reach == 0.0 or _half_width(start, at) > reach):
+                floor = stack[depth, 1]
             depth -= 1
         if value > stack[depth, 1]:
             depth += 1
             stack[depth, 0], stack[depth, 1] = start, value
-    return highest
+    return floor
 
 
 @compiled
@@ -203,7 +201,8 @@ def _halved(
                 one = parts[part, HALF]
                 begin, middle, last = parts[one, BEGIN], parts[one, END], parts[one + 1, END]
                 if middle - begin > 1:
-                    found = _append(new, found, scores[begin], bounds_inside(parts, one, pair), one, most)
+                    bounds = bounds_inside(parts, one, pair)
+                    found = _append(new, found, steps[step, _AT], bounds, one, most)
                 known = gap_before(parts, one + 1, pair)
                 found = _append(new, found, scores[middle - 1], (known, known), -1, most)
                 if last - middle > 1:
@@ -236,13 +235,11 @@ def _mcdp(
     slack = np.inf if reach == 0.0 else _SLACK * np.sqrt((pair.one_first + pair.one_second) / above.size)
     while ceiling > found:
         floor = max(found, ceiling - slack)
-        held = _cells_of_windows(above, ends, floor)
-        steps = _steps_of(held, parts, pair, cells, ceiling)
+        steps = _steps_of(_stretches(above, ends, floor), parts, pair, cells, ceiling)
         least = floor
         while True:
-            most = _highest_run(steps, _UPPER, reach)
-            if most > least:
-                least = max(least, _highest_run(steps, _LOWER, reach))
+            most = _highest_run(steps, _UPPER, reach, least)
+            least = _highest_run(steps, _LOWER, reach, least)
             if most <= least:
                 break
             if used + 2 * len(steps) > len(parts):

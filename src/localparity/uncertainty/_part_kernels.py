@@ -63,7 +63,7 @@ class Pair(NamedTuple):
 def parts_of(dealt: IntArray, first: IntArray) -> IntArray:
     """The cells as parts, with room for more."""
     n_rows, n_cells = dealt.shape
-    parts = np.zeros((2 * n_cells + _ROOM, BELOW + 2 * n_rows), np.int64)
+    parts = np.empty((2 * n_cells + _ROOM, BELOW + 2 * n_rows), np.int64)
     below = np.zeros(n_rows, np.int64)
     for cell in range(n_cells):
         parts[cell, BEGIN], parts[cell, END], parts[cell, HALF] = first[cell], first[cell + 1], -1
@@ -121,12 +121,16 @@ def halve(
     """Part a part: its halves are the next two behind those that are used."""
     rows = (parts.shape[1] - BELOW) // 2
     below, inside = BELOW, BELOW + rows
-    middle = (parts[part, BEGIN] + parts[part, END]) // 2
+    begin, end = parts[part, BEGIN], parts[part, END]
+    middle = (begin + end) // 2
     parts[part, HALF] = used
-    parts[used, BEGIN], parts[used, END], parts[used, HALF] = parts[part, BEGIN], middle, -1
-    parts[used + 1, BEGIN], parts[used + 1, END], parts[used + 1, HALF] = middle, parts[part, END], -1
-    sample = people[middle] - people[parts[part, BEGIN]]
-    left = people[parts[part, END]] - people[parts[part, BEGIN]]
+    parts[used, BEGIN], parts[used, END], parts[used, HALF] = begin, middle, -1
+    parts[used + 1, BEGIN], parts[used + 1, END], parts[used + 1, HALF] = middle, end, -1
+    left = 0
+    for group in range(n_groups):
+        left += parts[part, inside + group]
+    # Where nobody shares a score, nothing has to be fetched from a long array.
+    sample = middle - begin if left == end - begin else people[middle] - people[begin]
     if rows > n_groups:
         parts[used, inside + n_groups] = sample
     for group in range(n_groups):
