@@ -91,6 +91,7 @@ def picked(people: IntArray, number: int, rng: np.random.Generator) -> IntArray:
     """
     below = np.cumsum(people)
     rows = rng.choice(int(below[-1]), number, replace=False, shuffle=False)
+    rows.sort()  # looked up faster in order
     return np.bincount(np.searchsorted(below, rows, side="right"), minlength=people.size)
 
 

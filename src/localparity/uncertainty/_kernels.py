@@ -178,11 +178,13 @@ def _kept(steps: FloatArray, between: tuple[float, float], reach: float) -> tupl
             end += 1
         if end > start and (reach == 0.0 or _half_width(steps[start, _AT], steps[end, _AT]) > reach):
             for step in range(start, end):
-                if steps[step, _LEFT] >= 0.0 and steps[step, _LOWER] < most:
-                    parts[found, 0], parts[found, 1] = steps[step, _LEFT], steps[step, _RIGHT]
-                    found += 1
                 for column in range(5):
                     steps[kept, column] = steps[step, column]
+                if steps[kept, _LOWER] >= most:
+                    steps[kept, _LEFT] = -1.0
+                elif steps[kept, _LEFT] >= 0.0:
+                    parts[found, 0], parts[found, 1] = steps[kept, _LEFT], steps[kept, _RIGHT]
+                    found += 1
                 kept += 1
             steps[kept, _AT], steps[kept, _LOWER], steps[kept, _UPPER] = steps[end, _AT], 0.0, 0.0
             steps[kept, _LEFT] = -1.0
@@ -201,7 +203,7 @@ def _refined(
     for step in range(len(steps)):
         at, bounds = steps[step, _AT], (steps[step, _LOWER], steps[step, _UPPER])
         left, right = int(steps[step, _LEFT]), int(steps[step, _RIGHT])
-        if left < 0 or bounds[0] >= most:
+        if left < 0:
             found = _append(new, found, at, bounds, _KNOWN, most)
             continue
         middle = middles[number]
