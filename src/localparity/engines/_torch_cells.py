@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from localparity._types import ScoreRange
+from localparity._types import IntArray, ScoreRange
 from localparity._validation import range_scale
 from localparity.counts._weights import LIMB_BITS, LIMBS, limb_scale
 from localparity.engines._refine import CellSelection
@@ -70,6 +70,12 @@ def count_places(torch: Any, rows: TensorRows, grid: Grid) -> CellTotals:
     only = torch.where(ends[0] == -ends[1], ends[0], torch.nan)
     shape = (grid.n_keys, grid.n_places)
     return CellTotals(only, counted.view(shape), None if limbs is None else limbs.view(2 * LIMBS, *shape))
+
+
+def count_parts(torch: Any, rows: TensorRows, grid: Grid, hot: IntArray) -> Tensor:
+    """Count rows, a row for each key, by the places of a grid within a selection."""
+    del hot  # a chunk is counted without a queue
+    return count_places(torch, rows, grid).rows
 
 
 def collect_rows(torch: Any, rows: TensorRows, grid: Grid, capacity: int) -> TensorRows | None:

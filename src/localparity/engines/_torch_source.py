@@ -37,17 +37,35 @@ struct Grid {
 #endif
     }
 
+    // The cell on a grid of few cells, from 0 to 1 and of no more than 32 bits.
+    __device__ int near(float number, float few) const {
+        return __float_as_int(__fmaf_ru(number, few, 0x1p23f)) - 0x4B000000;
+    }
+
     __device__ Cell cell_of(Number number) const {
 #if UNIT && !DEEP && !defined(FLOAT64)
-        return __float_as_int(__fmaf_ru(number, (float)cells, 0x1p23f)) - 0x4B000000;
+        return near(number, (float)cells);
 #else
+        return (Cell)deep(number, cells);
+#endif
+    }
+
+    // The same on a finer grid, of at most 2^30 cells.
+    __device__ int part_of(Number number, double parts) const {
+#if UNIT && !defined(FLOAT64)
+        return __float2int_ru(number * (float)parts);
+#else
+        return (int)deep(number, parts);
+#endif
+    }
+
+    __device__ long long deep(Number number, double many) const {
         double fraction = number;
         if (!UNIT) {
             double inside = fmin(fmax(fraction, low), high);
             fraction = __ddiv_rn(__dsub_rn(__dmul_rn(inside, scale), origin), length);
         }
-        return (Cell)(__double_as_longlong(__fma_ru(fraction, cells, 0x1p52)) & ((1ll << 52) - 1));
-#endif
+        return __double_as_longlong(__fma_ru(fraction, many, 0x1p52)) & ((1ll << 52) - 1);
     }
 };
 
@@ -88,11 +106,12 @@ struct Selection {
         __syncthreads();
     }
 
-    // Whether a cell lies in a bucket with a selected one.
-    __device__ bool may_hold(Cell cell) const {
-        Cell bucket = (cell - 1) >> shift;
-        return cell > 0 && bits[bucket >> 5] >> (bucket & 31) & 1;
+    // Whether a bucket, the first of which is number 1, has a selected cell.
+    __device__ bool marked(int bucket) const {
+        return bucket > 0 && bits[(bucket - 1) >> 5] >> ((bucket - 1) & 31) & 1;
     }
+
+    __device__ bool may_hold(Cell cell) const { return marked((int)((cell - 1) >> shift) + 1); }
 
     // The place of a cell of such a bucket among the selected ones, -1 where it is none of them.
     __device__ int find(Cell cell) const {
@@ -255,10 +274,16 @@ extern "C" __global__ void __launch_bounds__(128) collect(
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int kept = 0;
 
+    const float few = (float)(cells / (double)(1ll << shift));
     auto is_inside = [&](Score score) {
-        Cell cell = grid.cell_of(number_of(score));
-        bool inside = selection.may_hold(cell);
-        return inside && shift ? selection.find(cell) >= 0 : inside;
+        Number number = number_of(score);
+#if UNIT && !defined(FLOAT64)
+        if (!selection.marked(grid.near(number, few))) return false;
+        return !shift || selection.find(grid.cell_of(number)) >= 0;
+#else
+        Cell cell = grid.cell_of(number);
+        return selection.may_hold(cell) && selection.find(cell) >= 0;
+#endif
     };
     // Where a lane with so many rows writes them; `kept` is the same in all lanes.
     auto place = [&](int mine) {
@@ -315,5 +340,62 @@ extern "C" __global__ void __launch_bounds__(128) collect(
         if (inside) put(at, scores[row], codes[row]);
     }
     if (kept) write();
+}
+
+// Counts rows by the parts of selected cells, which are too many for a block to hold, in `rows`, all but one
+// of each cell: so many rows may have the `hot` one that they would queue up there.
+extern "C" __global__ void __launch_bounds__(512) cut(
+    const Score* __restrict__ scores, const Code* __restrict__ codes, double n_rows, int aligned,
+    double cells, double low, double high, double scale, double origin, double length, double lowest,
+    double highest, const long long* __restrict__ numbers, const long long* __restrict__ starts, int selected,
+    int shift, int first, int n_keys, int split_bits, double parts, const int* __restrict__ hot,
+    unsigned* rows) {
+    extern __shared__ unsigned words[];
+    int* hot_of = (int*)(words + 2 * WORDS);
+    unsigned* hot_rows = (unsigned*)(hot_of + selected);
+    for (int slot = threadIdx.x; slot < selected; slot += blockDim.x) hot_of[slot] = hot[slot];
+    for (int i = threadIdx.x; i < n_keys * selected; i += blockDim.x) hot_rows[i] = 0;
+    const Grid grid = {cells, low, high, scale, origin, length, lowest, highest};
+    const Selection selection = {numbers, starts, selected, shift, words, words + WORDS};
+    selection.mark();
+
+    auto is_inside = [&](Score score) { return selection.may_hold(grid.cell_of(number_of(score))); };
+    auto count_row = [&](Score score, Code code) {
+        Number number = number_of(score);
+        int slot = selection.find(grid.cell_of(number));
+        int part = (grid.part_of(number, parts) - 1) & ((1 << split_bits) - 1);
+        int at = ((int)code - first) * selected + slot;
+        if (part == hot_of[slot])
+            atomicAdd(&hot_rows[at], 1);
+        else
+            atomicAdd(&rows[((unsigned)at << split_bits) + part], 1);
+    };
+
+    const Whole n = (Whole)n_rows, step = (Whole)gridDim.x * blockDim.x;
+    const Whole thread = (Whole)blockIdx.x * blockDim.x + threadIdx.x;
+    for (Whole pack = thread; pack < n / 4; pack += 4 * step) {
+        Pack found[4];
+        unsigned inside = 0;
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+            if (pack + j * step < n / 4) found[j] = load(scores, codes, pack + j * step, aligned);
+#pragma unroll
+        for (int j = 0; j < 4; ++j)
+            if (pack + j * step < n / 4)
+#pragma unroll
+                for (int i = 0; i < 4; ++i)
+                    inside |= (unsigned)is_inside(found[j].scores.at[i]) << (4 * j + i);
+        // Read again from the cache: few rows are inside, and registers have no numbers.
+        for (; inside; inside &= inside - 1) {
+            int at = __ffs(inside) - 1;
+            Whole row = 4 * (pack + (at >> 2) * step) + (at & 3);
+            count_row(scores[row], codes[row]);
+        }
+    }
+    if (thread < n % 4 && is_inside(scores[n / 4 * 4 + thread]))
+        count_row(scores[n / 4 * 4 + thread], codes[n / 4 * 4 + thread]);
+    __syncthreads();
+    for (int i = threadIdx.x; i < n_keys * selected; i += blockDim.x)
+        if (hot_rows[i]) atomicAdd(&rows[((unsigned)i << split_bits) + hot_of[i % selected]], hot_rows[i]);
 }
 """
