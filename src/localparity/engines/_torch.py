@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from localparity._types import Compare, Criterion, IntArray, ScoreRange
+from localparity._types import Compare, Criterion, FloatArray, IntArray, ScoreRange
 from localparity._validation import as_score_range, require, score_resolution
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._bounded import MAX_SCORES
@@ -21,7 +21,7 @@ from localparity.engines._refine import (
     check_group_weights,
     count_source,
 )
-from localparity.engines._torch_cells import CellTotals, Grid
+from localparity.engines._torch_cells import Blocks, CellTotals, Grid
 from localparity.engines._torch_rows import (
     TensorRows,
     UnknownCodeError,
@@ -182,6 +182,11 @@ class TorchScores:
         """Count the rows of each key by the places of a grid within a selection, on their device."""
         counted: Tensor = self._counting.count_parts(self._torch, self.rows, grid, hot)
         return counted
+
+    def bound_blocks(self, parts: Tensor, blocks: Blocks) -> FloatArray:
+        """The rows of each key in blocks of parts, then the least and the greatest gap of each pair inside."""
+        found: FloatArray = self._counting.bound_blocks(self._torch, parts, blocks).cpu().numpy()
+        return found
 
     def count_scores(self, within: CellSelection | None = None) -> list[GroupCounts]:
         """Count the rows by their scores."""

@@ -14,7 +14,8 @@ import numpy as np
 from localparity._types import IntArray, ScoreRange
 from localparity._validation import range_scale
 from localparity.engines._refine import CellSelection
-from localparity.engines._torch_cells import CellTotals, Grid
+from localparity.engines import _torch_cells
+from localparity.engines._torch_cells import Blocks, CellTotals, Grid
 from localparity.engines._torch_rows import TensorRows, UnknownCodeError, check_score, ends_of
 from localparity.engines._torch_source import SOURCE
 
@@ -89,6 +90,26 @@ def count_parts(torch: Any, rows: TensorRows, grid: Grid, hot: IntArray) -> Any:
     return counted
 
 
+def bound_blocks(torch: Any, parts: Any, blocks: Blocks) -> Any:
+    """The rows of each key in blocks of parts, then the least and the greatest gap of each pair inside."""
+    if blocks.width % 32:
+        return _torch_cells.bound_blocks(torch, parts, blocks)
+    n_keys, n_cells, n_pairs = *blocks.before.shape, blocks.sides.shape[1]
+    sides = blocks.sides.transpose(1, 0, 2)
+    given = [blocks.starts, blocks.before.ravel(), blocks.sizes, sides.ravel().astype(np.float64)]
+    shape = (n_keys + 2 * n_pairs, n_cells * blocks.splits)
+    found = torch.empty(shape, dtype=torch.float64, device=parts.device)
+    arguments = [
+        *(parts, float(parts.shape[1]), torch.from_numpy(np.concatenate(given)).to(parts.device)),
+        *(n_cells, blocks.splits, blocks.width, n_keys, n_pairs, found),
+    ]
+    kinds = {"UNIT": True, "DEEP": False, "SELECTED": False}
+    with torch.cuda.device(parts.device):
+        kernel = _compiled(torch, "bound", parts.device, torch.float32, torch.uint8, **kinds)
+        kernel((-(-n_cells // 4), n_keys + n_pairs, 1), (128, 1, 1), arguments)
+    return found
+
+
 def collect_rows(torch: Any, rows: TensorRows, grid: Grid, capacity: int) -> TensorRows | None:
     """The rows inside the selection of a grid, None where they are more than a capacity."""
     device = rows.scores.device
@@ -147,7 +168,7 @@ def _compiled(torch: Any, name: str, device: Any, scores: Any, codes: Any, **kin
     ]
     with torch.cuda.device(device):
         kernel = _compiler(torch)("\n".join(lines) + SOURCE, name)
-        if name != "collect":
+        if name in ("count", "cut"):
             kernel.set_shared_memory_config(
                 torch.cuda.get_device_properties(device).shared_memory_per_block_optin
             )

@@ -19,7 +19,7 @@ from localparity.counts._comparison import check_sizes
 from localparity.engines._refine import CellSelection, check_group_weights
 from localparity.engines._search_kernels import bound_worst
 from localparity.engines._torch import TorchScores
-from localparity.engines._torch_cells import Grid
+from localparity.engines._torch_cells import Blocks, Grid
 from localparity.engines._torch_rows import numpy_dtype
 from localparity.metrics._gap_curve import units_of
 from localparity.metrics._gap_curves import gap_between
@@ -32,7 +32,8 @@ _LEVEL = 13
 _COUNTERS = 2**14
 """As many, of cells and keys together, as fit the memory of a block of threads with room to spare."""
 
-_PARTS = 2**23
+_TOGETHER = 3
+_PARTS = 2**24
 _MOST_BITS = 13
 _BLOCKS = 2**12
 _WIDTH = 64
@@ -51,6 +52,17 @@ class Cells(NamedTuple):
 
     table: FloatArray
     n_keys: int
+
+    @classmethod
+    def of(cls, ends: tuple[FloatArray, FloatArray], numbers: IntArray, rows: Any, gaps: FloatArray) -> Cells:
+        """Cells of which the gaps have the shape (2, pairs, cells)."""
+        parts = [np.stack([*ends, numbers]), rows, gaps.reshape(-1, numbers.size)]
+        return cls(np.concatenate(parts), len(rows))
+
+    def below(self, cells: BoolArray) -> tuple[FloatArray, FloatArray]:
+        """The rows of each key below some cells, and in all."""
+        upto = np.cumsum(self.rows, axis=1)
+        return (upto - self.rows)[:, cells], upto[:, -1]
 
     @property
     def ends(self) -> FloatArray:
@@ -105,11 +117,17 @@ class Search:
         level = min(_LEVEL, (_COUNTERS // len(self._source.keys)).bit_length() - 1)
         numbers, rows, only = self._count(self._source.grid(level))
         self._sides = self._compared(rows.sum(axis=1))
-        cells = self._cells(numbers, level, rows, only)
+        # Most of the cells are far from deciding, and are looked at a few together.
+        parents = (numbers - 1 >> _TOGETHER) + 1
+        begins = np.flatnonzero(np.diff(parents, prepend=-1))
+        cells = self._cells(parents[begins], level - _TOGETHER, np.add.reduceat(rows, begins, axis=1))
         matters, opened = self._bound(cells)
+        self._sides = self._sides[:, matters]
+        near = np.isin(parents, cells.numbers[opened])
+        cells = Cells.of(tuple(cells.ends), cells.numbers, cells.rows, _unknown(self._sides.shape[1], opened.size))
+        cells = cells.replace(opened, self._cells(numbers[near], level, rows[:, near], only[near]))
+        _, opened = self._bound(cells)
         if opened.any():
-            self._sides = self._sides[:, matters]
-            cells = self._cells(numbers, level, rows, only)
             cells = self._look_into(level, cells, opened)
         return self._answer(cells)[self._order]
 
@@ -120,9 +138,7 @@ class Search:
         kept = np.flatnonzero(counted.any(axis=0))
         return kept if grid.within is None else grid.within.numbers[kept], counted[:, kept], only[kept]
 
-    def _cells(
-        self, numbers: IntArray, level: int, rows: Any, only: Any = np.nan, gaps: Any = None
-    ) -> Cells:
+    def _cells(self, numbers: IntArray, level: int, rows: Any, only: Any = np.nan, gaps: Any = None) -> Cells:
         """Cells of a grid, as narrow as the scores' dtype has them."""
         low, high = (cell_edges(ends, level, self._source.score_range) for ends in (numbers - 1, numbers))
         lowest, highest = low.astype(self._dtype), high.astype(self._dtype)
@@ -130,14 +146,7 @@ class Search:
         highest = np.where(highest > high, np.nextafter(highest, -self._dtype.type(np.inf)), highest)
         several = np.isnan(only)
         ends = np.where(several, lowest, only), np.where(several, highest, only)
-        return self._table(ends, numbers, rows, gaps)
-
-    def _table(self, ends: Any, numbers: IntArray, rows: Any, gaps: Any = None) -> Cells:
-        """Cells, also those of which no more is known than the rows."""
-        if gaps is None:
-            gaps = np.broadcast_to([[[-np.inf]], [[np.inf]]], (2, self._sides.shape[1], numbers.size))
-        parts = [np.stack([*ends, numbers]), rows, gaps.reshape(-1, numbers.size)]
-        return Cells(np.concatenate(parts), len(self._source.keys))
+        return Cells.of(ends, numbers, rows, _unknown(self._sides.shape[1], numbers.size) if gaps is None else gaps)
 
     def _compared(self, sizes: IntArray) -> BoolArray:
         """The keys of the two sides (rows) of each pair; a group without rows under a label is an error."""
@@ -166,25 +175,32 @@ class Search:
         within = CellSelection(level, cells.numbers[opened])
         room = _PARTS // (cells.n_keys * within.numbers.size)
         grid = self._source.grid(level + min(_MOST_BITS, max(1, room.bit_length() - 1)), within)
-        parts, width = self._source.count_parts(grid, self._hot_parts(grid, cells)), grid.splits
-        places = np.arange(within.numbers.size)
-        while places.size and width > 1:
-            splits = _splits(width, places.size)
-            parts = parts.view(cells.n_keys, -1, width)
-            if places.size < parts.shape[1]:
-                parts = parts[:, self._torch.from_numpy(places).to(parts.device)]
-            numbers = (cells.numbers[opened] - 1)[:, None] * splits + np.arange(1, splits + 1)
+        parts = self._source.count_parts(grid, self._hot_parts(grid, cells))
+        starts, width = np.arange(within.numbers.size) * grid.splits, grid.splits
+        while starts.size and width > 1:
+            splits = _splits(width, starts.size)
             level, width = level + splits.bit_length() - 1, width // splits
-            rows, gaps = self._blocks(parts, width, cells.rows, opened)
+            rows, gaps = self._blocks(parts, Blocks(splits, width, starts, *cells.below(opened), self._sides))
+            numbers = ((cells.numbers[opened] - 1)[:, None] * splits + np.arange(1, splits + 1)).ravel()
+            starts = (starts[:, None] + np.arange(splits) * width).ravel()
             kept = np.flatnonzero(rows.any(axis=0))
-            gaps = None if gaps is None else gaps[..., kept]
-            finer = self._cells(numbers.ravel()[kept], level, rows[:, kept], gaps=gaps)
+            finer = self._cells(numbers[kept], level, rows[:, kept], gaps=gaps[..., kept])
             cells = cells.replace(opened, finer)
             if finer.known.all():
                 return cells
             _, opened = self._bound(cells)
-            places = kept[opened[cells.table[2] >= 0.0]]
+            starts = starts[kept[opened[cells.table[2] >= 0.0]]]
         return self._look_up(level, cells, opened)
+
+    def _blocks(self, parts: Tensor, blocks: Blocks) -> tuple[FloatArray, FloatArray]:
+        """The rows of blocks of parts, and what the gap of each pair lies between inside."""
+        n_keys, n_pairs = len(parts), self._sides.shape[1]
+        if blocks.width > 1:
+            found = self._source.bound_blocks(parts, blocks)
+            return found[:n_keys], found[n_keys:].reshape(2, n_pairs, -1)
+        at = (blocks.starts[:, None] + np.arange(blocks.splits)).ravel()
+        rows = parts[:, self._torch.from_numpy(at).to(parts.device)].cpu().numpy()
+        return rows, _unknown(n_pairs, at.size)
 
     def _hot_parts(self, grid: Grid, cells: Cells) -> IntArray:
         """The part of each cell that so many rows may have that they are better counted apart, or -1."""
@@ -202,28 +218,6 @@ class Search:
         hot[slots[right]] = numbers[right] & (2**bits - 1)
         return hot
 
-    def _blocks(
-        self, parts: Tensor, width: int, rows: FloatArray, opened: BoolArray
-    ) -> tuple[FloatArray, FloatArray | None]:
-        """The rows of blocks of the parts of cells, and what the gap of each pair lies between inside."""
-        torch, n_keys = self._torch, len(parts)
-        totals = [parts.view(n_keys, -1, width).sum(2, dtype=torch.float64)]
-        if width == 1:
-            return totals[0].cpu().numpy(), None
-        before = torch.from_numpy((np.cumsum(rows, axis=1) - rows)[:, opened]).to(parts.device)
-        upto = parts.cumsum(2, dtype=torch.float64).add_(before[:, :, None])
-        sizes = rows.sum(axis=1)
-        least, most = [], []
-        for sides in self._sides.transpose(1, 0, 2):
-            keys = [np.flatnonzero(side).tolist() for side in sides]
-            one, two = (upto[each].sum(0) / sizes[each].sum() for each in keys)
-            in_one, in_two = (parts[each].sum(0) / sizes[each].sum() for each in keys)
-            gap = one - two
-            least.append((gap - in_one).view(1, -1, width).amin(2))
-            most.append((gap + in_two).view(1, -1, width).amax(2))
-        fetched = torch.cat(totals + least + most).cpu().numpy()
-        return fetched[:n_keys], fetched[n_keys:].reshape(2, -1, fetched.shape[1])
-
     def _look_up(self, level: int, cells: Cells, opened: BoolArray) -> Cells:
         """The cells with those that still decide replaced by their scores, one by one."""
         if cells.rows[:, opened].sum() > _FEW_ROWS:
@@ -238,7 +232,8 @@ class Search:
         rows = np.zeros((cells.n_keys, scores.size))
         for each in counted:
             rows[self._source.keys.index(each.key), np.searchsorted(scores, each.at)] = each.rows
-        return cells.replace(opened, self._table((scores, scores), np.full(scores.size, -1), rows))
+        gaps = _unknown(self._sides.shape[1], scores.size)
+        return cells.replace(opened, Cells.of((scores, scores), np.full(scores.size, -1), rows, gaps))
 
     def _answer(self, cells: Cells) -> FloatArray:
         """MCDP of the worst pair at each epsilon, given cells that decide it."""
@@ -251,6 +246,11 @@ class Search:
             mcdp = mcdp_of(knots, gap, self._epsilons, source.resolution, source.score_range)
             worst = np.maximum(worst, mcdp)
         return worst
+
+
+def _unknown(n_pairs: int, n_cells: int) -> FloatArray:
+    """The bounds of gaps of which nothing is known."""
+    return np.broadcast_to([[[-np.inf]], [[np.inf]]], (2, n_pairs, n_cells))
 
 
 def _splits(width: int, blocks: int) -> int:

@@ -398,4 +398,58 @@ extern "C" __global__ void __launch_bounds__(512) cut(
     for (int i = threadIdx.x; i < n_keys * selected; i += blockDim.x)
         if (hot_rows[i]) atomicAdd(&rows[((unsigned)i << split_bits) + hot_of[i % selected]], hot_rows[i]);
 }
+
+// Bounds the gap inside blocks of the parts of cells: for each cell, `splits` blocks of `width` parts, a
+// multiple of 32. `given` has where the parts of each cell start, the rows of each key below each cell, the
+// sizes of the keys, and whether each key is on each side of each pair. `found` gets the rows of each key, and
+// the least and then the greatest gap of each pair, in each block.
+extern "C" __global__ void bound(
+    const unsigned* __restrict__ rows, double n_parts, const double* __restrict__ given, int n_cells,
+    int splits, int width, int n_keys, int n_pairs, double* found) {
+    const int lane = threadIdx.x % 32, cell = blockIdx.x * (blockDim.x / 32) + threadIdx.x / 32;
+    const int task = blockIdx.y, pair = task - n_keys;
+    if (cell >= n_cells) return;
+    const Whole stride = (Whole)n_parts, n_blocks = (Whole)n_cells * splits;
+    const unsigned* parts = rows + (Whole)given[cell];
+    const double *before = given + n_cells, *sizes = before + n_keys * n_cells;
+    const double *one = sizes + n_keys + 2 * max(pair, 0) * n_keys, *two = one + n_keys;
+    double below_one = 0, below_two = 0, size_one = 0, size_two = 0;
+    for (int key = 0; key < n_keys; ++key) {
+        below_one += one[key] * before[key * n_cells + cell];
+        below_two += two[key] * before[key * n_cells + cell];
+        size_one += one[key] * sizes[key];
+        size_two += two[key] * sizes[key];
+    }
+    for (int split = 0; split < splits; ++split, parts += width) {
+        double least = 1, most = -1;
+        unsigned total = 0;
+        for (int part = lane; part < width; part += 32) {
+            if (pair < 0) {
+                total += parts[task * stride + part];
+                continue;
+            }
+            unsigned in_one = 0, in_two = 0;
+            for (int key = 0; key < n_keys; ++key) {
+                unsigned inside = parts[key * stride + part];
+                if (one[key] != 0) in_one += inside;
+                if (two[key] != 0) in_two += inside;
+            }
+            unsigned upto_one = sum_of_lanes(in_one), upto_two = sum_of_lanes(in_two);
+            double end_one = below_one + upto_one, end_two = below_two + upto_two;
+            least = fmin(least, (end_one - in_one) / size_one - end_two / size_two);
+            most = fmax(most, end_one / size_one - (end_two - in_two) / size_two);
+            below_one += __shfl_sync(~0u, upto_one, 31);
+            below_two += __shfl_sync(~0u, upto_two, 31);
+        }
+        for (int away = 16; away; away /= 2) {
+            least = fmin(least, __shfl_xor_sync(~0u, least, away));
+            most = fmax(most, __shfl_xor_sync(~0u, most, away));
+            total += __shfl_xor_sync(~0u, total, away);
+        }
+        if (lane) continue;
+        Whole block = (Whole)cell * splits + split;
+        found[task * n_blocks + block] = pair < 0 ? (double)total : least;
+        if (pair >= 0) found[(task + n_pairs) * n_blocks + block] = most;
+    }
+}
 """
