@@ -56,9 +56,9 @@ def bound_worst(
 ) -> tuple[BoolArray, BoolArray]:
     """Which pairs may be the worst, and which cells decide MCDP of the worst one at each half-width.
 
-    `begins` has where each cell begins and ends, and `reach` the half-widths, ascending, that a run must exceed:
-    to carry a window whatever the rounding, and to carry one at all. `least` is what is known of MCDP so far,
-    and is raised to what these cells say.
+    `begins` has where each cell begins and ends, and `reach` the half-widths, ascending, that a run must
+    exceed: to carry a window whatever the rounding, and to carry one at all. `least` is what MCDP is known
+    not to be below, and is raised to what these cells say.
     """
     n_pairs = sides.shape[1]
     bounds = np.empty((n_pairs, 2, begins.size))
@@ -70,7 +70,9 @@ def bound_worst(
         raise_highest_runs(begins, bounds[pair, 0], reach[0], least)
     matters = largest >= least.min()
     decides = np.zeros(known.size, np.bool_)
-    for pair in np.flatnonzero(matters):
+    for pair in range(n_pairs):
+        if not matters[pair]:
+            continue
         most = least.copy()
         raise_highest_runs(begins, bounds[pair, 1], reach[1], most)
         found = deciding_steps(begins, bounds[pair, 0], bounds[pair, 1], least, most, reach[1])

@@ -184,7 +184,7 @@ class TorchScores:
         return counted
 
     def bound_blocks(self, parts: Tensor, blocks: Blocks) -> FloatArray:
-        """The rows of each key in blocks of parts, then the least and the greatest gap of each pair inside."""
+        """The rows of each key in blocks of parts, then the bounds of the gap of each pair inside."""
         found: FloatArray = self._counting.bound_blocks(self._torch, parts, blocks).cpu().numpy()
         return found
 

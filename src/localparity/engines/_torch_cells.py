@@ -118,7 +118,8 @@ def bound_blocks(torch: Any, parts: Tensor, blocks: Blocks) -> Tensor:
         in_one, in_two = (rows[keys].sum(0) / size for keys, size in sides)
         least.append((one - in_one - two).view(1, -1, blocks.width).amin(2))
         most.append((one - two + in_two).view(1, -1, blocks.width).amax(2))
-    return torch.cat(found + least + most)
+    bounded: Tensor = torch.cat(found + least + most)
+    return bounded
 
 
 def collect_rows(torch: Any, rows: TensorRows, grid: Grid, capacity: int) -> TensorRows | None:

@@ -13,8 +13,8 @@ import numpy as np
 
 from localparity._types import IntArray, ScoreRange
 from localparity._validation import range_scale
-from localparity.engines._refine import CellSelection
 from localparity.engines import _torch_cells
+from localparity.engines._refine import CellSelection
 from localparity.engines._torch_cells import Blocks, CellTotals, Grid
 from localparity.engines._torch_rows import TensorRows, UnknownCodeError, check_score, ends_of
 from localparity.engines._torch_source import SOURCE

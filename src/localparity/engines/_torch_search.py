@@ -28,16 +28,24 @@ from localparity.metrics._profile import mcdp_of, reach_bounds
 if TYPE_CHECKING:
     from torch import Tensor
 
+MOST_KEYS = 256
+MOST_ROWS = 2**31
+"""Counters have 32 bits, and a block of threads holds some thousands of them."""
+
 _LEVEL = 13
 _COUNTERS = 2**14
-"""As many, of cells and keys together, as fit the memory of a block of threads with room to spare."""
-
 _TOGETHER = 3
+"""The first look is at cells of a grid so many levels coarser."""
+
 _PARTS = 2**24
-_MOST_BITS = 13
-_BLOCKS = 2**12
+"""More counters do not fit the cache of a large GPU."""
+
+_MOST_BITS = 14
+_BLOCKS = 2**11
 _WIDTH = 64
 _HEAVY = 2**-8
+"""Where more of the rows than this lie in one cell, many may have one score."""
+
 _SAMPLED = 2**14
 _FEW_ROWS = 2**20
 
@@ -54,7 +62,7 @@ class Cells(NamedTuple):
     n_keys: int
 
     @classmethod
-    def of(cls, ends: tuple[FloatArray, FloatArray], numbers: IntArray, rows: Any, gaps: FloatArray) -> Cells:
+    def of(cls, ends: Any, numbers: IntArray, rows: Any, gaps: FloatArray) -> Cells:
         """Cells of which the gaps have the shape (2, pairs, cells)."""
         parts = [np.stack([*ends, numbers]), rows, gaps.reshape(-1, numbers.size)]
         return cls(np.concatenate(parts), len(rows))
@@ -72,7 +80,7 @@ class Cells(NamedTuple):
     @property
     def numbers(self) -> IntArray:
         """The numbers of the cells."""
-        return self.table[2].astype(np.int64)
+        return np.asarray(self.table[2].astype(np.int64))
 
     @property
     def rows(self) -> FloatArray:
@@ -124,7 +132,7 @@ class Search:
         matters, opened = self._bound(cells)
         self._sides = self._sides[:, matters]
         near = np.isin(parents, cells.numbers[opened])
-        cells = Cells.of(tuple(cells.ends), cells.numbers, cells.rows, _unknown(self._sides.shape[1], opened.size))
+        cells = Cells.of(cells.ends, cells.numbers, cells.rows, self._unknown(opened.size))
         cells = cells.replace(opened, self._cells(numbers[near], level, rows[:, near], only[near]))
         _, opened = self._bound(cells)
         if opened.any():
@@ -132,7 +140,7 @@ class Search:
         return self._answer(cells)[self._order]
 
     def _count(self, grid: Grid) -> tuple[IntArray, IntArray, FloatArray]:
-        """The cells of a grid that have rows, how many, and the one score in each, NaN where there are more."""
+        """The cells of a grid that have rows, how many, and the one score in each or NaN."""
         totals = self._source.count_places(grid, self._source.rows)
         only, counted = totals.only.cpu().numpy(), totals.rows.cpu().numpy()
         kept = np.flatnonzero(counted.any(axis=0))
@@ -146,7 +154,11 @@ class Search:
         highest = np.where(highest > high, np.nextafter(highest, -self._dtype.type(np.inf)), highest)
         several = np.isnan(only)
         ends = np.where(several, lowest, only), np.where(several, highest, only)
-        return Cells.of(ends, numbers, rows, _unknown(self._sides.shape[1], numbers.size) if gaps is None else gaps)
+        return Cells.of(ends, numbers, rows, self._unknown(numbers.size) if gaps is None else gaps)
+
+    def _unknown(self, n_cells: int) -> FloatArray:
+        """The bounds of the gaps inside some cells of which nothing is known."""
+        return np.broadcast_to([[[-np.inf]], [[np.inf]]], (2, self._sides.shape[1], n_cells))
 
     def _compared(self, sizes: IntArray) -> BoolArray:
         """The keys of the two sides (rows) of each pair; a group without rows under a label is an error."""
@@ -175,12 +187,13 @@ class Search:
         within = CellSelection(level, cells.numbers[opened])
         room = _PARTS // (cells.n_keys * within.numbers.size)
         grid = self._source.grid(level + min(_MOST_BITS, max(1, room.bit_length() - 1)), within)
-        parts = self._source.count_parts(grid, self._hot_parts(grid, cells))
+        parts = self._source.count_parts(grid, self._hot_parts(grid, cells, opened))
         starts, width = np.arange(within.numbers.size) * grid.splits, grid.splits
         while starts.size and width > 1:
             splits = _splits(width, starts.size)
             level, width = level + splits.bit_length() - 1, width // splits
-            rows, gaps = self._blocks(parts, Blocks(splits, width, starts, *cells.below(opened), self._sides))
+            blocks = Blocks(splits, width, starts, *cells.below(opened), self._sides)
+            rows, gaps = self._blocks(parts, blocks)
             numbers = ((cells.numbers[opened] - 1)[:, None] * splits + np.arange(1, splits + 1)).ravel()
             starts = (starts[:, None] + np.arange(splits) * width).ravel()
             kept = np.flatnonzero(rows.any(axis=0))
@@ -200,14 +213,14 @@ class Search:
             return found[:n_keys], found[n_keys:].reshape(2, n_pairs, -1)
         at = (blocks.starts[:, None] + np.arange(blocks.splits)).ravel()
         rows = parts[:, self._torch.from_numpy(at).to(parts.device)].cpu().numpy()
-        return rows, _unknown(n_pairs, at.size)
+        return rows, self._unknown(at.size)
 
-    def _hot_parts(self, grid: Grid, cells: Cells) -> IntArray:
+    def _hot_parts(self, grid: Grid, cells: Cells, opened: BoolArray) -> IntArray:
         """The part of each cell that so many rows may have that they are better counted apart, or -1."""
         assert grid.within is not None
         selected, bits = grid.within.numbers, grid.level - grid.within.level
-        hot, inside = np.full(selected.size, -1), cells.rows.sum(axis=0)
-        if inside.max() < _HEAVY * inside.sum():
+        hot = np.full(selected.size, -1)
+        if cells.rows[:, opened].sum(axis=0).max() < _HEAVY * self._source.rows.size:
             return hot
         scores = self._source.rows.scores
         seen, times = np.unique(scores[:: -(-scores.numel() // _SAMPLED)].cpu().numpy(), return_counts=True)
@@ -222,18 +235,20 @@ class Search:
         """The cells with those that still decide replaced by their scores, one by one."""
         if cells.rows[:, opened].sum() > _FEW_ROWS:
             # Most of the rows have one score, which is the only one of its cell.
-            numbers, rows, only = self._count(self._source.grid(level, CellSelection(level, cells.numbers[opened])))
+            within = CellSelection(level, cells.numbers[opened])
+            numbers, rows, only = self._count(self._source.grid(level, within))
             cells = cells.replace(opened, self._cells(numbers, level, rows, only))
             _, opened = self._bound(cells)
         if not opened.any():
             return cells
         counted = self._source.count_scores(CellSelection(level, cells.numbers[opened]))
         scores = np.unique(np.concatenate([each.at for each in counted]))
-        rows = np.zeros((cells.n_keys, scores.size))
+        inside = np.zeros((cells.n_keys, scores.size))
         for each in counted:
-            rows[self._source.keys.index(each.key), np.searchsorted(scores, each.at)] = each.rows
-        gaps = _unknown(self._sides.shape[1], scores.size)
-        return cells.replace(opened, Cells.of((scores, scores), np.full(scores.size, -1), rows, gaps))
+            key: Any = each.key
+            inside[self._source.keys.index(key), np.searchsorted(scores, each.at)] = each.rows
+        numbers = np.full(scores.size, -1)
+        return cells.replace(opened, Cells.of((scores, scores), numbers, inside, self._unknown(scores.size)))
 
     def _answer(self, cells: Cells) -> FloatArray:
         """MCDP of the worst pair at each epsilon, given cells that decide it."""
@@ -246,11 +261,6 @@ class Search:
             mcdp = mcdp_of(knots, gap, self._epsilons, source.resolution, source.score_range)
             worst = np.maximum(worst, mcdp)
         return worst
-
-
-def _unknown(n_pairs: int, n_cells: int) -> FloatArray:
-    """The bounds of gaps of which nothing is known."""
-    return np.broadcast_to([[[-np.inf]], [[np.inf]]], (2, n_pairs, n_cells))
 
 
 def _splits(width: int, blocks: int) -> int:

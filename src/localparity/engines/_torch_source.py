@@ -401,8 +401,8 @@ extern "C" __global__ void __launch_bounds__(512) cut(
 
 // Bounds the gap inside blocks of the parts of cells: for each cell, `splits` blocks of `width` parts, a
 // multiple of 32. `given` has where the parts of each cell start, the rows of each key below each cell, the
-// sizes of the keys, and whether each key is on each side of each pair. `found` gets the rows of each key, and
-// the least and then the greatest gap of each pair, in each block.
+// sizes of the keys, and whether each key is on each side of each pair. `found` gets the rows of each key
+// in each block, and then the least and the greatest gap of each pair.
 extern "C" __global__ void bound(
     const unsigned* __restrict__ rows, double n_parts, const double* __restrict__ given, int n_cells,
     int splits, int width, int n_keys, int n_pairs, double* found) {
