@@ -188,9 +188,9 @@ class TorchScores:
         found: FloatArray = self._counting.bound_blocks(self._torch, parts, blocks).cpu().numpy()
         return found
 
-    def count_scores(self, within: CellSelection | None = None) -> list[GroupCounts]:
-        """Count the rows by their scores."""
-        rows = self.rows if within is None else self._inside(within)
+    def count_scores(self, within: CellSelection | None = None, most: int | None = None) -> list[GroupCounts]:
+        """Count the rows by their scores, where it is known how many there are at most in little memory."""
+        rows = self.rows if within is None else self._inside(within, most)
         grid = self.grid(1 if within is None else within.level, within)
         codes, scores, sums = (
             part.cpu().numpy() for part in _torch_cells.count_runs(self._torch, rows, grid)
@@ -213,13 +213,13 @@ class TorchScores:
         once, twice = int((times == 1).sum()), int((times == 2).sum())
         return (times.size + once * (once - 1) // (2 * (twice + 1))) * len(self.keys)
 
-    def _inside(self, within: CellSelection) -> TensorRows:
+    def _inside(self, within: CellSelection, most: int | None = None) -> TensorRows:
         """Rows among which are all of those in some cells, and few others where they are few."""
         rows = self.rows
         if self._kept is not None and _holds(self._kept[0], within):
             rows = self._kept[1]
         grid = self.grid(within.level, within)
-        capacity = min(rows.size, self.rows.size // _KEPT_SHARE)
+        capacity = min(rows.size, self.rows.size // _KEPT_SHARE, rows.size if most is None else most)
         found: TensorRows | None = self._counting.collect_rows(self._torch, rows, grid, capacity)
         if found is None:
             return rows

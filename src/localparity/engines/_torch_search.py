@@ -69,8 +69,8 @@ class Cells(NamedTuple):
 
     def below(self, cells: BoolArray) -> tuple[FloatArray, FloatArray]:
         """The rows of each key below some cells, and in all."""
-        upto = np.cumsum(self.rows, axis=1)
-        return (upto - self.rows)[:, cells], upto[:, -1]
+        places, upto = np.flatnonzero(cells), np.cumsum(self.rows, axis=1)
+        return upto.take(places, axis=1) - self.rows.take(places, axis=1), upto[:, -1]
 
     @property
     def ends(self) -> FloatArray:
@@ -102,7 +102,8 @@ class Cells(NamedTuple):
         table = np.concatenate([self.table, finer.table], axis=1)
         table[2, : opened.size] = -1.0
         kept = np.concatenate([np.flatnonzero(~opened), np.arange(opened.size, table.shape[1])])
-        return self._replace(table=table[:, kept[np.argsort(table[1, kept], kind="stable")]])
+        order = kept[np.argsort(table[1].take(kept), kind="stable")]
+        return self._replace(table=table.take(order, axis=1))
 
 
 class Search:
@@ -241,7 +242,8 @@ class Search:
             _, opened = self._bound(cells)
         if not opened.any():
             return cells
-        counted = self._source.count_scores(CellSelection(level, cells.numbers[opened]))
+        within, most = CellSelection(level, cells.numbers[opened]), int(cells.rows[:, opened].sum())
+        counted = self._source.count_scores(within, most)
         scores = np.unique(np.concatenate([each.at for each in counted]))
         inside = np.zeros((cells.n_keys, scores.size))
         for each in counted:
