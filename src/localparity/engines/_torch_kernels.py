@@ -16,6 +16,7 @@ from localparity._validation import range_scale
 from localparity.engines import _torch_cells
 from localparity.engines._refine import CellSelection
 from localparity.engines._torch_cells import Blocks, CellTotals, Grid
+from localparity.engines._torch_part_source import PART_SOURCE
 from localparity.engines._torch_rows import TensorRows, UnknownCodeError, check_score, ends_of
 from localparity.engines._torch_source import SOURCE
 
@@ -167,7 +168,8 @@ def _compiled(torch: Any, name: str, device: Any, scores: Any, codes: Any, **kin
         f"typedef {kind} {each};" for each, kind in types.items()
     ]
     with torch.cuda.device(device):
-        kernel = _compiler(torch)("\n".join(lines) + SOURCE, name)
+        source = SOURCE if name in ("count", "collect") else SOURCE + PART_SOURCE
+        kernel = _compiler(torch)("\n".join(lines) + source, name)
         if name in ("count", "cut"):
             kernel.set_shared_memory_config(
                 torch.cuda.get_device_properties(device).shared_memory_per_block_optin
