@@ -74,19 +74,22 @@ def count_parts(torch: Any, rows: TensorRows, grid: Grid, hot: IntArray) -> Any:
     they are better counted apart, and -1 where there is none.
     """
     assert grid.within is not None
-    level, numbers = grid.within
-    device, coarse = rows.scores.device, grid._replace(level=level)
+    level, device, coarse = grid.within.level, rows.scores.device, grid._replace(level=grid.within.level)
+    properties = torch.cuda.get_device_properties(device)
+    room = (properties.shared_memory_per_block_optin - _SELECTION_BYTES) // (4 + 4 * grid.n_keys)
+    if (hot < 0).all() or hot.size > room:
+        hot = hot[:0]
     counted = torch.zeros((grid.n_keys, grid.n_places), dtype=torch.int32, device=device)
     arguments = [
         *_of_rows(rows),
         *_of_range(grid.score_range, level, rows.scores),
         *_of_selection(torch, grid.within, device),
         *(rows.first, grid.n_keys, grid.level - level, 2.0**grid.level),
-        *(torch.from_numpy(hot.astype(np.int32)).to(device), counted),
+        *(torch.from_numpy(hot.astype(np.int32)).to(device), hot.size, counted),
     ]
-    blocks = min(2 * torch.cuda.get_device_properties(device).multi_processor_count, rows.size // 8192 + 1)
+    blocks = min(2 * properties.multi_processor_count, rows.size // 8192 + 1)
     with torch.cuda.device(device):
-        shared = _SELECTION_BYTES + 4 * numbers.size * (1 + grid.n_keys)
+        shared = _SELECTION_BYTES + 4 * hot.size * (1 + grid.n_keys)
         _kernel(torch, "cut", rows, coarse)((blocks, 1, 1), (512, 1, 1), arguments, shared)
     return counted
 

@@ -5,18 +5,18 @@ They are compiled after those of `localparity.engines._torch_source`, whose type
 
 PART_SOURCE = r"""
 // Counts rows by the parts of selected cells, which are too many for a block to hold, in `rows`, all but one
-// of each cell: so many rows may have the `hot` one that they would queue up there.
+// of each cell: so many rows may have the `hot` one, where there is any, that they would queue up there.
 extern "C" __global__ void __launch_bounds__(512) cut(
     const Score* __restrict__ scores, const Code* __restrict__ codes, double n_rows, int aligned,
     double cells, double low, double high, double scale, double origin, double length, double lowest,
     double highest, const long long* __restrict__ numbers, const long long* __restrict__ starts, int selected,
     int shift, int first, int n_keys, int split_bits, double parts, const int* __restrict__ hot,
-    unsigned* rows) {
+    int n_hot, unsigned* rows) {
     extern __shared__ unsigned words[];
     int* hot_of = (int*)(words + 2 * WORDS);
-    unsigned* hot_rows = (unsigned*)(hot_of + selected);
-    for (int slot = threadIdx.x; slot < selected; slot += blockDim.x) hot_of[slot] = hot[slot];
-    for (int i = threadIdx.x; i < n_keys * selected; i += blockDim.x) hot_rows[i] = 0;
+    unsigned* hot_rows = (unsigned*)(hot_of + n_hot);
+    for (int slot = threadIdx.x; slot < n_hot; slot += blockDim.x) hot_of[slot] = hot[slot];
+    for (int i = threadIdx.x; i < n_keys * n_hot; i += blockDim.x) hot_rows[i] = 0;
     const Grid grid = {cells, low, high, scale, origin, length, lowest, highest};
     const Selection selection = {numbers, starts, selected, shift, words, words + WORDS};
     selection.mark();
@@ -27,7 +27,7 @@ extern "C" __global__ void __launch_bounds__(512) cut(
         int slot = selection.find(grid.cell_of(number));
         int part = (grid.part_of(number, parts) - 1) & ((1 << split_bits) - 1);
         int at = ((int)code - first) * selected + slot;
-        if (part == hot_of[slot])
+        if (n_hot && part == hot_of[slot])
             atomicAdd(&hot_rows[at], 1);
         else
             atomicAdd(&rows[((unsigned)at << split_bits) + part], 1);
@@ -57,7 +57,7 @@ extern "C" __global__ void __launch_bounds__(512) cut(
     if (thread < n % 4 && is_inside(scores[n / 4 * 4 + thread]))
         count_row(scores[n / 4 * 4 + thread], codes[n / 4 * 4 + thread]);
     __syncthreads();
-    for (int i = threadIdx.x; i < n_keys * selected; i += blockDim.x)
+    for (int i = threadIdx.x; i < n_keys * n_hot; i += blockDim.x)
         if (hot_rows[i]) atomicAdd(&rows[((unsigned)i << split_bits) + hot_of[i % selected]], hot_rows[i]);
 }
 
