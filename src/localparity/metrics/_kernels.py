@@ -252,7 +252,7 @@ def _raise_to_runs(begins: FloatArray, values: FloatArray, reach: FloatArray, fo
 
 
 @compiled
-def _highest_runs(begins: FloatArray, values: FloatArray, reach: FloatArray, found: FloatArray) -> None:
+def raise_highest_runs(begins: FloatArray, values: FloatArray, reach: FloatArray, found: FloatArray) -> None:
     """The same; of many steps, the least in each of some blocks says beforehand what is not high enough."""
     if reach.size == 0:
         return
@@ -272,7 +272,7 @@ def highest_runs(knots: FloatArray, gap: FloatArray, reach: FloatArray) -> Float
     """The highest run of a gap curve that is longer than each of some half-widths."""
     order = np.argsort(reach)
     found = np.zeros(reach.size)
-    _highest_runs(knots, np.abs(gap), reach[order], found)
+    raise_highest_runs(knots, np.abs(gap), reach[order], found)
     highest = np.empty(reach.size)
     highest[order] = found
     return highest
@@ -331,7 +331,7 @@ def bound_pairs(
         _bound_gap(shares[pairs[pair, 0]], shares[pairs[pair, 1]], known, slack, bounds)
         highest = np.zeros(order.size)
         for side in range(2):
-            _highest_runs(begins, bounds[side], reach[side][order], highest)
+            raise_highest_runs(begins, bounds[side], reach[side][order], highest)
             found[side, pair][order] = highest
         reached = np.maximum(reached, found[0, pair])
     return found
