@@ -57,7 +57,7 @@ def radii(start: int, days: int, length: int) -> Floats:
 
 def radius(size: float, length: int, error: float) -> float:
     """The radius of the band of a window of some length, with as many people in either group."""
-    return band_radius((size, size), error) if length == 1 else average_radius(2.0 / size, error)
+    return float(band_radius((size, size), error)) if length == 1 else average_radius(2.0 / size, error)
 
 
 def alarms(gaps: Floats, bound: float, start: int = 0) -> dict[int, Floats]:

@@ -105,7 +105,7 @@ def low_end(parts: list[Part], epsilon: float, error: float) -> float:
     weights = np.array([1.0 / part.variance for part in parts])
     gap = weights @ [part.gap for part in parts] / weights.sum()
     if parts[0].days == 1:
-        return least_gap(gap, epsilon) - parts[0].scale * band_radius(parts[0][2:4], error)
+        return least_gap(gap, epsilon) - parts[0].scale * float(band_radius(parts[0][2:4], error))
     return least_gap(gap, epsilon) - average_radius(1.0 / weights.sum(), error)
 
 
@@ -217,7 +217,7 @@ def test_the_error_of_the_sketches_is_in_the_interval(tmp_path: Path) -> None:
     _, second = monitor.series(max_mcdp=0.07)
     assert second.alarm is not None
     assert second.alarm.interval is not None
-    radius = band_radius((30_000, 30_000), 0.9 * 0.05 * alarm_share(2, 0, 1))
+    radius = float(band_radius((30_000, 30_000), 0.9 * 0.05 * alarm_share(2, 0, 1)))
     assert second.alarm.periods == 1
     assert 0.001 < second.alarm.interval.estimate - radius - second.alarm.interval.low < 0.02
 

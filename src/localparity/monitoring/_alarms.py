@@ -15,7 +15,7 @@ import numpy as np
 from localparity.monitoring._averages import average_curves
 from localparity.monitoring._periods import SKETCH_SHARE, Pair, Period, interval_of
 from localparity.monitoring._results import WindowResult
-from localparity.uncertainty._bands import pair_radius
+from localparity.uncertainty._bands import pair_radii
 from localparity.uncertainty._sequences import average_radius, look_share
 
 _SCALES = 9
@@ -96,9 +96,11 @@ class AlarmSearch:
 
     def _check(self, stretch: _Stretch, length: int) -> tuple[_Stretch, WindowResult | None]:
         """The stretch with the largest gap that is known of it, and the alarm that it raises."""
+        if not stretch.information:
+            return stretch, None
         error = self._alarm_rate * alarm_share(stretch.look, stretch.newer, length)
         radii = self._radii(stretch, length, error)
-        if stretch.largest - min(radii.values(), default=1.0) <= self._max_mcdp:
+        if stretch.largest - min(radii.values()) <= self._max_mcdp:
             return stretch, None
         window = list(self._periods)[-length:]
         curves = average_curves(window, error)
@@ -115,9 +117,9 @@ class AlarmSearch:
 
         The rows of one period are taken to be alike, for which there is a shorter band.
         """
-        each = (1.0 - SKETCH_SHARE) * error / max(len(stretch.information), 1)
+        each = (1.0 - SKETCH_SHARE) * error / len(stretch.information)
         if length == 1:
-            radii = [pair_radius(curve, each) for curve in self._periods[-1].curves]
+            radii = pair_radii(self._periods[-1].curves, each).tolist()
         else:
             radii = [average_radius(1.0 / known, each) for known in stretch.information.values()]
         return dict(zip(stretch.information, radii, strict=True))
