@@ -18,7 +18,6 @@ from localparity.counts._cell_kernels import add_weights, add_weights_at, count_
 from localparity.counts._cells import Cells
 from localparity.counts._keyed_rows import Key, KeyedRows
 from localparity.counts._score_counts import ScoreCounts, on_cells
-from localparity.counts._sorting import sort_rows
 from localparity.counts._weights import LIMBS, Units, carry, to_floats
 
 T = TypeVar("T")
@@ -200,18 +199,16 @@ class CellCounts:
     def of_scores(cls, rows: KeyedRows, *, squares: bool = True) -> CellCounts:
         """Count rows by their scores: every score is a cell."""
         n_keys = len(rows.keys)
-        carried = rows.codes if rows.weights is None else np.arange(rows.codes.size)
-        scores, carried = sort_rows(rows.scores, carried)
+        scores, codes, weights = rows.by_score().arrays
         begins = np.append(True, scores[1:] != scores[:-1])
         distinct = scores[begins].astype(np.float64) + 0.0  # which turns -0.0 into 0.0
-        codes = carried if rows.weights is None else rows.codes[carried]
         places = (np.cumsum(begins) - 1) * n_keys + codes
         shape = (distinct.size, n_keys)
         counted = np.bincount(places, minlength=distinct.size * n_keys).reshape(shape)
         limbs = None
         if rows.weights is not None:
             limbs = np.zeros((distinct.size * n_keys, 1 + squares, LIMBS), dtype=np.int64)
-            add_weights_at(places, rows.weights[carried], limbs)
+            add_weights_at(places, weights, limbs)
             limbs = limbs.reshape(*shape, 1 + squares, LIMBS)
         return cls(rows.keys, np.arange(distinct.size), distinct, distinct, counted, limbs)
 
@@ -268,17 +265,7 @@ class CellCounts:
         """Those of some rows that lie in some cells."""
         chosen = np.zeros(grid.cells, dtype=bool)
         chosen[self.numbers[opened]] = True
-        inside = int(self.rows[opened].sum())
-
-        def find(part: KeyedRows) -> KeyedRows:
-            room = min(inside, part.scores.size) + 1
-            weights = np.empty(0) if part.weights is None else part.weights
-            found = np.empty(room, part.scores.dtype), np.empty(room, part.codes.dtype), np.empty(room)
-            count = find_rows(part.scores, part.codes, weights, grid, chosen, found)
-            scores, codes, heavy = (each[:count] for each in found)
-            return KeyedRows(scores, codes, part.keys, None if part.weights is None else heavy)
-
-        return KeyedRows.join(in_parts(find, rows, n_jobs))
+        return find_in(rows, grid, chosen, n_jobs)
 
     def below(self, columns: IntArray, dtype: Any = np.longdouble) -> NDArray[Any]:
         """The weight of some keys together, before the first cell and up to the end of each.
@@ -315,3 +302,17 @@ def in_parts(work: Callable[[KeyedRows], T], rows: KeyedRows, n_jobs: int) -> li
         return [work(rows)]
     with ThreadPoolExecutor(n_jobs) as executor:
         return list(executor.map(work, rows.parts(n_jobs)))
+
+
+def find_in(rows: KeyedRows, grid: Grid, chosen: BoolArray, n_jobs: int) -> KeyedRows:
+    """Those of some rows that lie in chosen cells."""
+
+    def find(part: KeyedRows) -> KeyedRows:
+        scores, codes, weights = part.arrays
+        room = scores.size + 1
+        found = np.empty(room, scores.dtype), np.empty(room, codes.dtype), np.empty(room)
+        count = find_rows(scores, codes, weights, grid, chosen, found)
+        scores, codes, weights = (each[:count].copy() for each in found)
+        return KeyedRows(scores, codes, part.keys, None if part.weights is None else weights)
+
+    return KeyedRows.join(in_parts(find, rows, n_jobs))

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._types import FloatArray, Group, IntArray
-from localparity.counts._comparison import EVERYONE, Comparison, check_sizes
+from localparity.counts._comparison import EVERYONE, Comparison
 from localparity.counts._keyed_rows import KeyedRows
 from localparity.counts._sorting import sort_rows
 from localparity.metrics._gap_curve import GapCurve
@@ -49,12 +49,7 @@ class SortedRows:
         rows = KeyedRows.of(predictions)
         scores, codes = sort_rows(rows.scores, rows.codes)
         in_all = np.bincount(rows.codes, minlength=len(rows.keys))
-        per_group = len(rows.keys) // len(predictions.groups)
-        for label in comparison.labels:
-            compared = [label in (None, of) for _, of in rows.keys]
-            group_of = np.where(compared, np.arange(len(rows.keys)) // per_group, -1)
-            sizes = np.where(compared, in_all, 0).reshape(-1, per_group).sum(axis=1)
-            check_sizes(comparison, predictions.groups, sizes.tolist(), label)
+        for label, group_of, sizes in rows.strata(comparison, in_all):
             yield cls(predictions, label, scores, codes, group_of, np.append(sizes, sizes.sum()))
 
     def largest_gaps(self, pairs: IntArray) -> FloatArray:
