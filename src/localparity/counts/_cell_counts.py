@@ -13,8 +13,15 @@ from numpy.typing import NDArray
 
 from localparity._types import BoolArray, FloatArray, IntArray, ScoreRange
 from localparity.counts._atoms import Atoms
-from localparity.counts._bounded import floats, ordinals
-from localparity.counts._cell_kernels import add_weights, add_weights_at, count_rows, find_rows
+from localparity.counts._bounded import ordinals
+from localparity.counts._cell_kernels import (
+    add_weights,
+    add_weights_at,
+    cell_ends,
+    count_rows,
+    find_rows,
+    most_in_a_cell,
+)
 from localparity.counts._cells import Cells
 from localparity.counts._keyed_rows import Key, KeyedRows
 from localparity.counts._score_counts import ScoreCounts, on_cells
@@ -81,15 +88,7 @@ class Grid(NamedTuple):
             return by_bits
         scale = 2.0**exponent
         even = by_bits._replace(scale=scale, first=float(np.floor(sample[0] * scale)), shift=-1)
-        return by_bits if 2 * by_bits._most_in_a_cell(sample) < even._most_in_a_cell(sample) else even
-
-    def _most_in_a_cell(self, scores: FloatArray) -> int:
-        """How many of some scores, ascending, lie in the cell with most of them."""
-        cells: NDArray[Any] = np.floor(scores * self.scale) - self.first
-        if self.shift >= 0:
-            cells = ((ordinals(scores).view(np.uint64) ^ _SIGN) - self.ordinal) >> np.uint64(self.shift)
-        cells = np.minimum(cells.astype(np.int64), self.last)
-        return int(np.diff(np.flatnonzero(np.diff(cells, prepend=-1, append=-1))).max())
+        return by_bits if 2 * most_in_a_cell(sample, by_bits) < most_in_a_cell(sample, even) else even
 
     def cut(self, numbers: IntArray, parts: int) -> Grid:
         """The same grid, with the cells of some numbers cut into about so many parts, all others left out."""
@@ -119,15 +118,7 @@ class Grid(NamedTuple):
         if self.bits:
             cut = np.flatnonzero(self.place >= 0)
             numbers = (cut[numbers >> self.bits] << self.bits) + (numbers & ((1 << self.bits) - 1))
-        if self.shift < 0:
-            lows = (self.first + numbers) / self.scale
-            highs = np.nextafter((self.first + numbers + 1.0) / self.scale, -np.inf)
-        else:
-            steps = np.stack([numbers, numbers + 1]).astype(np.uint64) << np.uint64(self.shift)
-            bits = (steps + self.ordinal) ^ _SIGN
-            lows, highs = floats(bits[0].view(np.int64)), floats(bits[1].view(np.int64) - 1)
-        lows[numbers == 0], highs[numbers == self.last] = score_range
-        return np.maximum(lows, score_range[0]), np.minimum(highs, score_range[1])
+        return cell_ends(numbers, self, *score_range)
 
 
 @dataclass(frozen=True, eq=False)

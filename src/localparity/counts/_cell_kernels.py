@@ -37,6 +37,46 @@ def cell_of(score: float, scale: float, first: float, last: int, start: np.uint6
 
 
 @compiled
+def most_in_a_cell(scores: FloatArray, grid: Any) -> int:
+    """How many of some scores, ascending, lie in the cell of a `Grid` with most of them."""
+    scale, first, last, start, shift, _, _ = grid
+    most = 0
+    inside = 0
+    before = -1
+    for score in scores:
+        cell = cell_of(score, scale, first, last, start, shift)
+        inside = inside + 1 if cell == before else 1
+        most, before = max(most, inside), cell
+    return most
+
+
+@compiled
+def _first_in(number: int, scale: float, first: float, start: np.uint64, shift: int) -> float:
+    """The lowest score in the cell of a number, were there no end to the scores."""
+    if shift < 0:
+        return (first + number) / scale
+    at = np.int64((start + (np.uint64(number) << np.uint64(shift))) ^ _SIGN)
+    return np.int64(_LEAST - at if at < 0 else at).view(np.float64)
+
+
+@compiled
+def cell_ends(numbers: IntArray, grid: Any, low: float, high: float) -> tuple[FloatArray, FloatArray]:
+    """The lowest and the highest score that there can be in cells of a `Grid` on scores from low to high."""
+    scale, first, last, start, shift, _, _ = grid
+    lowest, highest = np.empty(numbers.size, np.float64), np.empty(numbers.size, np.float64)
+    for place in range(numbers.size):
+        number = numbers[place]
+        begin = low if number == 0 else _first_in(number, scale, first, start, shift)
+        end = high
+        if number < last:
+            end = np.nextafter(_first_in(number + 1, scale, first, start, shift), -np.inf)
+        # Bits beyond those of the largest float are no number, and compare as false.
+        lowest[place] = max(low, begin) if begin <= high else high
+        highest[place] = end if end <= high else high
+    return lowest, highest
+
+
+@compiled
 def part_of(number: int, bits: int, place: IntArray) -> Any:
     """The number of a cell among those that are cut, and -1 where it is not one of them."""
     if bits == 0:
