@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from localparity._compiled import compiled
 from localparity._types import BoolArray, FloatArray, IntArray
-from localparity.counts._cell_kernels import add_units, cell_of, part_of
+from localparity.counts._cell_kernels import add_units, cell_ends, cell_of, part_of
 from localparity.metrics._kernels import bound_pairs, open_cells
 
 _UNIT = 2.0**-96
@@ -48,33 +48,41 @@ def count_scores(
 
 
 @compiled
-def add_blocks(table: IntArray, block: int) -> IntArray:
-    """The sums of so many cells at a time."""
+def block_steps(table: IntArray, grid: Any, ends: Any, block: int) -> Any:
+    """The steps of so many cells at a time, by the number of the first."""
     cells, keys, width = table.shape
     entries, sums = table.reshape(-1, keys * width), np.zeros((-(-cells // block), keys * width), np.int64)
-    for number in range(len(sums)):
-        for cell in range(number * block, min(cells, (number + 1) * block)):
-            for place in range(keys * width):
-                sums[number, place] += entries[cell, place]
-    return sums.reshape(-1, keys, width)
+    for cell in range(cells):
+        for place in range(keys * width):
+            sums[cell // block, place] += entries[cell, place]
+    numbers = np.arange(0, cells, block)
+    lowest, highest = cell_ends(numbers, grid, ends[0], ends[1])
+    if block > 1:
+        highest = cell_ends(np.minimum(numbers + block, cells) - 1, grid, ends[0], ends[1])[1]
+    return numbers, lowest, highest, sums.reshape(-1, keys, width)
 
 
 @compiled
-def step_order(opened: BoolArray, ends: FloatArray, finer_ends: FloatArray) -> IntArray:
-    """The places, among steps and then finer ones, of the steps with those that are opened replaced."""
-    order = np.empty(opened.size + finer_ends.size, np.int64)
+def with_finer(steps: Any, opened: BoolArray, finer: Any) -> Any:
+    """The steps with those that are opened replaced by finer ones of the same rows; all others have no number."""
+    kept_ends, new_ends = steps[2], finer[2]
+    size = opened.size - opened.sum() + new_ends.size
+    numbers = np.full(size, -1, np.int64)
+    lowest, highest = np.empty(size, np.float64), np.empty(size, np.float64)
+    entries = np.empty((size, *steps[3].shape[1:]), np.int64)
     found = 0
-    finer = 0
+    new = 0
     for step in range(opened.size):
         if not opened[step]:
-            order[found] = step
+            lowest[found], highest[found], entries[found] = steps[1][step], kept_ends[step], steps[3][step]
             found += 1
             continue
-        while finer < finer_ends.size and finer_ends[finer] <= ends[step]:
-            order[found] = opened.size + finer
+        while new < new_ends.size and new_ends[new] <= kept_ends[step]:
+            numbers[found], lowest[found], highest[found] = finer[0][new], finer[1][new], new_ends[new]
+            entries[found] = finer[3][new]
             found += 1
-            finer += 1
-    return order[:found]
+            new += 1
+    return numbers, lowest, highest, entries
 
 
 @compiled
@@ -105,20 +113,22 @@ def _shares_below(table: IntArray, group_of: IntArray, groups: int) -> FloatArra
 
 
 @compiled
-def decide(
-    table: IntArray,
-    begins: FloatArray,
-    known: BoolArray,
-    group_of: IntArray,
-    pairs: IntArray,
-    reach: FloatArray,
-    slack: float,
-) -> tuple[BoolArray, BoolArray]:
-    """The steps that decide MCDP of the worst pair, and which pairs may be that (columns), by label (rows).
+def _begins_of(lowest: FloatArray, highest: FloatArray, frame: Any) -> FloatArray:
+    """Where steps begin and end, in turns, as fractions of the score range: as `units_of` has them."""
+    scale, low, length, bottom = frame
+    begins = np.empty(2 * lowest.size, np.float64)
+    for step in range(lowest.size):
+        for side, score in enumerate((lowest[step], highest[step])):
+            begins[2 * step + side] = min((scale * score - low) / length, 1.0) if score > bottom else 0.0
+    return begins
 
-    `begins`, `known`, `pairs`, `reach` and `slack` are those of `bound_pairs`; `group_of` has, by label, the
-    group of each key, and -1 for those who are not compared.
-    """
+
+@compiled
+def decide(steps: Any, question: Any) -> tuple[BoolArray, BoolArray]:
+    """The steps that decide MCDP of the worst pair, and which pairs may be that (columns), by label (rows)."""
+    _, lowest, highest, table = steps
+    group_of, pairs, reach, frame, slack = question
+    begins, known = _begins_of(lowest, highest, frame), lowest == highest
     labels, groups = len(group_of), group_of.max() + 1
     shares = np.empty((labels, groups + 1, known.size + 1))
     bounds = np.empty((labels, 2, len(pairs), reach.shape[1]))
@@ -146,3 +156,17 @@ def decide(
                     slack,
                 )
     return opened, matters
+
+
+@compiled
+def narrow(table: IntArray, grid: Any, ends: Any, block: int, question: Any) -> Any:
+    """The steps that a table is cut into, those that decide, and the pairs that may be the worst, by label."""
+    steps = block_steps(table, grid, ends, block)
+    opened, matters = decide(steps, question)
+    if block > 1:
+        inside = np.repeat(opened, block)[: len(table)]
+        numbers = np.flatnonzero(inside)
+        lowest, highest = cell_ends(numbers, grid, ends[0], ends[1])
+        steps = with_finer(steps, opened, (numbers, lowest, highest, table[numbers]))
+        opened, matters = decide(steps, question)
+    return steps, opened, matters
