@@ -10,10 +10,19 @@ from numpy.typing import NDArray
 from localparity._compiled import compiled
 from localparity._types import BoolArray, FloatArray, IntArray
 from localparity.counts._cell_kernels import add_units, cell_ends, cell_of, part_of
+from localparity.counts._sort_kernels import sort_rows
 from localparity.metrics._kernels import bound_pairs, open_cells
 
 _UNIT = 2.0**-96
 _LIMB = 2.0**32
+
+
+@compiled
+def _add_row(weights: FloatArray, row: int, entry: IntArray) -> None:
+    """Add a row to an entry."""
+    entry[0] += 1
+    if weights.size:
+        add_units(weights[row], entry[1:])
 
 
 @compiled
@@ -24,47 +33,49 @@ def count_table(
     scale, first, last, start, shift, bits, place = grid
     for row in range(scores.size):
         cell = part_of(cell_of(scores[row], scale, first, last, start, shift), bits, place)
-        table[cell, keys[row], 0] += 1
         if weights.size:
-            add_units(weights[row], table[cell, keys[row], 1:])
+            _add_row(weights, row, table[cell, keys[row]])
+        else:
+            table[cell, keys[row], 0] += 1
 
 
 @compiled
-def count_scores(
-    scores: NDArray[Any], keys: NDArray[Any], weights: FloatArray, table: IntArray
-) -> FloatArray:
-    """Add rows, sorted by score, at the place of their score; returns the distinct scores."""
+def score_steps(
+    scores: NDArray[Any], keys: NDArray[Any], weights: FloatArray, n_keys: int, width: int
+) -> Any:
+    """A step for each score of some rows."""
+    ordered, order = sort_rows(scores, np.arange(scores.size))
     distinct = np.empty(scores.size, np.float64)
+    table = np.zeros((scores.size, n_keys, width), np.int64)
     found = 0
     for row in range(scores.size):
-        score = scores[row] + 0.0  # which turns -0.0 into 0.0
+        score = ordered[row] + 0.0  # which turns -0.0 into 0.0
         if found == 0 or distinct[found - 1] != score:
             distinct[found] = score
             found += 1
-        table[found - 1, keys[row], 0] += 1
-        if weights.size:
-            add_units(weights[row], table[found - 1, keys[row], 1:])
-    return distinct[:found]
+        _add_row(weights, order[row], table[found - 1, keys[order[row]]])
+    return np.arange(found), distinct[:found], distinct[:found], table[:found]
 
 
 @compiled
-def block_steps(table: IntArray, grid: Any, ends: Any, block: int) -> Any:
+def _block_steps(table: IntArray, grid: Any, ends: Any, numbers: IntArray, block: int) -> Any:
     """The steps of so many cells at a time, by the number of the first."""
     cells, keys, width = table.shape
-    entries, sums = table.reshape(-1, keys * width), np.zeros((-(-cells // block), keys * width), np.int64)
-    for cell in range(cells):
-        for place in range(keys * width):
-            sums[cell // block, place] += entries[cell, place]
-    numbers = np.arange(0, cells, block)
+    entries = np.zeros((numbers.size, keys, width), np.int64)
+    for step in range(numbers.size):
+        for cell in range(numbers[step], min(cells, numbers[step] + block)):
+            for key in range(keys):
+                for place in range(width):
+                    entries[step, key, place] += table[cell, key, place]
     lowest, highest = cell_ends(numbers, grid, ends[0], ends[1])
     if block > 1:
         highest = cell_ends(np.minimum(numbers + block, cells) - 1, grid, ends[0], ends[1])[1]
-    return numbers, lowest, highest, sums.reshape(-1, keys, width)
+    return numbers, lowest, highest, entries
 
 
 @compiled
 def with_finer(steps: Any, opened: BoolArray, finer: Any) -> Any:
-    """The steps with those that are opened replaced by finer ones of the same rows; all others have no number."""
+    """The steps, without numbers, of which those that are opened are replaced by finer ones of their rows."""
     kept_ends, new_ends = steps[2], finer[2]
     size = opened.size - opened.sum() + new_ends.size
     numbers = np.full(size, -1, np.int64)
@@ -125,8 +136,8 @@ def _begins_of(lowest: FloatArray, highest: FloatArray, frame: Any) -> FloatArra
 
 @compiled
 def decide(steps: Any, question: Any) -> tuple[BoolArray, BoolArray]:
-    """The steps that decide MCDP of the worst pair, and which pairs may be that (columns), by label (rows)."""
-    _, lowest, highest, table = steps
+    """The steps that decide MCDP of the worst pair, and by label (rows) which pairs may be that."""
+    numbers, lowest, highest, table = steps
     group_of, pairs, reach, frame, slack = question
     begins, known = _begins_of(lowest, highest, frame), lowest == highest
     labels, groups = len(group_of), group_of.max() + 1
@@ -155,18 +166,26 @@ def decide(steps: Any, question: Any) -> tuple[BoolArray, BoolArray]:
                     reach[1],
                     slack,
                 )
-    return opened, matters
+    # What was not opened before does not decide.
+    return opened & (numbers >= 0), matters
 
 
 @compiled
-def narrow(table: IntArray, grid: Any, ends: Any, block: int, question: Any) -> Any:
-    """The steps that a table is cut into, those that decide, and the pairs that may be the worst, by label."""
-    steps = block_steps(table, grid, ends, block)
+def narrow(table: IntArray, grid: Any, ends: Any, blocks: Any, question: Any) -> Any:
+    """The steps that cells are taken together in, those that decide, and the pairs that may be the worst.
+
+    At first there are as many cells in a step as the first of `blocks` says; those that decide are cut into
+    steps of as many as the next one says, and at last into their cells.
+    """
+    numbers = np.arange(0, len(table), blocks[0])
+    steps = _block_steps(table, grid, ends, numbers, blocks[0])
     opened, matters = decide(steps, question)
-    if block > 1:
-        inside = np.repeat(opened, block)[: len(table)]
-        numbers = np.flatnonzero(inside)
-        lowest, highest = cell_ends(numbers, grid, ends[0], ends[1])
-        steps = with_finer(steps, opened, (numbers, lowest, highest, table[numbers]))
+    for level in range(1, len(blocks)):
+        size, block = blocks[level - 1], blocks[level]
+        inside = np.zeros(-(-len(table) // block), np.bool_)
+        for number in steps[0][opened]:
+            inside[number // block : (number + size) // block] = True
+        numbers = block * np.flatnonzero(inside)
+        steps = with_finer(steps, opened, _block_steps(table, grid, ends, numbers, block))
         opened, matters = decide(steps, question)
     return steps, opened, matters

@@ -23,28 +23,28 @@ from localparity.metrics._gap_curve import units_of
 from localparity.metrics._gap_curves import gap_between
 from localparity.metrics._profile import mcdp_of, reach_bounds
 from localparity.metrics._table_kernels import (
-    count_scores,
     count_table,
     decide,
     entries_below,
     narrow,
+    score_steps,
     with_finer,
 )
 from localparity.predictions import Predictions
 
+_SAMPLED = 256
 _ROWS_BY_CELL = 4
 _MOST_CELLS = 2**15
 _MOST_ENTRIES = 2**17
-_MANY_CELLS = 2**9
-_MANY_ROWS = 2**14
-_BLOCK = 32
+_MANY_ROWS = 2**15
+_BLOCKS = (64, 8, 1)
 _LEAST_PARTS = 8
 _MOST_PARTS = 2**14
 _SLACK = 1e-12
 
 
 class Table(NamedTuple):
-    """Rows counted by cell and key, each entry their number and, where there are weights, the limbs of these."""
+    """Rows counted by cell and key: the number of rows and, where there are weights, the limbs of these."""
 
     rows: KeyedRows
     grid: Grid
@@ -103,7 +103,8 @@ def worst_in_cells(
     rows, ends = KeyedRows.of(people), people.score_range
     n_keys, width = _shape(rows)
     most = min(_MOST_CELLS, _MOST_ENTRIES // (n_keys * width))
-    grid = Grid.over(rows.scores, min(most, 2 + rows.scores.size // _ROWS_BY_CELL))
+    sample = rows.scores[:: max(1, rows.scores.size // _SAMPLED)]
+    grid = Grid.over(sample, min(most, 2 + rows.scores.size // _ROWS_BY_CELL))
     table = Table.of(rows, grid._replace(last=cell_of(ends[1], *grid[:5])), n_jobs)
     in_all = np.array([table.entries[:, key, 0].sum() for key in range(n_keys)])
     group_of = np.array([each.group_of for each in rows.strata(comparison, in_all)])
@@ -113,8 +114,7 @@ def worst_in_cells(
         reach_bounds(epsilons, people.resolution),
         _frame(people),
     )
-    block = _BLOCK if table.grid.cells > _MANY_CELLS else 1
-    steps, opened, matters = narrow(table.entries, table.grid, ends, block, question)
+    steps, opened, matters = narrow(table.entries, table.grid, ends, _BLOCKS, question)
     numbers = steps[0][opened]
     rows = table.find(numbers, n_jobs)
     if rows.scores.size > _MANY_ROWS:
@@ -125,7 +125,7 @@ def worst_in_cells(
         steps = with_finer(steps, opened, finer)
         opened, matters = decide(steps, question)
         rows = table.find(steps[0][opened], n_jobs)
-    _, _, highest, entries = with_finer(steps, opened, _steps_of_scores(rows))
+    _, _, highest, entries = with_finer(steps, opened, score_steps(*rows.arrays, *_shape(rows)))
     knots, worst = units_of(highest, ends, people.resolution), np.zeros(epsilons.size)
     for group_of, chosen in zip(question.group_of, matters, strict=True):
         below = _weights_of(entries_below(entries, group_of, len(people.groups)))
@@ -145,13 +145,6 @@ def _frame(people: Predictions) -> tuple[float, float, float, float]:
     scale = range_scale(people.score_range)
     low, high = (scale * end for end in people.score_range)
     return scale, low, high - low, reach_of(people.score_range[0], people.resolution, people.score_range)
-
-
-def _steps_of_scores(rows: KeyedRows) -> tuple[IntArray, FloatArray, FloatArray, IntArray]:
-    """Rows counted by their scores."""
-    entries = np.zeros((rows.scores.size, *_shape(rows)), dtype=np.int64)
-    scores = count_scores(*rows.by_score().arrays, entries)
-    return np.arange(scores.size), scores, scores, entries[: scores.size]
 
 
 def _weights_of(entries: IntArray) -> NDArray[Any]:
