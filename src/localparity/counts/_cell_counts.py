@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
@@ -153,41 +153,28 @@ class CellCounts:
         rows: KeyedRows,
         grid: Grid,
         *,
-        edges: ScoreRange | None = None,
-        squares: bool = True,
         n_jobs: int = 1,
     ) -> CellCounts:
-        """Count rows; the same counts whatever the number of jobs.
-
-        With `edges`, the score range, cells go from edge to edge, which takes less time than to look for the
-        lowest and the highest score of each.
-        """
+        """Count rows; the same counts whatever the number of jobs."""
 
         def count(part: KeyedRows) -> CellCounts:
-            weighted = part.weights is not None
-            counts = cls.empty(part.keys, grid.cells, weighted=weighted, squares=squares)
-            if edges is not None:
-                counts = replace(counts, lowest=np.empty(0), highest=np.empty(0))
-            return counts.add(part, grid)
+            return cls.empty(part.keys, grid.cells, weighted=part.weights is not None).add(part, grid)
 
         found, *others = in_parts(count, rows, n_jobs)
         for other in others:
             found.merge(other)
-        if edges is not None:
-            lowest, highest = grid.edges(found.numbers, edges)
-            found = replace(found, lowest=lowest, highest=highest)
         return found.at(np.flatnonzero(found.rows.any(axis=1)))
 
     @classmethod
-    def empty(cls, keys: list[Key], cells: int, *, weighted: bool, squares: bool = True) -> CellCounts:
-        """Cells without rows; with weights, these are counted, and their squares where they are needed."""
+    def empty(cls, keys: list[Key], cells: int, *, weighted: bool) -> CellCounts:
+        """Cells without rows; with weights, these are counted, and their squares."""
         lowest, highest = np.full(cells, np.inf), np.full(cells, -np.inf)
         shape = (cells, len(keys))
-        limbs = np.zeros((*shape, 1 + squares, LIMBS), dtype=np.int64) if weighted else None
+        limbs = np.zeros((*shape, 2, LIMBS), dtype=np.int64) if weighted else None
         return cls(keys, np.arange(cells), lowest, highest, np.zeros(shape, dtype=np.int64), limbs)
 
     @classmethod
-    def of_scores(cls, rows: KeyedRows, *, squares: bool = True) -> CellCounts:
+    def of_scores(cls, rows: KeyedRows) -> CellCounts:
         """Count rows by their scores: every score is a cell."""
         n_keys = len(rows.keys)
         scores, codes, weights = rows.by_score().arrays
@@ -198,9 +185,9 @@ class CellCounts:
         counted = np.bincount(places, minlength=distinct.size * n_keys).reshape(shape)
         limbs = None
         if rows.weights is not None:
-            limbs = np.zeros((distinct.size * n_keys, 1 + squares, LIMBS), dtype=np.int64)
+            limbs = np.zeros((distinct.size * n_keys, 2, LIMBS), dtype=np.int64)
             add_weights_at(places, weights, limbs)
-            limbs = limbs.reshape(*shape, 1 + squares, LIMBS)
+            limbs = limbs.reshape(*shape, 2, LIMBS)
         return cls(rows.keys, np.arange(distinct.size), distinct, distinct, counted, limbs)
 
     def add(self, rows: KeyedRows, grid: Grid) -> CellCounts:
@@ -254,9 +241,7 @@ class CellCounts:
 
     def find(self, rows: KeyedRows, grid: Grid, opened: BoolArray, n_jobs: int = 1) -> KeyedRows:
         """Those of some rows that lie in some cells."""
-        chosen = np.zeros(grid.cells, dtype=bool)
-        chosen[self.numbers[opened]] = True
-        return find_in(rows, grid, chosen, n_jobs)
+        return find_in(rows, grid, self.numbers[opened], n_jobs)
 
     def below(self, columns: IntArray, dtype: Any = np.longdouble) -> NDArray[Any]:
         """The weight of some keys together, before the first cell and up to the end of each.
@@ -295,14 +280,16 @@ def in_parts(work: Callable[[KeyedRows], T], rows: KeyedRows, n_jobs: int) -> li
         return list(executor.map(work, rows.parts(n_jobs)))
 
 
-def find_in(rows: KeyedRows, grid: Grid, chosen: BoolArray, n_jobs: int) -> KeyedRows:
-    """Those of some rows that lie in chosen cells."""
+def find_in(rows: KeyedRows, grid: Grid, numbers: IntArray, n_jobs: int) -> KeyedRows:
+    """Those of some rows that lie in the cells of some numbers."""
+    opened = np.zeros(grid.cells + 1, dtype=bool)
+    opened[numbers] = True
 
     def find(part: KeyedRows) -> KeyedRows:
         scores, codes, weights = part.arrays
         room = scores.size + 1
         found = np.empty(room, scores.dtype), np.empty(room, codes.dtype), np.empty(room)
-        count = find_rows(scores, codes, weights, grid, chosen, found)
+        count = find_rows(scores, codes, weights, grid, opened, found)
         scores, codes, weights = (each[:count].copy() for each in found)
         return KeyedRows(scores, codes, part.keys, None if part.weights is None else weights)
 

@@ -16,6 +16,8 @@ _LIMB_MASK = 2**32 - 1
 _FRACTION_MASK = 2**52 - 1
 # The exponent, as a float's bits hold it, of a number whose last bit is worth one unit of 2**-96.
 _UNIT_EXPONENT = 1075 - 96
+CHUNK = 2**11
+"""The rows whose cells are found at a time, by instructions that take several of them at once."""
 
 
 @compiled
@@ -86,6 +88,21 @@ def part_of(number: int, bits: int, place: IntArray) -> Any:
 
 
 @compiled
+def cells_of(scores: NDArray[Any], grid: Any, cells: NDArray[np.int32]) -> None:
+    """Write the number of each score's cell, -1 for those that have none."""
+    scale, first, last, start, shift, bits, place = grid
+    top = float(last)
+    if shift < 0:
+        for row in range(scores.size):
+            cells[row] = np.int32(min(max(np.floor(np.float64(scores[row]) * scale) - first, 0.0), top))
+    else:
+        for row in range(scores.size):
+            cells[row] = cell_of(scores[row], scale, first, last, start, shift)
+    for row in range(scores.size if bits else 0):
+        cells[row] = part_of(cells[row], bits, place)
+
+
+@compiled
 def count_rows(
     scores: NDArray[Any],
     keys: NDArray[Any],
@@ -94,15 +111,16 @@ def count_rows(
     lowest: FloatArray,
     highest: FloatArray,
 ) -> None:
-    """Add the rows of each cell (rows) and key (columns); cells that have ends are widened to the scores."""
-    scale, first, last, start, shift, bits, place = grid
-    for row in range(scores.size):
-        score = scores[row]
-        cell = part_of(cell_of(score, scale, first, last, start, shift), bits, place)
-        if cell < 0:
-            continue
-        rows[cell, keys[row]] += 1
-        if lowest.size:
+    """Add the rows of each cell (rows) and key (columns), and widen the cells to the scores."""
+    cells = np.empty(CHUNK, np.int32)
+    for start in range(0, scores.size, CHUNK):
+        part, part_keys = scores[start : start + CHUNK], keys[start : start + CHUNK]
+        cells_of(part, grid, cells)
+        for row in range(part.size):
+            cell, score = cells[row], part[row]
+            if cell < 0:
+                continue
+            rows[cell, part_keys[row]] += 1
             lowest[cell] = min(lowest[cell], score)
             highest[cell] = max(highest[cell], score)
 
@@ -153,17 +171,16 @@ def add_weights(
     grid: Any,
     limbs: IntArray,
 ) -> None:
-    """Add the weights, and the squared weights where there is room for them, of each cell and key."""
-    scale, first, last, start, shift, bits, place = grid
-    for row in range(scores.size):
-        score = scores[row]
-        cell = part_of(cell_of(score, scale, first, last, start, shift), bits, place)
-        if cell < 0:
-            continue
-        sums = limbs[cell, keys[row]]
-        add_units(weights[row], sums[0])
-        if len(sums) > 1:
-            add_units(weights[row] * weights[row], sums[1])
+    """Add the weights and the squared weights of each cell and key."""
+    cells = np.empty(CHUNK, np.int32)
+    for start in range(0, scores.size, CHUNK):
+        part = scores[start : start + CHUNK]
+        cells_of(part, grid, cells)
+        for row in range(part.size):
+            if cells[row] >= 0:
+                sums, weight = limbs[cells[row], keys[start + row]], weights[start + row]
+                add_units(weight, sums[0])
+                add_units(weight * weight, sums[1])
 
 
 @compiled
@@ -175,17 +192,25 @@ def find_rows(
     opened: BoolArray,
     found: tuple[NDArray[Any], NDArray[Any], FloatArray],
 ) -> int:
-    """Write the rows that lie in some cells, in order, and perhaps one more; returns how many there are."""
-    scale, first, last, start, shift, bits, place = grid
+    """Write the rows that lie in some cells, in order; returns how many there are.
+
+    `opened` has False in its last entry, for rows without a cell.
+    """
     found_scores, found_keys, found_weights = found
+    cells, places = np.empty(CHUNK, np.int32), np.empty(CHUNK + 1, np.int32)
     count = 0
-    for row in range(scores.size):
-        score = scores[row]
-        cell = part_of(cell_of(score, scale, first, last, start, shift), bits, place)
-        found_scores[count], found_keys[count] = score, keys[row]
-        if weights.size:
-            found_weights[count] = weights[row]
-        count += cell >= 0 and opened[cell]
+    for start in range(0, scores.size, CHUNK):
+        part = scores[start : start + CHUNK]
+        cells_of(part, grid, cells)
+        inside = 0
+        for row in range(part.size):
+            places[inside] = row
+            inside += opened[cells[row]]
+        for row in places[:inside]:
+            found_scores[count], found_keys[count] = part[row], keys[start + row]
+            if weights.size:
+                found_weights[count] = weights[start + row]
+            count += 1
     return count
 
 
@@ -238,9 +263,8 @@ def count_sorted(
 
 @compiled
 def add_weights_at(places: IntArray, weights: FloatArray, limbs: IntArray) -> None:
-    """Add the weight of each row at its place, and the squared weight where there is room for it."""
+    """Add the weight and the squared weight of each row at its place."""
     for row in range(places.size):
         sums = limbs[places[row]]
         add_units(weights[row], sums[0])
-        if len(sums) > 1:
-            add_units(weights[row] * weights[row], sums[1])
+        add_units(weights[row] * weights[row], sums[1])

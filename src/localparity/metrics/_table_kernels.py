@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from localparity._compiled import compiled
 from localparity._types import BoolArray, FloatArray, IntArray
-from localparity.counts._cell_kernels import add_units, cell_ends, cell_of, part_of
+from localparity.counts._cell_kernels import CHUNK, add_units, cell_ends, cells_of
 from localparity.counts._sort_kernels import sort_rows
 from localparity.metrics._kernels import bound_pairs, open_cells
 
@@ -30,13 +30,15 @@ def count_table(
     scores: NDArray[Any], keys: NDArray[Any], weights: FloatArray, grid: Any, table: IntArray
 ) -> None:
     """Add rows at their cell and key."""
-    scale, first, last, start, shift, bits, place = grid
-    for row in range(scores.size):
-        cell = part_of(cell_of(scores[row], scale, first, last, start, shift), bits, place)
-        if weights.size:
-            _add_row(weights, row, table[cell, keys[row]])
-        else:
-            table[cell, keys[row], 0] += 1
+    cells = np.empty(CHUNK, np.int32)
+    for start in range(0, scores.size, CHUNK):
+        chunk = slice(start, start + CHUNK)
+        part, part_keys, part_weights = scores[chunk], keys[chunk], weights[chunk]
+        cells_of(part, grid, cells)
+        for row in range(part.size):
+            table[np.uint32(cells[row]), part_keys[row], 0] += 1
+        for row in range(part_weights.size):
+            add_units(part_weights[row], table[np.uint32(cells[row]), part_keys[row], 1:])
 
 
 @compiled

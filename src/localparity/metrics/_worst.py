@@ -64,12 +64,6 @@ class Table(NamedTuple):
             entries += other
         return cls(rows, grid, entries)
 
-    def find(self, numbers: IntArray, n_jobs: int) -> KeyedRows:
-        """The rows of some cells."""
-        chosen = np.zeros(self.grid.cells, dtype=bool)
-        chosen[numbers] = True
-        return find_in(self.rows, self.grid, chosen, n_jobs)
-
 
 class Question(NamedTuple):
     """What is asked: of whom, under which label, and at which half-widths.
@@ -116,7 +110,7 @@ def worst_in_cells(
     )
     steps, opened, matters = narrow(table.entries, table.grid, ends, _BLOCKS, question)
     numbers = steps[0][opened]
-    rows = table.find(numbers, n_jobs)
+    rows = find_in(rows, table.grid, numbers, n_jobs)
     if rows.scores.size > _MANY_ROWS:
         parts = min(rows.scores.size // _ROWS_BY_CELL, _MOST_PARTS) // numbers.size
         table = Table.of(rows, table.grid.cut(numbers, max(_LEAST_PARTS, parts)), n_jobs)
@@ -124,12 +118,13 @@ def worst_in_cells(
         finer = numbers, *table.grid.edges(numbers, ends), table.entries
         steps = with_finer(steps, opened, finer)
         opened, matters = decide(steps, question)
-        rows = table.find(steps[0][opened], n_jobs)
+        rows = find_in(rows, table.grid, steps[0][opened], n_jobs)
     _, _, highest, entries = with_finer(steps, opened, score_steps(*rows.arrays, *_shape(rows)))
     knots, worst = units_of(highest, ends, people.resolution), np.zeros(epsilons.size)
     for group_of, chosen in zip(question.group_of, matters, strict=True):
-        below = _weights_of(entries_below(entries, group_of, len(people.groups)))
-        for first, second in below[question.pairs[chosen]]:
+        below = entries_below(entries, group_of, len(people.groups))
+        for pair in question.pairs[chosen].tolist():
+            first, second = (_weights_of(below[side]) for side in pair)
             gap = gap_between(first, second, first[-1], second[-1])[1:]
             worst = np.maximum(worst, mcdp_of(knots, gap, epsilons, people.resolution, ends))
     return worst
@@ -148,7 +143,5 @@ def _frame(people: Predictions) -> tuple[float, float, float, float]:
 
 
 def _weights_of(entries: IntArray) -> NDArray[Any]:
-    """Of each group, given the entries up to each step, the rows, or the weights in extended precision."""
-    if entries.shape[1] == 1:
-        return entries[:, 0]
-    return np.stack([to_floats(carry(limbs), np.longdouble) for limbs in entries[:, 1:]])
+    """The rows of entries, or their weights in extended precision."""
+    return entries[0] if len(entries) == 1 else to_floats(carry(entries[1:]), np.longdouble)
