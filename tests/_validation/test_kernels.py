@@ -27,7 +27,9 @@ def test_a_score_that_is_wrong_is_named(wrong: float) -> None:
         as_scores(scores, (0.0, 1.0))
 
 
-@pytest.mark.parametrize(("wrong", "got"), [(-1.0, "-1"), (0.5 * LEAST_WEIGHT, "1.77636e-15"), (np.nan, "nan")])
+@pytest.mark.parametrize(
+    ("wrong", "got"), [(-1.0, "-1"), (0.5 * LEAST_WEIGHT, "1.77636e-15"), (np.nan, "nan")]
+)
 def test_a_weight_that_is_wrong_is_named(wrong: float, got: str) -> None:
     weights = np.full(MANY, 2.0)
     assert as_weights(weights, MANY) is weights

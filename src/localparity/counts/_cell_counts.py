@@ -241,7 +241,7 @@ class CellCounts:
 
     def find(self, rows: KeyedRows, grid: Grid, opened: BoolArray, n_jobs: int = 1) -> KeyedRows:
         """Those of some rows that lie in some cells."""
-        return find_in(rows, grid, self.numbers[opened], n_jobs)
+        return find_in(rows, grid, self.numbers[opened], int(self.rows[opened].sum()), n_jobs)
 
     def below(self, columns: IntArray, dtype: Any = np.longdouble) -> NDArray[Any]:
         """The weight of some keys together, before the first cell and up to the end of each.
@@ -280,17 +280,17 @@ def in_parts(work: Callable[[KeyedRows], T], rows: KeyedRows, n_jobs: int) -> li
         return list(executor.map(work, rows.parts(n_jobs)))
 
 
-def find_in(rows: KeyedRows, grid: Grid, numbers: IntArray, n_jobs: int) -> KeyedRows:
-    """Those of some rows that lie in the cells of some numbers."""
-    opened = np.zeros(grid.cells + 1, dtype=bool)
-    opened[numbers] = True
+def find_in(rows: KeyedRows, grid: Grid, numbers: IntArray, inside: int, n_jobs: int) -> KeyedRows:
+    """Those of some rows that lie in the cells of some numbers, and how many these are is known."""
+    opened = np.zeros(1 + grid.cells, dtype=bool)
+    opened[1 + numbers] = True
 
     def find(part: KeyedRows) -> KeyedRows:
         scores, codes, weights = part.arrays
-        room = scores.size + 1
-        found = np.empty(room, scores.dtype), np.empty(room, codes.dtype), np.empty(room)
+        room = min(inside, scores.size)
+        found = np.empty(room, scores.dtype), np.empty(room, codes.dtype), np.empty(min(room, weights.size))
         count = find_rows(scores, codes, weights, grid, opened, found)
-        scores, codes, weights = (each[:count].copy() for each in found)
+        scores, codes, weights = (each[:count] for each in found)
         return KeyedRows(scores, codes, part.keys, None if part.weights is None else weights)
 
     return KeyedRows.join(in_parts(find, rows, n_jobs))

@@ -194,7 +194,7 @@ def find_rows(
 ) -> int:
     """Write the rows that lie in some cells, in order; returns how many there are.
 
-    `opened` has False in its last entry, for rows without a cell.
+    `opened` has an entry more, False, before those of the cells: for rows without one.
     """
     found_scores, found_keys, found_weights = found
     cells, places = np.empty(CHUNK, np.int32), np.empty(CHUNK + 1, np.int32)
@@ -205,7 +205,7 @@ def find_rows(
         inside = 0
         for row in range(part.size):
             places[inside] = row
-            inside += opened[cells[row]]
+            inside += opened[np.uint32(cells[row] + 1)]
         for row in places[:inside]:
             found_scores[count], found_keys[count] = part[row], keys[start + row]
             if weights.size:

@@ -64,11 +64,12 @@ def _block_steps(table: IntArray, grid: Any, ends: Any, numbers: IntArray, block
     """The steps of so many cells at a time, by the number of the first."""
     cells, keys, width = table.shape
     entries = np.zeros((numbers.size, keys, width), np.int64)
-    for step in range(numbers.size):
-        for cell in range(numbers[step], min(cells, numbers[step] + block)):
-            for key in range(keys):
-                for place in range(width):
-                    entries[step, key, place] += table[cell, key, place]
+    for key in range(keys):
+        for place in range(width):
+            for step in range(numbers.size):
+                inside = table[numbers[step] : numbers[step] + block, key, place]
+                for cell in range(inside.size):
+                    entries[step, key, place] += inside[cell]
     lowest, highest = cell_ends(numbers, grid, ends[0], ends[1])
     if block > 1:
         highest = cell_ends(np.minimum(numbers + block, cells) - 1, grid, ends[0], ends[1])[1]

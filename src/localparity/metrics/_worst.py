@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._types import FloatArray, IntArray
+from localparity._types import BoolArray, FloatArray, IntArray
 from localparity._validation import range_scale, reach_of
 from localparity.counts._cell_counts import Grid, find_in, in_parts
 from localparity.counts._cell_kernels import cell_of
@@ -36,9 +36,10 @@ _SAMPLED = 256
 _ROWS_BY_CELL = 4
 _MOST_CELLS = 2**15
 _MOST_ENTRIES = 2**17
-_MANY_ROWS = 2**15
+_MANY_ROWS = 2**13
 _BLOCKS = (64, 8, 1)
-_LEAST_PARTS = 8
+_LEAST_PARTS = 4
+_ROWS_BY_PART = 8
 _MOST_PARTS = 2**14
 _SLACK = 1e-12
 
@@ -46,7 +47,6 @@ _SLACK = 1e-12
 class Table(NamedTuple):
     """Rows counted by cell and key: the number of rows and, where there are weights, the limbs of these."""
 
-    rows: KeyedRows
     grid: Grid
     entries: IntArray
 
@@ -62,7 +62,7 @@ class Table(NamedTuple):
         entries, *others = in_parts(count, rows, n_jobs)
         for other in others:
             entries += other
-        return cls(rows, grid, entries)
+        return cls(grid, entries)
 
 
 class Question(NamedTuple):
@@ -110,15 +110,15 @@ def worst_in_cells(
     )
     steps, opened, matters = narrow(table.entries, table.grid, ends, _BLOCKS, question)
     numbers = steps[0][opened]
-    rows = find_in(rows, table.grid, numbers, n_jobs)
+    rows = find_in(rows, table.grid, numbers, _count(steps, opened), n_jobs)
     if rows.scores.size > _MANY_ROWS:
-        parts = min(rows.scores.size // _ROWS_BY_CELL, _MOST_PARTS) // numbers.size
+        parts = min(rows.scores.size // _ROWS_BY_PART, _MOST_PARTS) // numbers.size
         table = Table.of(rows, table.grid.cut(numbers, max(_LEAST_PARTS, parts)), n_jobs)
         numbers = np.arange(table.grid.cells)
         finer = numbers, *table.grid.edges(numbers, ends), table.entries
         steps = with_finer(steps, opened, finer)
         opened, matters = decide(steps, question)
-        rows = find_in(rows, table.grid, steps[0][opened], n_jobs)
+        rows = find_in(rows, table.grid, steps[0][opened], _count(steps, opened), n_jobs)
     _, _, highest, entries = with_finer(steps, opened, score_steps(*rows.arrays, *_shape(rows)))
     knots, worst = units_of(highest, ends, people.resolution), np.zeros(epsilons.size)
     for group_of, chosen in zip(question.group_of, matters, strict=True):
@@ -140,6 +140,11 @@ def _frame(people: Predictions) -> tuple[float, float, float, float]:
     scale = range_scale(people.score_range)
     low, high = (scale * end for end in people.score_range)
     return scale, low, high - low, reach_of(people.score_range[0], people.resolution, people.score_range)
+
+
+def _count(steps: Any, opened: BoolArray) -> int:
+    """How many rows there are in the steps that are opened."""
+    return int(steps[3][opened][:, :, 0].sum())
 
 
 def _weights_of(entries: IntArray) -> NDArray[Any]:
