@@ -59,11 +59,17 @@ class SortedRows:
     def curve(self, pair: IntArray) -> GapCurve:
         """The curve of a pair."""
         first, second = pair.tolist()
-        knots, gap = gap_of_pair(self.scores, self.codes, self.group_of, self.sizes, first, second)
+        everyone = self.sizes.size - 1
+        in_second = self.group_of == second if second < everyone else self.group_of >= 0
+        sides = np.column_stack([[self.group_of == first, in_second], self.sizes[pair]])
+        most = min(self.scores.size, int(self.sizes[pair].sum()))
+        # Numpy's own arrays take less time to touch for the first time than those that a loop makes.
+        knots, gap = np.empty(most), np.empty(most)
+        found = gap_of_pair(self.scores, self.codes, sides, knots, gap)
         names: tuple[Group, ...] = (*self.predictions.groups, EVERYONE)
         return GapCurve(
-            knots,
-            gap,
+            knots[:found],
+            gap[:found],
             (names[first], names[second]),
             (float(self.sizes[first]), float(self.sizes[second])),
             label=self.label,
