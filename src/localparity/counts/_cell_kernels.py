@@ -81,8 +81,6 @@ def cell_ends(numbers: IntArray, grid: Any, low: float, high: float) -> tuple[Fl
 @compiled
 def part_of(number: int, bits: int, place: IntArray) -> Any:
     """The number of a cell among those that are cut, and -1 where it is not one of them."""
-    if bits == 0:
-        return number
     at = place[number >> bits]
     return (at << bits) + (number & ((1 << bits) - 1)) if at >= 0 else -1
 
