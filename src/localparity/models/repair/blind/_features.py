@@ -27,11 +27,13 @@ class BlindRows(NamedTuple):
     groups: IntArray
     weights: FloatArray
 
-    def split(self, fraction: float, seed: int, names: tuple[Group, ...]) -> tuple[IntArray, IntArray]:
-        """Return the places of the rows to fit on and of those held out, stratified by group and label."""
+    def split(
+        self, fraction: float, seed: int, names: tuple[Group, ...], *, by_class: bool
+    ) -> tuple[IntArray, IntArray]:
+        """Return the places of the rows to fit on and of those held out, as `TrainingRows.split` does."""
         blank = np.zeros(self.scores.size) if self.labels is None else self.labels.astype(np.float64)
         rows = TrainingRows(None, blank, self.groups, self.weights, np.array([0, 1]), names)
-        return rows.split(fraction, seed)
+        return rows.split(fraction, seed, by_class=by_class)
 
     def take(self, places: IntArray) -> BlindRows:
         """Return some of the rows."""
