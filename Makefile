@@ -93,8 +93,9 @@ bench: $(VENV)/.development
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.speed
 
-# How often every promise fails in a thousand draws from a known truth; results/promises.md.
+# How often every promise fails in a thousand draws from a known truth; results/promises.md and intervals.md.
 promises: $(VENV)/.development
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.intervals
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.promises
 
 bench-scale: $(VENV)/.development

@@ -49,23 +49,26 @@ PARITY, APART = (1.0, 1.0), (1.0, 2.0)
 EIGHT = designs.powers([200] * 8, [1.0] * 7 + [2.0])
 TINY = designs.powers((300, 300, 4), (1.0, 1.0, 1.0))
 FIVE, TEN_TO_ONE = blind.mixed((0.5, 0.2, 0.15, 0.1, 0.05)), blind.mixed((36.0, 1.0), decimals=1)
-DKW, BOOTSTRAP = "interval, dkw", "interval, bootstrap"
+SIZED, BOOTSTRAP = "interval, finite_sample", "interval, bootstrap"
 BLIND, UPPER = "group-blind repair, confidence 0.9", "upper end, confidence 0.9"
 PROMISES = [
-    Promise(DKW, "parity, 30 and 30", 0.05, failures.misses(designs.powers((30, 30), PARITY), 0.0)),
-    Promise(DKW, "y and y^2, 60 and 6,000", 0.05, failures.misses(designs.powers((60, 6000), APART), 0.25)),
+    Promise(SIZED, "parity, 30 and 30", 0.05, failures.misses(designs.powers((30, 30), PARITY), 0.0)),
+    Promise(SIZED, "y and y^2, 60 and 6,000", 0.05, failures.misses(designs.powers((60, 6000), APART), 0.25)),
     Promise(
-        DKW, "deciles, 200 and 200", 0.05, failures.misses(designs.deciles((200, 200)), designs.DECILES_MCDP)
+        SIZED,
+        "deciles, 200 and 200",
+        0.05,
+        failures.misses(designs.deciles((200, 200)), designs.DECILES_MCDP),
     ),
-    Promise(DKW, "eight groups of 200, one differs", 0.05, failures.misses(EIGHT, 0.25)),
+    Promise(SIZED, "eight groups of 200, one differs", 0.05, failures.misses(EIGHT, 0.25)),
     Promise(
-        DKW,
+        SIZED,
         "all pairs of eight groups",
         0.05,
         failures.misses_some_pair(designs.powers([200] * 8, [1.0] * 8)),
     ),
     Promise(
-        DKW,
+        SIZED,
         "equalized odds, 300",
         0.05,
         failures.misses(designs.labelled(300), 0.0, criterion="equalized_odds"),

@@ -10,8 +10,7 @@ import numpy as np
 from localparity.counts import Comparison, ScoreCounts
 from localparity.metrics import GapCurve, Interval
 from localparity.monitoring._sketch import ScoreSketch
-from localparity.uncertainty._bands import dkw_radii
-from localparity.uncertainty._intervals import pair_intervals, worst_intervals
+from localparity.uncertainty._intervals import finite_sample_intervals, measured_pair, worst_intervals
 from localparity.uncertainty._permutation import parity_resamples
 from localparity.uncertainty._resampling import Draws
 
@@ -87,9 +86,10 @@ def sketch_interval(
     rank_error = sketch.rank_error(1.0 - _SKETCH_SHARE * error)
     if rank_error > 0.0:
         curves = [replace(curve, rank_error=rank_error) for curve in curves]
-    radii = dkw_radii(curves, 1.0 - (1.0 - _SKETCH_SHARE) * error)
-    (found,) = worst_intervals(pair_intervals(curves, np.array([epsilon]), radii, confidence))
-    return found
+    epsilons = np.array([epsilon])
+    pairs = [measured_pair(curve, epsilons) for curve in curves]
+    found = finite_sample_intervals(pairs, epsilons, 1.0 - (1.0 - _SKETCH_SHARE) * error)
+    return replace(worst_intervals(found)[0], confidence=confidence)
 
 
 def expected_under_parity(counts: ScoreCounts, comparison: Comparison, epsilon: float) -> float:
