@@ -5,17 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from localparity._types import Criterion, FloatArray
 from localparity._validation import as_fraction, as_probability
-from localparity.counts import Comparison
 from localparity.metrics import mcdp
-from localparity.metrics._gap_curves import input_curves
 from localparity.models._rows import TrainingRows
-from localparity.models._sequence import promise_for_population
+from localparity.models._sequence import promise_for_population, upper_bound
 from localparity.models.repair._promise import AMONG, round_up
-from localparity.uncertainty._upper import upper_end
+from localparity.predictions import check_predictions
 
 _GUESS = 0.2
 _DOUBLINGS = 5
@@ -94,17 +92,14 @@ class BoundCheck(NamedTuple):
         """Return how the scores at a strength do."""
         from sklearn.metrics import average_precision_score
 
-        labels, groups, weights = self.rows.labels, self.rows.groups, self.rows.weights
-        options: dict[str, Any] = {
-            "sensitive_features": groups,
-            "epsilon": self.epsilon,
-            "criterion": self.criterion,
-            "sample_weight": weights,
-        }
-        disparity = bounded = mcdp(labels, scores, **options)
-        if self.confidence is not None:
-            curves = input_curves(Comparison(self.criterion), labels, scores, groups, sample_weight=weights)
-            bounded = upper_end(curves, self.epsilon, self.confidence)
+        labels, weights = self.rows.labels, self.rows.weights
+        weighted = None if (weights == 1.0).all() else weights
+        people = check_predictions(labels, scores, self.rows.groups, sample_weight=weighted)
+        if self.confidence is None:
+            disparity = bounded = mcdp(people, epsilon=self.epsilon, criterion=self.criterion)
+        else:
+            upper = upper_bound(people, self.epsilon, self.criterion, self.confidence)
+            disparity, bounded = upper.estimate, upper.high
         precision = float(average_precision_score(labels, scores, sample_weight=weights))
         return Trial(strength, precision, disparity, bounded, bounded <= self.max_mcdp)
 

@@ -24,7 +24,10 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TypeVar
 
-from localparity._types import FloatArray
+from localparity._types import Criterion, FloatArray
+from localparity.metrics import Interval
+from localparity.predictions import Predictions
+from localparity.uncertainty import mcdp_interval
 
 AnySetting = TypeVar("AnySetting")
 
@@ -48,6 +51,13 @@ def accept_in_order(
             return accepted, [setting]
         accepted.append(setting)
     return accepted, []
+
+
+def upper_bound(people: Predictions, epsilon: float, criterion: Criterion, confidence: float) -> Interval:
+    """Return MCDP(epsilon) of the people of a test, and what it is at most in their population."""
+    return mcdp_interval(
+        people, epsilon=epsilon, criterion=criterion, confidence=confidence, side="upper", random_state=0
+    )
 
 
 def promise_for_population(what: str, confidence: float, weights: FloatArray) -> str:

@@ -10,11 +10,10 @@ from sklearn.base import clone
 
 from localparity._types import FloatArray, IntArray
 from localparity.models._rows import TrainingRows
-from localparity.models._sequence import accept_in_order
-from localparity.models.repair.blind._features import BlindRows
+from localparity.models._sequence import accept_in_order, upper_bound
+from localparity.models.repair.blind._features import BlindRows, compared_predictions
 from localparity.models.repair.blind._promise import out_of_reach, untested
 from localparity.models.repair.blind._repair import GroupBlindRepair
-from localparity.uncertainty._upper import upper_end
 
 _SHARES = (0.25, 0.5, 0.75, 1.0)
 """Of the bound: what the repairs aim for that are tested, from the strongest on."""
@@ -78,10 +77,10 @@ class Distillation(NamedTuple):
                     failures.append(error)
                     continue
                 model = self._fit(np.arange(targets.size), targets)
-                curves = tried._curves(tested, model.predict(held_out.features))
-                measured = max(curve.mcdp(repair.epsilon) for curve in curves)
-                upper = upper_end(curves, repair.epsilon, confidence)
-                yield Distilled(model, tried, measured, upper), upper
+                scores, compared = model.predict(held_out.features), tried.features_.compared
+                people = compared_predictions(tested, scores, compared)
+                upper = upper_bound(people, repair.epsilon, repair.criterion, confidence)
+                yield Distilled(model, tried, upper.estimate, upper.high), upper.high
 
         accepted, refused = accept_in_order(tries(), lambda tried: tried[1] <= repair.max_mcdp)
         if accepted:
