@@ -120,17 +120,23 @@ class BoundCheck(NamedTuple):
 
     def describe(self, trials: Sequence[Trial], chosen: Trial) -> str:
         """Return what is known of the bound after the choice of a trial, and for whom."""
-        what = f"MCDP({self.epsilon:g}){AMONG[self.criterion]}"
         if self.confidence is None:
+            what = f"MCDP({self.epsilon:g}){AMONG[self.criterion]}"
             relation = "within" if chosen.met else "above"
             return (
                 f"On the validation part {what} is {chosen.mcdp:.4f}, {relation} max_mcdp={self.max_mcdp:g}; "
                 f"the strength, {chosen.strength:g}, was chosen out of {len(trials)} by that part, so "
                 "nothing is promised for other people."
             )
-        bound = self.max_mcdp if chosen.met else round_up(chosen.bounded)
-        promise = promise_for_population(f"{what} is at most {bound:.4g}", self.confidence, self.rows.weights)
-        return promise if chosen.met else f"max_mcdp={self.max_mcdp:g} was not met. {promise}"
+        if chosen.met:
+            return self.promise(self.confidence)
+        known = self._replace(max_mcdp=round_up(chosen.bounded)).promise(self.confidence)
+        return f"max_mcdp={self.max_mcdp:g} was not met. {known}"
+
+    def promise(self, confidence: float) -> str:
+        """Return what holds of scores that passed the test on these rows."""
+        what = f"MCDP({self.epsilon:g}){AMONG[self.criterion]} is at most {self.max_mcdp:.4g}"
+        return promise_for_population(what, confidence, self.rows.weights)
 
 
 def check_bound(strength: float | None, max_mcdp: float | None, confidence: float | None) -> None:
