@@ -237,7 +237,7 @@ class ModelComparison:
         sentences = [opening]
         if best.met and best.interval.estimate > self.max_mcdp:
             sentences.append("On test data it is above the bound.")
-        if not best.promise:
+        if best.met and not best.promise:
             sentences.append("No method is known to be within it for new people.")
         if best.repaired:
             ending = "the nearest" if _rank(best) > _rank(without) == 0 else "the best"
