@@ -31,8 +31,10 @@ if TYPE_CHECKING:
     from localparity.predictions import Predictions
     from localparity.uncertainty import (
         NoiseFloor,
+        PairedComparison,
         TestResult,
         WorstSplit,
+        compare_scores,
         mcdp_interval,
         noise_floor,
         permutation_test,
@@ -52,6 +54,7 @@ __all__ = [
     "McdpProfile",
     "NoiseFloor",
     "PairSummary",
+    "PairedComparison",
     "Predictions",
     "ScoreCounts",
     "TestResult",
@@ -61,6 +64,7 @@ __all__ = [
     "abcc",
     "abcc_bound",
     "audit",
+    "compare_scores",
     "counts",
     "datasets",
     "delta_dp",
@@ -122,8 +126,10 @@ __getattr__, __dir__ = lazy_names(
         "report": [],
         "uncertainty": [
             "NoiseFloor",
+            "PairedComparison",
             "TestResult",
             "WorstSplit",
+            "compare_scores",
             "mcdp_interval",
             "noise_floor",
             "permutation_test",
