@@ -14,7 +14,8 @@ MCDP are not what it is valid for.
 
 **The interval** is for the difference of the two MCDPs itself, whatever the scores. People, or clusters, are
 weighted at random, both of a person's scores alike (the Bayesian bootstrap), which gives the standard
-deviation of the difference. Each MCDP is too large on average, by :math:`b`: the maximum picks up chance. The bootstrap adds chance a second time and shows how much larger MCDP then is, :math:`\beta`. With
+deviation of the difference. Each MCDP is too large on average, by a bias :math:`b`: the maximum picks up
+chance. The bootstrap adds chance a second time and shows how much larger MCDP then is, :math:`\beta`. With
 noise of size t the bias :math:`b(t)` is convex, for MCDP(0) is the largest of functions that are linear in
 the gap; so :math:`b(1) \le (b(\sqrt 2) - b(1)) / (\sqrt 2 - 1)`, whose numerator the bootstrap measures. Near
 parity b grows in proportion to t and this is an equality; where one threshold is clearly the worst it grows
@@ -30,6 +31,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -173,7 +175,7 @@ def compare_scores(
     comparison = Comparison(criterion, compare, min_group_size)
     require_labels(comparison, y_true)
     labels = y_true if comparison.needs_labels else None
-    given = {"sample_weight": sample_weight, "cluster": cluster, "score_range": score_range}
+    given: dict[str, Any] = {"sample_weight": sample_weight, "cluster": cluster, "score_range": score_range}
     models = [
         check_predictions(labels, scores, sensitive_features, **given, names=Names(y_score=name))
         for name, scores in (("first_scores", first_scores), ("second_scores", second_scores))
@@ -292,7 +294,7 @@ class SamePeople:
             swapped = rng.integers(0, 2, n_clusters, dtype=np.uint8)[self.clusters]
             weights = rng.standard_exponential(n_clusters)[self.clusters]
             found = [[each.swapped(swapped, reach), each.weighted(weights, reach)] for each in strata]
-            return np.max(found, axis=0).ravel()
+            return np.asarray(np.max(found, axis=0)).ravel()
 
         nobody = np.zeros(self.codes.size, dtype=np.uint8)
         seen = np.max([stratum.swapped(nobody, reach) for stratum in strata], axis=0)
