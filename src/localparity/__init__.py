@@ -30,14 +30,17 @@ if TYPE_CHECKING:
     from localparity.models import load
     from localparity.predictions import Predictions
     from localparity.uncertainty import (
+        Detectable,
         NoiseFloor,
         PairedComparison,
         TestResult,
         WorstSplit,
         compare_scores,
         mcdp_interval,
+        minimum_detectable,
         noise_floor,
         permutation_test,
+        rows_needed,
         worst_split,
     )
 
@@ -46,6 +49,7 @@ __all__ = [
     "Compare",
     "Comparison",
     "Criterion",
+    "Detectable",
     "Finding",
     "GapCurve",
     "GroupSummary",
@@ -78,6 +82,7 @@ __all__ = [
     "mcdp_interval",
     "mcdp_profile",
     "mcdp_scorer",
+    "minimum_detectable",
     "models",
     "monitoring",
     "noise_floor",
@@ -85,6 +90,7 @@ __all__ = [
     "paper",
     "permutation_test",
     "report",
+    "rows_needed",
     "spdd",
     "worst_split",
 ]
@@ -125,14 +131,17 @@ __getattr__, __dir__ = lazy_names(
         "predictions": ["Predictions"],
         "report": [],
         "uncertainty": [
+            "Detectable",
             "NoiseFloor",
             "PairedComparison",
             "TestResult",
             "WorstSplit",
             "compare_scores",
             "mcdp_interval",
+            "minimum_detectable",
             "noise_floor",
             "permutation_test",
+            "rows_needed",
             "worst_split",
         ],
     },
