@@ -98,9 +98,9 @@ HEADING = """\
 
 `python -m benchmarks.power` at {commit}. For groups of some sizes, `lp.minimum_detectable` gives the least
 MCDP(0) that an audit finds with the wanted power. People of two groups that differ by it, the two smallest
-ones, are drawn {draws:,} times, and `lp.permutation_test` with {resamples} resamples looks for it. In the reference
-design the groups differ around one threshold alone, the hardest case, and the power found must be within 2
-points of the wanted one. In the other, whole groups are shifted, which is found more often.
+ones, are drawn {draws:,} times, and `lp.permutation_test` with {resamples} resamples looks for it. In the
+reference design the groups differ around one threshold alone, the hardest case, and the power found must be
+within 2 points of the wanted one. In the other, whole groups are shifted, which is found more often.
 
 | group sizes | confidence | MCDP | wanted power | found around one threshold | found by a shift |
 |---|---|---|---|---|---|

@@ -18,7 +18,7 @@ often, and the measured gaps of all pairs count.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import combinations
 
@@ -29,6 +29,7 @@ from localparity._validation import as_count, as_fraction, as_probability, as_rn
 from localparity.counts._comparison import Comparison
 from localparity.metrics._kernels import largest_gaps
 from localparity.uncertainty._bands import check_resamples
+from localparity.uncertainty._noise_floor import as_sizes
 from localparity.uncertainty._pairs import pair_rows
 from localparity.uncertainty._resampling import Draws, critical_value, repeat
 
@@ -209,15 +210,6 @@ def rows_needed(
         if critical <= before:
             break
     return tuple(needed.tolist())
-
-
-def as_sizes(group_sizes: Sequence[int]) -> IntArray:
-    """Check the sizes of two groups or more."""
-    listed = group_sizes if isinstance(group_sizes, Iterable) else [group_sizes]
-    sizes = np.array([as_count(size, "group_sizes") for size in listed])
-    if sizes.size < 2:
-        raise ValueError(f"group_sizes must have at least two sizes, got {sizes.size}")
-    return sizes
 
 
 def needed_to_reject(sizes: IntArray, confidence: float, draws: Draws) -> float:
