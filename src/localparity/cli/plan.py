@@ -98,8 +98,8 @@ def _show(console: Console, found: lp.Detectable, mcdp: float | None, needed: tu
             highlight=False,
         )
     console.print(
-        f"Found: the permutation test at epsilon 0 has a p-value of at most {1.0 - found.confidence:.3g}. The "
-        "groups are taken to differ around one threshold alone, which is the hardest to find; a shift of a "
+        f"Found: the permutation test at epsilon 0 has a p-value of at most {1.0 - found.confidence:.3g}. "
+        "The groups are taken to differ around one threshold alone, the hardest to find; a shift of a "
         "whole group is found more often, and an audit at several epsilons finds a little less. Rows are "
         "assumed to be independent.",
         highlight=False,
