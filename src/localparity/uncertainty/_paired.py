@@ -217,8 +217,10 @@ class Resampled:
         """How far the true difference may be below and above the measured one, with so many in a group."""
         from scipy.stats import t
 
-        deviation = np.std(np.diff(self.weighted), ddof=1)
-        reach = t.ppf(0.5 + 0.5 * confidence, max(fewest - 1.0, 1.0)) * deviation
+        fewest = max(fewest, 2.0)
+        # Random weights spread a mean of so many as if there were two more.
+        deviation = np.std(np.diff(self.weighted), ddof=1) * np.sqrt((fewest + 1.0) / (fewest - 1.0))
+        reach = t.ppf(0.5 + 0.5 * confidence, fewest - 1.0) * deviation
         bias = self.weighted.mean(axis=0) - self.seen
         # With windows the least gap inside may also be too small by chance.
         least, most = np.sort([bias, _MOST_BIAS * bias], axis=0)
