@@ -46,7 +46,7 @@ from localparity._types import (
     ScoreRange,
     Seed,
 )
-from localparity._validation import as_epsilon, as_jobs, as_probability, at_ends
+from localparity._validation import as_epsilon, as_jobs, as_probability, as_vector, at_ends, check_rows
 from localparity.counts._comparison import Comparison, require_labels
 from localparity.metrics._exact import worst_mcdp
 from localparity.metrics._gap_curve import units_of
@@ -175,10 +175,13 @@ def compare_scores(
     comparison = Comparison(criterion, compare, min_group_size)
     require_labels(comparison, y_true)
     labels = y_true if comparison.needs_labels else None
+    named = {"first_scores": first_scores, "second_scores": second_scores}
+    n_first, n_second = (as_vector(scores, name).size for name, scores in named.items())
+    check_rows("second_scores", n_second, n_first, "first_scores")
     given: dict[str, Any] = {"sample_weight": sample_weight, "cluster": cluster, "score_range": score_range}
     models = [
         check_predictions(labels, scores, sensitive_features, **given, names=Names(y_score=name))
-        for name, scores in (("first_scores", first_scores), ("second_scores", second_scores))
+        for name, scores in named.items()
     ]
     first, second = (worst_mcdp(model, comparison, epsilons, as_jobs(n_jobs)).item() for model in models)
     people = SamePeople(models[0], models[1], comparison)
