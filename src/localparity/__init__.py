@@ -8,7 +8,16 @@ if TYPE_CHECKING:
     from localparity import counts, datasets, engines, losses, models, monitoring, paper, report
     from localparity._types import Compare, Criterion
     from localparity._version import __version__ as __version__
-    from localparity.audit import Audit, Finding, GroupSummary, LeftOut, PairSummary, Verdict, audit
+    from localparity.audit import (
+        Audit,
+        Finding,
+        GroupSummary,
+        LeftOut,
+        PairedModels,
+        PairSummary,
+        Verdict,
+        audit,
+    )
     from localparity.counts import Comparison, ScoreCounts
     from localparity.metrics import (
         GapCurve,
@@ -59,6 +68,7 @@ __all__ = [
     "NoiseFloor",
     "PairSummary",
     "PairedComparison",
+    "PairedModels",
     "Predictions",
     "ScoreCounts",
     "TestResult",
@@ -100,7 +110,16 @@ __getattr__, __dir__ = lazy_names(
     {
         "_types": ["Compare", "Criterion"],
         "_version": ["__version__"],
-        "audit": ["Audit", "Finding", "GroupSummary", "LeftOut", "PairSummary", "Verdict", "audit"],
+        "audit": [
+            "Audit",
+            "Finding",
+            "GroupSummary",
+            "LeftOut",
+            "PairSummary",
+            "PairedModels",
+            "Verdict",
+            "audit",
+        ],
         "counts": [],
         "counts._comparison": ["Comparison"],
         "counts._score_counts": ["ScoreCounts"],

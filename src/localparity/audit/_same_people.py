@@ -19,7 +19,7 @@ Column = NDArray[Any]
 
 @dataclass(frozen=True)
 class PairedModels:
-    """Models on the same people, each compared with the first.
+    """Models on the same people, each compared with the first. Make one with `PairedModels.read`.
 
     Attributes
     ----------
@@ -28,7 +28,21 @@ class PairedModels:
     epsilon : float
         The half-width of the windows.
     found : dict
-        The comparison of each other model with the first.
+        The comparison of each other model with the first, a `PairedComparison`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> import localparity as lp
+    >>> census = lp.datasets.make_census(1000, random_state=0)
+    >>> people = census.data.assign(sex=census.sensitive_features, person=range(1000))
+    >>> folder = pathlib.Path(tempfile.mkdtemp())
+    >>> people.assign(p=census.score).to_csv(folder / "a.csv")
+    >>> people.assign(p=0.5).to_csv(folder / "b.csv")
+    >>> files = [str(folder / name) for name in ("a.csv", "b.csv")]
+    >>> paired = lp.PairedModels.read(files, id="person", score="p", group=["sex"], random_state=0)
+    >>> paired.found[files[1]].p_value
+    0.000999000999000999
     """
 
     first: str
@@ -42,7 +56,7 @@ class PairedModels:
         *,
         id: str,
         score: str,
-        group: Sequence[str],
+        group: str | Sequence[str],
         label: str | None = None,
         weight: str | None = None,
         cluster: str | None = None,
@@ -52,8 +66,28 @@ class PairedModels:
     ) -> PairedModels:
         """Compare the scores in files that hold the same people, in any order.
 
-        Columns are named as in `Audit.read`, `id` is that of the people, and `left_out` are groups that are
-        not compared. Options are those of `compare_scores`.
+        Parameters
+        ----------
+        files : sequence of str
+            The file of each model, two or more, as in `Audit.read`.
+        id : str
+            The column that says who a row is of. Each person is in every file once.
+        score : str
+            The column of the scores.
+        group : str or sequence of str
+            The column of the groups; of several, the groups are the combinations that occur.
+        label, weight, cluster : str, optional
+            The columns of the labels 0 and 1, of the weights, and of the household, say.
+        left_out : iterable
+            Groups that are not compared.
+        epsilon : float
+            The half-width of the windows, as a fraction of the score range.
+        **options
+            Further arguments of `compare_scores`, such as ``confidence`` or ``n_resamples``.
+
+        Returns
+        -------
+        PairedModels
         """
         if id == score:
             raise ValueError(f"column {id!r} cannot be both the score and the id")
@@ -82,7 +116,17 @@ class PairedModels:
         return cls(first.file, epsilon, found)
 
     def sentence(self, name: str) -> str:
-        """What was found of a model, in words."""
+        """Return what was found of a model, in words.
+
+        Parameters
+        ----------
+        name : str
+            The name of a model other than the first.
+
+        Returns
+        -------
+        str
+        """
         found = self.found[name]
         change = found.difference.estimate
         points = f"{100.0 * abs(change):.2f} points {'higher' if change > 0.0 else 'lower'}"
@@ -107,7 +151,17 @@ class PairedModels:
         )
 
     def to_dict(self, name: str) -> dict[str, Any]:
-        """The comparison of a model with the first, as plain dictionaries."""
+        """Return the comparison of a model with the first, as plain dictionaries.
+
+        Parameters
+        ----------
+        name : str
+            The name of a model other than the first.
+
+        Returns
+        -------
+        dict
+        """
         return {"compared_with": self.first, "epsilon": self.epsilon, **asdict(self.found[name])}
 
 

@@ -78,8 +78,8 @@ class Detectable:
     --------
     >>> import localparity as lp
     >>> found = lp.minimum_detectable([1, 500, 500], random_state=0)
-    >>> found.mcdp is None, found.pairs[0, 1] is None, round(found.pairs[1, 2], 2)
-    (True, True, 0.12)
+    >>> found.mcdp is None, found.pairs[0, 1] is None, round(found.pairs[1, 2], 1)
+    (True, True, 0.1)
     """
 
     mcdp: float | None
