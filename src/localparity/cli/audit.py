@@ -125,8 +125,7 @@ def audit(
     _show(found, paired, json)
     passed = max_mcdp is None or _tell_verdicts(found, max_mcdp, decide_by)
     if report is not None:
-        named = {"score": score, "target": target, **columns, "group": ", ".join(group)}
-        _write_report(report, found, named, paired=paired, force=force)
+        _write_report(report, found, {"score": score, "target": target, **columns}, paired, force=force)
     if not passed:
         raise typer.Exit(1)
 
@@ -233,14 +232,16 @@ def _write_report(
     path: Path,
     audits: Mapping[str, Audit],
     columns: Mapping[str, Any],
-    *,
     paired: PairedModels | None,
+    *,
     force: bool,
 ) -> None:
     from localparity.report import write_page
 
-    notes = {f"Column of the {what}s": name for what, name in columns.items() if name}
-    title = f"Local disparity by {columns['group']}"
+    groups = ", ".join(columns["group"])
+    named = {**columns, "group": groups}
+    notes = {f"Column of the {what}s": name for what, name in named.items() if name}
+    title = f"Local disparity by {groups}"
     write_page(path, audits, title=title, notes=notes, paired=paired, force=force)
     typer.echo(f"report: {path}", err=True)
 
