@@ -109,6 +109,9 @@ def measure(rng: np.random.Generator, rows: int, decimals: int) -> None:
             keyed, cells = KeyedRows.of(rows_of), cell_numbers(placed, 4, (0.0, 1.0))
             CellCounts.empty(keyed.keys, 17, weighted=keyed.weights is not None).add_at(cells, keyed)
             keyed.inside(cells, np.arange(17) % 2 == 0)
+    for epsilon in EPSILONS[::2]:
+        options = {"epsilon": epsilon, "n_resamples": 19, "random_state": 0}
+        lp.compare_scores(None, scores, scores[::-1], sensitive_features=groups, **options)
     coarse = lp.counts.bounded(counts, max_scores=1, level=6)
     for epsilon in EPSILONS:
         lp.mcdp_bounds(coarse, epsilon=epsilon)
