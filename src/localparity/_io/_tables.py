@@ -9,7 +9,7 @@ from __future__ import annotations
 import csv
 import re
 from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
 from itertools import chain
 from os import PathLike, fspath
 from pathlib import Path, PurePath
@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._io._arrow import ArrowStream, Batch
+from localparity._io._packed import read_through
 from localparity._validation import unknown_name
 
 if TYPE_CHECKING:
@@ -146,11 +147,12 @@ class Table:
 
     def _reader(self, kind: str) -> str:
         paths = "[" + ", ".join(map(quote_text, self._paths)) + "]"
-        if kind in _JSON_FORMATS:
-            return self._json_reader(paths, _JSON_FORMATS[kind])
-        if kind not in _DELIMITERS:
+        if kind not in (*_JSON_FORMATS, *_DELIMITERS):
             return f"read_parquet({paths})"
-        first, *others = self._files()
+        last = {file: read_through(file) for file in self._files()}
+        if kind in _JSON_FORMATS:
+            return self._json_reader(paths, _JSON_FORMATS[kind], last)
+        first, *others = last
         header = self._first_line(first)
         for other in others:
             if self._first_line(other) != header:
@@ -161,15 +163,18 @@ class Table:
             f"quote = '\"', escape = '\"', columns = {_texts(names)})"
         )
 
-    def _json_reader(self, paths: str, formats: Sequence[str]) -> str:
-        """The reader of JSON in the first of some formats that fits: an array has to begin as one."""
+    def _json_reader(self, paths: str, formats: Sequence[str], last: Mapping[str, bytes]) -> str:
+        """The reader of JSON in the first of some formats that fits: an array begins and ends as one."""
         first, *others = formats
         try:
             names = self._keys(f"read_json_objects({paths}, format = {quote_text(first)})")
         except ValueError as error:
             if others and "Expected top-level JSON array" in str(error):
-                return self._json_reader(paths, others)
+                return self._json_reader(paths, others, last)
             raise
+        for file, end in last.items():
+            if first == "array" and end.strip() and not end.rstrip().endswith(b"]"):
+                raise ValueError(f"{file} cannot be read: the array is not closed at its end")
         if not names:
             raise ValueError(f"{self.name} has no rows")
         return f"read_json({paths}, auto_detect = false, format = '{first}', columns = {_texts(names)})"
