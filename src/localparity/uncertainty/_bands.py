@@ -57,7 +57,7 @@ class IndependentSamples(NamedTuple):
     def of(cls, pair: Compared) -> IndependentSamples:
         """Return the samples that a pair compares."""
         first, second = pair.sizes
-        if pair.groups[1] != EVERYONE:
+        if pair.groups[1] is not EVERYONE:
             return cls(1.0, pair.sizes)
         rest = second - first
         return cls(rest / second, (first, rest))
