@@ -34,5 +34,6 @@ Criterion: TypeAlias = Literal[
     "demographic_parity", "equal_opportunity", "predictive_equality", "equalized_odds"
 ]
 Compare: TypeAlias = Literal["between_groups", "to_overall"]
-IntervalMethod: TypeAlias = Literal["dkw", "bootstrap"]
+IntervalMethod: TypeAlias = Literal["finite_sample", "bootstrap"]
+Side: TypeAlias = Literal["both", "upper", "lower"]
 HigherIs: TypeAlias = Literal["better", "worse"]

@@ -34,7 +34,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_table_a_figure_and_a_recommendation(folder: Path) -> None:
     found = run(folder / "people.csv", *NAMED, *QUICK, "--figure", folder / "new" / "frontier.png")
     assert found.returncode == 0, found.stderr
-    assert "400 rows to train on, 200 to choose on, 200 to report on" in found.stdout
+    assert "400 rows to train on, 200 to choose on, 200 to test on" in found.stdout
     for name in (
         "ERM",
         "DiffMCDP, repaired",

@@ -76,7 +76,10 @@ def test_what_people_named_stays(message: str) -> None:
         (["--jobs", "0"], "--jobs must be"),
         (["--criterion", "equal_opportunity"], "--criterion equal_opportunity needs --label"),
         (["--cluster", "sex", "--engine", "spark"], "--cluster needs --engine duckdb"),
-        (["--weight", "w", "--method", "dkw"], "--method dkw does not hold with weights; use --method boot"),
+        (
+            ["--weight", "w", "--method", "finite_sample"],
+            "--method finite_sample does not hold with weights; use --method boot",
+        ),
         (["--epsilon", "0.4", "--max-mcdp", "0.5"], "the right --score-range"),
     ],
 )

@@ -102,7 +102,7 @@ def test_notes_tell_what_was_left_out_and_what_is_uncertain() -> None:
     counts = lp.ScoreCounts(exact.atoms, rank_error=0.01)
     options = {"small_groups": "drop", "min_group_size": 10, "n_resamples": 0, "threshold": 0.5}
     audits = {
-        name: lp.audit(counts, method="dkw", **options)  # type: ignore[arg-type]
+        name: lp.audit(counts, method="finite_sample", **options)  # type: ignore[arg-type]
         for name in ("one", "two")
     }
     text = render_page(audits, title="Notes", notes={"Source": "a survey"})

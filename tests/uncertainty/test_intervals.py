@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import numpy as np
@@ -10,8 +9,9 @@ import pytest
 
 import localparity as lp
 from localparity.uncertainty import _deviations
-from localparity.uncertainty._bands import bootstrap_radii
+from localparity.uncertainty._bands import band_radius, bootstrap_radii
 from localparity.uncertainty._resampling import Draws, deviation_resamples
+from localparity.uncertainty._upper import threshold_end
 
 
 @pytest.fixture(scope="module")
@@ -24,38 +24,46 @@ def interval_of(census: Any, **options: Any) -> lp.Interval:
     return lp.mcdp_interval(options.pop("y_true"), census.score, **options)
 
 
-def test_dkw_is_the_sum_of_two_massart_radii(census: Any) -> None:
+def test_the_ends_are_those_of_the_band_and_of_one_threshold(census: Any) -> None:
     female = int((census.sensitive_features == "Female").sum())
-    # An error of 10% is divided over the two distributions.
-    radius = sum(math.sqrt(math.log(2 / 0.05) / (2 * size)) for size in (female, 600 - female))
-    found = interval_of(census, confidence=0.9)
+    sizes = (female, 600 - female)
     estimate = lp.mcdp(None, census.score, sensitive_features=census.sensitive_features)
-    assert found.estimate == estimate
-    assert found.low == pytest.approx(estimate - radius)
-    assert found.high == pytest.approx(estimate + radius)
-    assert found.confidence == 0.9
+    found = interval_of(census, confidence=0.9)
+    assert (found.estimate, found.confidence) == (estimate, 0.9)
+    # Either end may fail with half of the error.
+    assert found.low == pytest.approx(estimate - band_radius(sizes, 0.05))
+    assert found.high == pytest.approx(threshold_end(estimate, sizes, 0.05))
+    window = interval_of(census, confidence=0.9, epsilon=0.02)
+    assert window.high == pytest.approx(window.estimate + band_radius(sizes, 0.05))
 
 
-def test_dkw_divides_the_error_over_all_distributions(census: Any) -> None:
+def test_one_side_takes_the_whole_error(census: Any) -> None:
+    both = interval_of(census, confidence=0.9)
+    upper, lower = (interval_of(census, confidence=0.95, side=side) for side in ("upper", "lower"))
+    assert (upper.low, upper.high) == (0.0, both.high)
+    assert (lower.low, lower.high) == (both.low, 1.0)
+    weighted = {"sample_weight": np.ones(600), "random_state": 0}
+    both, upper, lower = (interval_of(census, side=side, **weighted) for side in ("both", "upper", "lower"))
+    assert (upper.low, upper.high, lower.low, lower.high) == (0.0, both.high, both.low, 1.0)
+
+
+def test_only_lower_ends_share_the_error_over_pairs(census: Any) -> None:
     labels = census.target
     found = interval_of(census, y_true=labels, criterion="equalized_odds", confidence=0.9)
-    worst = {}
-    for label in (0, 1):
-        sizes = [
-            int(((census.sensitive_features == g) & (labels == label)).sum()) for g in ("Female", "Male")
-        ]
-        radius = sum(math.sqrt(math.log(2 / 0.025) / (2 * size)) for size in sizes)
-        criterion = ("predictive_equality", "equal_opportunity")[label]
+    low, high = [0.0], []
+    for label, criterion in enumerate(("predictive_equality", "equal_opportunity")):
+        among = labels == label
+        first, second = (int((census.sensitive_features[among] == g).sum()) for g in ("Female", "Male"))
         value = lp.mcdp(
             labels, census.score, sensitive_features=census.sensitive_features, criterion=criterion
         )
-        worst[label] = (value - radius, value + radius)
-    assert found.low == pytest.approx(max(0.0, *(low for low, _ in worst.values())))
-    assert found.high == pytest.approx(max(high for _, high in worst.values()))
+        low.append(value - band_radius((first, second), 0.025))
+        high.append(threshold_end(value, (first, second), 0.05))
+    assert (found.low, found.high) == pytest.approx((max(low), max(high)))
 
 
 def test_intervals_stay_in_the_unit_interval_and_know_little_of_groups_of_one() -> None:
-    for method in ("dkw", "bootstrap"):
+    for method in ("finite_sample", "bootstrap"):
         found = lp.mcdp_interval(
             None, [0.1, 0.9], sensitive_features=["a", "b"], method=method, random_state=0
         )
@@ -116,6 +124,7 @@ def test_the_bootstrap_holds_its_own_estimate_near_parity() -> None:
     [
         ({"method": "exact"}, "method .*got 'exact'"),
         ({"confidence": 95}, "confidence .*got 95"),
+        ({"side": "two"}, "side .*got 'two'"),
         ({"method": "bootstrap", "n_resamples": 0}, "n_resamples must be >= 19 .* got 0"),
         ({"method": "bootstrap", "n_jobs": 0}, "n_jobs .*got 0"),
         ({"method": "bootstrap", "compare": "x"}, "compare .*got 'x'"),

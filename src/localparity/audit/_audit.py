@@ -50,7 +50,7 @@ class Audit:
     score_range : tuple of float
         The range of the scores.
     method : str
-        How the intervals were made: "dkw" or "bootstrap".
+        How the intervals were made: "finite_sample" or "bootstrap".
     n_resamples : int
         How many resamples the test drew; 0 where none was made.
     threshold : float or None

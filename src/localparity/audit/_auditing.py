@@ -96,10 +96,11 @@ def audit(
     small_groups : str
         Whether a group that is too small is an error ("raise") or left out and named ("drop").
     confidence : float
-        The probability with which the intervals of all pairs, labels and epsilons hold together.
+        The probability with which each interval holds; the lower ends of all pairs, labels and epsilons hold
+        together.
     method : str, optional
-        How intervals are made, "dkw" or "bootstrap", as in `mcdp_interval`; where the test does not reject
-        parity for a pair, its interval goes down to 0.
+        How intervals are made, "finite_sample" or "bootstrap", as in `mcdp_interval`; where the test does not
+        reject parity for a pair, its interval goes down to 0.
     n_resamples : int
         How many resamples the test draws, and the bootstrap; 0 leaves the test out.
     random_state : int, Generator or None

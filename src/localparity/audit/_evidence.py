@@ -7,28 +7,28 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from localparity._types import BoolArray, FloatArray, Group
+from localparity._types import BoolArray, FloatArray
 from localparity.audit._findings import ROUNDING, Finding, PairSummary
 from localparity.counts import Comparison, ScoreCounts
 from localparity.metrics import GapCurve, Interval, Window
 from localparity.metrics._gap_curves import each_gap_curve
 from localparity.metrics._profile import carried_half_widths
-from localparity.uncertainty._bands import band_radii, bootstrap_radii
-from localparity.uncertainty._intervals import intervals_around, worst_intervals
+from localparity.uncertainty._bands import bootstrap_band, bootstrap_radii, finite_sample_radii
+from localparity.uncertainty._intervals import (
+    MeasuredPair,
+    band_intervals,
+    finite_sample_intervals,
+    measured_pair,
+    worst_intervals,
+)
 from localparity.uncertainty._permutation import ParityTest, parity_resamples, parity_test
 from localparity.uncertainty._resampling import Draws, deviation_resamples, least_resamples
 
 
 @dataclass(frozen=True, eq=False, kw_only=True)
-class PairMeasures:
+class PairMeasures(MeasuredPair):
     """What is measured of one pair; there may be too many pairs to keep their curves."""
 
-    groups: tuple[Group, Group]
-    label: int | None
-    sizes: tuple[float, float]
-    least: FloatArray
-    mcdp: FloatArray
-    most: FloatArray
     windows: Sequence[Window]
     widest_window: float
     abcc: float
@@ -36,17 +36,9 @@ class PairMeasures:
 
     @classmethod
     def of(cls, curve: GapCurve, epsilons: FloatArray, threshold: float | None) -> PairMeasures:
-        """Measure a curve at each epsilon: MCDP, the bounds that always hold it, and its worst window."""
-        mcdp = curve.mcdp_at(epsilons)
-        # The bounds of an exact curve are the curve itself.
-        least, most = (mcdp if side is curve else side.mcdp_at(epsilons) for side in curve.bounds())
+        """Measure a curve: MCDP and its worst window at each epsilon, and the other metrics."""
         return cls(
-            groups=curve.groups,
-            label=curve.label,
-            sizes=curve.sizes,
-            least=least,
-            mcdp=mcdp,
-            most=most,
+            **vars(measured_pair(curve, epsilons)),
             windows=curve.worst_windows(epsilons),
             widest_window=curve.widest_window,
             abcc=curve.abcc(),
@@ -101,17 +93,16 @@ class Evidence:
         least = np.array([pair.least for pair in measures])
         if draws.n_resamples:
             resampled = parity_resamples(counts, comparison, epsilons, draws, seen=least)
-        if resampled is not None and not counts.exchangeable:
-            # The test's resamples are those of the bootstrap too.
-            radii = bootstrap_radii(resampled, confidence)
+        if method == "finite_sample":
+            radii = finite_sample_radii(measures, confidence)
+            intervals = finite_sample_intervals(measures, epsilons, confidence)
         else:
-            radii = band_radii(
-                counts, comparison, measures, confidence=confidence, method=method, draws=draws
-            )
-        intervals = [
-            intervals_around(pair.least, pair.mcdp, pair.most, radius, confidence)
-            for pair, radius in zip(measures, radii.tolist(), strict=True)
-        ]
+            if resampled is not None and not counts.exchangeable:
+                # The test's resamples are those of the bootstrap too.
+                radii = bootstrap_radii(resampled, confidence)
+            else:
+                radii = bootstrap_band(counts, comparison, confidence, draws)
+            intervals = band_intervals(measures, radii, confidence)
         test = None
         if resampled is not None:
             test = parity_test(np.array([pair.mcdp for pair in measures]), resampled)

@@ -93,7 +93,7 @@ class PairSummary:
     mcdp : tuple of float
         MCDP at each epsilon.
     intervals : tuple of Interval
-        Its interval at each epsilon; those of all pairs, labels and epsilons hold together.
+        Its interval at each epsilon; the lower ends of all pairs, labels and epsilons hold together.
     p_values : tuple of float or None
         The p-value at each epsilon, adjusted over all pairs, labels and epsilons; None without a test.
     detectable : float or None

@@ -172,6 +172,8 @@ def _how_sure(audit: Audit, pair: PairSummary, place: int) -> str:
         return sentence + "; no test against parity was made."
     adjusted = "adjusted " if len(audit.pairs) * len(audit.findings) > 1 else ""
     sentence += f"; the {adjusted}p-value against parity is {p_value_text(pair.p_values[place])}. "
+    if pair.intervals[place].low == 0.0 and pair.significant_at(place, by_test=audit.tested):
+        sentence += "The test rejects parity, but not by how much: the interval reaches down to 0. "
     if not audit.tested:
         needed = least_resamples(audit.confidence)
         sentence += f"With {audit.n_resamples} resamples it cannot be small enough: {needed} are needed. "
@@ -247,14 +249,22 @@ def assumptions_of(audit: Audit) -> tuple[str, ...]:
             found.append(
                 f"Few rows carry most of the weight of {', '.join(few)}: there the confidence is approximate."
             )
-    what = "Intervals hold together" if not audit.n_resamples else "Intervals and p-values are adjusted"
-    many = [(len(audit.pairs), "pairs"), (len(audit.findings), "epsilons")]
-    over = [f"{number:,} {things}" for number, things in many if number > 1] or ["this pair and epsilon"]
-    found.append(
-        f"{what} for {' and '.join(over)} of this model, not for several models, criteria or "
-        "looks at the same people."
-    )
+    found.append(_over_what(audit))
+    found.append("Nothing is adjusted for several models, criteria or looks at the same people.")
     return tuple(found)
+
+
+def _over_what(audit: Audit) -> str:
+    """Over what the intervals and p-values hold together."""
+    p_values = " and p-values" if audit.n_resamples else ""
+    many = [(len(audit.pairs), "pairs"), (len(audit.findings), "epsilons")]
+    over = " and ".join(f"{number:,} {things}" for number, things in many if number > 1)
+    if not over:
+        return f"Intervals{p_values} hold for this pair and epsilon."
+    if audit.method == "finite_sample":
+        one = "at one epsilon" if len(audit.pairs) == 1 else "for one pair, or the worst, at one epsilon"
+        return f"Lower ends{p_values} are adjusted for {over}; an upper end holds {one}."
+    return f"Intervals{p_values} are adjusted for {over}."
 
 
 def _of_few_rows(audit: Audit) -> list[tuple[Group, int | None]]:

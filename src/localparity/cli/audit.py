@@ -53,7 +53,7 @@ DecideByOption = Annotated[
 ]
 MethodOption = Annotated[
     IntervalMethod | None,
-    Option(help="How intervals are made; dkw, or bootstrap with weights or clusters."),
+    Option(help="How intervals are made; finite_sample, or bootstrap with weights or clusters."),
 ]
 ReportOption = Annotated[
     Path | None, Option(help="Write a page with charts here, all models on it; opens offline.")

@@ -66,7 +66,7 @@ class GapCurve:
     cells : CellGaps or None
         Where scores are only known by cells, the bounds of the gap inside each; the gap at a knot is exact.
     exchangeable : bool
-        Whether all rows are independent and weigh 1, as the band of Dvoretzky, Kiefer and Wolfowitz asks.
+        Whether all rows are independent and weigh 1, as intervals that hold at any size ask.
 
     Examples
     --------

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Protocol, get_args
+from typing import NamedTuple, Protocol, get_args
 
 import numpy as np
 
 from localparity._types import FloatArray, Group, IntervalMethod
 from localparity._validation import as_choice, as_count, as_probability
-from localparity.counts._comparison import Comparison
+from localparity.counts._comparison import EVERYONE, Comparison
 from localparity.counts._score_counts import ScoreCounts
 from localparity.uncertainty._resampling import (
     Draws,
@@ -24,6 +24,9 @@ from localparity.uncertainty._resampling import (
     deviation_resamples,
     least_resamples,
 )
+
+Number = float | FloatArray
+_HALVINGS = 30
 
 INTERVAL_METHODS: tuple[str, ...] = get_args(IntervalMethod)
 
@@ -39,31 +42,85 @@ class Compared(Protocol):
     def sizes(self) -> tuple[float, float]: ...
 
 
-def dkw_radius(size: float, confidence: float, family: int = 1) -> float:
-    r"""How far an empirical distribution may be from the true one, anywhere.
+class IndependentSamples(NamedTuple):
+    """Two independent samples whose gap, times a scale, is that of a pair.
 
-    .. math:: \sqrt{\ln(2 k / (1 - \text{confidence})) / (2 n)}
+    Of a group and everyone, these are the group and the rest, since
+    :math:`F_g - F_{all} = (1 - p_g)(F_g - F_{rest})`. The group's share :math:`p_g` is taken to be that of
+    the sample.
+    """
 
-    the inequality of Dvoretzky, Kiefer and Wolfowitz with Massart's constant, for k distributions that are to
-    hold together with probability `confidence`. It needs n independent rows of one weight, nothing else.
+    scale: float
+    sizes: tuple[float, float]
+
+    @classmethod
+    def of(cls, pair: Compared) -> IndependentSamples:
+        """Return the samples that a pair compares."""
+        first, second = pair.sizes
+        if pair.groups[1] != EVERYONE:
+            return cls(1.0, pair.sizes)
+        rest = second - first
+        return cls(rest / second, (first, rest))
+
+
+def deviation_tail(sizes: tuple[Number, Number], radius: Number) -> FloatArray:
+    r"""Bound the probability that the gap of two independent samples is off by more than a radius somewhere.
+
+    The gap of samples a and b is off by at most the larger of :math:`D_a^+ + D_b^-` and
+    :math:`D_a^- + D_b^+`, the largest errors of the two distributions in opposite directions. Each exceeds x
+    with probability at most :math:`e^{-2 n x^2}` (Massart, 1990; ties make it less likely), so that it is
+    at most a Rayleigh variable, and a and b are independent. With A = 2 n_a, B = 2 n_b, T = A + B and the
+    radius r, one of the two sums exceeds r with probability at most
+
+    .. math:: \frac{2}{T} \Big[ B e^{-A r^2} + A e^{-B r^2} + A B r \sqrt{\pi / T} \, e^{-A B r^2 / T}
+        \Big( \operatorname{erf} \frac{A r}{\sqrt T} + \operatorname{erf} \frac{B r}{\sqrt T} \Big) \Big].
+
+    It needs independent rows of one weight, nothing else. It holds for the gap between F_a at any threshold
+    and F_b at any other one, too: scores may be repaired in between.
 
     Examples
     --------
-    >>> round(dkw_radius(1000, 0.95), 4)
-    0.0429
+    >>> deviation_tail((1000, 1000), 0.1).round(5)
+    np.float64(0.00051)
     """
-    return math.sqrt(math.log(2.0 * family / (1.0 - confidence)) / (2.0 * size))
+    from scipy.special import erf
+
+    first, second = (2.0 * size for size in sizes)
+    both, square = first + second, radius * radius
+    alone = second * np.exp(-first * square) + first * np.exp(-second * square)
+    reach = radius / np.sqrt(both)
+    shared = np.sqrt(np.pi) * first * second * reach * np.exp(-first * second * square / both)
+    return np.asarray(2.0 / both * (alone + shared * (erf(first * reach) + erf(second * reach))))
 
 
-def distributions_of(pairs: Sequence[Compared]) -> int:
-    """How many distributions some pairs compare: those of each group, and of everyone, under each label."""
-    return len({(pair.label, group) for pair in pairs for group in pair.groups})
+def band_radius(sizes: tuple[Number, Number], error: float) -> FloatArray:
+    """Return how far the gap of two independent samples is off anywhere, but for a probability `error`.
+
+    Examples
+    --------
+    >>> band_radius((np.array([1000, 100]), np.array([1000, 10_000])), 0.05).round(4)
+    array([0.0712, 0.1423])
+    """
+    # Either distribution may be off by this much, by the inequality of Dvoretzky, Kiefer and Wolfowitz.
+    high = np.sqrt(0.5 * math.log(4.0 / error)) * sum(1.0 / np.sqrt(size) for size in sizes)
+    low = np.zeros_like(high)
+    for _ in range(_HALVINGS):
+        middle = 0.5 * (low + high)
+        above = deviation_tail(sizes, middle) > error
+        low, high = np.where(above, middle, low), np.where(above, high, middle)
+    return np.asarray(high)
 
 
-def dkw_radii(pairs: Sequence[Compared], confidence: float) -> FloatArray:
-    """The radius of each pair's band; all hold together, the error shared by all distributions involved."""
-    family = distributions_of(pairs)
-    return np.array([sum(dkw_radius(size, confidence, family) for size in pair.sizes) for pair in pairs])
+def pair_radii(pairs: Sequence[Compared], error: float) -> FloatArray:
+    """Return the radius of the band of each pair by itself."""
+    samples = [IndependentSamples.of(pair) for pair in pairs]
+    first, second = np.array([each.sizes for each in samples]).T
+    return np.array([each.scale for each in samples]) * band_radius((first, second), error)
+
+
+def finite_sample_radii(pairs: Sequence[Compared], confidence: float) -> FloatArray:
+    """The radius of each pair's band; all hold together, since the error is shared by the pairs."""
+    return pair_radii(pairs, (1.0 - confidence) / len(pairs))
 
 
 def bootstrap_radii(deviated: Resampled, confidence: float) -> FloatArray:
@@ -80,14 +137,23 @@ def check_resamples(n_resamples: int, confidence: float) -> None:
 
 
 def as_interval_method(method: str | None, counts: ScoreCounts) -> str:
-    """How intervals are made: "dkw" where rows are independent and weigh 1, else "bootstrap"."""
+    """How intervals are made: "finite_sample" where rows are independent and weigh 1, else "bootstrap"."""
     if method is None:
-        return "dkw" if counts.exchangeable else "bootstrap"
+        return "finite_sample" if counts.exchangeable else "bootstrap"
     as_choice(method, "method", INTERVAL_METHODS)
-    if method == "dkw" and not counts.exchangeable:
+    if method == "finite_sample" and not counts.exchangeable:
         why = "clusters" if counts.clusters is not None else "weights"
-        raise ValueError(f"method='dkw' does not hold with {why}; use method='bootstrap'")
+        raise ValueError(f"method='finite_sample' does not hold with {why}; use method='bootstrap'")
     return method
+
+
+def bootstrap_band(
+    counts: ScoreCounts, comparison: Comparison, confidence: float, draws: Draws
+) -> FloatArray:
+    """The radius of the band of each of the counts' pairs, by the multiplier bootstrap; all hold together."""
+    check_resamples(as_count(draws.n_resamples, "n_resamples", at_least=0), confidence)
+    found = deviation_resamples(counts, comparison, np.zeros(1), draws)
+    return bootstrap_radii(found, confidence)
 
 
 def band_radii(
@@ -101,8 +167,6 @@ def band_radii(
 ) -> FloatArray:
     """The radius of the band of each of the counts' pairs, all of which hold together."""
     confidence = as_probability(confidence)
-    if method == "dkw":
-        return dkw_radii(pairs, confidence)
-    check_resamples(as_count(draws.n_resamples, "n_resamples", at_least=0), confidence)
-    found = deviation_resamples(counts, comparison, np.zeros(1), draws)
-    return bootstrap_radii(found, confidence)
+    if method == "finite_sample":
+        return finite_sample_radii(pairs, confidence)
+    return bootstrap_band(counts, comparison, confidence, draws)

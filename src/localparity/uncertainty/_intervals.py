@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from dataclasses import dataclass, replace
+from typing import Any, get_args
 
 import numpy as np
 
@@ -12,12 +13,14 @@ from localparity._types import (
     Compare,
     Criterion,
     FloatArray,
+    Group,
     Groups,
     IntervalMethod,
     ScoreRange,
     Seed,
+    Side,
 )
-from localparity._validation import as_epsilon, as_jobs, as_probability
+from localparity._validation import as_choice, as_epsilon, as_jobs, as_probability
 from localparity.counts._comparison import Comparison
 from localparity.counts._inputs import Data, as_counts, as_data
 from localparity.metrics._exact import count_for
@@ -25,8 +28,12 @@ from localparity.metrics._gap_curve import GapCurve
 from localparity.metrics._gap_curves import gap_curves
 from localparity.metrics._interval import Interval, worst_interval
 from localparity.predictions import Predictions
-from localparity.uncertainty._bands import as_interval_method, band_radii
+from localparity.uncertainty._bands import as_interval_method, bootstrap_band, pair_radii
 from localparity.uncertainty._resampling import Draws
+from localparity.uncertainty._upper import upper_ends
+
+SIDES: tuple[str, ...] = get_args(Side)
+_OTHER_END = {"upper": {"low": 0.0}, "lower": {"high": 1.0}}
 
 
 def mcdp_interval(
@@ -37,6 +44,7 @@ def mcdp_interval(
     epsilon: float = 0.0,
     confidence: float = 0.95,
     method: IntervalMethod | None = None,
+    side: Side = "both",
     n_resamples: int = 1000,
     random_state: Seed = None,
     criterion: Criterion = "demographic_parity",
@@ -49,12 +57,14 @@ def mcdp_interval(
 ) -> Interval:
     """An interval that holds the true MCDP(epsilon) with a stated probability.
 
-    Both methods put a band around the gap of every pair, whose radius is added to and taken from MCDP. "dkw"
-    (Dvoretzky, Kiefer and Wolfowitz) holds at any sample size and whatever the distributions, for rows that
-    are independent and weigh 1. "bootstrap" finds the radius by multiplying every row's contribution to its
-    group's distribution with random numbers (the multiplier bootstrap): it is shorter, holds in large
-    samples, and takes weights, which may depend on the scores, and clusters. It cannot know of people whom no
-    row stands for: where a few rows carry much of a group's weight, its confidence is approximate.
+    "finite_sample" holds at any sample size and whatever the distributions, for rows that are independent and
+    weigh 1. Its lower end is MCDP less the radius of a band around the gap at every threshold. Its upper end
+    with epsilon 0 is that of a difference of two binomial shares, since the true worst threshold is one and
+    does not depend on the sample; otherwise it is MCDP and the radius of the worst pair's band. "bootstrap"
+    finds the radius of a band by multiplying every row's contribution to its group's distribution with random
+    numbers (the multiplier bootstrap): it holds in large samples, and takes weights, which may depend on the
+    scores, and clusters. It cannot know of people whom no row stands for: where a few rows carry much of a
+    group's weight, its confidence is approximate.
 
     Rows are assumed to be independent unless `cluster` says otherwise, and the scores not to come from a
     model that was trained on these rows.
@@ -73,7 +83,10 @@ def mcdp_interval(
     confidence : float
         The probability that the interval holds the true MCDP(epsilon).
     method : str, optional
-        "dkw" or "bootstrap"; without it, "dkw" where rows are independent and weigh 1.
+        "finite_sample" or "bootstrap"; without it, "finite_sample" where rows are independent and weigh 1.
+    side : str
+        "both" for an interval; "upper" for an upper bound, with `low` 0, and "lower" for a lower bound, with
+        `high` 1. A bound is closer to the estimate than the end of an interval of the same confidence.
     n_resamples : int
         How many resamples the bootstrap draws.
     random_state : int, Generator or None
@@ -109,6 +122,8 @@ def mcdp_interval(
     True
     """
     epsilons = np.array([as_epsilon(epsilon)])
+    confidence = as_probability(confidence)
+    as_choice(side, "side", SIDES)
     comparison = Comparison(criterion, compare, min_group_size)
     rows: dict[str, Any] = {"sample_weight": sample_weight, "cluster": cluster, "score_range": score_range}
     data = as_data(comparison, y_true, y_score, sensitive_features, **rows)
@@ -118,36 +133,73 @@ def mcdp_interval(
     else:
         counts = as_counts(data)
     curves = gap_curves(counts, comparison)
-    radii = band_radii(
-        counts,
-        comparison,
-        curves,
-        confidence=confidence,
-        method=as_interval_method(method, counts),
-        draws=Draws(n_resamples, random_state, n_jobs),
+    pairs = [measured_pair(curve, epsilons) for curve in curves]
+    if as_interval_method(method, counts) == "finite_sample":
+        found = finite_sample_intervals(pairs, epsilons, confidence, side)
+    else:
+        draws = Draws(n_resamples, random_state, n_jobs)
+        radii = bootstrap_band(counts, comparison, confidence, draws)
+        found = band_intervals(pairs, radii, confidence)
+    (interval,) = worst_intervals(found)
+    return replace(interval, **_OTHER_END.get(side, {}))
+
+
+@dataclass(frozen=True, eq=False, kw_only=True)
+class MeasuredPair:
+    """A pair, and at each epsilon its MCDP and what that is known to lie between."""
+
+    groups: tuple[Group, Group]
+    label: int | None
+    sizes: tuple[float, float]
+    least: FloatArray
+    mcdp: FloatArray
+    most: FloatArray
+
+
+def measured_pair(curve: GapCurve, epsilons: FloatArray) -> MeasuredPair:
+    """Measure a curve at each epsilon."""
+    mcdp = curve.mcdp_at(epsilons)
+    # The bounds of an exact curve are the curve itself.
+    least, most = (mcdp if side is curve else side.mcdp_at(epsilons) for side in curve.bounds())
+    return MeasuredPair(
+        groups=curve.groups, label=curve.label, sizes=curve.sizes, least=least, mcdp=mcdp, most=most
     )
-    (interval,) = worst_intervals(pair_intervals(curves, epsilons, radii, as_probability(confidence)))
-    return interval
 
 
-def pair_intervals(
-    curves: Sequence[GapCurve], epsilons: FloatArray, radii: FloatArray, confidence: float
+def finite_sample_intervals(
+    pairs: Sequence[MeasuredPair], epsilons: FloatArray, confidence: float, side: Side = "both"
 ) -> list[list[Interval]]:
-    """For each curve, the interval at each epsilon: what the counts leave open, and a radius beside it."""
-    found = []
-    for curve, radius in zip(curves, radii.tolist(), strict=True):
-        least, most = (bound.mcdp_at(epsilons) for bound in curve.bounds())
-        found.append(intervals_around(least, curve.mcdp_at(epsilons), most, radius, confidence))
-    return found
+    """For each pair, the interval at each epsilon, for independent rows of one weight.
+
+    The lower ends of all pairs and epsilons hold together, and each upper end by itself: with several pairs,
+    the largest lower and the largest upper end make an interval for the worst pair's MCDP.
+    """
+    error = (1.0 - confidence) / (2.0 if side == "both" else 1.0)
+    low, high = np.zeros((len(pairs), epsilons.size)), np.ones((len(pairs), epsilons.size))
+    if side != "upper":
+        radii = pair_radii(pairs, error / len(pairs))[:, None]
+        low = np.maximum(np.array([pair.least for pair in pairs]) - radii, 0.0)
+    if side != "lower":
+        high = upper_ends(pairs, epsilons, np.array([pair.most for pair in pairs]), error)
+    return _intervals(pairs, low, high, confidence)
 
 
-def intervals_around(
-    least: FloatArray, estimate: FloatArray, most: FloatArray, radius: float, confidence: float
-) -> list[Interval]:
-    """Intervals in [0, 1] with a radius beside what each estimate is known to lie between."""
-    low, high = np.maximum(least - radius, 0.0), np.minimum(most + radius, 1.0)
-    ends = zip(low.tolist(), estimate.tolist(), high.tolist(), strict=True)
-    return [Interval(*each, confidence) for each in ends]
+def band_intervals(
+    pairs: Sequence[MeasuredPair], radii: FloatArray, confidence: float
+) -> list[list[Interval]]:
+    """For each pair, the interval at each epsilon, as wide as the pair's band; all hold together."""
+    low = np.array([pair.least for pair in pairs]) - radii[:, None]
+    high = np.array([pair.most for pair in pairs]) + radii[:, None]
+    return _intervals(pairs, np.maximum(low, 0.0), np.minimum(high, 1.0), confidence)
+
+
+def _intervals(
+    pairs: Sequence[MeasuredPair], low: FloatArray, high: FloatArray, confidence: float
+) -> list[list[Interval]]:
+    return [
+        [Interval(*each, confidence) for each in zip(ends[0], pair.mcdp.tolist(), ends[1], strict=True)]
+        for pair, *ends in zip(pairs, low.tolist(), high.tolist(), strict=True)
+    ]
 
 
 def worst_intervals(pairs: Sequence[Sequence[Interval]]) -> list[Interval]:

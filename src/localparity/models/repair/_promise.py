@@ -11,7 +11,7 @@ from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._score_counts import strata_of
 from localparity.metrics._gap_curves import gap_curves
 from localparity.predictions import Names
-from localparity.uncertainty._bands import as_interval_method, band_radii
+from localparity.uncertainty._bands import as_interval_method, band_radii, band_radius
 from localparity.uncertainty._resampling import Draws
 
 if TYPE_CHECKING:
@@ -49,19 +49,19 @@ def margin_of(
     return float(radii.max())
 
 
-def sufficient_group_size(sides: int, confidence: float, bound: float) -> int:
+def sufficient_group_size(pairs: int, confidence: float, bound: float) -> int:
     """Return how many people of each group, no two with the same score, let a bound be promised.
 
     The least n for which the margin of two groups of n people, and one person's share beside it, are within
-    the bound; `sides` distributions share the confidence.
+    the bound; the margin falls with the root of n. `pairs` pairs share the confidence.
 
     Examples
     --------
-    >>> sufficient_group_size(2, 0.95, 0.05)
-    3546
+    >>> sufficient_group_size(1, 0.95, 0.05)
+    2070
     """
-    twice_log = 2.0 * math.log(2.0 * sides / (1.0 - confidence))
-    root = 0.5 * (math.sqrt(twice_log + 4.0 * bound) - math.sqrt(twice_log))
+    margin = float(band_radius((1.0, 1.0), (1.0 - confidence) / pairs))
+    root = 0.5 * (math.sqrt(margin * margin + 4.0 * bound) - margin)
     return math.ceil(1.0 / (root * root))
 
 
@@ -77,10 +77,10 @@ def check_reached(repair: ScoreRepair, counts: ScoreCounts, reached: float) -> N
     if repair.confidence is not None and repair.margin_ + share > bound:
         strata = strata_of(counts, Comparison(repair.criterion)).values()
         sizes = ", ".join(f"{atoms.size:,}" for stratum in strata for atoms in stratum.values())
-        sides = sum(len(stratum) for stratum in strata)
+        pairs = sum(math.comb(len(stratum), 2) for stratum in strata)
         why = f"confidence={repair.confidence:g} takes a margin of {repair.margin_:.4f} for groups of {sizes}"
         if bound > 0.0:
-            needed = sufficient_group_size(sides, repair.confidence, bound)
+            needed = sufficient_group_size(pairs, repair.confidence, bound)
             hint += f", or fit on {needed:,} people of each group with distinct scores"
     elif len(strata_of(counts, Comparison(repair.criterion))) > 1:
         why = f"one map per group for both labels leaves at least {reached:.4f}"

@@ -46,9 +46,9 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
     straight line between its neighbours. `RepairedClassifier` does the same around a classifier.
 
     `promise_` says what holds. Without a `confidence`, the bound holds exactly for the people fitted on. With
-    one, it holds with that probability for the population that they were drawn from: by the
-    Dvoretzky-Kiefer-Wolfowitz inequality, whatever the distributions, if they are an independent sample and
-    their scores were not computed on rows that the model was trained on. The same holds for equal opportunity
+    one, it holds with that probability for the population that they were drawn from, at any size and whatever
+    the distributions, if they are an independent sample and their scores were not computed on rows that the
+    model was trained on. The same holds for equal opportunity
     and predictive equality: a group's map is made for its people of one label and applied to all of them, so
     no label is needed to predict. For equalized odds one map has to serve both labels, and a low bound may be
     out of reach, which is an error that names the lowest found.

@@ -15,7 +15,7 @@ from localparity.metrics import GapCurve
 from localparity.metrics._gap_curves import gap_curves
 from localparity.report._thin import thin_thresholds
 from localparity.report.displays._display import QUIET, PairDisplay, chosen_curve, counts_of, shown_name
-from localparity.uncertainty._bands import as_interval_method, band_radii, dkw_radii
+from localparity.uncertainty._bands import as_interval_method, band_radii, finite_sample_radii
 from localparity.uncertainty._resampling import Draws
 
 
@@ -33,8 +33,8 @@ class GapCurveDisplay(PairDisplay):
     epsilon : float
         The half-width of the window that is shaded.
     radius : float, optional
-        How far the true gap may be from the curve; without it, that of Dvoretzky, Kiefer and Wolfowitz for
-        this pair alone, or no band where rows have weights or clusters.
+        How far the true gap may be from the curve; without it, one that holds at any sample size for this
+        pair alone, or no band where rows have weights or clusters.
 
     Examples
     --------
@@ -52,7 +52,7 @@ class GapCurveDisplay(PairDisplay):
         self.confidence = as_probability(confidence)
         self.epsilon = epsilon
         if radius is None and curve.exchangeable:
-            radius = float(dkw_radii([curve], self.confidence)[0])
+            radius = float(finite_sample_radii([curve], self.confidence)[0])
         self.radius = None if radius is None else radius + 2.0 * curve.rank_error
 
     @classmethod

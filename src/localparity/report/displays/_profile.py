@@ -14,8 +14,8 @@ from localparity.metrics import McdpProfile
 from localparity.metrics._gap_curves import gap_curves
 from localparity.report._thin import MOST_POINTS
 from localparity.report.displays._display import FIRST, QUIET, PredictionsDisplay, counts_of
-from localparity.uncertainty._bands import bootstrap_radii, dkw_radii
-from localparity.uncertainty._intervals import pair_intervals, worst_intervals
+from localparity.uncertainty._bands import bootstrap_radii, finite_sample_radii
+from localparity.uncertainty._intervals import band_intervals, measured_pair, worst_intervals
 from localparity.uncertainty._permutation import parity_resamples
 from localparity.uncertainty._resampling import Draws
 
@@ -37,8 +37,8 @@ class McdpProfileDisplay(PredictionsDisplay):
     noise_floor : tuple of ndarray, optional
         Epsilons, and what is expected under parity at each.
     radii : ndarray, optional
-        How far the gap of each of the profile's curves may be off; without it, by Dvoretzky, Kiefer and
-        Wolfowitz, or no band where rows have weights or clusters.
+        How far the gap of each of the profile's curves may be off; without it, by a band that
+        holds at any sample size, or no band where rows have weights or clusters.
 
     Examples
     --------
@@ -63,7 +63,7 @@ class McdpProfileDisplay(PredictionsDisplay):
         self.confidence = as_probability(confidence)
         self.noise_floor = noise_floor
         if radii is None and all(curve.exchangeable for curve in profile.curves):
-            radii = dkw_radii(profile.curves, self.confidence)
+            radii = finite_sample_radii(profile.curves, self.confidence)
         self.radii = radii
 
     @classmethod
@@ -121,7 +121,8 @@ class McdpProfileDisplay(PredictionsDisplay):
         end = float(np.clip(1.05 * self.profile.epsilons[-1], 0.1, 1.0))
         epsilons = np.linspace(0.0, end, MOST_POINTS // 2)
         if self.radii is not None:
-            of_pairs = pair_intervals(self.profile.curves, epsilons, self.radii, self.confidence)
+            pairs = [measured_pair(curve, epsilons) for curve in self.profile.curves]
+            of_pairs = band_intervals(pairs, self.radii, self.confidence)
             low, high = zip(*((each.low, each.high) for each in worst_intervals(of_pairs)), strict=True)
             band = f"{100 * self.confidence:g}% band"
             ax.fill_between(epsilons, low, high, color=FIRST, alpha=0.2, lw=0, label=band)

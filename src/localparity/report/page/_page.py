@@ -146,7 +146,7 @@ def _method_notes(audits: Mapping[str, Audit], plan: Plan) -> dict[str, str]:
     low, high = audit.score_range
     confidence = f"{100 * audit.confidence:g}%"
     intervals = {
-        "dkw": f"{confidence}, by the Dvoretzky-Kiefer-Wolfowitz inequality: they hold at any sample size",
+        "finite_sample": f"{confidence}; they hold at any sample size",
         "bootstrap": f"{confidence}, by the multiplier bootstrap: they hold in large samples",
     }[audit.method]
     threshold = "mean scores" if audit.threshold is None else f"shares above {number_text(audit.threshold)}"
