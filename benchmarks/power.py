@@ -130,6 +130,7 @@ the groups differ around one threshold alone, which is the hardest to find, and 
 
 def main() -> None:
     """Simulate every plan and write the table."""
+    heading = HEADING.format(commit=current_commit(), draws=DRAWS, resamples=RESAMPLES)
     rows, holds = [], True
     for plan in PLANS:
         found, of_shift = simulate(plan, around_one_threshold), simulate(plan, shifted)
@@ -139,7 +140,6 @@ def main() -> None:
         cells = [sizes, f"{plan.confidence:g}", f"{planned(plan):.4f}", f"{plan.power:g}", *powers]
         rows.append(f"| {' | '.join(cells)} |")
         print(rows[-1], flush=True)
-    heading = HEADING.format(commit=current_commit(), draws=DRAWS, resamples=RESAMPLES)
     RESULTS.write_text(heading + "\n".join(rows) + "\n", encoding="utf-8")
     if not holds:
         sys.exit("a plan's power is off by more than 2 points")

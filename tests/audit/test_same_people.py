@@ -119,6 +119,30 @@ def test_the_terminal_json_and_page_show_it_and_nobody(files: list[str], tmp_pat
         assert "secret" not in text
 
 
+@pytest.mark.parametrize(
+    ("ends", "p_value", "expected"),
+    [
+        (
+            (-0.3, -0.2, -0.1),
+            0.01,
+            "b treats the groups more alike than a: its MCDP(0.1) is 20.00 points lower",
+        ),
+        (
+            (0.1, 0.2, 0.3),
+            0.05,
+            "b treats the groups less alike than a: its MCDP(0.1) is 20.00 points higher",
+        ),
+        ((-0.1, 0.2, 0.3), 0.05, "open: MCDP(0.1) of b is 20.00 points higher, with an interval from -10.00"),
+        ((0.1, 0.2, 0.3), 0.06, "No difference between b and a was found"),
+    ],
+)
+def test_a_direction_needs_the_test_and_the_interval(
+    ends: tuple[float, float, float], p_value: float, expected: str
+) -> None:
+    found = lp.PairedComparison(0.5, 0.7, lp.Interval(*ends, 0.95), p_value)
+    assert expected in PairedModels("a", 0.1, {"b": found}).sentence("b")
+
+
 def test_without_ids_nothing_is_compared(files: list[str], tmp_path: Path) -> None:
     page = tmp_path / "report.html"
     found = run(*files[:2], *NAMED[:-2], "--report", page)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -128,13 +128,18 @@ class PairedModels:
         str
         """
         found = self.found[name]
-        change = found.difference.estimate
-        points = f"{100.0 * abs(change):.2f} points {'higher' if change > 0.0 else 'lower'}"
+        low, change, high = (100.0 * end for end in astuple(found.difference)[:3])
         mcdp = f"MCDP({self.epsilon:g})"
+        points = f"{abs(change):.2f} points {'higher' if change > 0.0 else 'lower'}"
         if found.p_value > 1.0 - found.difference.confidence + 1e-12:
             return (
                 f"No difference between {name} and {self.first} was found: {mcdp} of {name} is {points}, "
                 "which chance could explain."
+            )
+        if low <= 0.0 <= high:
+            return (
+                f"{name} and {self.first} do not score the groups alike. Which is nearer to parity is open: "
+                f"{mcdp} of {name} is {points}, with an interval from {low:.2f} to {high:.2f}."
             )
         way = "less" if change > 0.0 else "more"
         return f"{name} treats the groups {way} alike than {self.first}: its {mcdp} is {points}."

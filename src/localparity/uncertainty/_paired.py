@@ -283,7 +283,7 @@ class SamePeople:
                     ends + 1,
                     units_of(scores[ends], self.score_range, self.resolution),
                 ),
-                of_score,
+                self.clusters[of_score],
                 (order >= rows.size).astype(np.uint8),
                 self.weights[of_score],
                 pairs,
@@ -296,12 +296,12 @@ class SamePeople:
         n_clusters = int(self.clusters.max()) + 1
 
         def one(rng: np.random.Generator) -> FloatArray:
-            swapped = rng.integers(0, 2, n_clusters, dtype=np.uint8)[self.clusters]
-            weights = rng.standard_exponential(n_clusters)[self.clusters]
+            swapped = rng.integers(0, 2, n_clusters, dtype=np.uint8)
+            weights = rng.standard_exponential(n_clusters)
             found = [[each.swapped(swapped, reach), each.weighted(weights, reach)] for each in strata]
             return np.asarray(np.max(found, axis=0)).ravel()
 
-        nobody = np.zeros(self.codes.size, dtype=np.uint8)
+        nobody = np.zeros(n_clusters, dtype=np.uint8)
         seen = np.max([stratum.swapped(nobody, reach) for stratum in strata], axis=0)
         found = repeat(one, draws, 4)
         return Resampled(seen, found[:, :2], found[:, 2:])
@@ -315,8 +315,8 @@ class PairedStratum:
     ----------
     scores : ScoreArrays
         The scores of both together, ascending.
-    rows, models : ndarray
-        Of each score, the row and the model, 0 or 1, that it is of.
+    clusters, models : ndarray
+        Of each score, the cluster and the model, 0 or 1, that it is of.
     weights : ndarray
         The weight of each score.
     pairs : ndarray of shape (pairs, 2)
@@ -324,7 +324,7 @@ class PairedStratum:
     """
 
     scores: ScoreArrays
-    rows: IntArray
+    clusters: IntArray
     models: NDArray[np.uint8]
     weights: FloatArray
     pairs: IntArray
@@ -345,11 +345,11 @@ class PairedStratum:
         return PairSteps(steps[:, :-1] + steps[:, -1:], 1.0 / (totals[first] * totals[second]))
 
     def swapped(self, swapped: NDArray[np.uint8], reach: float) -> tuple[float, float]:
-        """MCDP of both models where some rows have their scores swapped."""
-        models = self.models ^ swapped[self.rows]
+        """MCDP of both models where the rows of some clusters have their scores swapped."""
+        models = self.models ^ swapped[self.clusters]
         return mcdp_of_models(self.scores, models, self.weights, self._steps, reach)
 
     def weighted(self, weights: FloatArray, reach: float) -> tuple[float, float]:
-        """MCDP of both models where the rows are weighted anew."""
-        weights = self.weights * weights[self.rows]
+        """MCDP of both models where the clusters are weighted anew."""
+        weights = self.weights * weights[self.clusters]
         return mcdp_of_models(self.scores, self.models, weights, self._steps_of(weights), reach)
