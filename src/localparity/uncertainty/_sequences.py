@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import math
 
-from scipy.special import zeta
-
 _DECAY = 1.1
-_ALL_LOOKS = float(zeta(_DECAY))
+_ALL_LOOKS = 10.584448464950803
+"""Riemann's zeta function of 1.1: the sum of all shares before they are divided by it."""
 
 
 def look_share(look: int) -> float:
