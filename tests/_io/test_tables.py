@@ -52,6 +52,33 @@ def test_parquet_and_json(tmp_path: Path) -> None:
     check(Table(tmp_path / "a.jsonl"))
 
 
+@pytest.mark.parametrize("first", [0, 1, True, "0"])
+@pytest.mark.parametrize("kind", ["json", "jsonl"])
+def test_json_is_not_typed_by_its_first_rows(tmp_path: Path, kind: str, first: int | str) -> None:
+    people: list[dict[str, object]] = [{"p": first, "sex": 1}] * 30_000
+    people += [{"sex": "f", "p": 0.37}, {"p": 0.30000000000000004, "sex": True}]
+    text = json.dumps(people) if kind == "json" else "\n".join(map(json.dumps, people))
+    (tmp_path / f"a.{kind}").write_text(text)
+    found = Table(tmp_path / f"a.{kind}").read(numbers=["p"], values=["sex"])
+    assert found["p"].tolist() == [float(first)] * 30_000 + [0.37, 0.30000000000000004]
+    assert found["sex"].tolist() == ["1"] * 30_000 + ["f", "true"]
+
+
+def test_columns_of_json_are_those_of_any_row(tmp_path: Path) -> None:
+    rows = ['{"p": 0.1, "sex": "f"}'] * 30_000 + ['{"note": null, "sex": "m", "p": 0.2}']
+    (tmp_path / "a.jsonl").write_text("\n".join(rows))
+    table = Table(tmp_path / "a.jsonl")
+    assert table.columns == ["p", "sex", "note"]
+    assert table.read(numbers=["p"], values=["note"])["note"].tolist() == [None] * 30_001
+
+
+def test_json_over_several_lines(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text('{\n "p": 0.1,\n "sex": "f"\n}\n{\n "p": 0.2,\n "sex": null\n}\n')
+    found = Table(tmp_path / "a.json").read(numbers=["p"], values=["sex"])
+    assert found["p"].tolist() == [0.1, 0.2]
+    assert found["sex"].tolist() == ["f", None]
+
+
 def test_a_glob_and_a_list_are_all_their_files(tmp_path: Path) -> None:
     (tmp_path / "1.csv").write_text("p,sex,y\n0.25,f,1\n")
     (tmp_path / "2.csv").write_text("p,sex,y\n0.5,m,0\n1,f,1\n")
@@ -112,7 +139,28 @@ def test_a_missing_value_is_none(tmp_path: Path) -> None:
         ("a.csv", "\np,sex\n0.1,f\n", "a.csv starts with a blank line"),
         ("a.csv", 'p,"sex\n or so"\n0.1,f\n', "a.csv cannot be read: line 1: a quote in the header"),
         ("a.parquet", "PAR1 or not", "a.parquet cannot be read: "),
-        ("a.jsonl", '{"p": 1, "sex": "f"}\n{"p": \n', "a.jsonl cannot be read: .*line"),
+        ("a.jsonl", '{"p": 1, "sex": "f"}\n{"p": \n', "a.jsonl cannot be read: data row 2: "),
+        (
+            "a.jsonl",
+            '{"p": 1, "sex": "f"}\n{"p": "high", "sex": "f"}\n',
+            "column 'p' .* 'high' at data row 2",
+        ),
+        ("a.jsonl", '{"p": 1, "sex": "f"}\n{"sex": "f"}\n', "column 'p' .* no value at data row 2"),
+        ("a.jsonl", '{"p": 1, "sex": "f"}\n[0.5]\n', "a.jsonl must have an object .* array at data row 2"),
+        ("a.jsonl", '{"p": 1, "sex": "f"}\nnull\n', "a.jsonl must have an object .* null at data row 2"),
+        ("a.jsonl", '{"p": 1, "sex": "f"},\n{"p": 1, "sex": "f"}\n', "a.jsonl cannot .*: data row 1: "),
+        ("a.jsonl", '{"p": 1, "sex": "f"}\n{"p": 1, "sex": "f"},', "a.jsonl cannot .*: data row 2: "),
+        ("a.jsonl", '{"p": 1, "sex": "f"} {"p": 1, "sex": "f"}\n', "a.jsonl cannot .*: data row 1: "),
+        ("a.json", '{"p": 1, "sex": "f"},\n{"p": 1, "sex": "f"}\n', "a.json cannot .*: data row 2: "),
+        ("a.json", '[{"p": 1, "sex": "f"},]', "a.json cannot .*: data row 2: "),
+        ("a.json", '[{"p": 1, "sex": "f"}]]', "a.json cannot .*: data row [23]: "),
+        ("a.csv", "p,sex\n0.1,f,x\n0.2,m\n", "a.csv cannot be read: line 2: .*Columns: 2 Found: 3"),
+        ("a.csv", "p,sex\n0.1,f\n0.2,m,x", "a.csv cannot be read: line 3: .*Columns: 2 Found: 3"),
+        ("a.json", "3", "a.json must have an object .* got a number at data row 1"),
+        ("a.json", "[]", "a.json has no rows"),
+        ("a.jsonl", "", "a.jsonl has no rows"),
+        ("a.jsonl", '{"p": 1, "p": 2, "sex": "f"}\n', "a.jsonl has more than one column named 'p'"),
+        ("a.jsonl", '{"p": 1}\n{"P": 2, "sex": "f"}\n', "a.jsonl has more than one column named 'P'"),
         ("a.xlsx", "", "a.xlsx must end in one of .csv, .txt, .tsv, .parquet"),
     ],
 )

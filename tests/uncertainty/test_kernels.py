@@ -26,7 +26,7 @@ from localparity.uncertainty._resampling import Draws
 def test_halves_are_hypergeometric(good: int, bad: int, sample: int) -> None:
     rng = np.random.default_rng(0)
     log_factorials = np.append(0.0, np.cumsum(np.log(np.arange(1, good + bad + 1))))
-    found = np.array([hypergeometric(good, bad, sample, log_factorials, rng) for _ in range(5000)])
+    found = np.array([hypergeometric(good, bad, sample, log_factorials, rng.random()) for _ in range(5000)])
     expected = 5000 * hypergeom(good + bad, good, sample).pmf(np.arange(good + 1))
     observed = np.bincount(found, minlength=good + 1)
     often = expected >= 8
@@ -40,7 +40,7 @@ def test_halves_are_hypergeometric(good: int, bad: int, sample: int) -> None:
 def test_no_half_has_more_than_there_are() -> None:
     log_factorials = np.append(0.0, np.cumsum(np.log(np.arange(1, 200))))
     rng = np.random.default_rng(0)
-    found = {hypergeometric(3, 100, 20, log_factorials, rng) for _ in range(300)}
+    found = {hypergeometric(3, 100, 20, log_factorials, rng.random()) for _ in range(300)}
     assert found == {0, 1, 2, 3}
 
 

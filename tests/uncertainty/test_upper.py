@@ -10,6 +10,7 @@ from scipy import stats
 
 import localparity as lp
 from localparity.metrics._gap_curve import GapCurve
+from localparity.uncertainty import _upper
 from localparity.uncertainty._upper import hoeffding_margin, signed_root, threshold_end, upper_end
 
 ERRORS = (0.5, 0.2, 0.05, 0.01)
@@ -104,3 +105,17 @@ def test_a_group_and_everyone_differ_as_it_and_the_rest_do_but_less() -> None:
     pair = lp.mcdp_interval(None, scores, **options)
     overall = lp.mcdp_interval(None, scores, compare="to_overall", **options)
     assert overall.high == pytest.approx(pair.high * 2 / 3)
+
+
+def test_of_very_many_pairs_only_those_that_may_be_the_worst_take_the_shortest_end(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    rng = np.random.default_rng(0)
+    scores, groups = rng.random(900), np.repeat(np.arange(6), [400, 300, 100, 50, 30, 20])
+    options = {"sensitive_features": groups, "side": "upper"}
+    exact = lp.mcdp_interval(None, scores, **options)
+    monkeypatch.setattr(_upper, "_MOST_CLOSE", 0)
+    calls = []
+    monkeypatch.setattr(_upper, "threshold_end", lambda *given: calls.append(given) or threshold_end(*given))
+    assert lp.mcdp_interval(None, scores, **options) == exact
+    assert 0 < len(calls) < 15

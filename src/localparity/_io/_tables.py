@@ -1,14 +1,16 @@
 """Columns out of CSV, TSV, Parquet and JSON files, through DuckDB.
 
-Nothing is guessed: the header names a CSV's columns, all of its values are text until a column is read as
-numbers, and a malformed line or value is an error that says where it is.
+Nothing is guessed: the header names a CSV's columns, and the keys of all rows those of JSON; their values are
+texts until a column is read as numbers, and a malformed line or value is an error that says where it is.
 """
 
 from __future__ import annotations
 
 import csv
 import re
-from collections.abc import Callable, Generator, Iterable, Sequence
+from collections import Counter
+from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
+from itertools import chain
 from os import PathLike, fspath
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._io._arrow import ArrowStream, Batch
+from localparity._io._packed import read_through
 from localparity._validation import unknown_name
 
 if TYPE_CHECKING:
@@ -28,13 +31,13 @@ _QUERY = re.compile(r"\s*(select|from|with|values|table|pivot|unpivot)\s", re.IG
 _NUMBER_TYPES = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(.*\)|BIGNUM|BOOLEAN")
 
 _DELIMITERS = {"csv": ",;\t|", "txt": ",;\t|", "tsv": "\t"}
-_READERS = {
-    "parquet": "read_parquet({})",
-    "pq": "read_parquet({})",
-    "json": "read_json({})",
-    "jsonl": "read_json({}, format = 'newline_delimited')",
-    "ndjson": "read_json({}, format = 'newline_delimited')",
+_JSON_FORMATS = {
+    "json": ("array", "unstructured"),
+    "jsonl": ("newline_delimited",),
+    "ndjson": ("newline_delimited",),
 }
+_KINDS = (*_DELIMITERS, "parquet", "pq", *_JSON_FORMATS)
+_JSON_TYPES = {"ARRAY": "an array", "VARCHAR": "a text", "BOOLEAN": "true or false", "NULL": "null"}
 
 
 def as_group_columns(score: str, group: str | Sequence[str]) -> tuple[str, ...]:
@@ -89,7 +92,7 @@ class Table:
     def _name_and_rows(self) -> tuple[str, str]:
         """The name of the rows in messages and in SQL."""
         first, others = self._paths[0], len(self._paths) - 1
-        if not others and _QUERY.match(first) and _ending(first) not in (*_READERS, *_DELIMITERS):
+        if not others and _QUERY.match(first) and _ending(first) not in _KINDS:
             return "the query", f"({first.rstrip().rstrip(';')})"
         folder = next((path for path in self._paths if Path(path).is_dir()), None)
         if folder is not None:
@@ -144,19 +147,55 @@ class Table:
 
     def _reader(self, kind: str) -> str:
         paths = "[" + ", ".join(map(quote_text, self._paths)) + "]"
-        if kind in _READERS:
-            return _READERS[kind].format(paths)
-        first, *others = self._files()
+        if kind not in (*_JSON_FORMATS, *_DELIMITERS):
+            return f"read_parquet({paths})"
+        last = {file: read_through(file) for file in self._files()}
+        if kind in _JSON_FORMATS:
+            return self._json_reader(paths, _JSON_FORMATS[kind], last)
+        first, *others = last
         header = self._first_line(first)
         for other in others:
             if self._first_line(other) != header:
                 raise ValueError(f"{other} must have the columns of {first}, in the same order")
         delimiter, names = self._header(header, kind)
-        columns = ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in names)
         return (
             f"read_csv({paths}, auto_detect = false, header = true, delim = {quote_text(delimiter)}, "
-            f"quote = '\"', escape = '\"', columns = {{{columns}}})"
+            f"quote = '\"', escape = '\"', columns = {_texts(names)})"
         )
+
+    def _json_reader(self, paths: str, formats: Sequence[str], last: Mapping[str, bytes]) -> str:
+        """The reader of JSON in the first of some formats that fits: an array begins and ends as one."""
+        first, *others = formats
+        try:
+            names = self._keys(f"read_json_objects({paths}, format = {quote_text(first)})")
+        except ValueError as error:
+            if others and "Expected top-level JSON array" in str(error):
+                return self._json_reader(paths, others, last)
+            raise
+        for file, end in last.items():
+            if first == "array" and end.strip() and not end.rstrip().endswith(b"]"):
+                raise ValueError(f"{file} cannot be read: the array is not closed at its end")
+        if not names:
+            raise ValueError(f"{self.name} has no rows")
+        return f"read_json({paths}, auto_detect = false, format = '{first}', columns = {_texts(names)})"
+
+    def _keys(self, objects: str) -> list[str]:
+        """The keys of all objects, those that most have first."""
+        keys = "CASE json_type(json) WHEN 'OBJECT' THEN json_keys(json) END"
+        found = self.fetch(f"SELECT {keys} AS keys FROM {objects} GROUP BY keys ORDER BY count(*) DESC, keys")
+        if np.ma.is_masked(found["keys"]):
+            other = self.fetch(
+                "SELECT json_type(json) AS kind, row FROM (SELECT *, row_number() OVER () AS row "
+                f"FROM {objects}) WHERE {keys} IS NULL ORDER BY row LIMIT 1"
+            )
+            kind = _JSON_TYPES.get(str(_with_none(other["kind"])[0] or "NULL"), "a number")
+            row = other["row"][0]
+            raise ValueError(f"{self.name} must have an object in each row, got {kind} at data row {row}")
+        for keys_of_some in found["keys"]:
+            self._check_distinct(keys_of_some)
+        names = list(dict.fromkeys(map(str, chain(*found["keys"]))))
+        self._check_distinct(names)
+        return names
 
     def _files(self) -> list[str]:
         """The files that the paths stand for."""
@@ -184,11 +223,14 @@ class Table:
         delimiter = delimiter_of(line, kind)
         found = next(csv.reader([line], delimiter=delimiter))
         names = [name or f"column{place}" for place, name in enumerate(found)]
-        folded = [name.casefold() for name in names]
-        for name in names:
-            if folded.count(name.casefold()) > 1:
-                raise ValueError(f"{self.name} has more than one column named {name!r}, apart from case")
+        self._check_distinct(names)
         return delimiter, names
+
+    def _check_distinct(self, names: Sequence[str]) -> None:
+        times = Counter(name.casefold() for name in names)
+        for name in names:
+            if times[name.casefold()] > 1:
+                raise ValueError(f"{self.name} has more than one column named {name!r}, apart from case")
 
     def fetch(self, query: str) -> dict[str, NDArray[Any]]:
         """The result of a query, by column; an error in the files names them."""
@@ -209,6 +251,11 @@ class Table:
 
     def _unreadable(self, error: Exception) -> ValueError:
         return ValueError(f"{self.name} cannot be read: {_first_reason(str(error))}")
+
+
+def _texts(names: Iterable[str]) -> str:
+    """The SQL of columns that are texts."""
+    return "{" + ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in names) + "}"
 
 
 def _with_none(column: NDArray[Any]) -> NDArray[Any]:
@@ -244,8 +291,8 @@ def kind_of(paths: Sequence[str]) -> str:
     if len(kinds) > 1:
         raise ValueError(f"all files must be of one kind, got {', '.join(sorted(kinds))}")
     kind = kinds.pop()
-    if kind not in _READERS and kind not in _DELIMITERS:
-        known = ", ".join(f".{ending}" for ending in (*_DELIMITERS, *_READERS))
+    if kind not in _KINDS:
+        known = ", ".join(f".{ending}" for ending in _KINDS)
         raise ValueError(f"{paths[0]} must end in one of {known}")
     return kind
 
@@ -265,4 +312,10 @@ def _first_reason(message: str) -> str:
     if at_line:
         reasons = (line for line in lines[1:] if line and not line.startswith("Original Line"))
         return f"line {at_line.group(1)}: {next(reasons, 'malformed')}"
+    # DuckDB counts the rows before the malformed one, and two more.
+    in_row = re.search(
+        r"^Malformed JSON in file .*, at byte (\d+) in (?:line|record/value) (\d+): (.*?)\.", reason
+    )
+    if in_row:
+        return f"data row {int(in_row.group(2)) - 1}: {in_row.group(3)} at its byte {in_row.group(1)}"
     return reason

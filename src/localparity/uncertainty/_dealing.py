@@ -17,7 +17,7 @@ from localparity._types import FloatArray, IntArray
 _MOST_IN_TABLE = 512
 """Cells of more people than this are drawn by numpy's own binomial."""
 
-_BINS = 1024
+_BINS = 4096
 
 
 @dataclass(frozen=True, eq=False)
@@ -32,7 +32,7 @@ class BinomialTable:
         For each size of a cell (rows) the probability of at most 0, 1, 2, ... people; the row's number is
         added to it, so that all rows together ascend.
     known : ndarray
-        For each size, and for each of 1,024 equal parts of [0, 1), how many people a uniform number from
+        For each size, and for each of 4,096 equal parts of [0, 1), how many people a uniform number from
         there stands for, -1 where that depends on the number.
     """
 
@@ -91,6 +91,7 @@ def picked(people: IntArray, number: int, rng: np.random.Generator) -> IntArray:
     """
     below = np.cumsum(people)
     rows = rng.choice(int(below[-1]), number, replace=False, shuffle=False)
+    rows.sort()  # looked up faster in order
     return np.bincount(np.searchsorted(below, rows, side="right"), minlength=people.size)
 
 

@@ -28,9 +28,9 @@ from localparity.metrics._gap_curve import GapCurve
 from localparity.metrics._gap_curves import gap_curves
 from localparity.metrics._interval import Interval, worst_interval
 from localparity.predictions import Predictions
-from localparity.uncertainty._bands import as_interval_method, bootstrap_band, pair_radius
+from localparity.uncertainty._bands import as_interval_method, bootstrap_band, pair_radii
 from localparity.uncertainty._resampling import Draws
-from localparity.uncertainty._upper import pair_ends
+from localparity.uncertainty._upper import upper_ends
 
 SIDES: tuple[str, ...] = get_args(Side)
 _OTHER_END = {"upper": {"low": 0.0}, "lower": {"high": 1.0}}
@@ -175,32 +175,31 @@ def finite_sample_intervals(
     the largest lower and the largest upper end make an interval for the worst pair's MCDP.
     """
     error = (1.0 - confidence) / (2.0 if side == "both" else 1.0)
-    found = []
-    for pair in pairs:
-        low, high = np.zeros_like(pair.least), np.ones_like(pair.most)
-        if side != "upper":
-            low = np.maximum(pair.least - pair_radius(pair, error / len(pairs)), 0.0)
-        if side != "lower":
-            high = pair_ends(pair, epsilons, pair.most, error)
-        found.append(_intervals(low, pair.mcdp, high, confidence))
-    return found
+    low, high = np.zeros((len(pairs), epsilons.size)), np.ones((len(pairs), epsilons.size))
+    if side != "upper":
+        radii = pair_radii(pairs, error / len(pairs))[:, None]
+        low = np.maximum(np.array([pair.least for pair in pairs]) - radii, 0.0)
+    if side != "lower":
+        high = upper_ends(pairs, epsilons, np.array([pair.most for pair in pairs]), error)
+    return _intervals(pairs, low, high, confidence)
 
 
 def band_intervals(
     pairs: Sequence[MeasuredPair], radii: FloatArray, confidence: float
 ) -> list[list[Interval]]:
     """For each pair, the interval at each epsilon, as wide as the pair's band; all hold together."""
+    low = np.array([pair.least for pair in pairs]) - radii[:, None]
+    high = np.array([pair.most for pair in pairs]) + radii[:, None]
+    return _intervals(pairs, np.maximum(low, 0.0), np.minimum(high, 1.0), confidence)
+
+
+def _intervals(
+    pairs: Sequence[MeasuredPair], low: FloatArray, high: FloatArray, confidence: float
+) -> list[list[Interval]]:
     return [
-        _intervals(
-            np.maximum(pair.least - radius, 0.0), pair.mcdp, np.minimum(pair.most + radius, 1.0), confidence
-        )
-        for pair, radius in zip(pairs, radii.tolist(), strict=True)
+        [Interval(*each, confidence) for each in zip(ends[0], pair.mcdp.tolist(), ends[1], strict=True)]
+        for pair, *ends in zip(pairs, low.tolist(), high.tolist(), strict=True)
     ]
-
-
-def _intervals(low: FloatArray, mcdp: FloatArray, high: FloatArray, confidence: float) -> list[Interval]:
-    ends = zip(low.tolist(), mcdp.tolist(), high.tolist(), strict=True)
-    return [Interval(*each, confidence) for each in ends]
 
 
 def worst_intervals(pairs: Sequence[Sequence[Interval]]) -> list[Interval]:

@@ -60,7 +60,7 @@ def sufficient_group_size(pairs: int, confidence: float, bound: float) -> int:
     >>> sufficient_group_size(1, 0.95, 0.05)
     2070
     """
-    margin = band_radius((1.0, 1.0), (1.0 - confidence) / pairs)
+    margin = float(band_radius((1.0, 1.0), (1.0 - confidence) / pairs))
     root = 0.5 * (math.sqrt(margin * margin + 4.0 * bound) - margin)
     return math.ceil(1.0 / (root * root))
 
