@@ -114,7 +114,7 @@ class BoundCheck(NamedTuple):
             )
         return (
             f"{opening}with confidence={self.confidence:g}, the first model to be tested, of strength "
-            f"{chosen.strength:g}, is only known to be within {chosen.bounded:.4f} from "
+            f"{chosen.strength:g}, is only known to be within {round_up(chosen.bounded):g} from "
             f"{self.rows.labels.size:,} people held out; that model is kept"
         )
 

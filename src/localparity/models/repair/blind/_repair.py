@@ -62,7 +62,9 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
 
     `promise_` says what holds. Without a `confidence`, the bound holds for the people fitted on. With one,
     part of the rows is held out: repairs are tested there from the strongest on, and the weakest before the
-    first that is not known to be within the bound is kept. It holds in the population with that probability.
+    first that is not known to be within the bound is kept. It holds in the population with that probability,
+    if the rows are an independent sample (fixed-sequence testing; Angelopoulos et al. 2021, "Learn then
+    Test").
 
     Parameters
     ----------
