@@ -42,7 +42,7 @@ def unpack(data: bytes, mark: bytes, version: int, name: str) -> tuple[dict[str,
         raise ValueError(f"{name} is damaged: its {len(body)} bytes do not match its checksum")
     with reading(name):
         header = parse_json(body[:size])
-        sizes = [as_count(length, "_sizes", at_least=0) for length in header.pop("_sizes")]
+        sizes = [as_count(length, "_sizes", at_least=0, at_most=len(body)) for length in header.pop("_sizes")]
         ends = list(accumulate(sizes, initial=size))
         if ends[-1] != len(body):
             raise ValueError(f"its parts end at byte {ends[-1]} of {len(body)}")

@@ -92,7 +92,7 @@ def noise_floor(
     """
     epsilons = np.array([as_epsilon(epsilon)])
     listed = group_sizes if isinstance(group_sizes, Iterable) else [group_sizes]
-    sizes = np.array([as_count(size, "group_sizes") for size in listed])
+    sizes = np.array([as_count(size, "group_sizes", at_most=2**53) for size in listed])
     if sizes.size < 2:
         raise ValueError(f"group_sizes must have at least two sizes, got {sizes.size}")
     places = (np.arange(_KNOTS) + 0.5) / _KNOTS
