@@ -4,6 +4,10 @@ from __future__ import annotations
 
 import gzip
 import json
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import duckdb
@@ -174,6 +178,31 @@ def test_bytes_that_are_no_text_are_said(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_bytes(b"p,sex\n0.1,f\n0.2,\xff\xfe\n")
     with pytest.raises(ValueError, match=r"a.csv cannot be read: line 3: .*unicode"):
         Table(tmp_path / "a.csv").read(numbers=["p"], values=["sex"])
+
+
+LONG = """
+import signal
+from localparity._io._tables import Table
+signal.signal(signal.SIGINT, signal.default_int_handler)
+table = Table("SELECT 1 AS p")
+print("ready", flush=True)
+try:
+    table.fetch("SELECT sum(sqrt(a.range * b.range)) AS s FROM range(1000000) a, range(1000000) b")
+except KeyboardInterrupt:
+    print("interrupted")
+"""
+
+
+def test_a_query_ends_with_ctrl_c() -> None:
+    process = subprocess.Popen([sys.executable, "-c", LONG], stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(0.5)
+    process.send_signal(signal.SIGINT)
+    try:
+        assert process.communicate(timeout=30)[0] == "interrupted\n"
+    finally:
+        process.kill()
 
 
 def test_no_file_and_files_of_two_kinds(tmp_path: Path) -> None:

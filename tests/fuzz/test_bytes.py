@@ -41,10 +41,10 @@ def test_a_damaged_sketch_is_refused(valid: bytes) -> None:
 
 @pytest.mark.parametrize("valid", VALID[:2], ids=["rows", "many rows"])
 def test_a_sketch_that_lies_and_whose_checksum_fits_is_refused_or_works(valid: bytes) -> None:
-    header, parts = unpack(valid, b"LPSKETCH", 1, "it")
+    header, parts = unpack(valid, b"LPSKETCH", 2, "it")
 
     def check(lying: tuple[object, list[bytes]]) -> None:
-        content = pack(b"LPSKETCH", 1, *lying) if isinstance(lying[0], dict) else b""
+        content = pack(b"LPSKETCH", 2, *lying) if isinstance(lying[0], dict) else b""
         sketch = read_or_refuse(lambda: ScoreSketch.from_bytes(content), "the sketch")
         if sketch is not None and sketch.size:
             assert sketch.merge(sketch).size == 2 * sketch.size

@@ -48,6 +48,8 @@ MANY = sketched(400)
         (changed(MANY, 16, b"\x09"), "400 rows, got 400"),
         (changed(MANY, 24, b"\xff\xff\xff\xff"), "400 rows, got"),
         (changed(MANY, len(MANY) - 8, np.float64(2.0).tobytes()), r"scores .*score_range \(0.0, 1.0\)"),
+        (changed(MANY, len(MANY) - 8, np.float64(0.0).tobytes()), "in order, between 0.0 and 1.0"),
+        (changed(MANY, 20 + 4 * MANY[18], np.float64(0.9).tobytes()), "in order, between 0.9 and 1.0"),
         (changed(sketched(1), 8, np.float64(np.nan).tobytes()), "scores .*score_range"),
     ],
     ids=itertools.count(),

@@ -120,11 +120,18 @@ def test_damaged_bytes_and_other_versions_are_named() -> None:
     with pytest.raises(ValueError, match=r"the sketch is damaged: .*checksum"):
         ScoreSketch.from_bytes(data[:-1] + b"!")
     other = bytearray(data)
-    other[8] = 2
-    with pytest.raises(ValueError, match=r"the sketch .*newer.* format 2; .*format 1"):
+    other[8] = 3
+    with pytest.raises(ValueError, match=r"the sketch .*newer.* format 3; .*format 2"):
         ScoreSketch.from_bytes(bytes(other))
     with pytest.raises(ValueError, match=r"the file .* got 0"):
         ScoreSketch.from_bytes(b"", "the file")
+
+
+def test_any_other_byte_of_a_sketch_is_refused() -> None:
+    data = sketch_of(*two_groups(10, 0)).to_bytes()
+    for place, byte in enumerate(data):
+        with pytest.raises(ValueError, match="the sketch "):
+            ScoreSketch.from_bytes(data[:place] + bytes([byte ^ 1]) + data[place + 1 :])
 
 
 def test_what_does_not_fit_is_named() -> None:
@@ -178,6 +185,7 @@ def test_equal_scores_are_counted_once_each(rows: int) -> None:
         ("k", 70_000, "the sketch is damaged: k .* got 70000"),
         ("score_range", [1.0, 0.0], "the sketch is damaged: score_range .* got"),
         ("resolution", "high", "the sketch is damaged: resolution .* got 'high'"),
+        ("resolution", -1.0, "the sketch is damaged: resolution .* got -1"),
         ("keys", [[0, None]], "the sketch is damaged: zip"),
         ("keys", [[0, None], [0, None]], "the sketch is damaged: keys must be distinct"),
         ("keys", [[0, None], [1, 1]], "the sketch is damaged: keys .* labels"),
@@ -186,9 +194,9 @@ def test_equal_scores_are_counted_once_each(rows: int) -> None:
     ],
 )
 def test_a_header_that_lies_is_named(field: str, value: object, message: str) -> None:
-    header, parts = unpack(sketch_of(*two_groups(10, 0)).to_bytes(), b"LPSKETCH", 1, "it")
+    header, parts = unpack(sketch_of(*two_groups(10, 0)).to_bytes(), b"LPSKETCH", 2, "it")
     with pytest.raises(ValueError, match=message):
-        ScoreSketch.from_bytes(pack(b"LPSKETCH", 1, {**header, field: value}, parts))
+        ScoreSketch.from_bytes(pack(b"LPSKETCH", 2, {**header, field: value}, parts))
 
 
 def test_merged_sketches_count_every_row_and_keep_their_bounds() -> None:

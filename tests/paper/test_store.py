@@ -131,10 +131,17 @@ def lose_a_field(path: Path) -> None:
     path.write_text(json.dumps(facts))
 
 
+def write_a_number_as_a_text(path: Path) -> None:
+    facts = json.loads(path.read_bytes())
+    facts["metrics"]["test_ap"] = "0.77"
+    path.write_text(json.dumps(facts))
+
+
 @pytest.mark.parametrize(
     ("kind", "harm", "problem"),
     [
         ("json", cut, "JSONDecodeError"),
+        ("json", write_a_number_as_a_text, "test_ap must be a number, got '0.77'"),
         ("json", lose_a_field, "seconds is missing"),
         ("parquet", cut, "checksum of its scores"),
         ("parquet", change, "checksum of its scores"),

@@ -75,6 +75,7 @@ class Table:
         if isinstance(source, duckdb.DuckDBPyRelation):
             self.name, self.rows = "the relation", "localparity_rows"
             self._query: Callable[[str], Any] = lambda query: source.query(self.rows, query)
+            self._run = self._query
         elif hasattr(source, "columns") or isinstance(source, duckdb.DuckDBPyConnection):
             raise ValueError(
                 f"source must be a path, a query or a DuckDB relation, got {type(source).__name__}; "
@@ -83,6 +84,7 @@ class Table:
         else:
             connection = duckdb.connect(config={"memory_limit": memory_limit} if memory_limit else {})
             self._query = connection.sql
+            self._run = connection.execute  # which Ctrl-C ends, as it does not end a relation
             self._paths = [source] if isinstance(source, str) else _paths(source)
             self.name, self.rows = self._name_and_rows()
         described = self.fetch(f"SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {self.rows})")
@@ -221,7 +223,10 @@ class Table:
         if line.count('"') % 2:
             raise ValueError(f"{self.name} cannot be read: line 1: a quote in the header is not closed")
         delimiter = delimiter_of(line, kind)
-        found = next(csv.reader([line], delimiter=delimiter))
+        try:
+            found = next(csv.reader([line], delimiter=delimiter))
+        except csv.Error as error:  # such as a name of more than 128 KB
+            raise ValueError(f"{self.name} cannot be read: line 1: {error}") from error
         names = [name or f"column{place}" for place, name in enumerate(found)]
         self._check_distinct(names)
         return delimiter, names
@@ -235,9 +240,13 @@ class Table:
     def fetch(self, query: str) -> dict[str, NDArray[Any]]:
         """The result of a query, by column; an error in the files names them."""
         try:
-            found: dict[str, NDArray[Any]] = self._query(query).fetchnumpy()
+            found: dict[str, NDArray[Any]] = self._run(query).fetchnumpy()
         except self._error as error:
             raise self._unreadable(error) from error
+        except RuntimeError as error:
+            if "interrupted" in str(error):
+                raise KeyboardInterrupt from error
+            raise
         return found
 
     def stream(self, query: str) -> Generator[Batch, None, None]:

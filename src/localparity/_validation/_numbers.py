@@ -110,14 +110,16 @@ def as_epsilon(epsilon: Any, name: str = "epsilon") -> float:
     return float(epsilons)
 
 
-def as_count(value: Any, name: str, *, at_least: int = 1) -> int:
-    """A whole number that is not below a least one."""
+def as_count(value: Any, name: str, *, at_least: int = 1, at_most: int = 2**31 - 1) -> int:
+    """A whole number between a least and a largest one; by default what every library can count to."""
     try:
         count = operator.index(value)
     except TypeError:
         raise ValueError(f"{name} must be an integer, got {value!r}") from None
     if count < at_least:
         raise ValueError(f"{name} must be >= {at_least}, got {count}")
+    if count > at_most:
+        raise ValueError(f"{name} must be <= {at_most}, got {count}")
     return count
 
 

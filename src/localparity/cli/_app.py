@@ -52,6 +52,8 @@ def main() -> None:
     except (typer.Abort, KeyboardInterrupt):
         typer.echo("interrupted", err=True)
         sys.exit(130)
+    except MemoryError:
+        _fail("there is not enough memory")
     except Exception as error:
         # Exit code 1 means "above the bound", so nothing else may end with it.
         _fail(f"this should not have happened, please report it: {type(error).__name__}: {error}", code=3)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import typer
@@ -11,6 +13,18 @@ from typer.core import TyperCommand
 from localparity.cli._messages import in_options, options_of
 from localparity.cli._warnings import warnings_in_lines
 
+_URL = re.compile(r"[A-Za-z][\w+.-]+:/")
+
+
+def local_path(path: Path, param: Any) -> Path:
+    """A path on this machine, with the home folder for ~, which a shell leaves in --out=~/scores.csv."""
+    if _URL.match(path.as_posix()):
+        raise typer.BadParameter(f"must be a path on this machine, got {str(path)!r}", param=param)
+    try:
+        return path.expanduser()
+    except RuntimeError as error:  # there is no such user
+        raise typer.BadParameter(f"{str(path)!r} cannot be used: {error}", param=param) from error
+
 
 class Command(TyperCommand):
     """A command to which a second value of an option is an error, where the parser would keep the last."""
@@ -18,6 +32,9 @@ class Command(TyperCommand):
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words that were typed."""
         parsed: Any = self.make_parser(ctx).parse_args(args=list(args))
+        for word in args:
+            if word.encode(errors="ignore").decode() != word:
+                ctx.fail(f"{word!r} must be UTF-8; rename the file if it is one")
         given = parsed[2]  # in the order in which they were typed, and as often
         if not any(param.is_eager for param in given):  # --help is about no value
             for param in given:
@@ -25,7 +42,11 @@ class Command(TyperCommand):
                 if times > 1 and param.param_type_name == "option" and not param.multiple:
                     limit = "it can be given once" if param.is_flag else "it takes one value"
                     ctx.fail(f"{param.opts[0]} was given {times} times; {limit}")
-        return super().parse_args(ctx, args)
+        rest = super().parse_args(ctx, args)
+        for param in self.params:
+            if isinstance(ctx.params.get(param.name), Path):
+                ctx.params[param.name] = local_path(ctx.params[param.name], param)
+        return rest
 
     def invoke(self, ctx: Any) -> Any:
         """Run, with what the library complains of in the command's own words."""

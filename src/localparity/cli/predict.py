@@ -92,7 +92,11 @@ def _write(path: Path, frame: Any) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=path.parent, prefix=".localparity-") as folder:
         temporary = Path(folder) / path.name
-        with duckdb.connect() as connection:
-            connection.register("scored", frame)
-            connection.execute(f"COPY scored TO {quote_text(str(temporary))} {_FORMATS[path.suffix.lower()]}")
+        target = quote_text(str(temporary.absolute()))
+        try:
+            with duckdb.connect() as connection:
+                connection.register("scored", frame)
+                connection.execute(f"COPY scored TO {target} {_FORMATS[path.suffix.lower()]}")
+        except duckdb.Error as error:
+            raise OSError(f"{path} cannot be written: {error}") from error
         temporary.replace(path)

@@ -173,7 +173,7 @@ class TableScores(ABC):
         """The group and the label as counts name them."""
         plain = tuple(value.item() if isinstance(value, np.generic) else value for value in groups)
         for name, value in zip(self.columns.group, plain, strict=True):
-            if isinstance(value, np.ndarray | dict | list):
+            if isinstance(value, np.ndarray | dict | list | bytes | bytearray):
                 raise ValueError(f"column {name!r} must be texts, numbers or dates, got {value!r}")
         return plain[0] if len(plain) == 1 else plain, int(label) if self.columns.label else None
 

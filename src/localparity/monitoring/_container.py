@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import struct
-import zlib
 from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import Any
@@ -12,21 +12,22 @@ from typing import Any
 from localparity._io._files import parse_json, reading
 from localparity._validation import as_count
 
-_HEAD = struct.Struct("<8sHII")
+_HEAD = struct.Struct("<8sH32s")
+_SIZE = struct.Struct("<I")
 
 
 def pack(mark: bytes, version: int, header: dict[str, Any], parts: Sequence[bytes]) -> bytes:
-    """Join a header and parts; the checksum covers the header, its size and all parts."""
+    """Join a header and parts; the checksum covers everything but itself."""
     text = json.dumps({**header, "_sizes": [len(part) for part in parts]}, ensure_ascii=False).encode()
-    body = text + b"".join(parts)
-    return _HEAD.pack(mark, version, zlib.crc32(body, len(text)), len(text)) + body
+    body = _SIZE.pack(len(text)) + text + b"".join(parts)
+    return _HEAD.pack(mark, version, _checksum(mark, version, body)) + body
 
 
 def unpack(data: bytes, mark: bytes, version: int, name: str) -> tuple[dict[str, Any], list[bytes]]:
     """Split packed bytes into the header and the parts; `name` is what messages call them."""
     if len(data) < _HEAD.size:
         raise ValueError(f"{name} must have at least {_HEAD.size} bytes, got {len(data)}")
-    found_mark, found_version, checksum, size = _HEAD.unpack_from(data)
+    found_mark, found_version, checksum = _HEAD.unpack_from(data)
     if found_mark != mark:
         raise ValueError(f"{name} must begin with {mark!r}, got {found_mark!r}")
     if found_version != version:
@@ -38,12 +39,17 @@ def unpack(data: bytes, mark: bytes, version: int, name: str) -> tuple[dict[str,
             f"{version}: {advice}"
         )
     body = data[_HEAD.size :]
-    if zlib.crc32(body, size) != checksum:
+    if _checksum(mark, version, body) != checksum:
         raise ValueError(f"{name} is damaged: its {len(body)} bytes do not match its checksum")
-    with reading(name):
-        header = parse_json(body[:size])
-        sizes = [as_count(length, "_sizes", at_least=0) for length in header.pop("_sizes")]
-        ends = list(accumulate(sizes, initial=size))
+    with reading(name, struct.error):
+        start = _SIZE.size + _SIZE.unpack_from(body)[0]
+        header = parse_json(body[_SIZE.size : start])
+        sizes = [as_count(length, "_sizes", at_least=0, at_most=len(body)) for length in header.pop("_sizes")]
+        ends = list(accumulate(sizes, initial=start))
         if ends[-1] != len(body):
             raise ValueError(f"its parts end at byte {ends[-1]} of {len(body)}")
-    return header, [body[start:end] for start, end in pairwise(ends)]
+    return header, [body[begin:end] for begin, end in pairwise(ends)]
+
+
+def _checksum(mark: bytes, version: int, body: bytes) -> bytes:
+    return hashlib.sha256(_HEAD.pack(mark, version, b"") + body).digest()

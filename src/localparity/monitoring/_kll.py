@@ -32,6 +32,8 @@ def check_kll(part: bytes, k: int, score_range: tuple[float, float]) -> None:
     low, high = score_range
     if not (low <= scores.min() and scores.max() <= high):
         raise ValueError(f"the scores of a group's sketch must be inside score_range ({low}, {high})")
+    if of_more:
+        _check_order(part)
 
 
 def kept_scores(part: bytes) -> tuple[FloatArray, NDArray[np.int64]]:
@@ -54,6 +56,15 @@ def _scores_of_many(part: bytes, k: int) -> FloatArray:
     if least_k != k or (kept < 0).any() or counted != rows:
         raise ValueError(f"a group's sketch must keep scores for its {rows} rows, got {counted}")
     return scores
+
+
+def _check_order(part: bytes) -> None:
+    """Check that scores lie between the lowest and the highest, in order on each level but the first."""
+    _, _, kept, (lowest, highest, *scores) = _levels_of(part)
+    above = np.split(np.array(scores), np.cumsum(kept)[:-1])[1:]
+    in_order = all((level[1:] >= level[:-1]).all() for level in above)
+    if not (in_order and lowest <= min(scores) and max(scores) <= highest):
+        raise ValueError(f"a group's sketch must have its scores in order, between {lowest} and {highest}")
 
 
 def _levels_of(part: bytes) -> tuple[int, int, NDArray[np.int64], FloatArray]:

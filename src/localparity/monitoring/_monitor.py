@@ -37,7 +37,7 @@ from localparity.predictions import Predictions
 
 Every = Literal["day", "hour"]
 
-_MARK, _VERSION = b"LPPERIOD", 2
+_MARK, _VERSION = b"LPPERIOD", 3
 _FORMATS = {"day": "%Y-%m-%d", "hour": "%Y-%m-%dT%H"}
 _SETTINGS, _INDEX, _LOCK = "monitor.json", "index.sqlite", "lock"
 _ENDING = ".period"

@@ -9,14 +9,14 @@ import numpy as np
 
 from localparity._io._files import reading
 from localparity._types import ArrayLike, Group, Groups, ScoreRange
-from localparity._validation import as_count, as_number, as_probability, as_score_range, at_ends, require
+from localparity._validation import as_count, as_fraction, as_probability, as_score_range, at_ends, require
 from localparity.counts import ScoreCounts
 from localparity.counts._atoms import Atoms
 from localparity.monitoring._container import pack, unpack
 from localparity.monitoring._kll import check_kll, kept_scores
 from localparity.predictions import Predictions
 
-_MARK, _VERSION = b"LPSKETCH", 1
+_MARK, _VERSION = b"LPSKETCH", 2
 _PLAIN = (str, int, float, bool)
 
 # DataSketches states the error of one rank at 99%.
@@ -209,7 +209,7 @@ class ScoreSketch:
         kll = require("datasketches", extra="sketch").kll_doubles_sketch
         with reading(name):
             sketch = cls(score_range=header["score_range"], k=header["k"])
-            sketch.resolution = as_number(header["resolution"], "resolution")
+            sketch.resolution = as_fraction(header["resolution"], "resolution")
             for key, part in zip(_read_keys(header["keys"]), parts, strict=True):
                 check_kll(part, sketch.k, sketch.score_range)
                 sketch._sketches[key] = kll.deserialize(part)

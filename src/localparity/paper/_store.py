@@ -317,6 +317,9 @@ def _problem(facts: dict[str, Any], scores: Path) -> str:
     for name in ("key", *_RECORD_FIELDS):
         if name not in facts:
             return f"{name} is missing"
+    for name, value in {**facts["metrics"], "seconds": facts["seconds"]}.items():
+        if type(value) not in (int, float):
+            return f"{name} must be a number, got {value!r}"
     if _sha256(scores) != facts["scores_sha256"]:
         return "the checksum of its scores is wrong"
     return ""
