@@ -125,7 +125,6 @@ DESIGNS = [
     Design("known: from 0.3 down to 0.2001", known(Fall(0.3, 0.2001)), 1000),
     Design("known: from 0.3 down to 0.19", known(Fall(0.3, 0.19)), 1000),
     Design("known: from 0.3 down to 0.02", known(Fall(0.3, 0.02)), 1000),
-    Design("network, 60 steps", on_census(lp.models.LocalParityClassifier, steps=60, device="cpu"), 40),
 ]
 
 
