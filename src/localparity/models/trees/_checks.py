@@ -31,12 +31,11 @@ def check_lightgbm(text: str) -> None:
     ):
         raise ValueError(f"num_class must go with {len(starts)} trees, got {head['num_class']}")
     sizes = _wholes(head, "tree_sizes", len(starts))
-    ends = [len(text[:place].encode()) for place in (*starts[1:], end)]
-    found = [after - len(text[:place].encode()) for place, after in zip(starts, ends, strict=True)]
-    if sizes != found:
+    parts = [text[start:after] for start, after in zip(starts, (*starts[1:], end), strict=True)]
+    if sizes != [len(part.encode()) for part in parts]:
         raise ValueError(f"tree_sizes must be the sizes of the trees, got {head['tree_sizes']!r}")
-    for number, (start, after) in enumerate(zip(starts, (*starts[1:], end), strict=True)):
-        fields = _fields(text[start:after])
+    for number, part in enumerate(parts):
+        fields = _fields(part)
         if _one(fields, "Tree") != number:
             raise ValueError(f"Tree={fields['Tree']} must be Tree={number}")
         _check_lightgbm_tree(fields, n_features)
@@ -50,7 +49,8 @@ def _check_lightgbm_tree(fields: Mapping[str, str], n_features: int) -> None:
             _numbers(fields, name, leaves)
     for name in ("threshold", "split_gain", "internal_value", "internal_weight", "internal_count"):
         if (splits and name == "threshold") or fields.get(name):
-            _numbers(fields, name, splits)
+            # A split of the missing values from all others has an infinite threshold.
+            _numbers(fields, name, splits, finite=False)
     if fields.get("is_linear", "0") != "0":
         terms = sum(_wholes(fields, "num_features", leaves, most=n_features))
         _wholes(fields, "leaf_features", terms, most=n_features - 1)
@@ -109,14 +109,14 @@ def _check_xgboost_tree(tree: Mapping[str, Any], number: int, n_features: int) -
     nodes, deleted = told["num_nodes"], told["num_deleted"]
     if (tree["id"], told["num_feature"], told["size_leaf_vector"]) != (number, n_features, 1) or nodes < 1:
         raise ValueError(f"tree {number} must have its number, {n_features} features and one value in a leaf")
-    for name in ("base_weights", "loss_changes", "split_conditions", "sum_hessian"):
-        _check_size(tree[name], nodes, name)
-        for value in tree[name]:
-            _finite(value, name)
     for name in ("left_children", "right_children", "parents", "split_indices", "default_left", "split_type"):
         _check_size(tree[name], nodes, name)
         for value in tree[name]:
             _whole(value)
+    for name in ("base_weights", "loss_changes", "split_conditions", "sum_hessian"):
+        _check_size(tree[name], nodes, name)
+        for value, child in zip(tree[name], tree["left_children"], strict=True):
+            _check_number(value, name, finite=child == -1)
     left, right = tree["left_children"], tree["right_children"]
     children = [[] if one == -1 == other else [one, other] for one, other in zip(left, right, strict=True)]
     if count_reached(children) != nodes - deleted:
@@ -185,16 +185,17 @@ def _wholes(
     return [int(text) for text in texts]
 
 
-def _numbers(fields: Mapping[str, str], name: str, size: int) -> None:
+def _numbers(fields: Mapping[str, str], name: str, size: int, *, finite: bool = True) -> None:
     texts = fields[name].split()
     _check_size(texts, size, name)
     for text in texts:
-        _finite(float(text.replace("_", "x")), name)
+        _check_number(float(text.replace("_", "x")), name, finite=finite)
 
 
-def _finite(value: Any, name: str) -> None:
-    if type(value) not in (int, float) or not math.isfinite(value):
-        raise ValueError(f"{name} must be finite numbers, got {value!r}")
+def _check_number(value: Any, name: str, *, finite: bool) -> None:
+    """Check a number, which may be infinite only in a split."""
+    if type(value) not in (int, float) or math.isnan(value) or (finite and math.isinf(value)):
+        raise ValueError(f"{name} must be {'finite ' if finite else ''}numbers, got {value!r}")
 
 
 def _whole(value: Any) -> int:
