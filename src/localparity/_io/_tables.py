@@ -75,7 +75,7 @@ class Table:
         if isinstance(source, duckdb.DuckDBPyRelation):
             self.name, self.rows = "the relation", "localparity_rows"
             self._query: Callable[[str], Any] = lambda query: source.query(self.rows, query)
-            self._run = self._query
+            self._run: Callable[[str], Any] = self._query
         elif hasattr(source, "columns") or isinstance(source, duckdb.DuckDBPyConnection):
             raise ValueError(
                 f"source must be a path, a query or a DuckDB relation, got {type(source).__name__}; "

@@ -26,10 +26,9 @@ def check_lightgbm(text: str) -> None:
     n_features = _one(head, "max_feature_idx") + 1
     for name in ("feature_names", "feature_infos"):
         _check_size(head[name].split(" "), n_features, name)
-    if _one(head, "num_tree_per_iteration") != _one(head, "num_class") or len(starts) % _one(
-        head, "num_class"
-    ):
-        raise ValueError(f"num_class must go with {len(starts)} trees, got {head['num_class']}")
+    classes = _one(head, "num_class", at_least=1)
+    if _one(head, "num_tree_per_iteration") != classes or len(starts) % classes:
+        raise ValueError(f"num_class must go with {len(starts)} trees, got {classes}")
     sizes = _wholes(head, "tree_sizes", len(starts))
     parts = [text[start:after] for start, after in zip(starts, (*starts[1:], end), strict=True)]
     if sizes != [len(part.encode()) for part in parts]:
@@ -163,7 +162,7 @@ def count_reached(children: Sequence[Sequence[int]]) -> int:
 
 def _fields(text: str) -> dict[str, str]:
     """The values by their names, a line each."""
-    pairs = [line.partition("=")[::2] for line in text.splitlines() if "=" in line]
+    pairs = [line.partition("=")[::2] for line in text.split("\n") if "=" in line]
     if len({name for name, _ in pairs}) < len(pairs):
         raise ValueError("a field must be given once")
     return dict(pairs)
