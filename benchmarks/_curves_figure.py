@@ -71,7 +71,7 @@ def _draw_gpu(above: Any, below: Any, colour: str) -> None:
     look = {"color": colour, "ls": "", "marker": "*", "ms": 12.0}
     label = f"from_torch, {found['device']}, float32"
     above.plot([found["rows"]], [found["audit_s"]], label=label, **look)
-    megabytes = found["peak_memory_over_scores"] * 4 * found["rows"] / 1e6
+    megabytes = found["audit_peak_over_scores"] * 4 * found["rows"] / 1e6
     below.plot([found["rows"]], [megabytes], label=label, **look)
 
 

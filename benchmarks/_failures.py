@@ -15,7 +15,6 @@ from benchmarks._blind_designs import BlindDesign, BlindPeople
 from benchmarks._designs import Design, Drawn, Rng
 from localparity.metrics._gap_curves import gap_curves
 from localparity.models import GroupBlindRepair, ScoreRepair
-from localparity.monitoring._alarms import alarm_share, sketch_interval
 from localparity.uncertainty._upper import upper_end
 
 
@@ -214,18 +213,6 @@ def repaired_misses(share: float) -> Callable[[Rng], bool]:
         return not found.low <= truth <= found.high
 
     return fails
-
-
-def monitor_alarms(rng: Rng) -> bool:
-    """Whether a year of days at parity, 200 people of either group each, ever raises an alarm."""
-    groups = np.repeat(["a", "b"], 200)
-    for day in range(1, 366):
-        sketch = lp.monitoring.ScoreSketch()
-        sketch.update(None, rng.random(400), sensitive_features=groups)
-        curves = gap_curves(sketch.counts(), lp.Comparison())
-        if sketch_interval(sketch, curves, 0.0, 1.0 - 0.05 * alarm_share(day, 1)).low > 0.0:
-            return True
-    return False
 
 
 def sketch_bounds_miss(rng: Rng) -> bool:

@@ -125,7 +125,7 @@ def measure(scores: Any, labels: Any, groups: Any) -> tuple[float, float]:
 TrainAt = Callable[..., tuple[Fit, Trial]]
 
 
-def doubling(train_at: TrainAt, bound: float) -> tuple[Fit, list[Trial], Trial]:
+def doubling(train_at: TrainAt, bound: float) -> list[tuple[Fit, Trial]]:
     """Double the strength until the bound is met, then bisect four times: every fit is whole."""
     found = [train_at(0.0)]
     strength = 0.1
@@ -138,12 +138,10 @@ def doubling(train_at: TrainAt, bound: float) -> tuple[Fit, list[Trial], Trial]:
             found.append(train_at(sum(ends) / 2.0))
             trial = found[-1][1]
             ends[int(trial.met)] = trial.strength
-    trials = [trial for _, trial in found]
-    chosen = choose(trials)
-    return found[chosen][0], trials, trials[chosen]
+    return found
 
 
-SEARCHES: dict[str, Callable[[TrainAt, float], tuple[Fit, list[Trial], Trial]]] = {
+SEARCHES: dict[str, Callable[[TrainAt, float], list[tuple[Fit, Trial]]]] = {
     "doubling and bisection": doubling,
     "short fits and up to three whole ones": search_strength,
 }
@@ -171,7 +169,8 @@ def search(name: str, fits: Fits, bound: float) -> Found:
         disparity = fit.held_out_mcdp
         return fit, Trial(strength, fit.held_out_ap, disparity, disparity, disparity <= bound)
 
-    fit, _, chosen = SEARCHES[name](train_at, bound)
+    found = SEARCHES[name](train_at, bound)
+    fit, chosen = found[choose([trial for _, trial in found])]
     return Found(name, fits.data, fits.model, bound, chosen.met, work, fit)
 
 

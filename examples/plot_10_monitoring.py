@@ -4,7 +4,8 @@ A model in use, watched by the day
 
 `Monitor` keeps a sketch of some 50 kilobytes for each group and day, in a folder. Here the scores of one
 group start to drift on the fifth day. The error bars are 95% intervals that count in both chance and the
-sketch's error. An alarm is raised where MCDP is above the bound by more than chance explains on any look.
+sketch's error. An alarm is raised where MCDP, on a day or over the last 2, 4, 8, ... days, is above the bound
+by more than chance explains at any look.
 """
 
 import tempfile
@@ -29,6 +30,12 @@ lp.report.McdpOverTimeDisplay.from_periods(series, epsilon=0.05, max_mcdp=0.10)
 plt.show()
 
 # %%
-# The days that raise an alarm; the probability that any of them ever is false is at most 5%:
+# The days with an alarm, and over how many days MCDP is above the bound; the probability that the monitor
+# ever raises a false one is at most 5%:
 
-print([point.period for point in series if point.alarm])
+print([(point.period, point.alarm.periods) for point in series if point.alarm])
+
+# %%
+# Everyone since the start; with a probability of 95% no such interval, however often one looks, ever misses:
+
+print(monitor.since_start(0.05).interval)

@@ -18,6 +18,7 @@ import pytest
 import localparity as lp
 from localparity import _compiled
 from localparity._compiled import Kernel, compiled
+from localparity._validation._kernels import all_inside, low_bytes
 from localparity.counts._bounded import cell_numbers
 from localparity.counts._cell_counts import CellCounts
 from localparity.counts._keyed_rows import KeyedRows
@@ -84,7 +85,10 @@ def measure(rng: np.random.Generator, rows: int, decimals: int) -> None:
     groups, labels, ages = np.arange(rows) % 3, np.arange(rows) // 3 % 2, rng.integers(18, 30, rows)
     scores = rng.beta(2 + groups, 3).round(decimals)
     weights = rng.integers(1, 4, rows) / 2
+    low_bytes(300 * groups - 300, np.empty(rows, np.uint8))
     for typed in (scores, scores.astype(np.float32)):
+        assert all_inside(typed, 0.0, 1.0)
+        assert not all_inside(np.append(typed, np.nan), 0.0, 1.0)
         for chosen in (groups, groups > 0):
             profile = lp.mcdp_profile(None, typed, sensitive_features=chosen)
             assert profile(0.0) == lp.mcdp(None, typed, sensitive_features=chosen)
@@ -105,6 +109,9 @@ def measure(rng: np.random.Generator, rows: int, decimals: int) -> None:
             keyed, cells = KeyedRows.of(rows_of), cell_numbers(placed, 4, (0.0, 1.0))
             CellCounts.empty(keyed.keys, 17, weighted=keyed.weights is not None).add_at(cells, keyed)
             keyed.inside(cells, np.arange(17) % 2 == 0)
+    for epsilon in EPSILONS[::2]:
+        options = {"epsilon": epsilon, "n_resamples": 19, "random_state": 0}
+        lp.compare_scores(None, scores, scores[::-1], sensitive_features=groups, **options)
     coarse = lp.counts.bounded(counts, max_scores=1, level=6)
     for epsilon in EPSILONS:
         lp.mcdp_bounds(coarse, epsilon=epsilon)

@@ -8,7 +8,16 @@ if TYPE_CHECKING:
     from localparity import counts, datasets, engines, losses, models, monitoring, paper, report
     from localparity._types import Compare, Criterion
     from localparity._version import __version__ as __version__
-    from localparity.audit import Audit, Finding, GroupSummary, LeftOut, PairSummary, Verdict, audit
+    from localparity.audit import (
+        Audit,
+        Finding,
+        GroupSummary,
+        LeftOut,
+        PairedModels,
+        PairSummary,
+        Verdict,
+        audit,
+    )
     from localparity.counts import Comparison, ScoreCounts
     from localparity.metrics import (
         GapCurve,
@@ -30,12 +39,17 @@ if TYPE_CHECKING:
     from localparity.models import load
     from localparity.predictions import Predictions
     from localparity.uncertainty import (
+        Detectable,
         NoiseFloor,
+        PairedComparison,
         TestResult,
         WorstSplit,
+        compare_scores,
         mcdp_interval,
+        minimum_detectable,
         noise_floor,
         permutation_test,
+        rows_needed,
         worst_split,
     )
 
@@ -44,6 +58,7 @@ __all__ = [
     "Compare",
     "Comparison",
     "Criterion",
+    "Detectable",
     "Finding",
     "GapCurve",
     "GroupSummary",
@@ -52,6 +67,8 @@ __all__ = [
     "McdpProfile",
     "NoiseFloor",
     "PairSummary",
+    "PairedComparison",
+    "PairedModels",
     "Predictions",
     "ScoreCounts",
     "TestResult",
@@ -61,6 +78,7 @@ __all__ = [
     "abcc",
     "abcc_bound",
     "audit",
+    "compare_scores",
     "counts",
     "datasets",
     "delta_dp",
@@ -74,6 +92,7 @@ __all__ = [
     "mcdp_interval",
     "mcdp_profile",
     "mcdp_scorer",
+    "minimum_detectable",
     "models",
     "monitoring",
     "noise_floor",
@@ -81,6 +100,7 @@ __all__ = [
     "paper",
     "permutation_test",
     "report",
+    "rows_needed",
     "spdd",
     "worst_split",
 ]
@@ -90,7 +110,16 @@ __getattr__, __dir__ = lazy_names(
     {
         "_types": ["Compare", "Criterion"],
         "_version": ["__version__"],
-        "audit": ["Audit", "Finding", "GroupSummary", "LeftOut", "PairSummary", "Verdict", "audit"],
+        "audit": [
+            "Audit",
+            "Finding",
+            "GroupSummary",
+            "LeftOut",
+            "PairSummary",
+            "PairedModels",
+            "Verdict",
+            "audit",
+        ],
         "counts": [],
         "counts._comparison": ["Comparison"],
         "counts._score_counts": ["ScoreCounts"],
@@ -121,12 +150,17 @@ __getattr__, __dir__ = lazy_names(
         "predictions": ["Predictions"],
         "report": [],
         "uncertainty": [
+            "Detectable",
             "NoiseFloor",
+            "PairedComparison",
             "TestResult",
             "WorstSplit",
+            "compare_scores",
             "mcdp_interval",
+            "minimum_detectable",
             "noise_floor",
             "permutation_test",
+            "rows_needed",
             "worst_split",
         ],
     },

@@ -12,6 +12,7 @@ from collections.abc import Callable
 from functools import update_wrapper
 from threading import RLock
 from time import thread_time
+from types import FunctionType
 from typing import Any, ClassVar, TypeVar, cast
 
 import numpy as np
@@ -46,6 +47,7 @@ class Kernel:
         self._function = function
         self._fastmath = fastmath
         self._dispatcher: Any = None
+        self._inside: Any = None
 
     def __call__(self, *values: Any) -> Any:
         """Run in the way that takes less time."""
@@ -79,8 +81,18 @@ class Kernel:
 
     @property
     def _numba_type_(self) -> Any:
-        """What a compiled kernel that calls this one calls."""
-        return self.dispatcher._numba_type_
+        """What a compiled kernel that calls this one calls: the same by another name.
+
+        What is kept on disk of the caller has it too, and numba takes two of one name for the same.
+        """
+        with self._lock:
+            if self._inside is None:
+                from numba import njit
+
+                inside = FunctionType(self._function.__code__, self._function.__globals__)
+                inside.__qualname__ = f"{self._function.__qualname__}_inside"
+                self._inside = njit(nogil=True, fastmath=self._fastmath)(inside)
+            return self._inside._numba_type_
 
     def __reduce__(self) -> str:
         """A process that is handed a kernel imports it."""

@@ -231,3 +231,35 @@ def test_a_small_group_that_differs_is_not_called_too_small() -> None:
     found = lp.audit(None, scores, sensitive_features=groups, random_state=0, epsilons=[0.0]).verdict
     assert found.status == "found"
     assert not any("Too small to judge" in note for note in found.notes)
+
+
+def test_it_is_said_where_the_test_rejects_parity_and_the_interval_reaches_0() -> None:
+    rng = np.random.default_rng(3)
+    scores = np.concatenate([rng.random(150), rng.random(150) ** 0.85])
+    audit = lp.audit(
+        None, scores, sensitive_features=np.repeat(["a", "b"], 150), epsilons=[0.0], random_state=0
+    )
+    (pair,) = audit.pairs
+    assert pair.p_values is not None
+    assert pair.p_values[0] <= 0.05 < pair.intervals[0].high
+    assert pair.intervals[0].low == 0.0
+    assert "reaches down to 0" in audit.verdict.how_sure
+    assert audit.assumptions[2] == "Intervals and p-values hold for this pair and epsilon."
+
+
+@pytest.mark.parametrize(
+    ("groups", "epsilons", "options", "words"),
+    [
+        (2, [0.0, 0.1], {}, "Lower ends and p-values are adjusted for 2 epsilons; an upper end holds at one"),
+        (3, [0.0], {}, "adjusted for 3 pairs; an upper end holds for one pair, or the worst, at one epsilon"),
+        (3, [0.0, 0.1], {"method": "bootstrap"}, "Intervals and p-values are adjusted for 3 pairs and 2 eps"),
+        (3, [0.0], {"n_resamples": 0}, "Lower ends are adjusted for 3 pairs"),
+    ],
+)
+def test_over_what_numbers_hold_together_is_said(
+    groups: int, epsilons: list[float], options: dict[str, Any], words: str
+) -> None:
+    scores = np.random.default_rng(0).random(120)
+    options = {"n_resamples": 19, "random_state": 0, **options}
+    audit = lp.audit(None, scores, sensitive_features=np.arange(120) % groups, epsilons=epsilons, **options)
+    assert any(words in sentence for sentence in audit.assumptions)

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import json
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
+from rich.console import Console
 
 import localparity as lp
 import typed_commands
-from localparity.models import ModelCard
+from localparity.cli.compare import _show
+from localparity.models import ModelCard, ModelComparison, Outcome
 
 CENSUS = lp.datasets.make_census(800, random_state=0)
 FRAME = CENSUS.data.assign(sex=CENSUS.sensitive_features, income=CENSUS.target)
@@ -34,7 +37,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_a_table_a_figure_and_a_recommendation(folder: Path) -> None:
     found = run(folder / "people.csv", *NAMED, *QUICK, "--figure", folder / "new" / "frontier.png")
     assert found.returncode == 0, found.stderr
-    assert "400 rows to train on, 200 to choose on, 200 to report on" in found.stdout
+    assert "400 rows to train on, 200 to choose on, 200 to test on" in found.stdout
     for name in (
         "ERM",
         "DiffMCDP, repaired",
@@ -47,6 +50,17 @@ def test_a_table_a_figure_and_a_recommendation(folder: Path) -> None:
     assert "on validation data" in found.stdout
     assert (folder / "new" / "frontier.png").read_bytes().startswith(b"\x89PNG")
     assert [path.name for path in (folder / "new").iterdir()] == ["frontier.png"]
+
+
+def test_methods_with_a_promise_are_named(capsys: pytest.CaptureFixture[str]) -> None:
+    interval = lp.Interval(0.01, 0.02, 0.03, 0.9)
+    measured = (0.8, 0.02, True, 0.8, interval, 0.01, ((0.02, 0.8),))
+    free, sure = Outcome("ERM", False, "", *measured), Outcome("DiffMCDP", False, "", *measured)
+    parts = (0.05, 0.0, "demographic_parity", (4, 2, 2), {})
+    for outcome, is_shown in ((free, False), (replace(sure, promise="It holds."), True)):
+        _show(Console(width=140), ModelComparison((free, outcome), *parts), "people.csv")
+        shown = capsys.readouterr().out
+        assert ("with probability 0.9: DiffMCDP." in shown) is is_shown
 
 
 @pytest.mark.parametrize("without_group", [False, True])

@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
+from datetime import datetime
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 import localparity as lp
@@ -39,8 +42,11 @@ def test_append_print_and_fail(tmp_path: Path, scores: Path) -> None:
     assert again.returncode == 0
     assert "was counted before and is not counted again" in again.stderr
     assert "no alarm: MCDP in 2026-05-17 is " in again.stderr
-    (point,) = json.loads(again.stdout)
-    assert (point["period"], point["rows"]) == ("2026-05-17", 800)
+    shown = json.loads(again.stdout)
+    (point,), whole = shown["periods"], shown["since_start"]
+    assert (point["period"], point["rows"], point["alarm"]) == ("2026-05-17", 800, None)
+    assert (whole["start"], whole["end"], whole["periods"], whole["rows"]) == ("2026-05-17",) * 2 + (1, 800)
+    assert whole["interval"]["low"] < whole["interval"]["estimate"] < whole["interval"]["high"]
     assert point["interval"]["low"] < point["interval"]["estimate"] < point["interval"]["high"]
     above = run(folder, "--max-mcdp", 0.01, "--epsilon", 0.02)
     assert above.returncode == 1
@@ -49,6 +55,32 @@ def test_append_print_and_fail(tmp_path: Path, scores: Path) -> None:
     near = run(folder, "--max-mcdp", point["interval"]["estimate"] - 0.02)
     assert near.returncode == 0
     assert "which chance could explain" in near.stderr
+
+
+def test_an_alarm_names_the_days_over_which_it_was_raised(tmp_path: Path) -> None:
+    """A small gap on each of 16 days: no day alone shows it."""
+    monitor = lp.monitoring.Monitor(tmp_path)
+    rng = np.random.default_rng(0)
+    sex = np.repeat(["f", "m"], 150)
+    for day in range(1, 17):
+        scores = 0.85 * rng.random(300) + 0.15 * (sex == "m")
+        batch = lp.Predictions.from_arrays(None, scores, sensitive_features=sex)
+        monitor.append(batch, at=datetime(2026, 5, day), batch_id=str(day))
+    found = run(tmp_path, "--max-mcdp", 0.05)
+    assert found.returncode == 1
+    assert re.search(
+        r"alarm: MCDP over the last (8|16) days, 2026-05-0[19] to 2026-05-16, is .*%, at least .*%, above the "
+        r"bound of 5.00%",
+        found.stderr,
+    )
+    assert re.search(r"2026-05-16 .* (8|16) days", found.stdout)
+    assert re.search(r"since the start .* 4,800", found.stdout)
+    # A newest day of one group only has nothing to compare, and ends the same stretch of days.
+    alone = lp.Predictions.from_arrays(None, [0.5], sensitive_features=["f"], min_groups=1)
+    monitor.append(alone, at=datetime(2026, 5, 17), batch_id="alone")
+    found = run(tmp_path, "--max-mcdp", 0.05)
+    assert found.returncode == 1
+    assert "to 2026-05-17, is" in found.stderr
 
 
 def test_the_same_rows_under_another_name_are_refused(tmp_path: Path, scores: Path) -> None:

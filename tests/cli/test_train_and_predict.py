@@ -96,6 +96,19 @@ def test_a_bound_that_is_not_met_is_exit_code_1_and_a_model(folder: Path) -> Non
     assert (out / "model.json").exists()
 
 
+@pytest.mark.parametrize(("max_mcdp", "code"), [(1, 0), (0, 1)])
+def test_a_bound_is_promised_with_a_confidence(folder: Path, max_mcdp: int, code: int) -> None:
+    out = folder / f"sure-{max_mcdp}"
+    words = ["--model", "lightgbm", "--max-mcdp", max_mcdp, "--confidence", 0.9, "--out", out]
+    found = run("train", folder / "people.csv", *NAMED, *words)
+    assert found.returncode == code, found.stderr
+    assert ("--confidence 0.9, the first model to be tested" in found.stderr) is (code == 1)
+    assert "Strengths tested, in order, on people held out" in found.stdout
+    assert "at most" in found.stdout
+    assert "With probability 0.9, MCDP(0) is at most" in " ".join(found.stdout.split())
+    assert ("max_mcdp=0 was not met" in found.stdout) is (code == 1)
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

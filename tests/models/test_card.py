@@ -57,9 +57,13 @@ def test_a_network_tells_no_path_of_the_machine(tmp_path: Path) -> None:
         ({"max_mcdp": 1.0}, ["MCDP(0) is", "within max_mcdp=1", "nothing is promised"]),
         (
             {"max_mcdp": 1.0, "confidence": 0.9},
-            ["upper end", "confidence 0.9", "within", "nothing is promised"],
+            ["With probability 0.9", "at most 1 ", "people held out"],
         ),
         ({"max_mcdp": 0.0}, ["above max_mcdp=0", "out of 3"]),
+        (
+            {"max_mcdp": 0.0, "confidence": 0.9},
+            ["max_mcdp=0 was not met", "With probability 0.9", "at most 0."],
+        ),
     ],
 )
 @pytest.mark.filterwarnings("ignore::localparity.models.BoundNotMetWarning")

@@ -130,7 +130,7 @@ def test_what_is_recommended() -> None:
     mended = outcome("ERM", 0.8, 0.05, is_repaired=True)
     assert comparison(free, fair).recommendation == (
         "Of the methods within MCDP(0) of 5.00% on validation data, use DiffMCDP, with AP 70.00% and MCDP 4.00% "
-        "(2.00% to 6.00%) on test data."
+        "(2.00% to 6.00%) on test data. No method is known to be within it for new people."
     )
     assert "use ERM, with AP 80.00%" in comparison(free, fair, mended).recommendation
     assert (
@@ -145,6 +145,40 @@ def test_what_is_recommended() -> None:
         "With so few rows 9.00% is expected under parity, above the bound: only more rows can tell."
         in comparison(outcome("DiffMCDP", 0.7, 0.04, noise_floor=0.09)).recommendation
     )
+
+
+def test_a_promise_goes_first() -> None:
+    free, fair = outcome("ERM", 0.9, 0.04), outcome("DiffMCDP", 0.7, 0.03)
+    sure = replace(fair, promise="With probability 0.95, it holds.")
+    told = comparison(free, sure).recommendation
+    assert comparison(free, sure).recommended == sure
+    assert "within MCDP(0) of 5.00% with probability 0.95, use DiffMCDP" in told
+    assert "No method is known" not in told
+    mended = replace(outcome("ERM", 0.8, 0.04, is_repaired=True), promise="With probability 0.95, it holds.")
+    assert "without it, the best is ERM, with AP 90.00%" in comparison(free, mended).recommendation
+
+
+@pytest.mark.parametrize(("max_mcdp", "is_promised"), [(0.6, True), (0.05, False)])
+def test_settings_that_pass_the_test_are_promised(
+    max_mcdp: float, is_promised: bool, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(_compare, "METHODS", {"boosted trees": METHODS["boosted trees"]})
+    options = QUICK | {"max_mcdp": max_mcdp, "confidence": 0.9}
+    made = compare(CENSUS.data, CENSUS.target, sensitive_features=CENSUS.sensitive_features, **options)
+    words = "With probability 0.9, MCDP(0) is at most 0.6 in the population that the 400 people held out"
+    for one in made.outcomes:
+        assert one.promise.startswith(words) is is_promised
+        card = made.card(one).promise or ""
+        assert card.startswith(words) is is_promised
+        assert f"{one.validation_mcdp:.4f}" in card
+    assert ("with probability 0.9" in made.recommendation) is is_promised
+
+
+def test_methods_share_the_error_rate() -> None:
+    everyone = check_training_rows(None, CENSUS.data, CENSUS.target, CENSUS.sensitive_features)
+    asked = CompareSettings(0.1, 0.0, "demographic_parity", 0, "lightgbm", 5)
+    report = _compare._Report(ComparisonRows(everyone, everyone, everyone), asked, 0.9, 30)
+    assert report.tested.confidence == pytest.approx(1.0 - 0.1 / 9.0)  # nine outcomes, as above
 
 
 def test_the_choice_does_not_look_at_the_test_part() -> None:
@@ -220,7 +254,7 @@ def test_test_scores_are_those_of_the_models(found: ModelComparison) -> None:
         CENSUS.target,
         CENSUS.sensitive_features,
     )
-    test = rows.hold_out(0.25, 0)[1]
+    test = rows.hold_out(0.25, 0, by_class=False)[1]
     for outcome in found.outcomes:
         groups = {"sensitive_features": test.named_groups} if outcome.repaired else {}
         scores = found.models[outcome.name].predict_proba(test.features, **groups)[:, 1]

@@ -16,7 +16,7 @@ import pytest
 
 import localparity as lp
 from localparity._io._files import write_whole
-from localparity.monitoring import Monitor
+from localparity.monitoring import Monitor, _periods
 from localparity.monitoring import _monitor as module
 from localparity.monitoring._index import Batch, BatchIndex
 
@@ -78,7 +78,7 @@ def test_a_period_with_one_group_says_so(tmp_path: Path) -> None:
     alone = lp.Predictions.from_arrays(None, [0.1, 0.2], sensitive_features=["f", "f"], min_groups=1)
     monitor.append(alone, at=NOON, batch_id="a")
     (point,) = monitor.series()
-    assert (point.interval, point.expected, point.alarm, point.rows) == (None, None, False, 2)
+    assert (point.interval, point.expected, point.alarm, point.rows) == (None, None, None, 2)
     assert "one group only, 'f'" in point.missing
     monitor.append(batch(0), at=NOON, batch_id="b")
     (point,) = monitor.series()
@@ -102,23 +102,28 @@ def test_an_alarm_needs_more_than_chance_on_every_look(tmp_path: Path) -> None:
     assert not any(point.alarm for point in quiet)
     assert not any(point.alarm for point in monitor.series())
     monitor.append(rows(0.3, 99), at=NOON + timedelta(days=12), batch_id="drift")
-    assert [point.alarm for point in monitor.series(max_mcdp=0.1)] == [False] * 12 + [True]
-    # A later period, and one more often looked at, must show more.
-    alarms = [point.alarm for point in monitor.series(max_mcdp=0.1, alarm_rate=1e-12)]
-    assert not any(alarms)
+    *before, drifted = monitor.series(max_mcdp=0.1)
+    assert not any(point.alarm for point in before)
+    assert drifted.alarm is not None
+    assert (drifted.alarm.start, drifted.alarm.end, drifted.alarm.periods) == ("2026-05-29",) * 2 + (1,)
+    assert not any(point.alarm for point in monitor.series(max_mcdp=0.1, alarm_rate=1e-40))
     with pytest.raises(ValueError, match=r"max_mcdp .* got 2"):
         monitor.series(max_mcdp=2)
 
 
-def test_days_that_come_late_spend_what_is_left(tmp_path: Path) -> None:
-    """Appended newest first, every day was the first, and each spent the first day's share of the error."""
+def looks(monitor: Monitor) -> list[tuple[int, int]]:
+    return [(period.look, period.newer) for period in monitor._periods(lp.Comparison())]
+
+
+def test_every_batch_is_a_look_and_knows_how_late_it_comes(tmp_path: Path) -> None:
     monitor = Monitor(tmp_path)
     for day in (2, 1, 0):
         monitor.append(batch(day), at=NOON + timedelta(days=day), batch_id=str(day))
-    arrivals = [3, 2, 1]
-    assert [arrival for _, arrival, _ in map(monitor._indexed, monitor._names())] == arrivals
-    monitor.append(batch(9), at=NOON, batch_id="more")
-    assert [arrival for _, arrival, _ in map(monitor._indexed, monitor._names())] == arrivals
+    assert looks(monitor) == [(3, 2), (2, 1), (1, 0)]
+    monitor.append(batch(9), at=NOON + timedelta(days=1), batch_id="more")
+    monitor.append(batch(10), at=NOON + timedelta(days=3), batch_id="new")
+    monitor.append(batch(10), at=NOON + timedelta(days=3), batch_id="new")
+    assert looks(monitor) == [(3, 2), (4, 1), (1, 0), (5, 0)]
 
 
 def test_the_same_rows_under_another_id_are_refused(tmp_path: Path) -> None:
@@ -199,7 +204,7 @@ def test_an_index_that_is_missing_damaged_or_stale_is_rebuilt(
         monitor.append(batch(0), at=NOON, batch_id="b")
     spoil(tmp_path)
     assert monitor.append(batch(2), at=NOON + timedelta(days=2), batch_id="2")
-    assert [arrival for _, arrival, _ in map(monitor._indexed, monitor._names())] == [1, 2, 3]
+    assert looks(monitor) == [(1, 0), (2, 0), (3, 0)]
     assert [point.rows for point in monitor.series()] == [300, 300, 300]
 
 
@@ -230,9 +235,9 @@ def test_a_period_is_counted_and_compared_once(tmp_path: Path, monkeypatch: pyte
     monitor = Monitor(tmp_path)
     for number in range(3):
         monitor.append(batch(number), at=NOON + timedelta(days=number), batch_id=str(number))
-    counts, curves = Mock(side_effect=module.ScoreSketch.counts), Mock(side_effect=module.gap_curves)
-    monkeypatch.setattr(module.ScoreSketch, "counts", lambda sketch: counts(sketch))
-    monkeypatch.setattr(module, "gap_curves", curves)
+    counts, curves = Mock(side_effect=lp.monitoring.ScoreSketch.counts), Mock(side_effect=_periods.gap_curves)
+    monkeypatch.setattr(lp.monitoring.ScoreSketch, "counts", lambda sketch: counts(sketch))
+    monkeypatch.setattr(_periods, "gap_curves", curves)
     monitor.series(max_mcdp=0.1)
     assert (counts.call_count, curves.call_count) == (3, 3)
 

@@ -222,7 +222,12 @@ def test_periods_of_a_monitor_with_an_alarm_and_one_that_is_empty() -> None:
     periods = [
         Period("2026-05-01", 100, interval),
         Period("2026-05-02", 1, None, missing="one group only"),
-        Period("2026-05-03", 100, interval, alarm=True),
+        Period(
+            "2026-05-03",
+            100,
+            interval,
+            alarm=lp.monitoring.WindowResult("2026-05-02", "2026-05-03", 2, 200, interval),
+        ),
     ]
     display = report.McdpOverTimeDisplay.from_periods(periods, epsilon=0.05, max_mcdp=0.1)
     display.figure_.canvas.draw()

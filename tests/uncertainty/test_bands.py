@@ -88,8 +88,11 @@ def test_the_band_holds_for_distributions_that_differ(sizes: tuple[int, int]) ->
     ],
 )
 def test_the_error_is_shared_by_all_pairs(criterion: Criterion, compare: Compare, pairs: int) -> None:
-    curves = gap_curves(counts_of(5), Comparison(criterion, compare))
+    counts, comparison = counts_of(5), Comparison(criterion, compare)
+    curves = gap_curves(counts, comparison)
     assert len(curves) == pairs
+    by_method = band_radii(counts, comparison, curves, confidence=0.9, method="finite_sample", draws=Draws(0))
+    np.testing.assert_array_equal(by_method, finite_sample_radii(curves, 0.9))
     for curve, radius in zip(curves, finite_sample_radii(curves, 0.9), strict=True):
         first, second = curve.sizes
         if compare == "between_groups":

@@ -105,6 +105,12 @@ def test_a_group_and_everyone_differ_as_it_and_the_rest_do_but_less() -> None:
     pair = lp.mcdp_interval(None, scores, **options)
     overall = lp.mcdp_interval(None, scores, compare="to_overall", **options)
     assert overall.high == pytest.approx(pair.high * 2 / 3)
+    named = lp.mcdp_interval(
+        None, scores, **{**options, "sensitive_features": np.where(groups == "a", "x", "everyone")}
+    )
+    assert named == lp.mcdp_interval(
+        None, scores, **{**options, "sensitive_features": np.where(groups == "a", "y", "z")}
+    )
 
 
 def test_of_very_many_pairs_only_those_that_may_be_the_worst_take_the_shortest_end(

@@ -9,8 +9,10 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._compiled import MANY
 from localparity._types import ArrayLike, FloatArray, ScoreRange
 from localparity._validation._frames import as_column
+from localparity._validation._kernels import all_inside
 from localparity._validation._ranges import held_ends, score_resolution
 
 LEAST_WEIGHT = 2.0**-48
@@ -118,6 +120,8 @@ def as_scores(y_score: ArrayLike, score_range: ScoreRange, name: str = "y_score"
             f"{name} must have shape (n_samples,), got two columns; pass that of the positive class"
         )
     array = as_vector(y_score, name)
+    if _many_inside(array, score_range):
+        return Scores(array, score_resolution(array.dtype, score_range))
     values, lowest, highest = _as_finite(array, name)
     low, high = held_ends(score_range, values.dtype)
     if lowest < low or highest > high:
@@ -127,6 +131,15 @@ def as_scores(y_score: ArrayLike, score_range: ScoreRange, name: str = "y_score"
             f"{name} must be inside score_range ({low}, {high}), got {values[row]} at {place(name, row)}"
         )
     return Scores(values, score_resolution(array.dtype, score_range))
+
+
+def _many_inside(array: NDArray[Any], ends: tuple[float, float]) -> bool:
+    """Whether there are many floats, all of them between two ends: which one pass can tell."""
+    if array.size < MANY or array.dtype not in (np.float32, np.float64):
+        return False
+    view = array.view()
+    view.flags.writeable = False  # so that there is one loop for all
+    return all_inside(view, *held_ends(ends, array.dtype))
 
 
 def check_rows(name: str, rows: int, expected: int, of: str = "y_score") -> None:
@@ -195,9 +208,12 @@ def _is_number(value: Any) -> bool:
 
 def as_weights(sample_weight: ArrayLike, rows: int, name: str = "sample_weight") -> FloatArray:
     """Finite weights that are not negative, one a row."""
-    found, lowest, highest = _as_finite(as_vector(sample_weight, name), name)
+    array = as_vector(sample_weight, name)
+    check_rows(name, array.size, rows)
+    if _many_inside(array, (LEAST_WEIGHT, MOST_WEIGHT)):
+        return array.astype(np.float64, copy=False)
+    found, lowest, highest = _as_finite(array, name)
     weights = found.astype(np.float64, copy=False)
-    check_rows(name, weights.size, rows)
     if lowest < 0.0:
         row = int(np.argmax(weights < 0.0))
         raise ValueError(f"{name} must be >= 0, got {weights[row]:g} at {place(name, row)}")

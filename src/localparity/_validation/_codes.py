@@ -12,7 +12,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._compiled import MANY
 from localparity._types import Group
+from localparity._validation._kernels import low_bytes
 
 _ROWS = 2**14
 """As many rows at a time as the processor's cache holds with what is computed of them."""
@@ -63,11 +65,19 @@ def encode(values: NDArray[Any]) -> Coded:
 
 def _encode_integers(values: NDArray[Any], most: int) -> Coded | None:
     """By their distance from the lowest, which the lowest bits tell, where there are no more than so many."""
-    lowest, highest = int(values.min()), int(values.max())
+    codes = np.empty(0, dtype=np.uint8)
+    if values.size >= MANY and values.dtype == np.int64:
+        view = values.view()
+        view.flags.writeable = False  # so that there is one loop for all
+        codes = np.empty(values.size, dtype=np.uint8)
+        lowest, highest = low_bytes(view, codes)
+    else:
+        lowest, highest = int(values.min()), int(values.max())
     if highest - lowest >= most:
         return None
     dtype = smallest_dtype(highest - lowest + 1)
-    codes = values.astype(dtype, copy=False)
+    if codes.size == 0 or dtype != codes.dtype:
+        codes = values.astype(dtype, copy=False)
     if lowest:
         codes = codes - dtype.type(lowest % 2 ** (8 * dtype.itemsize))
     return Coded(codes, np.arange(lowest, highest + 1, dtype=values.dtype))

@@ -76,6 +76,8 @@ def held_ends(score_range: ScoreRange, dtype: np.dtype[Any]) -> ScoreRange:
     >>> held_ends((0.1, 0.5), np.dtype(np.float32))
     (0.10000000149011612, 0.5)
     """
+    if dtype == np.float64:
+        return score_range
     most = float(np.finfo(dtype).max)
     low, high = (float(dtype.type(min(max(end, -most), most))) for end in score_range)
     return low, high

@@ -262,8 +262,8 @@ def _over_what(audit: Audit) -> str:
     if not over:
         return f"Intervals{p_values} hold for this pair and epsilon."
     if audit.method == "finite_sample":
-        one = "a pair at one epsilon, or for the worst of all pairs"
-        return f"Lower ends{p_values} are adjusted for {over}; an upper end holds for {one}."
+        one = "at one epsilon" if len(audit.pairs) == 1 else "for one pair, or the worst, at one epsilon"
+        return f"Lower ends{p_values} are adjusted for {over}; an upper end holds {one}."
     return f"Intervals{p_values} are adjusted for {over}."
 
 

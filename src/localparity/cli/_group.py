@@ -15,7 +15,7 @@ from typer.core import TyperCommand, TyperGroup
 
 from localparity.cli._commands import Commands
 
-_NAMES = ("audit", "compare", "demo", "fetch", "monitor", "train", "repair", "predict", "reproduce")
+_NAMES = ("audit", "compare", "demo", "fetch", "monitor", "plan", "train", "repair", "predict", "reproduce")
 
 
 class Group(TyperGroup):

@@ -15,6 +15,7 @@ from typer import Option
 from localparity._types import HigherIs, IntervalMethod
 from localparity.audit._audit import Audit, DecideBy, Engine
 from localparity.audit._auditing import SmallGroups
+from localparity.audit._same_people import PairedModels
 from localparity.cli._options import (
     CompareOption,
     ConfidenceOption,
@@ -31,7 +32,7 @@ from localparity.cli._options import (
     parse_range,
 )
 from localparity.metrics._window import percent
-from localparity.report._terminal import terminal_parts
+from localparity.report._terminal import paired_parts, terminal_parts
 
 FilesArgument = Annotated[
     list[str],
@@ -57,6 +58,10 @@ MethodOption = Annotated[
 ReportOption = Annotated[
     Path | None, Option(help="Write a page with charts here, all models on it; opens offline.")
 ]
+IdOption = Annotated[
+    str | None,
+    Option("--id", help="The column of the people's ids, where all files hold the same people."),
+]
 
 
 def audit(
@@ -75,6 +80,7 @@ def audit(
     min_group_size: Annotated[int, Option(help="The fewest people that a group may have.")] = 1,
     small_groups: Annotated[SmallGroups, Option(help="Refuse small groups, or leave them out.")] = "raise",
     cluster: Annotated[str | None, Option(help="The column of the person or household of a row.")] = None,
+    person_id: IdOption = None,
     higher_is: Annotated[HigherIs | None, Option(help="Whether higher scores are better or worse.")] = None,
     method: MethodOption = None,
     confidence: ConfidenceOption = 0.95,
@@ -96,6 +102,7 @@ def audit(
     check_file(report, "--report", read=files, replace=force)
     _check_source(score, model, target=target, label=label, engine=engine)
     check_labels(criterion, target or label, "--label" if model is None else "--target")
+    _check_id(person_id, files, model=model, engine=engine)
     columns = {"group": group, "label": label, "weight": weight, "cluster": cluster}
     asked = {
         "score_range": parse_range(score_range, "--score-range"),
@@ -114,11 +121,11 @@ def audit(
     }
     read = _reader(score, model, target, engine)
     found = {file: _read(read, file, **columns, **asked) for file in _each_once(files)}
-    _show(found, json)
+    paired = None if person_id is None else _compare(found, person_id, str(score), columns, asked)
+    _show(found, paired, json)
     passed = max_mcdp is None or _tell_verdicts(found, max_mcdp, decide_by)
     if report is not None:
-        named = {"score": score, "target": target, **columns, "group": ", ".join(group)}
-        _write_report(report, found, named, force)
+        _write_report(report, found, {"score": score, "target": target, **columns}, paired, force=force)
     if not passed:
         raise typer.Exit(1)
 
@@ -139,6 +146,18 @@ def _check_source(
         raise typer.BadParameter("has the use of --label; give one of them", param_hint="--target")
     if model is not None and engine != "duckdb":
         raise typer.BadParameter(f"must be duckdb with --model, got {engine}", param_hint="--engine")
+
+
+def _check_id(person_id: str | None, files: list[str], *, model: Path | None, engine: Engine) -> None:
+    """Check that there are files to compare, and that they can be."""
+    if person_id is None:
+        return
+    if len(files) < 2:
+        raise typer.BadParameter("needs two files or more, got 1", param_hint="--id")
+    if model is not None:
+        raise typer.BadParameter("needs --score; one model gives a person one score", param_hint="--id")
+    if engine != "duckdb":
+        raise typer.BadParameter(f"needs --engine duckdb, got {engine}", param_hint="--id")
 
 
 def _reader(
@@ -177,27 +196,64 @@ def _read(read: Callable[..., Audit], file: str, **options: Any) -> Audit:
         return read(file, **options, on_resample=advance)
 
 
-def _show(audits: Mapping[str, Audit], json: bool) -> None:
+def _compare(
+    audits: Mapping[str, Audit],
+    person_id: str,
+    score: str,
+    columns: Mapping[str, Any],
+    asked: Mapping[str, Any],
+) -> PairedModels:
+    """The models on the same people, each compared with the first at the smallest epsilon."""
+    shared = ("score_range", "criterion", "compare", "confidence", "n_resamples", "random_state", "n_jobs")
+    first = next(iter(audits.values()))
+    return PairedModels.read(
+        list(audits),
+        id=person_id,
+        score=score,
+        **columns,
+        left_out=[left.group for left in first.left_out],
+        epsilon=first.findings[0].epsilon,
+        **{name: asked[name] for name in shared},
+    )
+
+
+def _show(audits: Mapping[str, Audit], paired: PairedModels | None, json: bool) -> None:
     if json:
-        typer.echo(audits_json(audits))
+        typer.echo(audits_json(audits, paired))
         return
+    console = Console()
     for file, audit in audits.items():
-        Console().print(*terminal_parts(audit, title=file), sep="\n")
+        console.print(*terminal_parts(audit, title=file), sep="\n")
+    if paired is not None:
+        console.print(*paired_parts(paired), sep="\n")
 
 
-def _write_report(path: Path, audits: Mapping[str, Audit], columns: Mapping[str, Any], force: bool) -> None:
+def _write_report(
+    path: Path,
+    audits: Mapping[str, Audit],
+    columns: Mapping[str, Any],
+    paired: PairedModels | None,
+    *,
+    force: bool,
+) -> None:
     from localparity.report import write_page
 
-    notes = {f"Column of the {what}s": name for what, name in columns.items() if name}
-    write_page(path, audits, title=f"Local disparity by {columns['group']}", notes=notes, force=force)
+    groups = ", ".join(columns["group"])
+    named = {**columns, "group": groups}
+    notes = {f"Column of the {what}s": name for what, name in named.items() if name}
+    title = f"Local disparity by {groups}"
+    write_page(path, audits, title=title, notes=notes, paired=paired, force=force)
     typer.echo(f"report: {path}", err=True)
 
 
-def audits_json(audits: Mapping[str, Audit]) -> str:
-    """One audit as its own JSON, several under their names."""
+def audits_json(audits: Mapping[str, Audit], paired: PairedModels | None = None) -> str:
+    """One audit as its own JSON, several under their names, with the comparison with the first."""
     if len(audits) == 1:
         return next(iter(audits.values())).to_json()
     plain = {name: audit.to_dict() for name, audit in audits.items()}
+    if paired is not None:
+        for name in paired.found:
+            plain[name]["same_people"] = paired.to_dict(name)
     return dumps(plain, indent=2, default=str, ensure_ascii=False)
 
 

@@ -118,7 +118,7 @@ def _check_out(out: Path | None, *, without_group: bool, intended_use: str | Non
 def _show(console: Console, found: ModelComparison, file: str) -> None:
     train, validation, test = found.rows
     console.print(
-        f"{file}: {train:,} rows to train on, {validation:,} to choose on, {test:,} to report on; compared: "
+        f"{file}: {train:,} rows to train on, {validation:,} to choose on, {test:,} to test on; compared: "
         f"{CRITERION_WORDS[found.criterion]}.",
         highlight=False,
         markup=False,
@@ -145,6 +145,14 @@ def _show(console: Console, found: ModelComparison, file: str) -> None:
             "Gives up: points of AP below the frontier, the best that group-blind scores reach at the same "
             "MCDP. Repaired scores, which need the group, may lie beyond it.",
             highlight=False,
+        )
+    promised = [outcome.name for outcome in found.outcomes if outcome.promise]
+    if promised:
+        console.print(
+            f"Within {percent(found.max_mcdp)} for new people, all of them with probability "
+            f"{found.recommended.interval.confidence:g}: {'; '.join(promised)}.",
+            highlight=False,
+            markup=False,
         )
     expected = percent(found.recommended.noise_floor)
     console.print(

@@ -26,8 +26,22 @@ from localparity.cli._options import (
     parse_range,
 )
 from localparity.metrics._window import percent
-from localparity.monitoring import Monitor, PeriodResult
+from localparity.monitoring import Monitor, PeriodResult, WindowResult
 from localparity.monitoring._monitor import Every
+
+MaxMcdpOption = Annotated[
+    float | None,
+    typer.Option(
+        help="Exit with 1 when MCDP is significantly above this in the newest period, or over the last 2, 4, "
+        "8, ..., 256 periods."
+    ),
+]
+AlarmRateOption = Annotated[
+    float,
+    typer.Option(
+        help="The most that the probability of any false alarm may be, at all looks together, ever."
+    ),
+]
 
 
 def monitor(
@@ -58,20 +72,15 @@ def monitor(
     compare: CompareOption = "between_groups",
     confidence: ConfidenceOption = 0.95,
     json: Annotated[bool, typer.Option("--json", help="Print the series as JSON.")] = False,
-    max_mcdp: Annotated[
-        float | None,
-        typer.Option(help="Exit with 1 when MCDP in the newest period is significantly above this."),
-    ] = None,
-    alarm_rate: Annotated[
-        float, typer.Option(help="The probability that the monitor ever raises a false alarm.")
-    ] = 0.05,
+    max_mcdp: MaxMcdpOption = None,
+    alarm_rate: AlarmRateOption = 0.05,
     allow_duplicate: Annotated[
         bool, typer.Option("--allow-duplicate", help="Count a batch with the same rows as another.")
     ] = False,
 ) -> None:
-    """Append a batch of scores and print MCDP over time, with intervals and alarms.
+    """Append a batch of scores and print MCDP over time and since the start, with intervals and alarms.
 
-    Exit codes: 0 when the newest period raises no alarm, 1 when it does, 2 for wrong usage or input.
+    Exit codes: 0 when there is no alarm at the newest period, 1 when there is, 2 for wrong usage or input.
     """
     check_folder(folder, "FOLDER")
     if max_mcdp is not None:
@@ -88,11 +97,13 @@ def monitor(
     series = kept.series(epsilon, max_mcdp=max_mcdp, alarm_rate=alarm_rate, **asked)
     if not series:
         raise typer.BadParameter(f"{folder} has no periods; name a batch to append", param_hint="FOLDER")
+    whole = kept.since_start(epsilon, **asked)
     if json:
-        typer.echo(dumps([asdict(point) for point in series], indent=2))
+        found = {"periods": [asdict(point) for point in series], "since_start": asdict(whole)}
+        typer.echo(dumps(found, indent=2))
     else:
-        _show(Console(), series, epsilon, confidence)
-    if max_mcdp is not None and _alarmed(series[-1], max_mcdp):
+        _show(Console(), series, whole, epsilon, every=kept.every, confidence=confidence)
+    if max_mcdp is not None and _alarmed(series[-1], max_mcdp, kept.every):
         raise typer.Exit(1)
 
 
@@ -110,28 +121,58 @@ def _parse_time(at: str | None) -> datetime | None:
         raise ValueError(f"--at must be a time such as 2026-05-17T13:00, got {at!r}") from None
 
 
-def _show(console: Console, series: list[PeriodResult], epsilon: float, confidence: float) -> None:
+def _show(
+    console: Console,
+    series: list[PeriodResult],
+    whole: WindowResult,
+    epsilon: float,
+    *,
+    every: str,
+    confidence: float,
+) -> None:
     table = Table(title=f"MCDP({epsilon:g}) over time", title_justify="left")
     table.add_column("period")
     for name in ("rows", "MCDP", f"{100 * confidence:g}% interval", "expected under parity", "alarm"):
         table.add_column(name, justify="right")
     for point in series:
+        alarm = "" if point.alarm is None else _how_many(point.alarm.periods, every)
         if point.interval is None or point.expected is None:
-            table.add_row(point.period, f"{point.rows:,}", "-", escape(point.missing), "-", "")
+            table.add_row(point.period, f"{point.rows:,}", "-", escape(point.missing), "-", alarm)
             continue
         numbers = percent(point.interval.estimate), interval_text(point.interval), percent(point.expected)
-        table.add_row(point.period, f"{point.rows:,}", *numbers, "alarm" if point.alarm else "")
+        table.add_row(point.period, f"{point.rows:,}", *numbers, alarm)
+    table.add_section()
+    total = ("-", "-")
+    if whole.interval is not None:
+        total = percent(whole.interval.estimate), interval_text(whole.interval)
+    table.add_row("since the start", f"{whole.rows:,}", *total, "-", "")
     console.print(table)
     console.print("Rows are assumed to be independent: one row for each person.", style="dim")
+    console.print("The interval since the start holds at all looks together.", style="dim")
 
 
-def _alarmed(newest: PeriodResult, bound: float) -> bool:
-    """Print and return whether the newest period raises an alarm."""
+def _alarmed(newest: PeriodResult, bound: float, every: str) -> bool:
+    """Print and return whether there is an alarm at the newest period."""
+    if newest.alarm is not None:
+        found = newest.alarm
+        assert found.interval is not None
+        where = f"in {found.end}"
+        if found.periods > 1:
+            where = f"over the last {_how_many(found.periods, every)}, {found.start} to {found.end},"
+        value, least = percent(found.interval.estimate), percent(found.interval.low)
+        typer.echo(
+            f"alarm: MCDP {where} is {value}, at least {least}, above the bound of {percent(bound)}", err=True
+        )
+        return True
     if newest.interval is None:
         raise ValueError(f"period {newest.period} has nothing to compare: {newest.missing}")
+    above = newest.interval.estimate > bound
+    relation, ending = ("above", ", which chance could explain") if above else ("within", "")
     what = f"MCDP in {newest.period} is {percent(newest.interval.estimate)}"
-    relation = "above" if newest.interval.estimate > bound else "within"
-    ending = "" if newest.alarm or relation == "within" else ", which chance could explain"
-    verdict = "alarm" if newest.alarm else "no alarm"
-    typer.echo(f"{verdict}: {what}, {relation} the bound of {percent(bound)}{ending}", err=True)
-    return newest.alarm
+    typer.echo(f"no alarm: {what}, {relation} the bound of {percent(bound)}{ending}", err=True)
+    return False
+
+
+def _how_many(periods: int, every: str) -> str:
+    """A number of days or hours in words."""
+    return f"{periods} {every}" if periods == 1 else f"{periods} {every}s"

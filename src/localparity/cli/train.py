@@ -44,7 +44,7 @@ MaxMcdpOption = Annotated[
     float | None, typer.Option(help="Find the most accurate model within this bound instead.")
 ]
 ConfidenceOption = Annotated[
-    float | None, typer.Option(help="Bound the upper end of the interval of this confidence.")
+    float | None, typer.Option(help="Promise the bound for new people, with this probability.")
 ]
 CheckpointOption = Annotated[
     Path | None, typer.Option(help="A folder from which an interrupted run resumes.")
@@ -132,15 +132,23 @@ def _found(classifier: Any, out: Path) -> dict[str, Any]:
 def _show(classifier: Any, name: str, out: Path) -> None:
     console = Console()
     if hasattr(classifier, "trials_"):
-        shown: Any = RichTable(title="Strengths tried, on the validation part", title_justify="left")
-        for column in ("strength", "AP", "MCDP", "within the bound"):
+        sure = classifier.confidence is not None
+        title = (
+            "Strengths tested, in order, on people held out"
+            if sure
+            else "Strengths tried, on the validation part"
+        )
+        shown: Any = RichTable(title=title, title_justify="left")
+        for column in ("strength", "AP", "MCDP", *(["at most"] if sure else []), "within the bound"):
             shown.add_column(column, justify="right")
         for trial in classifier.trials_:
-            cells = percent(trial.average_precision), percent(trial.mcdp), "yes" if trial.met else "no"
-            shown.add_row(f"{trial.strength:g}", *cells)
+            numbers = [trial.average_precision, trial.mcdp, *([trial.bounded] if sure else [])]
+            shown.add_row(f"{trial.strength:g}", *map(percent, numbers), "yes" if trial.met else "no")
         console.print(shown)
     console.print(
         f"{name} at strength {classifier.strength_:g}; scores are probabilities of class "
         f"{classifier.classes_[1]!s}. The model is in {out}",
         markup=False,
     )
+    if classifier.confidence is not None:
+        console.print(classifier.promise_, highlight=False, markup=False)

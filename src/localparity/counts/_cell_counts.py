@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
@@ -13,12 +13,18 @@ from numpy.typing import NDArray
 
 from localparity._types import BoolArray, FloatArray, IntArray, ScoreRange
 from localparity.counts._atoms import Atoms
-from localparity.counts._bounded import floats, ordinals
-from localparity.counts._cell_kernels import add_weights, add_weights_at, count_rows, find_rows
+from localparity.counts._bounded import ordinals
+from localparity.counts._cell_kernels import (
+    add_weights,
+    add_weights_at,
+    cell_ends,
+    count_rows,
+    find_rows,
+    most_in_a_cell,
+)
 from localparity.counts._cells import Cells
 from localparity.counts._keyed_rows import Key, KeyedRows
 from localparity.counts._score_counts import ScoreCounts, on_cells
-from localparity.counts._sorting import sort_rows
 from localparity.counts._weights import LIMBS, Units, carry, to_floats
 
 T = TypeVar("T")
@@ -82,15 +88,7 @@ class Grid(NamedTuple):
             return by_bits
         scale = 2.0**exponent
         even = by_bits._replace(scale=scale, first=float(np.floor(sample[0] * scale)), shift=-1)
-        return by_bits if 2 * by_bits._most_in_a_cell(sample) < even._most_in_a_cell(sample) else even
-
-    def _most_in_a_cell(self, scores: FloatArray) -> int:
-        """How many of some scores, ascending, lie in the cell with most of them."""
-        cells: NDArray[Any] = np.floor(scores * self.scale) - self.first
-        if self.shift >= 0:
-            cells = ((ordinals(scores).view(np.uint64) ^ _SIGN) - self.ordinal) >> np.uint64(self.shift)
-        cells = np.minimum(cells.astype(np.int64), self.last)
-        return int(np.diff(np.flatnonzero(np.diff(cells, prepend=-1, append=-1))).max())
+        return by_bits if 2 * most_in_a_cell(sample, by_bits) < most_in_a_cell(sample, even) else even
 
     def cut(self, numbers: IntArray, parts: int) -> Grid:
         """The same grid, with the cells of some numbers cut into about so many parts, all others left out."""
@@ -120,15 +118,7 @@ class Grid(NamedTuple):
         if self.bits:
             cut = np.flatnonzero(self.place >= 0)
             numbers = (cut[numbers >> self.bits] << self.bits) + (numbers & ((1 << self.bits) - 1))
-        if self.shift < 0:
-            lows = (self.first + numbers) / self.scale
-            highs = np.nextafter((self.first + numbers + 1.0) / self.scale, -np.inf)
-        else:
-            steps = np.stack([numbers, numbers + 1]).astype(np.uint64) << np.uint64(self.shift)
-            bits = (steps + self.ordinal) ^ _SIGN
-            lows, highs = floats(bits[0].view(np.int64)), floats(bits[1].view(np.int64) - 1)
-        lows[numbers == 0], highs[numbers == self.last] = score_range
-        return np.maximum(lows, score_range[0]), np.minimum(highs, score_range[1])
+        return cell_ends(numbers, self, *score_range)
 
 
 @dataclass(frozen=True, eq=False)
@@ -163,56 +153,41 @@ class CellCounts:
         rows: KeyedRows,
         grid: Grid,
         *,
-        edges: ScoreRange | None = None,
-        squares: bool = True,
         n_jobs: int = 1,
     ) -> CellCounts:
-        """Count rows; the same counts whatever the number of jobs.
-
-        With `edges`, the score range, cells go from edge to edge, which takes less time than to look for the
-        lowest and the highest score of each.
-        """
+        """Count rows; the same counts whatever the number of jobs."""
 
         def count(part: KeyedRows) -> CellCounts:
-            weighted = part.weights is not None
-            counts = cls.empty(part.keys, grid.cells, weighted=weighted, squares=squares)
-            if edges is not None:
-                counts = replace(counts, lowest=np.empty(0), highest=np.empty(0))
-            return counts.add(part, grid)
+            return cls.empty(part.keys, grid.cells, weighted=part.weights is not None).add(part, grid)
 
         found, *others = in_parts(count, rows, n_jobs)
         for other in others:
             found.merge(other)
-        if edges is not None:
-            lowest, highest = grid.edges(found.numbers, edges)
-            found = replace(found, lowest=lowest, highest=highest)
         return found.at(np.flatnonzero(found.rows.any(axis=1)))
 
     @classmethod
-    def empty(cls, keys: list[Key], cells: int, *, weighted: bool, squares: bool = True) -> CellCounts:
-        """Cells without rows; with weights, these are counted, and their squares where they are needed."""
+    def empty(cls, keys: list[Key], cells: int, *, weighted: bool) -> CellCounts:
+        """Cells without rows; with weights, these are counted, and their squares."""
         lowest, highest = np.full(cells, np.inf), np.full(cells, -np.inf)
         shape = (cells, len(keys))
-        limbs = np.zeros((*shape, 1 + squares, LIMBS), dtype=np.int64) if weighted else None
+        limbs = np.zeros((*shape, 2, LIMBS), dtype=np.int64) if weighted else None
         return cls(keys, np.arange(cells), lowest, highest, np.zeros(shape, dtype=np.int64), limbs)
 
     @classmethod
-    def of_scores(cls, rows: KeyedRows, *, squares: bool = True) -> CellCounts:
+    def of_scores(cls, rows: KeyedRows) -> CellCounts:
         """Count rows by their scores: every score is a cell."""
         n_keys = len(rows.keys)
-        carried = rows.codes if rows.weights is None else np.arange(rows.codes.size)
-        scores, carried = sort_rows(rows.scores, carried)
+        scores, codes, weights = rows.by_score().arrays
         begins = np.append(True, scores[1:] != scores[:-1])
         distinct = scores[begins].astype(np.float64) + 0.0  # which turns -0.0 into 0.0
-        codes = carried if rows.weights is None else rows.codes[carried]
         places = (np.cumsum(begins) - 1) * n_keys + codes
         shape = (distinct.size, n_keys)
         counted = np.bincount(places, minlength=distinct.size * n_keys).reshape(shape)
         limbs = None
         if rows.weights is not None:
-            limbs = np.zeros((distinct.size * n_keys, 1 + squares, LIMBS), dtype=np.int64)
-            add_weights_at(places, rows.weights[carried], limbs)
-            limbs = limbs.reshape(*shape, 1 + squares, LIMBS)
+            limbs = np.zeros((distinct.size * n_keys, 2, LIMBS), dtype=np.int64)
+            add_weights_at(places, weights, limbs)
+            limbs = limbs.reshape(*shape, 2, LIMBS)
         return cls(rows.keys, np.arange(distinct.size), distinct, distinct, counted, limbs)
 
     def add(self, rows: KeyedRows, grid: Grid) -> CellCounts:
@@ -266,19 +241,7 @@ class CellCounts:
 
     def find(self, rows: KeyedRows, grid: Grid, opened: BoolArray, n_jobs: int = 1) -> KeyedRows:
         """Those of some rows that lie in some cells."""
-        chosen = np.zeros(grid.cells, dtype=bool)
-        chosen[self.numbers[opened]] = True
-        inside = int(self.rows[opened].sum())
-
-        def find(part: KeyedRows) -> KeyedRows:
-            room = min(inside, part.scores.size) + 1
-            weights = np.empty(0) if part.weights is None else part.weights
-            found = np.empty(room, part.scores.dtype), np.empty(room, part.codes.dtype), np.empty(room)
-            count = find_rows(part.scores, part.codes, weights, grid, chosen, found)
-            scores, codes, heavy = (each[:count] for each in found)
-            return KeyedRows(scores, codes, part.keys, None if part.weights is None else heavy)
-
-        return KeyedRows.join(in_parts(find, rows, n_jobs))
+        return find_in(rows, grid, self.numbers[opened], int(self.rows[opened].sum()), n_jobs)
 
     def below(self, columns: IntArray, dtype: Any = np.longdouble) -> NDArray[Any]:
         """The weight of some keys together, before the first cell and up to the end of each.
@@ -315,3 +278,19 @@ def in_parts(work: Callable[[KeyedRows], T], rows: KeyedRows, n_jobs: int) -> li
         return [work(rows)]
     with ThreadPoolExecutor(n_jobs) as executor:
         return list(executor.map(work, rows.parts(n_jobs)))
+
+
+def find_in(rows: KeyedRows, grid: Grid, numbers: IntArray, inside: int, n_jobs: int) -> KeyedRows:
+    """Those of some rows that lie in the cells of some numbers, and how many these are is known."""
+    opened = np.zeros(1 + grid.cells, dtype=bool)
+    opened[1 + numbers] = True
+
+    def find(part: KeyedRows) -> KeyedRows:
+        scores, codes, weights = part.arrays
+        room = min(inside, scores.size)
+        found = np.empty(room, scores.dtype), np.empty(room, codes.dtype), np.empty(min(room, weights.size))
+        count = find_rows(scores, codes, weights, grid, opened, found)
+        scores, codes, weights = (each[:count] for each in found)
+        return KeyedRows(scores, codes, part.keys, None if part.weights is None else weights)
+
+    return KeyedRows.join(in_parts(find, rows, n_jobs))

@@ -16,6 +16,8 @@ _LIMB_MASK = 2**32 - 1
 _FRACTION_MASK = 2**52 - 1
 # The exponent, as a float's bits hold it, of a number whose last bit is worth one unit of 2**-96.
 _UNIT_EXPONENT = 1075 - 96
+CHUNK = 2**11
+"""The rows whose cells are found at a time, by instructions that take several of them at once."""
 
 
 @compiled
@@ -37,12 +39,65 @@ def cell_of(score: float, scale: float, first: float, last: int, start: np.uint6
 
 
 @compiled
+def most_in_a_cell(scores: FloatArray, grid: Any) -> int:
+    """How many of some scores, ascending, lie in the cell of a `Grid` with most of them."""
+    scale, first, last, start, shift, _, _ = grid
+    most = 0
+    inside = 0
+    before = -1
+    for score in scores:
+        cell = cell_of(score, scale, first, last, start, shift)
+        inside = inside + 1 if cell == before else 1
+        most, before = max(most, inside), cell
+    return most
+
+
+@compiled
+def _first_in(number: int, scale: float, first: float, start: np.uint64, shift: int) -> float:
+    """The lowest score in the cell of a number, were there no end to the scores."""
+    if shift < 0:
+        return (first + number) / scale
+    at = np.int64((start + (np.uint64(number) << np.uint64(shift))) ^ _SIGN)
+    return np.int64(_LEAST - at if at < 0 else at).view(np.float64)
+
+
+@compiled
+def cell_ends(numbers: IntArray, grid: Any, low: float, high: float) -> tuple[FloatArray, FloatArray]:
+    """The lowest and the highest score that there can be in cells of a `Grid` on scores from low to high."""
+    scale, first, last, start, shift, _, _ = grid
+    lowest, highest = np.empty(numbers.size, np.float64), np.empty(numbers.size, np.float64)
+    for place in range(numbers.size):
+        number = numbers[place]
+        begin = low if number == 0 else _first_in(number, scale, first, start, shift)
+        end = high
+        if number < last:
+            end = np.nextafter(_first_in(number + 1, scale, first, start, shift), -np.inf)
+        # Bits beyond those of the largest float are no number, and compare as false.
+        lowest[place] = max(low, begin) if begin <= high else high
+        highest[place] = end if end <= high else high
+    return lowest, highest
+
+
+@compiled
 def part_of(number: int, bits: int, place: IntArray) -> Any:
     """The number of a cell among those that are cut, and -1 where it is not one of them."""
-    if bits == 0:
-        return number
     at = place[number >> bits]
     return (at << bits) + (number & ((1 << bits) - 1)) if at >= 0 else -1
+
+
+@compiled
+def cells_of(scores: NDArray[Any], grid: Any, cells: NDArray[np.int32]) -> None:
+    """Write the number of each score's cell, -1 for those that have none."""
+    scale, first, last, start, shift, bits, place = grid
+    top = float(last)
+    if shift < 0:
+        for row in range(scores.size):
+            cells[row] = np.int32(min(max(np.floor(np.float64(scores[row]) * scale) - first, 0.0), top))
+    else:
+        for row in range(scores.size):
+            cells[row] = cell_of(scores[row], scale, first, last, start, shift)
+    for row in range(scores.size if bits else 0):
+        cells[row] = part_of(cells[row], bits, place)
 
 
 @compiled
@@ -54,15 +109,16 @@ def count_rows(
     lowest: FloatArray,
     highest: FloatArray,
 ) -> None:
-    """Add the rows of each cell (rows) and key (columns); cells that have ends are widened to the scores."""
-    scale, first, last, start, shift, bits, place = grid
-    for row in range(scores.size):
-        score = scores[row]
-        cell = part_of(cell_of(score, scale, first, last, start, shift), bits, place)
-        if cell < 0:
-            continue
-        rows[cell, keys[row]] += 1
-        if lowest.size:
+    """Add the rows of each cell (rows) and key (columns), and widen the cells to the scores."""
+    cells = np.empty(CHUNK, np.int32)
+    for start in range(0, scores.size, CHUNK):
+        part, part_keys = scores[start : start + CHUNK], keys[start : start + CHUNK]
+        cells_of(part, grid, cells)
+        for row in range(part.size):
+            cell, score = cells[row], part[row]
+            if cell < 0:
+                continue
+            rows[cell, part_keys[row]] += 1
             lowest[cell] = min(lowest[cell], score)
             highest[cell] = max(highest[cell], score)
 
@@ -113,17 +169,16 @@ def add_weights(
     grid: Any,
     limbs: IntArray,
 ) -> None:
-    """Add the weights, and the squared weights where there is room for them, of each cell and key."""
-    scale, first, last, start, shift, bits, place = grid
-    for row in range(scores.size):
-        score = scores[row]
-        cell = part_of(cell_of(score, scale, first, last, start, shift), bits, place)
-        if cell < 0:
-            continue
-        sums = limbs[cell, keys[row]]
-        add_units(weights[row], sums[0])
-        if len(sums) > 1:
-            add_units(weights[row] * weights[row], sums[1])
+    """Add the weights and the squared weights of each cell and key."""
+    cells = np.empty(CHUNK, np.int32)
+    for start in range(0, scores.size, CHUNK):
+        part = scores[start : start + CHUNK]
+        cells_of(part, grid, cells)
+        for row in range(part.size):
+            if cells[row] >= 0:
+                sums, weight = limbs[cells[row], keys[start + row]], weights[start + row]
+                add_units(weight, sums[0])
+                add_units(weight * weight, sums[1])
 
 
 @compiled
@@ -135,17 +190,25 @@ def find_rows(
     opened: BoolArray,
     found: tuple[NDArray[Any], NDArray[Any], FloatArray],
 ) -> int:
-    """Write the rows that lie in some cells, in order, and perhaps one more; returns how many there are."""
-    scale, first, last, start, shift, bits, place = grid
+    """Write the rows that lie in some cells, in order; returns how many there are.
+
+    `opened` has an entry more, False, before those of the cells: for rows without one.
+    """
     found_scores, found_keys, found_weights = found
+    cells, places = np.empty(CHUNK, np.int32), np.empty(CHUNK + 1, np.int32)
     count = 0
-    for row in range(scores.size):
-        score = scores[row]
-        cell = part_of(cell_of(score, scale, first, last, start, shift), bits, place)
-        found_scores[count], found_keys[count] = score, keys[row]
-        if weights.size:
-            found_weights[count] = weights[row]
-        count += cell >= 0 and opened[cell]
+    for start in range(0, scores.size, CHUNK):
+        part = scores[start : start + CHUNK]
+        cells_of(part, grid, cells)
+        inside = 0
+        for row in range(part.size):
+            places[inside] = row
+            inside += opened[np.uint32(cells[row] + 1)]
+        for row in places[:inside]:
+            found_scores[count], found_keys[count] = part[row], keys[start + row]
+            if weights.size:
+                found_weights[count] = weights[start + row]
+            count += 1
     return count
 
 
@@ -198,9 +261,8 @@ def count_sorted(
 
 @compiled
 def add_weights_at(places: IntArray, weights: FloatArray, limbs: IntArray) -> None:
-    """Add the weight of each row at its place, and the squared weight where there is room for it."""
+    """Add the weight and the squared weight of each row at its place."""
     for row in range(places.size):
         sums = limbs[places[row]]
         add_units(weights[row], sums[0])
-        if len(sums) > 1:
-            add_units(weights[row] * weights[row], sums[1])
+        add_units(weights[row] * weights[row], sums[1])

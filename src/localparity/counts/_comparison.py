@@ -21,7 +21,14 @@ _LABELS: dict[str, tuple[int | None, ...]] = {
     "equalized_odds": (0, 1),
 }
 
-EVERYONE = "everyone"
+
+class _Everyone(str):
+    """A name that a group's, which may read the same, is not."""
+
+    __slots__ = ()
+
+
+EVERYONE = _Everyone("everyone")
 """The name of all groups together in a pair."""
 
 

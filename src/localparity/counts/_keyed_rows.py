@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -14,11 +14,30 @@ from localparity._types import BoolArray, FloatArray, Group, IntArray
 from localparity._validation import at_ends
 from localparity.counts._atoms import Atoms
 from localparity.counts._cell_kernels import add_weights_at, count_sorted
+from localparity.counts._comparison import Comparison, check_sizes
 from localparity.counts._sorting import sort_rows
 from localparity.counts._weights import LIMBS, Units
 from localparity.predictions import Predictions
 
 Key = tuple[Group, int | None]
+
+
+class Compared(NamedTuple):
+    """The people under one label.
+
+    Attributes
+    ----------
+    label : int or None
+        The label.
+    group_of : ndarray
+        The group of each key; -1 for those who are not compared.
+    sizes : ndarray
+        How many rows each group has.
+    """
+
+    label: int | None
+    group_of: IntArray
+    sizes: IntArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -57,6 +76,29 @@ class KeyedRows:
         if found.weights is not None and not found.weights.all():
             return found.take(np.flatnonzero(found.weights))
         return found
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
+        """The scores, codes and weights of the rows, of which there are none where all rows weigh 1."""
+        return self.scores, self.codes, np.empty(0) if self.weights is None else self.weights
+
+    def strata(self, comparison: Comparison, in_all: IntArray) -> Iterator[Compared]:
+        """Who is compared, for each label, given the rows of each key; a group too small is an error."""
+        groups = tuple(dict.fromkeys(group for group, _ in self.keys))
+        per_group = len(self.keys) // len(groups)
+        for label in comparison.labels:
+            chosen = [label in (None, of) for _, of in self.keys]
+            group_of = np.where(chosen, np.arange(len(chosen)) // per_group, -1)
+            sizes = np.where(chosen, in_all, 0).reshape(-1, per_group).sum(axis=1)
+            check_sizes(comparison, groups, sizes.tolist(), label)
+            yield Compared(label, group_of, sizes)
+
+    def by_score(self) -> KeyedRows:
+        """The rows sorted by score; those of one score come in any order."""
+        if self.weights is None:
+            return KeyedRows(*sort_rows(self.scores, self.codes), self.keys)
+        scores, order = sort_rows(self.scores, np.arange(self.codes.size))
+        return KeyedRows(scores, self.codes[order], self.keys, self.weights[order])
 
     def take(self, rows: IntArray | slice) -> KeyedRows:
         """Some of the rows."""
@@ -99,16 +141,12 @@ class KeyedRows:
 
     def atoms(self) -> dict[Key, Atoms]:
         """The distinct scores of each group and label, after one sort of all rows."""
-        codes, weights, places = self.codes, None, np.empty(0, dtype=np.int64)
-        if self.weights is None:
-            scores, codes = sort_rows(self.scores, codes)
-        else:
-            scores, order = sort_rows(self.scores, np.arange(codes.size))
-            codes, weights, places = codes[order], self.weights[order], np.empty(codes.size, dtype=np.int64)
+        scores, codes, weights = self.by_score().arrays
+        places = np.empty(weights.size, dtype=np.int64)
         begins = np.append(0, np.cumsum(np.bincount(codes, minlength=len(self.keys)))[:-1])
         ends, distinct, rows = begins.copy(), np.empty(scores.size), np.empty(scores.size, dtype=np.int64)
         count_sorted(scores, codes, ends, distinct, rows, places)
-        units = None if weights is None else units_at(places, weights, scores.size)
+        units = None if self.weights is None else units_at(places, weights, scores.size)
         atoms = {}
         for key, begin, end in zip(self.keys, begins.tolist(), ends.tolist(), strict=True):
             part = slice(begin, end)

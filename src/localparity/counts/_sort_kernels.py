@@ -81,8 +81,17 @@ def _spread(
 @compiled
 def sort_rows(scores: NDArray[Any], carried: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
     """Rows sorted by their scores, and what each of them carries; equal scores come in any order."""
+    found, found_carried = np.empty(scores.size, scores.dtype), np.empty(scores.size, carried.dtype)
+    sort_into(scores, carried, found, found_carried)
+    return found, found_carried
+
+
+@compiled
+def sort_into(
+    scores: NDArray[Any], carried: NDArray[Any], found: NDArray[Any], found_carried: NDArray[Any]
+) -> None:
+    """Write the same."""
     rows = scores.size
-    found, found_carried = np.empty(rows, scores.dtype), np.empty(rows, carried.dtype)
     ends = np.empty(_MOST_CELLS + 2, np.int64)
     waiting = np.empty((rows // _FEW + 2, 3), np.int64)
     cells = _cells_for(rows)
@@ -90,7 +99,7 @@ def sort_rows(scores: NDArray[Any], carried: NDArray[Any]) -> tuple[NDArray[Any]
         found[:], found_carried[:] = scores, carried
         if rows <= _FEW:
             _insertion_sort(found, found_carried, 0, rows)
-        return found, found_carried
+        return
     depth = _finish(found, found_carried, ends[:cells], 0, waiting, 0)
     room, room_carried = found[:0].copy(), found_carried[:0].copy()
     while depth:
@@ -104,7 +113,6 @@ def sort_rows(scores: NDArray[Any], carried: NDArray[Any]) -> tuple[NDArray[Any]
         if _spread(part, part_carried, room, room_carried, ends, cells, by_bits > 0) > 1:
             part[:], part_carried[:] = room[:size], room_carried[:size]
             depth = _finish(part, part_carried, ends[:cells], start, waiting, depth)
-    return found, found_carried
 
 
 @compiled

@@ -5,6 +5,7 @@ from localparity.engines._duckdb import from_duckdb
 from localparity.engines._refine import CellSelection, CountOptions, GroupCounts, ScoreSource, count_source
 from localparity.engines._spark import from_spark
 from localparity.engines._torch import from_torch
+from localparity.engines._torch_mcdp import mcdp_from_torch
 
 __all__ = [
     "CellSelection",
@@ -16,4 +17,5 @@ __all__ = [
     "from_duckdb",
     "from_spark",
     "from_torch",
+    "mcdp_from_torch",
 ]

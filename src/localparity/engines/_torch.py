@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from localparity._types import Compare, Criterion, IntArray, ScoreRange
+from localparity._types import Compare, Criterion, FloatArray, IntArray, ScoreRange
 from localparity._validation import as_score_range, require, score_resolution
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._bounded import MAX_SCORES
@@ -21,7 +21,7 @@ from localparity.engines._refine import (
     check_group_weights,
     count_source,
 )
-from localparity.engines._torch_cells import Grid
+from localparity.engines._torch_cells import Blocks, CellTotals, Grid
 from localparity.engines._torch_rows import (
     TensorRows,
     UnknownCodeError,
@@ -137,23 +137,16 @@ class TorchScores:
         self._counting = counting_of(torch, scores, weights)
         sampled = self._counting is _torch_kernels and labels is None and groups.element_size() == 1
         span = span_of(torch, groups[:: max(1, groups.numel() // _SAMPLED)] if sampled else groups)
-        codes, first, self._keys = code_rows(torch, groups, labels, span)
-        self._rows = TensorRows(scores, codes, weights, first)
+        codes, first, self.keys = code_rows(torch, groups, labels, span)
+        self.rows = TensorRows(scores, codes, weights, first)
         self._present = None if weights is None else torch.unique(groups).tolist()
         self._kept: tuple[CellSelection, TensorRows] | None = None
 
     def count_cells(self, level: int, within: CellSelection | None = None) -> list[GroupCounts]:
         """Count the rows by the cells of a grid."""
-        grid = Grid(self.score_range, len(self._keys), level, within)
-        rows = self._rows if within is None else self._inside(within)
-        try:
-            totals = self._counting.count_places(self._torch, rows, grid)
-        except UnknownCodeError:
-            codes, first, self._keys = code_rows(
-                self._torch, rows.codes, None, span_of(self._torch, rows.codes)
-            )
-            self._rows = rows._replace(codes=codes, first=first)
-            return self.count_cells(level)
+        grid = self.grid(level, within)
+        rows = self.rows if within is None else self._inside(within)
+        totals = self.count_places(grid, rows)
         only, counted = totals.only.cpu().numpy(), totals.rows.cpu().numpy()
         lowest, highest = np.where(np.isnan(only), [[-np.inf], [np.inf]], only)
         limbs = None if totals.limbs is None else totals.limbs.cpu().numpy()
@@ -163,24 +156,48 @@ class TorchScores:
             splits = np.arange(1, grid.splits + 1)
             numbers = ((within.numbers - 1)[:, None] * grid.splits + splits).ravel()
         found = []
-        for code, (key, at_places) in enumerate(zip(self._keys, counted, strict=True)):
+        for code, (key, at_places) in enumerate(zip(self.keys, counted, strict=True)):
             if (places := np.flatnonzero(at_places)).size:
                 units = None if limbs is None else _units_of(limbs[:, code, places])
                 ends = lowest[places], highest[places]
                 found.append(GroupCounts(key, numbers[places], at_places[places], *ends, units))
         return found if within is not None else self._checked(found)
 
-    def count_scores(self, within: CellSelection | None = None) -> list[GroupCounts]:
-        """Count the rows by their scores."""
-        rows = self._rows if within is None else self._inside(within)
-        level = 1 if within is None else within.level
-        grid = Grid(self.score_range, len(self._keys), level, within)
+    def grid(self, level: int, within: CellSelection | None = None) -> Grid:
+        """The grid of ``2**level`` cells, or what lies of it within a selection."""
+        return Grid(self.score_range, len(self.keys), level, within)
+
+    def count_places(self, grid: Grid, rows: TensorRows) -> CellTotals:
+        """Count rows by the places of a grid."""
+        try:
+            totals: CellTotals = self._counting.count_places(self._torch, rows, grid)
+        except UnknownCodeError:
+            codes = self.rows.codes
+            codes, first, self.keys = code_rows(self._torch, codes, None, span_of(self._torch, codes))
+            self.rows = self.rows._replace(codes=codes, first=first)
+            return self.count_places(self.grid(grid.level), self.rows)
+        return totals
+
+    def count_parts(self, grid: Grid, hot: IntArray) -> Tensor:
+        """Count the rows of each key by the places of a grid within a selection, on their device."""
+        counted: Tensor = self._counting.count_parts(self._torch, self.rows, grid, hot)
+        return counted
+
+    def bound_blocks(self, parts: Tensor, blocks: Blocks) -> FloatArray:
+        """The rows of each key in blocks of parts, then the bounds of the gap of each pair inside."""
+        found: FloatArray = self._counting.bound_blocks(self._torch, parts, blocks).cpu().numpy()
+        return found
+
+    def count_scores(self, within: CellSelection | None = None, most: int | None = None) -> list[GroupCounts]:
+        """Count the rows by their scores, where it is known how many there are at most in little memory."""
+        rows = self.rows if within is None else self._inside(within, most)
+        grid = self.grid(1 if within is None else within.level, within)
         codes, scores, sums = (
             part.cpu().numpy() for part in _torch_cells.count_runs(self._torch, rows, grid)
         )
-        ends = np.searchsorted(codes, np.arange(len(self._keys) + 1))
+        ends = np.searchsorted(codes, np.arange(len(self.keys) + 1))
         found = []
-        for key, begin, end in zip(self._keys, ends[:-1], ends[1:], strict=True):
+        for key, begin, end in zip(self.keys, ends[:-1], ends[1:], strict=True):
             if begin < end:
                 at = scores[begin:end]
                 units = _units_of(sums[1:, begin:end]) if len(sums) > 1 else None
@@ -189,20 +206,20 @@ class TorchScores:
 
     def estimate_distinct(self) -> int:
         """Estimate the number of distinct scores, summed over groups and labels, from a sample."""
-        torch, scores = self._torch, self._rows.scores
+        torch, scores = self._torch, self.rows.scores
         generator = torch.Generator(scores.device).manual_seed(0)
-        drawn = torch.randint(self._rows.size, (_SAMPLED,), generator=generator, device=scores.device)
+        drawn = torch.randint(self.rows.size, (_SAMPLED,), generator=generator, device=scores.device)
         times = np.unique(scores[drawn].cpu().numpy(), return_counts=True)[1]
         once, twice = int((times == 1).sum()), int((times == 2).sum())
-        return (times.size + once * (once - 1) // (2 * (twice + 1))) * len(self._keys)
+        return (times.size + once * (once - 1) // (2 * (twice + 1))) * len(self.keys)
 
-    def _inside(self, within: CellSelection) -> TensorRows:
+    def _inside(self, within: CellSelection, most: int | None = None) -> TensorRows:
         """Rows among which are all of those in some cells, and few others where they are few."""
-        rows = self._rows
+        rows = self.rows
         if self._kept is not None and _holds(self._kept[0], within):
             rows = self._kept[1]
-        grid = Grid(self.score_range, len(self._keys), within.level, within)
-        capacity = min(rows.size, self._rows.size // _KEPT_SHARE)
+        grid = self.grid(within.level, within)
+        capacity = min(rows.size, self.rows.size // _KEPT_SHARE, rows.size if most is None else most)
         found: TensorRows | None = self._counting.collect_rows(self._torch, rows, grid, capacity)
         if found is None:
             return rows

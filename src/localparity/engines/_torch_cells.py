@@ -5,7 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from localparity._types import ScoreRange
+import numpy as np
+
+from localparity._types import BoolArray, FloatArray, IntArray, ScoreRange
 from localparity._validation import range_scale
 from localparity.counts._weights import LIMB_BITS, LIMBS, limb_scale
 from localparity.engines._refine import CellSelection
@@ -50,6 +52,31 @@ class CellTotals(NamedTuple):
     limbs: Tensor | None = None
 
 
+class Blocks(NamedTuple):
+    """Blocks of the parts of cells: for each cell, so many one after the other, and how wide they are.
+
+    Attributes
+    ----------
+    splits, width : int
+        How many blocks a cell has, and how many parts a block.
+    starts : ndarray
+        The first part of each cell.
+    before : ndarray of shape (keys, cells)
+        The rows of each key below each cell.
+    sizes : ndarray
+        The rows of each key.
+    sides : ndarray of shape (2, pairs, keys)
+        Which keys the two sides of each pair have.
+    """
+
+    splits: int
+    width: int
+    starts: IntArray
+    before: FloatArray
+    sizes: FloatArray
+    sides: BoolArray
+
+
 def count_places(torch: Any, rows: TensorRows, grid: Grid) -> CellTotals:
     """Count rows by the places of a grid."""
     size, device = grid.n_keys * grid.n_places, rows.scores.device
@@ -70,6 +97,29 @@ def count_places(torch: Any, rows: TensorRows, grid: Grid) -> CellTotals:
     only = torch.where(ends[0] == -ends[1], ends[0], torch.nan)
     shape = (grid.n_keys, grid.n_places)
     return CellTotals(only, counted.view(shape), None if limbs is None else limbs.view(2 * LIMBS, *shape))
+
+
+def count_parts(torch: Any, rows: TensorRows, grid: Grid, hot: IntArray) -> Tensor:
+    """Count rows, a row for each key, by the places of a grid within a selection."""
+    del hot  # a chunk is counted without a queue
+    return count_places(torch, rows, grid).rows
+
+
+def bound_blocks(torch: Any, parts: Tensor, blocks: Blocks) -> Tensor:
+    """The rows of each key in blocks of parts, then the least and the greatest gap of each pair inside."""
+    span = np.arange(blocks.splits * blocks.width)
+    rows = parts[:, torch.from_numpy(blocks.starts[:, None] + span).to(parts.device)]
+    before = torch.from_numpy(blocks.before).to(parts.device)
+    upto = rows.cumsum(2, dtype=torch.float64) + before[:, :, None]
+    found, least, most = [rows.view(len(rows), -1, blocks.width).sum(2).double()], [], []
+    for pair in blocks.sides.transpose(1, 0, 2):
+        sides = [(np.flatnonzero(side).tolist(), float(blocks.sizes[side].sum())) for side in pair]
+        one, two = (upto[keys].sum(0) / size for keys, size in sides)
+        in_one, in_two = (rows[keys].sum(0) / size for keys, size in sides)
+        least.append((one - in_one - two).view(1, -1, blocks.width).amin(2))
+        most.append((one - two + in_two).view(1, -1, blocks.width).amax(2))
+    bounded: Tensor = torch.cat(found + least + most)
+    return bounded
 
 
 def collect_rows(torch: Any, rows: TensorRows, grid: Grid, capacity: int) -> TensorRows | None:

@@ -11,8 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from localparity._types import IntArray, ScoreRange
 from localparity._validation import range_scale
-from localparity.engines._torch_cells import CellTotals, Grid
+from localparity.engines import _torch_cells
+from localparity.engines._refine import CellSelection
+from localparity.engines._torch_cells import Blocks, CellTotals, Grid
+from localparity.engines._torch_part_source import PART_SOURCE
 from localparity.engines._torch_rows import TensorRows, UnknownCodeError, check_score, ends_of
 from localparity.engines._torch_source import SOURCE
 
@@ -28,9 +32,8 @@ def can_compile(torch: Any, scores: Any) -> bool:
     if scores.device.type != "cuda" or not torch.version.cuda or _compiler(torch) is None:
         return False
     try:
-        _compiled(
-            torch, "count", scores.device, scores.dtype, torch.uint8, UNIT=True, DEEP=False, SELECTED=False
-        )
+        kinds = {"UNIT": True, "DEEP": False, "SELECTED": False}
+        _compiled(torch, "count", scores.device, scores.dtype, torch.uint8, **kinds)
     except (OSError, RuntimeError):  # without NVRTC
         return False
     return True
@@ -48,7 +51,8 @@ def count_places(torch: Any, rows: TensorRows, grid: Grid) -> CellTotals:
     within = grid.level if grid.within is None else grid.within.level
     arguments = [
         *_of_rows(rows),
-        *_of_grid(torch, grid, rows.scores),
+        *_of_range(grid.score_range, grid.level, rows.scores),
+        *_of_selection(torch, grid.within, device),
         *(rows.first, grid.n_keys, grid.level - within, n_places, tile, noted),
     ]
     blocks = min(2 * properties.multi_processor_count, rows.size // 4096 + 1)
@@ -63,6 +67,53 @@ def count_places(torch: Any, rows: TensorRows, grid: Grid) -> CellTotals:
     return CellTotals(only, noted[n_places + 1 :].view(grid.n_keys, n_places))
 
 
+def count_parts(torch: Any, rows: TensorRows, grid: Grid, hot: IntArray) -> Any:
+    """Count rows without weights, a row for each key, by the places of a grid within a selection.
+
+    There may be millions of them. `hot` has the part of each selected cell that so many rows may have that
+    they are better counted apart, and -1 where there is none.
+    """
+    assert grid.within is not None
+    level, device, coarse = grid.within.level, rows.scores.device, grid._replace(level=grid.within.level)
+    properties = torch.cuda.get_device_properties(device)
+    room = (properties.shared_memory_per_block_optin - _SELECTION_BYTES) // (4 + 4 * grid.n_keys)
+    if (hot < 0).all() or hot.size > room:
+        hot = hot[:0]
+    counted = torch.zeros((grid.n_keys, grid.n_places), dtype=torch.int32, device=device)
+    arguments = [
+        *_of_rows(rows),
+        *_of_range(grid.score_range, level, rows.scores),
+        *_of_selection(torch, grid.within, device),
+        *(rows.first, grid.n_keys, grid.level - level, 2.0**grid.level),
+        *(torch.from_numpy(hot.astype(np.int32)).to(device), hot.size, counted),
+    ]
+    blocks = min(2 * properties.multi_processor_count, rows.size // 8192 + 1)
+    with torch.cuda.device(device):
+        shared = _SELECTION_BYTES + 4 * hot.size * (1 + grid.n_keys)
+        _kernel(torch, "cut", rows, coarse)((blocks, 1, 1), (512, 1, 1), arguments, shared)
+    return counted
+
+
+def bound_blocks(torch: Any, parts: Any, blocks: Blocks) -> Any:
+    """The rows of each key in blocks of parts, then the least and the greatest gap of each pair inside."""
+    if blocks.width % 32:
+        return _torch_cells.bound_blocks(torch, parts, blocks)
+    n_keys, n_cells, n_pairs = *blocks.before.shape, blocks.sides.shape[1]
+    sides = blocks.sides.transpose(1, 0, 2)
+    given = [blocks.starts, blocks.before.ravel(), blocks.sizes, sides.ravel().astype(np.float64)]
+    shape = (n_keys + 2 * n_pairs, n_cells * blocks.splits)
+    found = torch.empty(shape, dtype=torch.float64, device=parts.device)
+    arguments = [
+        *(parts, float(parts.shape[1]), torch.from_numpy(np.concatenate(given)).to(parts.device)),
+        *(n_cells, blocks.splits, blocks.width, n_keys, n_pairs, found),
+    ]
+    kinds = {"UNIT": True, "DEEP": False, "SELECTED": False}
+    with torch.cuda.device(parts.device):
+        kernel = _compiled(torch, "bound", parts.device, torch.float32, torch.uint8, **kinds)
+        kernel((-(-n_cells // 4), n_keys + n_pairs, 1), (128, 1, 1), arguments)
+    return found
+
+
 def collect_rows(torch: Any, rows: TensorRows, grid: Grid, capacity: int) -> TensorRows | None:
     """The rows inside the selection of a grid, None where they are more than a capacity."""
     device = rows.scores.device
@@ -71,7 +122,8 @@ def collect_rows(torch: Any, rows: TensorRows, grid: Grid, capacity: int) -> Ten
     blocks = 16 * torch.cuda.get_device_properties(device).multi_processor_count
     arguments = [
         *_of_rows(rows),
-        *_of_grid(torch, grid, rows.scores),
+        *_of_range(grid.score_range, grid.level, rows.scores),
+        *_of_selection(torch, grid.within, device),
         *(scores, codes, float(capacity), found),
     ]
     with torch.cuda.device(device):
@@ -119,8 +171,9 @@ def _compiled(torch: Any, name: str, device: Any, scores: Any, codes: Any, **kin
         f"typedef {kind} {each};" for each, kind in types.items()
     ]
     with torch.cuda.device(device):
-        kernel = _compiler(torch)("\n".join(lines) + SOURCE, name)
-        if name == "count":
+        source = SOURCE if name in ("count", "collect") else SOURCE + PART_SOURCE
+        kernel = _compiler(torch)("\n".join(lines) + source, name)
+        if name in ("count", "cut"):
             kernel.set_shared_memory_config(
                 torch.cuda.get_device_properties(device).shared_memory_per_block_optin
             )
@@ -134,19 +187,23 @@ def _of_rows(rows: TensorRows) -> list[Any]:
     return [rows.scores, rows.codes, float(rows.size), int(aligned)]
 
 
-def _of_grid(torch: Any, grid: Grid, scores: Any) -> list[Any]:
-    """What a kernel is told of a grid: its range, then the numbers of the selected cells, where those of a
-    bucket begin, how many there are, and how many bits a bucket spans.
+def _of_range(score_range: ScoreRange, level: int, scores: Any) -> list[Any]:
+    """What a kernel is told of the range of scores and of how many cells it is cut into."""
+    scale = range_scale(score_range)
+    low, high = score_range
+    ends = ends_of(scores, score_range)
+    return [2.0**level, low, high, scale, scale * low, scale * high - scale * low, *ends]
+
+
+def _of_selection(torch: Any, within: CellSelection | None, device: Any) -> list[Any]:
+    """What a kernel is told of selected cells: their numbers, where those of a bucket begin, how many there
+    are, and how many bits a bucket spans.
     """
-    scale = range_scale(grid.score_range)
-    low, high = grid.score_range
-    ends = ends_of(scores, grid.score_range)
-    given = [2.0**grid.level, low, high, scale, scale * low, scale * high - scale * low, *ends]
-    if grid.within is None:
-        nothing = torch.empty(0, dtype=torch.int64, device=scores.device)
-        return [*given, nothing, nothing, 0, 0]
-    level, numbers = grid.within
+    if within is None:
+        nothing = torch.empty(0, dtype=torch.int64, device=device)
+        return [nothing, nothing, 0, 0]
+    level, numbers = within
     shift = max(0, level - _BUCKET_BITS)
     starts = np.flatnonzero(np.diff((numbers - 1) >> shift, prepend=-1))
-    found = torch.from_numpy(np.concatenate([numbers, starts, [numbers.size]])).to(scores.device)
-    return [*given, found, found[numbers.size :], numbers.size, shift]
+    found = torch.from_numpy(np.concatenate([numbers, starts, [numbers.size]])).to(device)
+    return [found, found[numbers.size :], numbers.size, shift]

@@ -116,11 +116,15 @@ def as_groups(sensitive_features: Tensor, scores: Tensor) -> Tensor:
 def as_labels(y_true: Tensor, scores: Tensor) -> Tensor:
     """Whether the label of each score, 0 or 1, is 1."""
     flat = as_flat(y_true, "y_true", scores)
+    if str(flat.dtype) == "torch.bool":
+        return flat
     labels = flat == 1
-    wrong = ~labels & (flat != 0)
-    if bool(wrong.any()):
-        row = int(wrong.nonzero()[0])
-        raise ValueError(f"y_true must be 0 or 1, got {flat[row].item():g} at row {row}")
+    for start in range(0, flat.numel(), CHUNK):
+        part = flat[start : start + CHUNK]
+        wrong = ~labels[start : start + CHUNK] & (part != 0)
+        if bool(wrong.any()):
+            row = int(wrong.nonzero()[0])
+            raise ValueError(f"y_true must be 0 or 1, got {part[row].item():g} at row {start + row}")
     return labels
 
 

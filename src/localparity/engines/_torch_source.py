@@ -37,17 +37,35 @@ struct Grid {
 #endif
     }
 
+    // The cell on a grid of few cells, from 0 to 1 and of no more than 32 bits.
+    __device__ int near(float number, float few) const {
+        return __float_as_int(__fmaf_ru(number, few, 0x1p23f)) - 0x4B000000;
+    }
+
     __device__ Cell cell_of(Number number) const {
 #if UNIT && !DEEP && !defined(FLOAT64)
-        return __float_as_int(__fmaf_ru(number, (float)cells, 0x1p23f)) - 0x4B000000;
+        return near(number, (float)cells);
 #else
+        return (Cell)deep(number, cells);
+#endif
+    }
+
+    // The same on a finer grid, of at most 2^30 cells.
+    __device__ int part_of(Number number, double parts) const {
+#if UNIT && !defined(FLOAT64)
+        return __float2int_ru(number * (float)parts);
+#else
+        return (int)deep(number, parts);
+#endif
+    }
+
+    __device__ long long deep(Number number, double many) const {
         double fraction = number;
         if (!UNIT) {
             double inside = fmin(fmax(fraction, low), high);
             fraction = __ddiv_rn(__dsub_rn(__dmul_rn(inside, scale), origin), length);
         }
-        return (Cell)(__double_as_longlong(__fma_ru(fraction, cells, 0x1p52)) & ((1ll << 52) - 1));
-#endif
+        return __double_as_longlong(__fma_ru(fraction, many, 0x1p52)) & ((1ll << 52) - 1);
     }
 };
 
@@ -88,11 +106,12 @@ struct Selection {
         __syncthreads();
     }
 
-    // Whether a cell lies in a bucket with a selected one.
-    __device__ bool may_hold(Cell cell) const {
-        Cell bucket = (cell - 1) >> shift;
-        return cell > 0 && bits[bucket >> 5] >> (bucket & 31) & 1;
+    // Whether a bucket, the first of which is number 1, has a selected cell.
+    __device__ bool marked(int bucket) const {
+        return bucket > 0 && bits[(bucket - 1) >> 5] >> ((bucket - 1) & 31) & 1;
     }
+
+    __device__ bool may_hold(Cell cell) const { return marked((int)((cell - 1) >> shift) + 1); }
 
     // The place of a cell of such a bucket among the selected ones, -1 where it is none of them.
     __device__ int find(Cell cell) const {
@@ -255,10 +274,16 @@ extern "C" __global__ void __launch_bounds__(128) collect(
     const int lane = threadIdx.x % 32, warp = threadIdx.x / 32;
     int kept = 0;
 
+    const float few = (float)(cells / (double)(1ll << shift));
     auto is_inside = [&](Score score) {
-        Cell cell = grid.cell_of(number_of(score));
-        bool inside = selection.may_hold(cell);
-        return inside && shift ? selection.find(cell) >= 0 : inside;
+        Number number = number_of(score);
+#if UNIT && !defined(FLOAT64)
+        if (!selection.marked(grid.near(number, few))) return false;
+        return !shift || selection.find(grid.cell_of(number)) >= 0;
+#else
+        Cell cell = grid.cell_of(number);
+        return selection.may_hold(cell) && selection.find(cell) >= 0;
+#endif
     };
     // Where a lane with so many rows writes them; `kept` is the same in all lanes.
     auto place = [&](int mine) {

@@ -14,15 +14,16 @@ import numpy as np
 
 from localparity._types import BoolArray, FloatArray, Group, IntArray, ScoreRange
 from localparity.counts._cell_counts import CellCounts, Grid
-from localparity.counts._comparison import Comparison, check_sizes
+from localparity.counts._comparison import Comparison
 from localparity.counts._inputs import Data
 from localparity.counts._keyed_rows import KeyedRows
 from localparity.counts._score_counts import ScoreCounts
 from localparity.metrics._gap_curve import units_of
-from localparity.metrics._gap_curves import each_gap_curve, gap_between
+from localparity.metrics._gap_curves import each_gap_curve
 from localparity.metrics._kernels import bound_pairs, open_cells
-from localparity.metrics._profile import mcdp_of, reach_bounds
+from localparity.metrics._profile import reach_bounds
 from localparity.metrics._sorted_rows import SortedRows
+from localparity.metrics._worst import worst_in_cells
 from localparity.predictions import Predictions
 
 _CELLS_BY_ROOT = 4.0
@@ -62,14 +63,13 @@ class Bounds:
 
 @dataclass(frozen=True, eq=False)
 class Question:
-    """Of whom MCDP is asked and at which epsilons, and whether that of the worst pair is enough."""
+    """Of whom MCDP is asked, and at which epsilons."""
 
     groups: tuple[Group, ...]
     score_range: ScoreRange
     resolution: float
     comparison: Comparison
     epsilons: FloatArray
-    worst: bool = False
 
     @cached_property
     def _reach(self) -> FloatArray:
@@ -86,7 +86,7 @@ class Question:
             below = np.stack([cells.below(each, np.float64) for each in columns]).astype(np.float64)
             shares = below / np.maximum(below[:, -1:], np.finfo(np.float64).tiny)
             given = begins, cells.known, shares, pairs
-            least, most = bound_pairs(*given, self._reach, _SLACK, self.worst)
+            least, most = bound_pairs(*given, self._reach, _SLACK, False)
             found.append(Bounds(columns, begins, shares, pairs, least, most))
         return found
 
@@ -113,67 +113,46 @@ class Question:
     def opened(self, cells: CellCounts, bounds: list[Bounds]) -> BoolArray:
         """The cells whose rows must be known to know MCDP."""
         opened = np.zeros(cells.known.size, dtype=bool)
-        floor = self._floor(bounds)
         for found in bounds:
-            matters = (found.most >= floor).any(axis=1)
-            given = found.begins, cells.known, found.shares, found.pairs[matters]
-            between = np.maximum(found.least[matters], floor), found.most[matters]
-            opened |= open_cells(*given, *between, self._reach[1], _SLACK)
+            given = found.begins, cells.known, found.shares, found.pairs
+            opened |= open_cells(*given, found.least, found.most, self._reach[1], _SLACK)
         return opened
 
-    def _floor(self, bounds: list[Bounds]) -> FloatArray:
-        """What the MCDP of a pair must reach at each epsilon to matter."""
-        if not self.worst:
-            return np.zeros(self.epsilons.size)
-        return np.asarray(np.max([found.least.max(axis=0, initial=0.0) for found in bounds], axis=0))
 
-    def answer(self, cells: CellCounts, bounds: list[Bounds]) -> FloatArray:
-        """MCDP of the worst pair at each epsilon, given cells that decide it and what was known before."""
-        floor, worst = self._floor(bounds), np.zeros(self.epsilons.size)
-        score_range, resolution = self.score_range, self.resolution
-        for found in bounds:
-            for pair in found.pairs[(found.most >= floor).any(axis=1)].tolist():
-                first, second = (cells.below(found.columns[side]) for side in pair)
-                gap = gap_between(first, second, first[-1], second[-1])[1:]
-                knots = units_of(cells.highest, score_range, resolution)
-                mcdp = mcdp_of(knots, gap, self.epsilons, resolution, score_range)
-                worst = np.maximum(worst, mcdp)
-        return worst
+def _in_cells(predictions: Predictions, few: int) -> bool:
+    """Whether rows are counted in cells: more than a few, and not of very many groups."""
+    n_keys = len(predictions.groups) * (1 if predictions.labels is None else 2)
+    return len(predictions) > few and n_keys <= _MOST_KEYS and predictions.clusters is None
 
 
-def cells_for(
-    question: Question, predictions: Predictions, n_jobs: int
-) -> tuple[CellCounts, list[Bounds]] | None:
-    """Rows counted so that the answer to a question is exact, and what was known before the last of them.
+def cells_for(question: Question, predictions: Predictions, n_jobs: int) -> CellCounts | None:
+    """Rows counted so that the answer to a question is exact.
 
     None where sorting all rows is quicker, or the only way: few rows, many groups, or many rows that decide.
     """
+    if not _in_cells(predictions, _FEW_ROWS):
+        return None
     rows = KeyedRows.of(predictions)
     size = rows.scores.size
-    if size <= _FEW_ROWS or len(rows.keys) > _MOST_KEYS or predictions.clusters is not None:
-        return None
     n_cells = min(_MOST_CELLS, 1 + int(_CELLS_BY_ROOT * size**0.5))
     grid = Grid.over(rows.scores, n_cells)
-    edges, squares = (question.score_range, False) if question.worst else (None, True)
-    cells = CellCounts.of(rows, grid, edges=edges, squares=squares, n_jobs=n_jobs)
-    bounds = question.bounds(cells)
-    opened = question.opened(cells, bounds)
-    if not question.worst and 4 * cells.rows[opened].sum() > size:
+    cells = CellCounts.of(rows, grid, n_jobs=n_jobs)
+    opened = question.opened(cells, question.bounds(cells))
+    if 4 * cells.rows[opened].sum() > size:
         return None
     if opened.any():
         rows = cells.find(rows, grid, opened, n_jobs)
         if rows.scores.size > _FEW_ROWS:
             numbers = cells.numbers[opened]
             grid = grid.cut(numbers, max(_LEAST_PARTS, n_cells // numbers.size))
-            cells = cells.with_finer(opened, CellCounts.of(rows, grid, squares=squares, n_jobs=n_jobs))
-            bounds = question.bounds(cells)
-            opened = question.opened(cells, bounds)
+            cells = cells.with_finer(opened, CellCounts.of(rows, grid, n_jobs=n_jobs))
+            opened = question.opened(cells, question.bounds(cells))
             rows = cells.find(rows, grid, opened, n_jobs)
     if opened.any():
         if rows.scores.size * len(rows.keys) > _MOST_PLACES:
             return None
-        cells = cells.with_finer(opened, CellCounts.of_scores(rows, squares=squares))
-    return cells, bounds
+        cells = cells.with_finer(opened, CellCounts.of_scores(rows))
+    return cells
 
 
 def _people(predictions: Predictions) -> tuple[tuple[Group, ...], ScoreRange, float]:
@@ -186,12 +165,8 @@ def worst_mcdp(data: Data, comparison: Comparison, epsilons: FloatArray, n_jobs:
     if not epsilons.size:
         return np.zeros(0)
     if isinstance(data, Predictions):
-        question = Question(*_people(data), comparison, epsilons, worst=True)
-        found = cells_for(question, data, n_jobs)
-        if found is not None:
-            for label in comparison.labels:
-                check_sizes(comparison, data.groups, question.sizes(found[0], label), label)
-            return question.answer(*found)
+        if _in_cells(data, _FEW_ROWS // 8):
+            return worst_in_cells(data, comparison, epsilons, n_jobs)
         if data.exchangeable:
             return _worst_sorted(data, comparison, epsilons)
     curves = each_gap_curve(data, comparison)
@@ -217,4 +192,4 @@ def count_for(
     found = cells_for(Question(*_people(predictions), comparison, epsilons), predictions, n_jobs)
     if found is None:
         return ScoreCounts.from_predictions(predictions)
-    return found[0].to_counts(predictions.score_range, predictions.resolution)
+    return found.to_counts(predictions.score_range, predictions.resolution)

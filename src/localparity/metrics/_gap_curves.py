@@ -176,6 +176,7 @@ def curve_of_pair(counts: ScoreCounts, pair: tuple[Group, ...], comparison: Comp
     ((label, sides),) = strata.items()
     if EVERYONE in pair:
         sides = with_everyone(sides)
+        pair = (pair[0], EVERYONE) if pair[1] == EVERYONE else (EVERYONE, pair[1])
     for group in pair:
         if group not in sides:
             raise unknown_name("group", group, sides)

@@ -21,33 +21,30 @@ _BLOCK = 32
 
 @compiled
 def gap_of_pair(
-    scores: NDArray[Any], codes: NDArray[Any], group_of: IntArray, sizes: IntArray, first: int, second: int
-) -> tuple[FloatArray, FloatArray]:
-    """The knots and the signed gap of two groups, from rows sorted by score; everyone is the last group.
+    scores: NDArray[Any], codes: NDArray[Any], sides: IntArray, knots: FloatArray, gap: FloatArray
+) -> int:
+    """Write the knots and the signed gap of two groups, from rows sorted by score; returns their number.
 
-    The gap's numerator is a whole number, so equal gaps are equal floats.
+    `sides` has, for each code, 1 in the row of a group that it is of, and the groups' sizes at the end. The
+    gap's numerator is a whole number, so equal gaps are equal floats.
     """
-    everyone = sizes.size - 1
-    most = min(scores.size, sizes[first] + sizes[second])
-    knots, gap = np.empty(most, np.float64), np.empty(most, np.float64)
-    of_first, of_second = sizes[first], sizes[second]
-    size = float(of_first) * float(of_second)
+    in_first, in_second = sides[0, -1], sides[1, -1]
+    size = float(in_first) * float(in_second)
+    steps = sides[0] * in_second - sides[1] * in_first
+    compared = sides[0] | sides[1]
     found = 0
-    in_first = 0
-    in_second = 0
+    numerator = 0
     for row in range(scores.size):
-        group = group_of[codes[row]]
-        if group != first and group != second and (second != everyone or group < 0):
+        code = codes[row]
+        if not compared[code]:
             continue
-        in_first += int(group == first)
-        in_second += int(group == second or second == everyone)
+        numerator += steps[code]
         score = scores[row] + 0.0  # which turns -0.0 into 0.0
-        if found and knots[found - 1] == score:
-            found -= 1
-        knots[found] = score
-        gap[found] = (in_first * of_second - in_second * of_first) / size
-        found += 1
-    return knots[:found], gap[:found]
+        if found == 0 or knots[found - 1] != score:
+            knots[found] = score
+            found += 1
+        gap[found - 1] = numerator / size
+    return found
 
 
 @compiled
@@ -252,7 +249,7 @@ def _raise_to_runs(begins: FloatArray, values: FloatArray, reach: FloatArray, fo
 
 
 @compiled
-def _highest_runs(begins: FloatArray, values: FloatArray, reach: FloatArray, found: FloatArray) -> None:
+def raise_highest_runs(begins: FloatArray, values: FloatArray, reach: FloatArray, found: FloatArray) -> None:
     """The same; of many steps, the least in each of some blocks says beforehand what is not high enough."""
     if reach.size == 0:
         return
@@ -272,7 +269,7 @@ def highest_runs(knots: FloatArray, gap: FloatArray, reach: FloatArray) -> Float
     """The highest run of a gap curve that is longer than each of some half-widths."""
     order = np.argsort(reach)
     found = np.zeros(reach.size)
-    _highest_runs(knots, np.abs(gap), reach[order], found)
+    raise_highest_runs(knots, np.abs(gap), reach[order], found)
     highest = np.empty(reach.size)
     highest[order] = found
     return highest
@@ -331,7 +328,7 @@ def bound_pairs(
         _bound_gap(shares[pairs[pair, 0]], shares[pairs[pair, 1]], known, slack, bounds)
         highest = np.zeros(order.size)
         for side in range(2):
-            _highest_runs(begins, bounds[side], reach[side][order], highest)
+            raise_highest_runs(begins, bounds[side], reach[side][order], highest)
             found[side, pair][order] = highest
         reached = np.maximum(reached, found[0, pair])
     return found

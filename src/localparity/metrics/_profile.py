@@ -93,8 +93,9 @@ def reach_bounds(epsilons: FloatArray, resolution: float) -> FloatArray:
 
     Any run at all carries a window of half-width 0.
     """
-    surely = epsilons + most_rounding(resolution)
-    return np.where(epsilons > 0.0, np.stack([surely, epsilons]), -1.0)
+    reach = np.array([epsilons + most_rounding(resolution), epsilons])
+    reach[:, epsilons <= 0.0] = -1.0
+    return reach
 
 
 def mcdp_of(

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._types import FloatArray, Group, IntArray
-from localparity.counts._comparison import EVERYONE, Comparison, check_sizes
+from localparity.counts._comparison import EVERYONE, Comparison
 from localparity.counts._keyed_rows import KeyedRows
 from localparity.counts._sorting import sort_rows
 from localparity.metrics._gap_curve import GapCurve
@@ -49,12 +49,7 @@ class SortedRows:
         rows = KeyedRows.of(predictions)
         scores, codes = sort_rows(rows.scores, rows.codes)
         in_all = np.bincount(rows.codes, minlength=len(rows.keys))
-        per_group = len(rows.keys) // len(predictions.groups)
-        for label in comparison.labels:
-            compared = [label in (None, of) for _, of in rows.keys]
-            group_of = np.where(compared, np.arange(len(rows.keys)) // per_group, -1)
-            sizes = np.where(compared, in_all, 0).reshape(-1, per_group).sum(axis=1)
-            check_sizes(comparison, predictions.groups, sizes.tolist(), label)
+        for label, group_of, sizes in rows.strata(comparison, in_all):
             yield cls(predictions, label, scores, codes, group_of, np.append(sizes, sizes.sum()))
 
     def largest_gaps(self, pairs: IntArray) -> FloatArray:
@@ -64,11 +59,17 @@ class SortedRows:
     def curve(self, pair: IntArray) -> GapCurve:
         """The curve of a pair."""
         first, second = pair.tolist()
-        knots, gap = gap_of_pair(self.scores, self.codes, self.group_of, self.sizes, first, second)
+        everyone = self.sizes.size - 1
+        in_second = self.group_of == second if second < everyone else self.group_of >= 0
+        sides = np.column_stack([[self.group_of == first, in_second], self.sizes[pair]])
+        most = min(self.scores.size, int(self.sizes[pair].sum()))
+        # Numpy's own arrays take less time to touch for the first time than those that a loop makes.
+        knots, gap = np.empty(most), np.empty(most)
+        found = gap_of_pair(self.scores, self.codes, sides, knots, gap)
         names: tuple[Group, ...] = (*self.predictions.groups, EVERYONE)
         return GapCurve(
-            knots,
-            gap,
+            knots[:found],
+            gap[:found],
             (names[first], names[second]),
             (float(self.sizes[first]), float(self.sizes[second])),
             label=self.label,

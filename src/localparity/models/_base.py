@@ -13,8 +13,18 @@ from sklearn.utils.validation import check_is_fitted
 
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, Seed
 from localparity._validation import as_count, as_epsilon, as_fraction, as_probability, as_strength
+from localparity.counts import Comparison
 from localparity.models._backend import Backend, Model
-from localparity.models._bound import BoundCheck, BoundNotMetWarning, Trial, check_bound, search_strength
+from localparity.models._bound import (
+    BoundCheck,
+    BoundNotMetWarning,
+    Trial,
+    check_bound,
+    choose,
+    find_sequence,
+    search_strength,
+)
+from localparity.models._encoding import UnseenValuesWarning
 from localparity.models._features import TableFeatures
 from localparity.models._folder import (
     Files,
@@ -26,6 +36,7 @@ from localparity.models._folder import (
 )
 from localparity.models._progress import progress_bar
 from localparity.models._rows import TrainingRows, as_seed, check_training_rows
+from localparity.models._sequence import accept_in_order
 from localparity.models._two_classes import TwoClassMixin
 
 
@@ -95,20 +106,28 @@ class BoundedClassifier(TableFeatures, FolderMixin, TwoClassMixin, BaseEstimator
             self.__dict__.pop(name, None)
         rows = check_training_rows(self, X, y, sensitive_features, sample_weight).with_weight()
         self._fitted_on = rows.describe()
-        rows = rows._replace(features=self._learn_features(rows.features, rows.weights))
         self.classes_, self.groups_ = rows.classes, rows.group_names
         seed = as_seed(self.random_state)
-        validation = None
+        validation = tested = None
+        if self.confidence is not None:
+            by_class = Comparison(self.criterion).needs_labels
+            rows, tested = rows.hold_out(fraction, seed, by_class=by_class)
+        rows = rows._replace(features=self._learn_features(rows.features, rows.weights))
+        if tested is not None:
+            with warnings.catch_warnings():
+                # A rare category may occur among the people held out alone, as among new people.
+                warnings.simplefilter("ignore", UnseenValuesWarning)
+                tested = tested._replace(features=self._read_features(tested.features))
         if self.max_mcdp is not None or self.patience is not None:
             rows, validation = rows.hold_out(fraction, seed)
         backend = self._make_backend(rows, validation, seed)
         if strength is not None:
             self.strength_, model = strength, self._train(backend, strength, "fit")
+            self.promise_ = "Nothing is promised: the model was trained at a strength, without a bound."
         else:
             assert validation is not None
-            model = self._search(backend, validation)
+            model = self._search(backend, validation, tested)
         self.model_ = backend.finish(model)
-        self.promise_ = self._describe_validation()
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -139,8 +158,11 @@ class BoundedClassifier(TableFeatures, FolderMixin, TwoClassMixin, BaseEstimator
     def _make_backend(self, rows: TrainingRows, validation: TrainingRows | None, seed: int) -> Backend[Any]:
         """Return what trains on these rows, after the parameters have been checked."""
 
-    def _search(self, backend: Backend[Any], validation: TrainingRows) -> Model:
-        """Return the most accurate model within the bound, else warn and return the nearest."""
+    def _search(self, backend: Backend[Any], validation: TrainingRows, tested: TrainingRows | None) -> Model:
+        """Return the most accurate model within the bound, else warn and return the nearest.
+
+        With a confidence, the search on the validation part says which models are tested and in which order.
+        """
         bound = as_fraction(self.max_mcdp, "max_mcdp")
         check = BoundCheck(validation, bound, self.epsilon, self.criterion, self.confidence)
 
@@ -148,27 +170,22 @@ class BoundedClassifier(TableFeatures, FolderMixin, TwoClassMixin, BaseEstimator
             model = self._train(backend, strength, title, short=short)
             return model, check(strength, model.scores(validation.features))
 
-        model, self.trials_, chosen = search_strength(train_at, bound)
+        if tested is None:
+            found = search_strength(train_at, bound)
+        else:
+            sequence, check = find_sequence(train_at, bound), check._replace(rows=tested)
+            scored = ((model, trial.strength, model.scores(tested.features)) for model, trial in sequence)
+            tries = ((model, check(strength, scores)) for model, strength, scores in scored)
+            accepted, refused = accept_in_order(tries, lambda tried: tried[1].met)
+            found = accepted + refused
+        self.trials_ = [trial for _, trial in found]
+        model, chosen = found[choose(self.trials_)]
         self.strength_, self.bound_met_ = chosen.strength, chosen.met
         if not chosen.met:
             message = check.describe_failure(self.trials_, chosen)
             warnings.warn(message, BoundNotMetWarning, stacklevel=3)
+        self.promise_ = check.describe(self.trials_, chosen)
         return model
-
-    def _describe_validation(self) -> str:
-        """Return what is known of the bound, and for whom."""
-        if self.max_mcdp is None:
-            return "Nothing is promised: the model was trained at a strength, without a bound."
-        trial = next(trial for trial in self.trials_ if trial.strength == self.strength_)
-        what = f"MCDP({self.epsilon:g})"
-        if self.confidence is not None:
-            what = f"the upper end of the interval of {what} at confidence {self.confidence:g}"
-        relation = "within" if trial.met else "above"
-        return (
-            f"On the validation part {what} is {trial.bounded:.4f}, {relation} max_mcdp={self.max_mcdp:g}; "
-            f"the strength, {self.strength_:g}, was chosen out of {len(self.trials_)} by that part, so "
-            "nothing is promised for other people."
-        )
 
     def _train(self, backend: Backend[Any], strength: float, title: str, *, short: bool = False) -> Model:
         """Return the model trained at a strength, and show how it goes."""

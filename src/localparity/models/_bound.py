@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol, TypeVar
+from typing import NamedTuple, Protocol, TypeVar
 
 from localparity._types import Criterion, FloatArray
 from localparity._validation import as_fraction, as_probability
 from localparity.metrics import mcdp
 from localparity.models._rows import TrainingRows
-from localparity.uncertainty import mcdp_interval
+from localparity.models._sequence import promise_for_population, upper_bound
+from localparity.models.repair._promise import AMONG, round_up
+from localparity.predictions import check_predictions
 
 _GUESS = 0.2
 _DOUBLINGS = 5
@@ -19,10 +21,12 @@ _DOUBLINGS = 5
 _AIM, _CLOSE, _FAR = 0.95, 0.85, 1.3
 _LEAST_GOAL = 1e-3
 _LARGEST_STEP = 4.0
+# Of a sequence: how many fits make its start safer, by how much stronger they are, and than what at least.
+_SAFER, _SAFER_STEP, _LEAST_STRENGTH = 2, 3.0, 0.05
 
 
 class BoundNotMetWarning(UserWarning):
-    """No strength that was tried brought the validation MCDP within the bound.
+    """No strength that was tried is within the bound, or with a confidence known to be.
 
     Examples
     --------
@@ -40,16 +44,17 @@ class BoundNotMetWarning(UserWarning):
 
 @dataclass(frozen=True)
 class Trial:
-    """A strength that was tried and how it did on the validation part.
+    """A strength that was tried and how it did on the validation part; with a confidence, on the test part.
 
     Attributes
     ----------
     strength : float
         The strength.
     average_precision, mcdp : float
-        Average precision and MCDP(epsilon) on the validation part.
+        Average precision and MCDP(epsilon) on that part.
     bounded : float
-        What was compared with the bound: `mcdp`, or the upper end of its interval.
+        What was compared with the bound: `mcdp`; with a confidence, what MCDP(epsilon) in the population is
+        at most with that probability.
     met : bool
         Whether it is within the bound.
 
@@ -74,7 +79,7 @@ class Trial:
 class BoundCheck(NamedTuple):
     """Measures scores of some rows and compares their MCDP(epsilon) with a bound.
 
-    With a confidence, the upper end of the interval of that confidence is compared.
+    With a confidence, what MCDP in the population is at most, with that probability, is compared.
     """
 
     rows: TrainingRows
@@ -87,28 +92,51 @@ class BoundCheck(NamedTuple):
         """Return how the scores at a strength do."""
         from sklearn.metrics import average_precision_score
 
-        labels, groups, weights = self.rows.labels, self.rows.groups, self.rows.weights
-        options: dict[str, Any] = {
-            "sensitive_features": groups,
-            "epsilon": self.epsilon,
-            "criterion": self.criterion,
-            "sample_weight": weights,
-        }
-        disparity = bounded = mcdp(labels, scores, **options)
-        if self.confidence is not None:
-            interval = mcdp_interval(labels, scores, confidence=self.confidence, random_state=0, **options)
-            bounded = interval.high
+        labels, weights = self.rows.labels, self.rows.weights
+        weighted = None if (weights == 1.0).all() else weights
+        people = check_predictions(labels, scores, self.rows.groups, sample_weight=weighted)
+        if self.confidence is None:
+            disparity = bounded = mcdp(people, epsilon=self.epsilon, criterion=self.criterion)
+        else:
+            upper = upper_bound(people, self.epsilon, self.criterion, self.confidence)
+            disparity, bounded = upper.estimate, upper.high
         precision = float(average_precision_score(labels, scores, sample_weight=weights))
         return Trial(strength, precision, disparity, bounded, bounded <= self.max_mcdp)
 
     def describe_failure(self, trials: Sequence[Trial], chosen: Trial) -> str:
         """Return the message for a bound that no trial met."""
-        compared = "MCDP" if self.confidence is None else "upper end of MCDP"
+        opening = f"max_mcdp={self.max_mcdp} was not met: "
+        if self.confidence is None:
+            return (
+                f"{opening}of {len(trials)} strengths up to {max(trial.strength for trial in trials):g}, "
+                f"the lowest validation MCDP is {chosen.mcdp:.4f}, at strength {chosen.strength:g}; that "
+                "model is kept"
+            )
         return (
-            f"max_mcdp={self.max_mcdp} was not met: of {len(trials)} strengths up to "
-            f"{max(trial.strength for trial in trials):g}, the lowest validation {compared} is "
-            f"{chosen.bounded:.4f}, at strength {chosen.strength:g}; that model is kept"
+            f"{opening}with confidence={self.confidence:g}, the first model to be tested, of strength "
+            f"{chosen.strength:g}, is only known to be within {round_up(chosen.bounded):g} from "
+            f"{self.rows.labels.size:,} people held out; that model is kept"
         )
+
+    def describe(self, trials: Sequence[Trial], chosen: Trial) -> str:
+        """Return what is known of the bound after the choice of a trial, and for whom."""
+        if self.confidence is None:
+            what = f"MCDP({self.epsilon:g}){AMONG[self.criterion]}"
+            relation = "within" if chosen.met else "above"
+            return (
+                f"On the validation part {what} is {chosen.mcdp:.4f}, {relation} max_mcdp={self.max_mcdp:g}; "
+                f"the strength, {chosen.strength:g}, was chosen out of {len(trials)} by that part, so "
+                "nothing is promised for other people."
+            )
+        if chosen.met:
+            return self.promise(self.confidence)
+        known = self._replace(max_mcdp=round_up(chosen.bounded)).promise(self.confidence)
+        return f"max_mcdp={self.max_mcdp:g} was not met. {known}"
+
+    def promise(self, confidence: float) -> str:
+        """Return what holds of scores that passed the test on these rows."""
+        what = f"MCDP({self.epsilon:g}){AMONG[self.criterion]} is at most {self.max_mcdp:.4g}"
+        return promise_for_population(what, confidence, self.rows.weights)
 
 
 def check_bound(strength: float | None, max_mcdp: float | None, confidence: float | None) -> None:
@@ -133,8 +161,8 @@ class TrainAt(Protocol[AnyModel]):
         """Return the model and its trial."""
 
 
-def search_strength(train_at: TrainAt[AnyModel], bound: float) -> tuple[AnyModel, list[Trial], Trial]:
-    """Look for the weakest strength within a bound; return a model, the trials of whole fits and its own.
+def search_strength(train_at: TrainAt[AnyModel], bound: float) -> list[tuple[AnyModel, Trial]]:
+    """Look for the weakest strength within a bound, and return the whole fits with their trials.
 
     A short fit is an eighth of a whole one. Two of them, without a penalty and at a middling strength, say
     how fast the logarithm of MCDP falls, and a whole fit is made at the strength where it would cross the
@@ -152,52 +180,76 @@ def search_strength(train_at: TrainAt[AnyModel], bound: float) -> tuple[AnyModel
     >>> def train_at(strength, title, *, short=False):
     ...     value = 0.4 / (1.0 + strength)
     ...     return strength, Trial(strength, 1.0 - strength, value, value, met=value <= 0.2)
-    >>> _, trials, chosen = search_strength(train_at, 0.2)
-    >>> [trial.met for trial in trials], chosen.strength
-    ([False, True], 1.09)
+    >>> [(trial.strength, trial.met) for _, trial in search_strength(train_at, 0.2)]
+    [(0.8, False), (1.09, True)]
     """
     goal = max(_AIM * bound, _LEAST_GOAL)
     plain = train_at(0.0, "short fit 1 of at most 7", short=True)[1]
     strength = 0.0
-    if not plain.met:
+    if plain.mcdp > bound:
         guess = train_at(_GUESS, "short fit 2 of at most 7", short=True)[1]
         strength = min(_crossing(plain, guess, goal), _LARGEST_STEP * _GUESS)
     found = [train_at(_rounded(strength), "fit 1 of at most 3")]
     first = found[0][1]
-    if not (first.met and (strength == 0.0 or first.bounded >= _CLOSE * bound)):
-        if first.met:
+    is_within = first.mcdp <= bound
+    if not (is_within and (strength == 0.0 or first.mcdp >= _CLOSE * bound)):
+        if is_within:
             strength = _crossing(plain, first, goal)
         elif strength == 0.0:
             strength = _GUESS
-        elif first.bounded <= _FAR * bound:
-            strength = first.strength * (first.bounded / goal) ** 2
+        elif first.mcdp <= _FAR * bound:
+            strength = first.strength * (first.mcdp / goal) ** 2
         else:
-            strength = _stronger(train_at, first.strength)
+            strength = _stronger(train_at, first.strength, bound)
         found.append(train_at(_rounded(strength), "fit 2 of at most 3"))
-    if not any(trial.met for _, trial in found):
-        nearest = min((trial for _, trial in found), key=lambda trial: trial.bounded)
-        factor = min(max((nearest.bounded / goal) ** 2, 1.25), _LARGEST_STEP)
+    if all(trial.mcdp > bound for _, trial in found):
+        nearest = min((trial for _, trial in found), key=lambda trial: trial.mcdp)
+        factor = min(max((nearest.mcdp / goal) ** 2, 1.25), _LARGEST_STEP)
         strength = factor * max(trial.strength for _, trial in found)
         found.append(train_at(_rounded(strength), "fit 3 of at most 3"))
-    trials = [trial for _, trial in found]
-    chosen = choose(trials)
-    return found[chosen][0], trials, trials[chosen]
+    return found
+
+
+def find_sequence(train_at: TrainAt[AnyModel], bound: float) -> list[tuple[AnyModel, Trial]]:
+    """Return whole fits in the order in which other rows than those of their trials are to test them.
+
+    The order is that of `bounded`, the least first. `search_strength` finds the weakest fits that may pass a
+    test. The first to be tested decides whether anything is accepted. Unless it is within the bound by as
+    much again as `bounded` is above its MCDP, up to two more fits are made, each at three times the largest
+    strength.
+
+    Examples
+    --------
+    >>> def train_at(strength, title, *, short=False):
+    ...     value = 0.4 / (1.0 + strength)
+    ...     return strength, Trial(strength, 1.0 - strength, value, value + 0.03, met=value <= 0.17)
+    >>> [strength for strength, _ in find_sequence(train_at, 0.2)]
+    [3.27, 1.09, 0.8]
+    """
+    found = search_strength(train_at, bound)
+    for _ in range(_SAFER):
+        first = min((trial for _, trial in found), key=lambda trial: trial.bounded)
+        if 2.0 * first.bounded - first.mcdp <= bound:
+            break
+        strength = _SAFER_STEP * max(_LEAST_STRENGTH, *(trial.strength for _, trial in found))
+        found.append(train_at(_rounded(strength), f"fit {len(found) + 1} of at most {3 + _SAFER}"))
+    return sorted(found, key=lambda each: each[1].bounded)
 
 
 def _crossing(weaker: Trial, stronger: Trial, goal: float) -> float:
     """Return the strength where MCDP is at a goal if its logarithm is linear; infinity if it rises."""
-    fall = math.log(weaker.bounded / max(stronger.bounded, _LEAST_GOAL / 2.0))
-    return stronger.strength * math.log(weaker.bounded / goal) / fall if fall > 0.0 else math.inf
+    fall = math.log(weaker.mcdp / max(stronger.mcdp, _LEAST_GOAL / 2.0))
+    return stronger.strength * math.log(weaker.mcdp / goal) / fall if fall > 0.0 else math.inf
 
 
-def _stronger(train_at: TrainAt[AnyModel], strength: float) -> float:
-    """Return the first doubled strength at which a short fit meets the bound, else the one nearest to it."""
+def _stronger(train_at: TrainAt[AnyModel], strength: float, bound: float) -> float:
+    """Return the first doubled strength at which a short fit is within a bound, else the nearest to it."""
     short: list[Trial] = []
-    while len(short) < _DOUBLINGS and not (short and short[-1].met):
+    while len(short) < _DOUBLINGS and not (short and short[-1].mcdp <= bound):
         strength *= 2.0
         title = f"short fit {len(short) + 3} of at most {_DOUBLINGS + 2}"
         short.append(train_at(_rounded(strength), title, short=True)[1])
-    return min(short, key=lambda trial: trial.bounded).strength
+    return min(short, key=lambda trial: trial.mcdp).strength
 
 
 def _rounded(strength: float) -> float:

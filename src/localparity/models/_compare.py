@@ -11,6 +11,7 @@ import numpy as np
 
 from localparity._types import ArrayLike, Criterion, Groups, Seed
 from localparity._validation import as_choice, as_count, as_epsilon, as_fraction, as_probability
+from localparity.counts import Comparison
 from localparity.counts._comparison import CRITERIA
 from localparity.models._bound import BoundCheck, choose
 from localparity.models._candidates import (
@@ -27,6 +28,7 @@ from localparity.models._frontier import Frontier, FrontierSettings, frontier_on
 from localparity.models._held_out import audit_held_out
 from localparity.models._outcomes import ModelComparison, Outcome, measure_shortfalls, outcome_name
 from localparity.models._rows import as_seed, check_training_rows
+from localparity.models._sequence import accept_in_order
 
 FRONTIER = "frontier"
 """What the comparison calls the best group-blind scores, beside its methods."""
@@ -59,8 +61,15 @@ def compare(
 
     Half of the rows are trained on. A quarter, the validation part, chooses each method's strength and the
     bound of each repair: the most accurate whose MCDP(epsilon) there is within `max_mcdp`, else the one with
-    the least. The last quarter, which chooses nothing, is reported. Methods that do not need the group are
-    measured there against the frontier, the best that group-blind scores fitted on the training part reach.
+    the least. The last quarter, the test part, is reported. Methods that do not need the group are measured
+    there against the frontier, the best that group-blind scores fitted on the training part reach.
+
+    The settings of a method are also tested on the test part, those of the least validation MCDP first, up to
+    the first that is not known to be within `max_mcdp` (fixed-sequence testing; Angelopoulos et al. 2021,
+    "Learn then Test"). Where some pass, the choice is among them, and the outcome has a `promise`. Methods
+    share the error rate: with probability `confidence`, all settings that pass, of all methods, are within
+    `max_mcdp` in the population, if the rows are an independent sample of it; with weights, approximately.
+    The intervals of settings that pass are not adjusted for having passed.
 
     Parameters
     ----------
@@ -84,7 +93,7 @@ def compare(
     steps : int
         The number of steps that a network is trained for.
     confidence : float
-        The probability with which each interval holds.
+        The probability with which each interval holds, and with which all promises hold together.
     n_resamples : int
         The number of resamples behind each interval and noise floor.
     random_state : int, Generator or None
@@ -125,7 +134,8 @@ def compare(
     if not hasattr(table, "columns"):
         table = np.asarray(table)
     everyone = check_training_rows(None, table, y, sensitive_features, sample_weight)
-    rest, test = everyone.with_weight().hold_out(_TEST, settings.seed)
+    by_class = Comparison(settings.criterion).needs_labels
+    rest, test = everyone.with_weight().hold_out(_TEST, settings.seed, by_class=by_class)
     rows = ComparisonRows(*rest.hold_out(_VALIDATION, settings.seed), test)
     report = _Report(rows, settings, confidence, n_resamples)
     for name in METHODS:
@@ -162,6 +172,8 @@ class _Report:
             BoundCheck(part, settings.max_mcdp, settings.epsilon, settings.criterion)
             for part in (rows.validation, rows.test)
         )
+        sequences = sum(1 if method.is_repair else 2 for method in METHODS.values())
+        self.tested = self.on_test._replace(confidence=1.0 - (1.0 - confidence) / sequences)
 
     def add(self, name: str) -> None:
         """Train a method, and add its outcome and that of its repair."""
@@ -215,10 +227,12 @@ class _Report:
             self.left_out[outcome_name(name, is_repaired=is_repaired)] = refusals[0]
 
     def _choose(self, name: str, candidates: list[Candidate], *, is_repaired: bool = False) -> None:
-        """Add the outcome of the candidate that does best on the validation part."""
+        """Add the outcome of the candidate that does best on the validation part, if some pass among them."""
         trials = [self.on_validation(0.0, candidate.validation) for candidate in candidates]
         reported = [self.on_test(0.0, candidate.test) for candidate in candidates]
-        chosen = choose(trials)
+        order = sorted(range(len(trials)), key=lambda place: trials[place].mcdp)
+        passed, _ = accept_in_order(order, lambda place: self.tested(0.0, candidates[place].test).met)
+        chosen = max(passed, key=lambda place: trials[place].average_precision) if passed else choose(trials)
         found = audit_held_out(
             self.rows.test,
             candidates[chosen].test,
@@ -239,6 +253,7 @@ class _Report:
             found.interval,
             found.noise_floor,
             tuple((trial.mcdp, trial.average_precision) for trial in reported),
+            promise=self.on_test.promise(self.confidence) if passed else "",
         )
         self.outcomes.append(outcome)
         self.models[outcome.name] = candidates[chosen].model

@@ -47,6 +47,8 @@ class Outcome:
         The average precision of the test part that is given up beyond what group-blind scores need at this
         MCDP; below 0 where it is above the frontier. None for repaired scores, which look at the group and
         may lie beyond it.
+    promise : str
+        What the test part shows of the bound in the population, in a sentence; empty where it shows nothing.
 
     Examples
     --------
@@ -78,6 +80,7 @@ class Outcome:
     noise_floor: float
     settings: tuple[tuple[float, float], ...]
     shortfall: float | None = None
+    promise: str = ""
 
     @property
     def name(self) -> str:
@@ -158,7 +161,10 @@ class ModelComparison:
 
     @property
     def recommended(self) -> Outcome:
-        """By the validation part: the most accurate within the bound, else the one with the least MCDP."""
+        """The most accurate on the validation part of those with a promise, or else within the bound there.
+
+        Where there are none, the one with the least MCDP.
+        """
         return _best(self.outcomes)
 
     @property
@@ -189,12 +195,13 @@ class ModelComparison:
             f"It was chosen among {len(self.outcomes)} on validation data, where its "
             f"MCDP({self.epsilon:g}) is {chosen.validation_mcdp:.4f}."
         )
+        promise = chosen.promise or card.promise
         test = HeldOutAudit(self.rows[2], chosen.average_precision, chosen.interval, chosen.noise_floor)
         return replace(
             card,
             fitted_on=self.fitted_on,
             max_mcdp=self.max_mcdp,
-            promise=f"{card.promise} {choice}",
+            promise=f"{promise} {choice}",
             held_out=test,
         )
 
@@ -220,15 +227,20 @@ class ModelComparison:
         """What to use and what to know about it, in a few sentences."""
         best, without = self.recommended, self.recommended_without_group
         bound = f"MCDP({self.epsilon:g}) of {percent(self.max_mcdp)}"
-        if best.met:
+        confidence = best.interval.confidence
+        if best.promise:
+            opening = f"Of the methods within {bound} with probability {confidence:g}, use {_words(best)}."
+        elif best.met:
             opening = f"Of the methods within {bound} on validation data, use {_words(best)}."
         else:
             opening = f"No method is within {bound} on validation data; the nearest is {_words(best)}."
         sentences = [opening]
         if best.met and best.interval.estimate > self.max_mcdp:
             sentences.append("On test data it is above the bound.")
+        if best.met and not best.promise:
+            sentences.append("No method is known to be within it for new people.")
         if best.repaired:
-            ending = "the nearest" if best.met and not without.met else "the best"
+            ending = "the nearest" if _rank(best) > _rank(without) == 0 else "the best"
             sentences.append(
                 f"The repair needs the group at prediction; without it, {ending} is {_words(without)}."
             )
@@ -267,11 +279,17 @@ class ModelComparison:
         return ComparisonDisplay(self).plot(ax)
 
 
+def _rank(outcome: Outcome) -> int:
+    """Return 2 for an outcome with a promise, 1 for one within the bound on the validation part, else 0."""
+    return 2 if outcome.promise else int(outcome.met)
+
+
 def _best(outcomes: Sequence[Outcome]) -> Outcome:
-    met = [outcome for outcome in outcomes if outcome.met]
-    if met:
-        return max(met, key=lambda outcome: outcome.validation_average_precision)
-    return min(outcomes, key=lambda outcome: outcome.validation_mcdp)
+    highest = max(map(_rank, outcomes))
+    if highest == 0:
+        return min(outcomes, key=lambda outcome: outcome.validation_mcdp)
+    ranked = (outcome for outcome in outcomes if _rank(outcome) == highest)
+    return max(ranked, key=lambda outcome: outcome.validation_average_precision)
 
 
 def _words(outcome: Outcome) -> str:

@@ -60,10 +60,11 @@ class TrainingRows(NamedTuple):
         kept = self.weights > 0.0
         return self if kept.all() else self.take(np.flatnonzero(kept))
 
-    def split(self, fraction: float, seed: int) -> tuple[IntArray, IntArray]:
-        """Return the places of training and held-out rows, stratified by group and class.
+    def split(self, fraction: float, seed: int, *, by_class: bool = True) -> tuple[IntArray, IntArray]:
+        """Return the places of training and held-out rows, stratified by group and by class.
 
-        A class with a single row in a group stays in the training part.
+        A stratum of a single row stays in the training part. For a test of whole groups on the held-out rows,
+        classes must not be strata: their shares in a group would be those of the training rows.
 
         Examples
         --------
@@ -73,7 +74,7 @@ class TrainingRows(NamedTuple):
         """
         from sklearn.model_selection import train_test_split
 
-        cells = 2 * self.groups + self.labels.astype(np.int64)
+        cells = 2 * self.groups + self.labels.astype(np.int64) if by_class else self.groups
         alone = np.bincount(cells)[cells] == 1
         places, lone = np.flatnonzero(~alone), np.flatnonzero(alone)
         n_cells = np.unique(cells[places]).size
@@ -84,6 +85,8 @@ class TrainingRows(NamedTuple):
             places, test_size=held, stratify=cells[places], random_state=seed
         )
         training = np.concatenate([training, lone])
+        if np.ptp(self.labels) > np.ptp(self.labels[training]):
+            raise ValueError(f"y has too few rows of a class for validation_fraction={fraction:g}")
         for part in (training, held_out):
             counted = self.groups[part][self.weights[part] > 0.0]
             counts = np.bincount(counted, minlength=len(self.group_names))
@@ -92,9 +95,11 @@ class TrainingRows(NamedTuple):
                 raise ValueError(f"group {name!r} has too few rows for a training and a validation part")
         return training, held_out
 
-    def hold_out(self, fraction: float, seed: int) -> tuple[TrainingRows, TrainingRows]:
+    def hold_out(
+        self, fraction: float, seed: int, *, by_class: bool = True
+    ) -> tuple[TrainingRows, TrainingRows]:
         """Return the training and the held-out rows."""
-        training, held_out = self.split(fraction, seed)
+        training, held_out = self.split(fraction, seed, by_class=by_class)
         return self.take(training), self.take(held_out)
 
 

@@ -1,98 +1,125 @@
-"""MCDP in a period with its intervals, and the share of the alarm rate that a look at it may spend."""
+"""Alarms that are false, at any look and in any window, with no more than one stated probability.
+
+At each look the average gap of the last 1, 2, 4, ... periods is compared with the bound. A short window finds
+a large change at once, a long one a small change that lasts. All looks and windows share the alarm rate, by
+the union bound: windows may overlap, and nothing is assumed of how the looks depend on each other.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections import deque
+from typing import NamedTuple
 
 import numpy as np
 
-from localparity.counts import Comparison, ScoreCounts
-from localparity.metrics import GapCurve, Interval
-from localparity.monitoring._sketch import ScoreSketch
-from localparity.uncertainty._intervals import finite_sample_intervals, measured_pair, worst_intervals
-from localparity.uncertainty._permutation import parity_resamples
-from localparity.uncertainty._resampling import Draws
+from localparity.monitoring._averages import average_curves
+from localparity.monitoring._periods import SKETCH_SHARE, Pair, Period, interval_of
+from localparity.monitoring._results import WindowResult
+from localparity.uncertainty._bands import pair_radii
+from localparity.uncertainty._sequences import average_radius, look_share
 
-_SKETCH_SHARE = 0.1
-_FLOOR_RESAMPLES = 50
+_SCALES = 9
+LONGEST = 2 ** (_SCALES - 1)
+"""The number of periods of the longest window."""
 
 
-@dataclass(frozen=True)
-class PeriodResult:
-    """MCDP in one period.
+def alarm_share(look: int, newer: int, length: int) -> float:
+    """The share of the alarm rate that a window of a length may spend at a look; all shares sum to at most 1.
 
-    Attributes
-    ----------
-    period : str
-        The day or the hour, in UTC.
-    rows : int
-        The number of rows.
-    interval : Interval or None
-        MCDP of the population that the rows were drawn from; its ends allow for sampling and for the error of
-        the sketch. None where there is nothing to compare.
-    expected : float or None
-        MCDP expected under parity, between groups of these sizes.
-    alarm : bool
-        Whether MCDP is significantly above `max_mcdp`, adjusted for all looks.
-    missing : str
-        Why there is nothing to compare, else empty.
+    A look is a batch that was appended. It changes the windows that hold the batch's period: one of each
+    length where the period is the newest, and up to ``1 + newer`` where there are newer ones. The look's
+    share is divided evenly among the lengths that there can be, and then among the windows of a length.
 
     Examples
     --------
-    >>> import datetime, tempfile
-    >>> import localparity as lp
-    >>> monitor = lp.monitoring.Monitor(tempfile.mkdtemp(), every="hour")
-    >>> batch = lp.Predictions.from_arrays(None, [0.2, 0.9], sensitive_features=["f", "m"])
-    >>> _ = monitor.append(batch, at=datetime.datetime(2026, 5, 17, 12, tzinfo=datetime.UTC), batch_id="1")
-    >>> point = monitor.series(max_mcdp=0.1)[0]
-    >>> point.rows, point.interval.estimate, point.interval.low, point.alarm
-    (2, 1.0, 0.0, False)
+    >>> round(sum(alarm_share(look, 3, 2**i) * min(2**i, 4) for look in (1, 2) for i in range(look)), 4)
+    0.1386
+    """
+    lengths = min(look.bit_length(), _SCALES)
+    return look_share(look) / (lengths * min(length, 1 + newer))
+
+
+class _Stretch(NamedTuple):
+    """What is known of consecutive periods before their gaps are averaged.
+
+    No pair's average gap is above `largest` anywhere.
     """
 
-    period: str
+    look: int
+    newer: int
     rows: int
-    interval: Interval | None
-    expected: float | None = None
-    alarm: bool = False
-    missing: str = ""
+    information: dict[Pair, float]
+    largest: float
+
+    @classmethod
+    def of(cls, period: Period) -> _Stretch:
+        """The stretch of one period."""
+        largest = max((float(np.abs(curve.gap).max()) for curve in period.curves), default=0.0)
+        return cls(period.look, period.newer, period.sketch.size, period.information, largest)
+
+    def after(self, earlier: _Stretch) -> _Stretch:
+        """The stretch of both; the look that came last changed it."""
+        look, newer = max(self[:2], earlier[:2])
+        information = dict(earlier.information)
+        for pair, known in self.information.items():
+            information[pair] = information.get(pair, 0.0) + known
+        largest = max(self.largest, earlier.largest)
+        return _Stretch(look, newer, self.rows + earlier.rows, information, largest)
 
 
-def alarm_share(period: int, look: int) -> float:
-    """The share of the alarm rate for a look at a period, both numbered from 1; all shares sum to 1.
+class AlarmSearch:
+    """Looks for alarms at each period, given in their order.
 
-    Examples
-    --------
-    >>> alarm_share(1, 1), round(sum(alarm_share(k, j) for k in range(1, 500) for j in range(1, 500)), 2)
-    (0.25, 1.0)
+    The null hypothesis of a window is that MCDP(epsilon) of its average gap is at most `max_mcdp`. At epsilon
+    0 this is so whenever MCDP is at most `max_mcdp` in each of its periods. A band holds at all thresholds,
+    so the alarm rate holds for all epsilons and bounds together.
     """
-    return 1.0 / (period * (period + 1) * look * (look + 1))
 
+    def __init__(self, epsilon: float, max_mcdp: float, alarm_rate: float) -> None:
+        self._epsilon, self._max_mcdp, self._alarm_rate = epsilon, max_mcdp, alarm_rate
+        self._periods: deque[Period] = deque(maxlen=LONGEST)
+        self._stretches: deque[list[_Stretch]] = deque(maxlen=LONGEST)
 
-def missing_groups(counts: ScoreCounts, comparison: Comparison) -> str:
-    """Why there is nothing to compare, else an empty text."""
-    small = counts.small_groups(comparison)
-    if len(counts.groups) > 1 and not small:
-        return ""
-    named = ", ".join(map(repr, small or counts.groups))
-    return f"group {named} has no rows to compare" if small else f"the period has one group only, {named}"
+    def add(self, period: Period) -> WindowResult | None:
+        """The shortest window that ends with a period and raises an alarm, if there is one."""
+        self._periods.append(period)
+        stretches, alarm = [_Stretch.of(period)], None
+        for scale in range(_SCALES):
+            length = 2**scale
+            if alarm is None:
+                stretches[-1], alarm = self._check(stretches[-1], length)
+            if scale == _SCALES - 1 or len(self._stretches) < 2 * length - 1:
+                break
+            stretches.append(stretches[-1].after(self._stretches[-length][scale]))
+        self._stretches.append(stretches)
+        return alarm
 
+    def _check(self, stretch: _Stretch, length: int) -> tuple[_Stretch, WindowResult | None]:
+        """The stretch with the largest gap that is known of it, and the alarm that it raises."""
+        if not stretch.information:
+            return stretch, None
+        error = self._alarm_rate * alarm_share(stretch.look, stretch.newer, length)
+        radii = self._radii(stretch, length, error)
+        if stretch.largest - min(radii.values()) <= self._max_mcdp:
+            return stretch, None
+        window = list(self._periods)[-length:]
+        curves = average_curves(window, error)
+        ordered = np.array([radii[pair] for pair in curves])
+        interval = interval_of(list(curves.values()), self._epsilon, ordered, 1.0 - self._alarm_rate)
+        largest = max(float(np.abs(curve.gap).max()) for curve in curves.values())
+        alarm = None
+        if interval.low > self._max_mcdp:
+            alarm = WindowResult(window[0].name, window[-1].name, length, stretch.rows, interval)
+        return stretch._replace(largest=largest), alarm
 
-def sketch_interval(
-    sketch: ScoreSketch, curves: Sequence[GapCurve], epsilon: float, confidence: float
-) -> Interval:
-    """MCDP given a sketch and its curves; a tenth of the error is left to the sketch."""
-    error = 1.0 - confidence
-    rank_error = sketch.rank_error(1.0 - _SKETCH_SHARE * error)
-    if rank_error > 0.0:
-        curves = [replace(curve, rank_error=rank_error) for curve in curves]
-    epsilons = np.array([epsilon])
-    pairs = [measured_pair(curve, epsilons) for curve in curves]
-    found = finite_sample_intervals(pairs, epsilons, 1.0 - (1.0 - _SKETCH_SHARE) * error)
-    return replace(worst_intervals(found)[0], confidence=confidence)
+    def _radii(self, stretch: _Stretch, length: int, error: float) -> dict[Pair, float]:
+        """The radius of the band around each pair's average gap; the sketches have a share of the error.
 
-
-def expected_under_parity(counts: ScoreCounts, comparison: Comparison, epsilon: float) -> float:
-    """MCDP expected between groups of these sizes and scores that do not differ."""
-    draws = Draws(_FLOOR_RESAMPLES, random_state=0)
-    return float(parity_resamples(counts, comparison, np.array([epsilon]), draws).worst.mean())
+        The rows of one period are taken to be alike, for which there is a shorter band.
+        """
+        each = (1.0 - SKETCH_SHARE) * error / len(stretch.information)
+        if length == 1:
+            radii = pair_radii(self._periods[-1].curves, each).tolist()
+        else:
+            radii = [average_radius(1.0 / known, each) for known in stretch.information.values()]
+        return dict(zip(stretch.information, radii, strict=True))

@@ -13,12 +13,12 @@ from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
 
-_FORMAT = 1
+_FORMAT = 2
 _TABLES = f"""
 CREATE TABLE batches (id TEXT PRIMARY KEY, digest TEXT NOT NULL, period TEXT NOT NULL);
 CREATE INDEX digests ON batches (digest);
-CREATE TABLE periods (period TEXT PRIMARY KEY, arrival INTEGER NOT NULL);
-CREATE INDEX arrivals ON periods (arrival);
+CREATE TABLE periods (period TEXT PRIMARY KEY, look INTEGER NOT NULL);
+CREATE INDEX looks ON periods (look);
 PRAGMA user_version = {_FORMAT};
 """
 
@@ -59,27 +59,33 @@ class BatchIndex:
         return self._batch("ORDER BY rowid DESC")
 
     def periods(self) -> tuple[int, int]:
-        """The number of periods, and the arrival number of the newest."""
-        query = "SELECT count(*), coalesce(max(arrival), 0) FROM periods"
+        """The number of periods, and the number of the last look."""
+        query = "SELECT count(*), coalesce(max(look), 0) FROM periods"
         found: tuple[int, int] = self._open().execute(query).fetchone()
         return found
 
-    def add(self, batch: Batch, arrival: int) -> None:
-        """Add a batch, and its period if that is new; both are on disk when this returns."""
+    def newer_periods(self, period: str) -> int:
+        """The number of periods that are newer than one."""
+        query = "SELECT count(*) FROM periods WHERE period > ?"
+        found: int = self._open().execute(query, (period,)).fetchone()[0]
+        return found
+
+    def add(self, batch: Batch, look: int) -> None:
+        """Add a batch and its look at its period; both are on disk when this returns."""
         with self._open() as connection:
             connection.execute("INSERT INTO batches VALUES (?, ?, ?)", batch)
-            connection.execute("INSERT OR IGNORE INTO periods VALUES (?, ?)", (batch.period, arrival))
+            connection.execute("INSERT OR REPLACE INTO periods VALUES (?, ?)", (batch.period, look))
 
     def rebuild(self, periods: Iterable[tuple[str, int, Iterable[Batch]]]) -> None:
-        """Index some periods afresh, given the name, the arrival number and the batches of each."""
+        """Index some periods afresh, given the name, the last look and the batches of each."""
         self.close()
         self._path.unlink(missing_ok=True)
         # A journal that a killed process left would be played back into the new file.
         self._path.with_name(f"{self._path.name}-journal").unlink(missing_ok=True)
         with closing(sqlite3.connect(self._path)) as connection, connection:
             connection.executescript(_TABLES)
-            for period, arrival, batches in periods:
-                connection.execute("INSERT INTO periods VALUES (?, ?)", (period, arrival))
+            for period, look, batches in periods:
+                connection.execute("INSERT INTO periods VALUES (?, ?)", (period, look))
                 connection.executemany("INSERT OR IGNORE INTO batches VALUES (?, ?, ?)", batches)
 
     def _batch(self, which: str, *values: str) -> Batch | None:

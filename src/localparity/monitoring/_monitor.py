@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
@@ -27,16 +27,11 @@ from localparity._validation import (
     as_score_range,
 )
 from localparity.counts import Comparison
-from localparity.metrics._gap_curves import gap_curves
-from localparity.monitoring._alarms import (
-    PeriodResult,
-    alarm_share,
-    expected_under_parity,
-    missing_groups,
-    sketch_interval,
-)
+from localparity.monitoring._alarms import AlarmSearch
 from localparity.monitoring._container import pack, unpack
 from localparity.monitoring._index import Batch, BatchIndex, StaleIndexError
+from localparity.monitoring._periods import Period
+from localparity.monitoring._results import PeriodResult, WindowResult
 from localparity.monitoring._sketch import ScoreSketch
 from localparity.predictions import Predictions
 
@@ -173,17 +168,20 @@ class Monitor:
         max_mcdp: float | None = None,
         alarm_rate: float = 0.05,
     ) -> list[PeriodResult]:
-        """Compute MCDP(epsilon) in each period, from the oldest to the newest.
+        """Compute MCDP(epsilon) in each period, from the oldest to the newest, and find alarms.
 
-        Rows are assumed to be independent. An alarm says that MCDP is above `max_mcdp`. Each look at a
-        period, which is each batch appended to it, spends a share of `alarm_rate`: the j-th look at the
-        period that arrived k-th 1 / (j (j + 1) k (k + 1)) of it, and the shares sum to 1. So the probability
-        that a monitor ever raises a false alarm, however long it runs, is at most `alarm_rate`.
+        Rows are assumed to be independent, and a group's rows of one period to be of one distribution, which
+        may be another in other periods. An alarm says that MCDP is above `max_mcdp` in a period, or over the
+        last 2, 4, 8, ..., 256 periods up to it: MCDP of the average of the periods' gaps, in which people are
+        compared with those of the same period. Each look, which is each batch appended, spends a share of
+        `alarm_rate`, divided among the windows that the batch changed; the shares of all looks sum to 1. So
+        the probability that a monitor ever raises a false alarm, however long it runs, is at most
+        `alarm_rate`, for all epsilons and bounds together.
 
         Parameters
         ----------
         epsilon : float
-            The half-width of the windows.
+            The half-width of the windows of scores.
         criterion, compare : str
             Who is compared, as in `mcdp`.
         confidence : float
@@ -200,26 +198,68 @@ class Monitor:
         """
         comparison, epsilon = Comparison(criterion, compare), as_epsilon(epsilon)
         confidence, alarm_rate = as_probability(confidence), as_probability(alarm_rate, "alarm_rate")
+        search = None
         if max_mcdp is not None:
-            max_mcdp = as_fraction(max_mcdp, "max_mcdp")
+            search = AlarmSearch(epsilon, as_fraction(max_mcdp, "max_mcdp"), alarm_rate)
         results = []
-        for period in self._names():
-            path = self._path(period)
+        for period in self._periods(comparison):
+            alarm = None if search is None else search.add(period)
+            interval = expected = None
+            if not period.missing:
+                interval, expected = period.interval(epsilon, confidence), period.expected(epsilon)
+            results.append(
+                PeriodResult(period.name, period.sketch.size, interval, expected, alarm, period.missing)
+            )
+        return results
+
+    def since_start(
+        self,
+        epsilon: float = 0.0,
+        *,
+        criterion: Criterion = "demographic_parity",
+        compare: Compare = "between_groups",
+        confidence: float = 0.95,
+    ) -> WindowResult:
+        """Compute MCDP(epsilon) among all people counted so far, with an interval that holds at every look.
+
+        Rows are assumed to be independent; the distribution of the scores may change over time. Each look,
+        which is each batch appended, spends a share of the error, and the shares of all looks sum to 1. So
+        the intervals of all looks, however many there are, hold together with probability `confidence`, each
+        for the population that the people counted until then were drawn from.
+
+        Parameters
+        ----------
+        epsilon : float
+            The half-width of the windows of scores.
+        criterion, compare : str
+            Who is compared, as in `mcdp`.
+        confidence : float
+            The probability that the intervals of all looks contain the true MCDP.
+
+        Returns
+        -------
+        WindowResult
+            From the first period to the last.
+        """
+        comparison, epsilon = Comparison(criterion, compare), as_epsilon(epsilon)
+        confidence = as_probability(confidence)
+        periods = self._periods(comparison)
+        first = whole = next(periods, None)
+        if first is None or whole is None:
+            raise ValueError(f"{self.folder} has no periods")
+        n_periods = 1
+        for period in periods:
+            whole, n_periods = whole.merge(period), n_periods + 1
+        interval = None if whole.missing else whole.interval_at_every_look(epsilon, confidence)
+        return WindowResult(first.name, whole.name, n_periods, whole.sketch.size, interval)
+
+    def _periods(self, comparison: Comparison) -> Iterator[Period]:
+        """The periods, in order."""
+        for name in self._names():
+            path = self._path(name)
             stored = _read_period(path)
             sketch = ScoreSketch.from_bytes(stored.sketch, f"the sketch in {path}")
-            counts = sketch.counts()
-            missing = missing_groups(counts, comparison)
-            if missing:
-                results.append(PeriodResult(period, sketch.size, None, missing=missing))
-                continue
-            curves, alarm = gap_curves(counts, comparison), False
-            if max_mcdp is not None:
-                error = alarm_rate * alarm_share(stored.arrival, len(stored.batches))
-                alarm = sketch_interval(sketch, curves, epsilon, 1.0 - error).low > max_mcdp
-            interval = sketch_interval(sketch, curves, epsilon, confidence)
-            expected = expected_under_parity(counts, comparison, epsilon)
-            results.append(PeriodResult(period, sketch.size, interval, expected, alarm))
-        return results
+            yield Period(name, stored.look, stored.newer, sketch, comparison)
 
     def _append(
         self,
@@ -243,7 +283,7 @@ class Monitor:
 
     def _count(self, batch: Predictions, added: Batch, allow_duplicate: bool) -> bool:
         """Add a batch to its period unless its id is known; nothing is written where the index is stale."""
-        periods, arrival = self._index.periods()
+        periods, look = self._index.periods()
         newest = self._index.newest()
         with os.scandir(self.folder) as files:
             stored_periods = sum(file.name.endswith(_ENDING) for file in files)
@@ -258,16 +298,20 @@ class Monitor:
                 "pass allow_duplicate=True to count it again"
             )
         path = self._path(added.period)
-        sketch, batches, arrival = ScoreSketch(score_range=self.score_range), dict[str, str](), arrival + 1
+        sketch, batches = ScoreSketch(score_range=self.score_range), dict[str, str]()
         if path.exists():
             stored = _read_period(path)
-            batches, arrival = stored.batches, stored.arrival
-            sketch = ScoreSketch.from_bytes(stored.sketch, f"the sketch in {path}")
+            batches, sketch = stored.batches, ScoreSketch.from_bytes(stored.sketch, f"the sketch in {path}")
         sketch.add(batch)
         batches[added.id] = added.digest
-        header = {"batches": list(batches), "digests": list(batches.values()), "arrival": arrival}
+        header = {
+            "batches": list(batches),
+            "digests": list(batches.values()),
+            "look": look + 1,
+            "newer": self._index.newer_periods(added.period),
+        }
         content = pack(_MARK, _VERSION, header, [sketch.to_bytes()])
-        self._index.add(added, arrival)
+        self._index.add(added, look + 1)
         write_whole(path, content, durable=True)
         return True
 
@@ -285,7 +329,7 @@ class Monitor:
     def _indexed(self, period: str) -> tuple[str, int, list[Batch]]:
         """A period as the index is rebuilt from it."""
         stored = _read_period(self._path(period))
-        return period, stored.arrival, [Batch(*each, period) for each in stored.batches.items()]
+        return period, stored.look, [Batch(*each, period) for each in stored.batches.items()]
 
     def _settings(self) -> dict[str, Any]:
         """What the first batch has fixed; empty before it."""
@@ -324,10 +368,14 @@ class Monitor:
 
 
 class _StoredPeriod(NamedTuple):
-    """The ids of a period's batches with the sha256 of their rows, its arrival number, and its sketch."""
+    """The ids of a period's batches with the sha256 of their rows, its sketch, and its last look.
+
+    Looks are the batches of the monitor, numbered from 1; `newer` periods existed at the last look.
+    """
 
     batches: dict[str, str]
-    arrival: int
+    look: int
+    newer: int
     sketch: bytes
 
 
@@ -336,8 +384,8 @@ def _read_period(path: Path) -> _StoredPeriod:
     with reading(str(path)):
         (sketch,) = parts
         batches, digests = (list(map(str, header[name])) for name in ("batches", "digests"))
-        arrival = as_count(header["arrival"], "arrival")
-        return _StoredPeriod(dict(zip(batches, digests, strict=True)), arrival, sketch)
+        look, newer = as_count(header["look"], "look"), as_count(header["newer"], "newer", at_least=0)
+        return _StoredPeriod(dict(zip(batches, digests, strict=True)), look, newer, sketch)
 
 
 def _digest(batch: Predictions) -> str:

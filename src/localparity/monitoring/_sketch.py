@@ -173,11 +173,7 @@ class ScoreSketch:
         float
             0 while all scores are kept.
         """
-        confidence = as_probability(confidence)
-        if not self._sketches:
-            raise ValueError("the sketch has no rows")
-        each = 1.0 - (1.0 - confidence) / len(self._sketches)
-        return max(_rank_error(sketch, each) for sketch in self._sketches.values())
+        return rank_error_but_for(self, 1.0 - as_probability(confidence))
 
     def to_bytes(self) -> bytes:
         """Return the sketch as bytes that any process and machine can read."""
@@ -234,8 +230,16 @@ class ScoreSketch:
         return f"ScoreSketch({self.size} rows, {len({group for group, _ in self._sketches})} groups)"
 
 
-def _rank_error(sketch: Any, confidence: float) -> float:
-    """The most that a sketched distribution is off, anywhere, with some probability.
+def rank_error_but_for(sketch: ScoreSketch, error: float) -> float:
+    """The most that any group's sketched distribution is off, anywhere, but for a probability of `error`."""
+    if not sketch._sketches:
+        raise ValueError("the sketch has no rows")
+    each = error / len(sketch._sketches)
+    return max(_rank_error(kept, each) for kept in sketch._sketches.values())
+
+
+def _rank_error(sketch: Any, error: float) -> float:
+    """The most that a sketched distribution is off, anywhere, but for some probability.
 
     DataSketches states the error of one rank; here it holds at so many ranks together that little lies
     between two of them.
@@ -243,7 +247,7 @@ def _rank_error(sketch: Any, confidence: float) -> float:
     if not sketch.is_estimation_mode():
         return 0.0
     deviation = float(sketch.normalized_rank_error(False)) / _STATED
-    quantile = NormalDist().inv_cdf(1.0 - (1.0 - confidence) / (2.0 * _CHECKPOINTS))
+    quantile = -NormalDist().inv_cdf(error / (2.0 * _CHECKPOINTS))
     return deviation * quantile + 1.0 / _CHECKPOINTS + 1.0 / float(sketch.n)
 
 

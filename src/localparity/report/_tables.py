@@ -13,6 +13,7 @@ from localparity.metrics._window import number_text, percent
 if TYPE_CHECKING:
     from localparity.audit._audit import Audit
     from localparity.audit._findings import PairSummary
+    from localparity.audit._same_people import PairedModels
 
 
 @dataclass(frozen=True)
@@ -43,6 +44,32 @@ def models_table(audits: Mapping[str, Audit]) -> ReportTable:
     columns = [f"MCDP({epsilon:g})" for epsilon in epsilons]
     numbers = (*columns, f"interval of {columns[0]}", "p-value")
     return ReportTable("models", "The models side by side", ("model",), numbers, tuple(rows))
+
+
+def paired_table(paired: PairedModels) -> ReportTable:
+    """The models on the same people, each compared with the first."""
+    others = list(paired.found.values())
+    rows = [(paired.first, percent(others[0].first), "-", "-", "-")]
+    for name, found in paired.found.items():
+        low, change, high = (
+            points_text(getattr(found.difference, end)) for end in ("low", "estimate", "high")
+        )
+        rows.append((name, percent(found.second), change, f"{low} to {high}", p_value_text(found.p_value)))
+    interval = f"{100 * others[0].difference.confidence:g}% interval"
+    numbers = (f"MCDP({paired.epsilon:g})", "points more", interval, "p-value")
+    caption = f"The models on the same people, compared with {paired.first}"
+    return ReportTable("paired", caption, ("model",), numbers, tuple(rows))
+
+
+def points_text(fraction: float) -> str:
+    """A difference in points, with its sign.
+
+    Examples
+    --------
+    >>> points_text(-0.0123), points_text(0.0)
+    ('-1.23', '0.00')
+    """
+    return f"{round(100.0 * fraction, 2) + 0.0:.2f}"
 
 
 def findings_table(audits: Mapping[str, Audit], *, name_pairs: bool = True) -> ReportTable:

@@ -19,11 +19,13 @@ from localparity.report._tables import (
     delta_dp_name,
     findings_table,
     groups_table,
+    paired_table,
     pairs_table,
 )
 
 if TYPE_CHECKING:
     from localparity.audit._audit import Audit
+    from localparity.audit._same_people import PairedModels
 
 MOST_PAIRS = 10
 _WIDEST_NAME = 12
@@ -58,6 +60,14 @@ def terminal_parts(audit: Audit, *, title: str = "Audit") -> Iterator[Renderable
         names = ", ".join(f"{group_text(left.group)} ({left.rows:,})" for left in audit.left_out)
         yield Text(f"Left out as too small: {names}.")
     yield Text("\n".join(audit.assumptions), style="dim")
+
+
+def paired_parts(paired: PairedModels) -> Iterator[RenderableType]:
+    """For rich, models on the same people: what was found in words, the table, and what it promises."""
+    for name in paired.found:
+        yield Text(paired.sentence(name), style="bold")
+    yield _rich_table(paired_table(paired))
+    yield Text(paired.promise, style="dim")
 
 
 def _verdict(audit: Audit) -> RenderableType:

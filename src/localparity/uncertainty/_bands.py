@@ -17,6 +17,7 @@ from localparity._types import FloatArray, Group, IntervalMethod
 from localparity._validation import as_choice, as_count, as_probability
 from localparity.counts._comparison import EVERYONE, Comparison
 from localparity.counts._score_counts import ScoreCounts
+from localparity.uncertainty._normal import normal_cdf
 from localparity.uncertainty._resampling import (
     Draws,
     Resampled,
@@ -57,7 +58,7 @@ class IndependentSamples(NamedTuple):
     def of(cls, pair: Compared) -> IndependentSamples:
         """Return the samples that a pair compares."""
         first, second = pair.sizes
-        if pair.groups[1] != EVERYONE:
+        if pair.groups[1] is not EVERYONE:
             return cls(1.0, pair.sizes)
         rest = second - first
         return cls(rest / second, (first, rest))
@@ -68,9 +69,10 @@ def deviation_tail(sizes: tuple[Number, Number], radius: Number) -> FloatArray:
 
     The gap of samples a and b is off by at most the larger of :math:`D_a^+ + D_b^-` and
     :math:`D_a^- + D_b^+`, the largest errors of the two distributions in opposite directions. Each exceeds x
-    with probability at most :math:`e^{-2 n x^2}` (Massart, 1990; ties make it less likely), so that it is
-    at most a Rayleigh variable, and a and b are independent. With A = 2 n_a, B = 2 n_b, T = A + B and the
-    radius r, one of the two sums exceeds r with probability at most
+    with probability at most :math:`e^{-2 n x^2}` (Massart, 1990, where that is below a half, and Smirnov's
+    exact distribution elsewhere; ties make it less likely), so that it is at most a Rayleigh variable, and
+    a and b are independent. With A = 2 n_a, B = 2 n_b, T = A + B and the radius r, one of the two sums
+    exceeds r with probability at most
 
     .. math:: \frac{2}{T} \Big[ B e^{-A r^2} + A e^{-B r^2} + A B r \sqrt{\pi / T} \, e^{-A B r^2 / T}
         \Big( \operatorname{erf} \frac{A r}{\sqrt T} + \operatorname{erf} \frac{B r}{\sqrt T} \Big) \Big].
@@ -83,14 +85,13 @@ def deviation_tail(sizes: tuple[Number, Number], radius: Number) -> FloatArray:
     >>> deviation_tail((1000, 1000), 0.1).round(5)
     np.float64(0.00051)
     """
-    from scipy.special import erf
-
     first, second = (2.0 * size for size in sizes)
     both, square = first + second, radius * radius
     alone = second * np.exp(-first * square) + first * np.exp(-second * square)
     reach = radius / np.sqrt(both)
+    errors = 2.0 * sum(normal_cdf(math.sqrt(2.0) * side * reach) for side in (first, second)) - 2.0
     shared = np.sqrt(np.pi) * first * second * reach * np.exp(-first * second * square / both)
-    return np.asarray(2.0 / both * (alone + shared * (erf(first * reach) + erf(second * reach))))
+    return np.asarray(2.0 / both * (alone + shared * errors))
 
 
 def band_radius(sizes: tuple[Number, Number], error: float) -> FloatArray:

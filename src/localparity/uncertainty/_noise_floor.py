@@ -17,6 +17,7 @@ from localparity.uncertainty._resampling import Draws, resample
 from localparity.uncertainty._windows import Measure, Ranges, measuring_rows, window_ends
 
 _KNOTS = 10_000
+_MOST_PEOPLE = 10**12
 
 
 @dataclass(frozen=True)
@@ -91,10 +92,7 @@ def noise_floor(
     0.05
     """
     epsilons = np.array([as_epsilon(epsilon)])
-    listed = group_sizes if isinstance(group_sizes, Iterable) else [group_sizes]
-    sizes = np.array([as_count(size, "group_sizes", at_most=2**53) for size in listed])
-    if sizes.size < 2:
-        raise ValueError(f"group_sizes must have at least two sizes, got {sizes.size}")
+    sizes = as_sizes(group_sizes)
     places = (np.arange(_KNOTS) + 0.5) / _KNOTS
     if scores is not None:
         places = np.quantile(_unit_scores(scores), places, method="inverted_cdf")
@@ -107,6 +105,17 @@ def noise_floor(
     )
     null = found.worst[:, 0]
     return NoiseFloor(float(null.mean()), null_quantiles(null))
+
+
+def as_sizes(group_sizes: Sequence[int]) -> IntArray:
+    """Check the sizes of two groups or more."""
+    listed = group_sizes if isinstance(group_sizes, Iterable) else [group_sizes]
+    sizes = [as_count(size, "group_sizes") for size in listed]
+    if len(sizes) < 2:
+        raise ValueError(f"group_sizes must have at least two sizes, got {len(sizes)}")
+    if sum(sizes) > _MOST_PEOPLE:
+        raise ValueError(f"group_sizes must have a sum of at most {_MOST_PEOPLE:,}, got {sum(sizes):.3g}")
+    return np.array(sizes)
 
 
 @dataclass(frozen=True, eq=False)

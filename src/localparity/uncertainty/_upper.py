@@ -38,6 +38,7 @@ import numpy as np
 from localparity._types import FloatArray
 from localparity.metrics._gap_curve import GapCurve
 from localparity.uncertainty._bands import Compared, IndependentSamples, pair_radii
+from localparity.uncertainty._normal import normal_cdf
 
 # Where chances are tried between the least and the most that are possible, closer together near both.
 _PLACES = np.sin(0.5 * np.pi * np.sin(0.5 * np.pi * np.linspace(0.0, 1.0, 49)[:, None]) ** 2) ** 2
@@ -46,6 +47,7 @@ _ROUNDING = 1e-9
 _MOST_SUMMED = 1000
 _CELLS = 96
 _HALVINGS = 8
+_TINY = 1e-300
 # So many pairs all have the shortest end.
 _MOST_CLOSE = 50
 
@@ -102,7 +104,7 @@ class _GapTail:
         chance, other = gap + places, 1.0 - places
         share, weight = (_summed if self._sums else _integrated)(self._averaged, other)
         most = self._most - share
-        below = _normal(signed_root(np.clip(most + 1.0 / self._bounded, 0.0, 1.0), chance, self._bounded))
+        below = normal_cdf(signed_root(np.clip(most + 1.0 / self._bounded, 0.0, 1.0), chance, self._bounded))
         below[most < 0.0] = 0.0
         below[most >= 1.0] = 1.0
         return self._factor * float((below * weight).sum(axis=1).max())
@@ -110,29 +112,21 @@ class _GapTail:
 
 def signed_root(share: FloatArray, chance: FloatArray, size: float) -> FloatArray:
     """Return the signed root of twice the divergence of `size` draws: near a standard normal value."""
-    from scipy.special import xlogy
-
-    divergence = xlogy(share, share / chance) + xlogy(1.0 - share, (1.0 - share) / (1.0 - chance))
+    other = 1.0 - share
+    divergence = share * np.log(np.maximum(share, _TINY) / chance)
+    divergence += other * np.log(np.maximum(other, _TINY) / (1.0 - chance))
     return np.asarray(np.sign(share - chance) * np.sqrt(2.0 * size * np.maximum(divergence, 0.0)))
-
-
-def _normal(values: FloatArray) -> FloatArray:
-    """The standard normal distribution function."""
-    from scipy.special import ndtr
-
-    return np.asarray(ndtr(values))
 
 
 def _summed(size: float, chance: FloatArray) -> tuple[FloatArray, FloatArray]:
     """For each chance, the values that a sample's share can take, and their probabilities."""
-    from scipy.special import gammaln
-
     # Farther away than this from its mean, the count lies with a probability below 1e-13.
     reach = math.ceil(4.0 * math.sqrt(size))
-    count = np.round(size * chance) + np.arange(-reach, reach + 1)
-    inside = (count >= 0.0) & (count <= size)
-    count = np.clip(count, 0.0, size)
-    ways = gammaln(size + 1.0) - gammaln(count + 1.0) - gammaln(size - count + 1.0)
+    count = np.round(size * chance).astype(np.int64) + np.arange(-reach, reach + 1)
+    inside = (count >= 0) & (count <= size)
+    count = np.clip(count, 0, int(size))
+    factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, size + 1.0)))])
+    ways = factorials[-1] - factorials[count] - factorials[::-1][count]
     weight = np.exp(ways + count * np.log(chance) + (size - count) * np.log1p(-chance))
     return count / size, np.where(inside, weight, 0.0)
 
@@ -141,7 +135,7 @@ def _integrated(size: float, chance: FloatArray) -> tuple[FloatArray, FloatArray
     """For each chance, values that a sample's share is at least, in the middle of cells, and weights."""
     reach = 7.0 * np.sqrt(chance * (1.0 - chance) / size) + 40.0 / size
     edges = np.clip(chance + reach * np.linspace(-1.0, 1.0, _CELLS + 1), 0.0, 1.0)
-    weight = np.diff(_normal(signed_root(edges, chance, size)), prepend=0.0, append=1.0, axis=1)
+    weight = np.diff(normal_cdf(signed_root(edges, chance, size)), prepend=0.0, append=1.0, axis=1)
     middle = 0.5 * (edges[:, 1:] + edges[:, :-1])
     middle = np.concatenate([np.zeros_like(chance), middle, edges[:, -1:]], axis=1)
     return middle - 1.0 / size, weight

@@ -35,8 +35,11 @@ class LocalParityClassifier(BoundedClassifier):
         In place of a strength: find the most accurate model whose MCDP(epsilon) on a validation part is
         within this bound. If there is none, a `BoundNotMetWarning` says so.
     confidence : float, optional
-        Compare the upper end of the interval of this confidence with `max_mcdp`, instead of the estimate.
-        It is not adjusted for the search, which keeps the best of several strengths.
+        Promise `max_mcdp` for the population, with this probability. Strengths found on the validation part
+        are tested on people held out of everything else, those with the lowest MCDP first, up to the first
+        that is not known to be within the bound; the most accurate of those before it is kept. That holds
+        however many strengths are tested (fixed-sequence testing; Angelopoulos et al. 2021, "Learn then
+        Test"), if the rows are an independent sample; with weights approximately, as in `mcdp_interval`.
     epsilon : float
         The half-width of the windows, of `max_mcdp` and of DiffMCDP's penalty, which above 0 needs
         ``search="exact"``.
@@ -75,7 +78,8 @@ class LocalParityClassifier(BoundedClassifier):
     precision : str
         "float32"; "float64"; or "bfloat16" for the network's forward pass.
     validation_fraction : float
-        The share of the rows held out where `max_mcdp` or `patience` needs a validation part.
+        The share of the rows held out where `max_mcdp` or `patience` needs a validation part; with a
+        `confidence` it is held out for the test first, and the same share of the rest for validation.
     patience : int, optional
         Stop after this many evaluations (every 25 steps) without a lower loss plus strength x MCDP on the
         validation part, and return to the best.
@@ -106,9 +110,9 @@ class LocalParityClassifier(BoundedClassifier):
     text_features_ : list of str
         The names of the text columns.
     trials_ : list of Trial
-        With `max_mcdp`, the strengths that were tried.
+        With `max_mcdp`, the strengths that were tried; with a `confidence`, those that were tested, in order.
     bound_met_ : bool
-        With `max_mcdp`, whether the bound is met.
+        With `max_mcdp`, whether the bound is met; with a `confidence`, whether it is promised.
     promise_ : str
         What is known of the bound and for whom, in a sentence.
 

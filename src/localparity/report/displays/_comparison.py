@@ -13,7 +13,7 @@ class ComparisonDisplay(ModelsDisplay):
     """Average precision against MCDP of the test part: up and to the left is better.
 
     A method has one colour and marker, hollow where its scores are repaired. Large markers, with their
-    interval, are the settings that the validation part chose; small ones are the others. The line is the
+    interval, are the settings that were chosen; small ones are the others. The line is the
     frontier, which repaired scores, as they look at the group, may lie beyond.
 
     Parameters

@@ -95,7 +95,7 @@ class McdpOverTimeDisplay(PredictionsDisplay):
             The display, drawn; a period without an interval leaves a gap.
         """
         times, intervals = [one.period for one in periods], [one.interval for one in periods]
-        alarms = [one.alarm for one in periods]
+        alarms = [one.alarm is not None for one in periods]
         return cls(times, intervals, epsilon=epsilon, max_mcdp=max_mcdp, alarms=alarms).plot(ax)
 
     @classmethod

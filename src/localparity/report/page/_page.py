@@ -18,12 +18,19 @@ from localparity._validation import require
 from localparity.audit._wording import COMPARE_WORDS, CRITERION_WORDS
 from localparity.counts._comparison import group_text
 from localparity.metrics._window import number_text
-from localparity.report._tables import findings_table, groups_table, models_table, pairs_table
+from localparity.report._tables import (
+    findings_table,
+    groups_table,
+    models_table,
+    paired_table,
+    pairs_table,
+)
 from localparity.report.page._charts import chart_specs
 from localparity.report.page._data import Plan, plan_page
 
 if TYPE_CHECKING:
     from localparity.audit._audit import Audit
+    from localparity.audit._same_people import PairedModels
 
 
 def write_page(
@@ -32,6 +39,7 @@ def write_page(
     *,
     title: str = "Local disparity audit",
     notes: Mapping[str, str] | None = None,
+    paired: PairedModels | None = None,
     force: bool = False,
 ) -> None:
     """Write the audits of one model or several as one page that opens anywhere, offline.
@@ -50,6 +58,8 @@ def write_page(
         The page's heading.
     notes : mapping, optional
         What else to say about the data, a text under each name.
+    paired : PairedModels, optional
+        The models compared person by person, where all scored the same people.
     force : bool
         Overwrite the file if it exists.
 
@@ -68,14 +78,20 @@ def write_page(
     place = Path(path)
     if place.exists() and not force:
         raise FileExistsError(f"{place} already exists; pass force=True to overwrite")
-    page = render_page(audits, title=title, notes=notes or {})
+    page = render_page(audits, title=title, notes=notes or {}, paired=paired)
     try:
         write_whole(place, page.encode())
     except OSError as error:
         raise OSError(f"{place} cannot be written: {error.strerror}") from error
 
 
-def render_page(audits: Mapping[str, Audit], *, title: str, notes: Mapping[str, str]) -> str:
+def render_page(
+    audits: Mapping[str, Audit],
+    *,
+    title: str,
+    notes: Mapping[str, str],
+    paired: PairedModels | None = None,
+) -> str:
     """The page as text."""
     if not audits:
         raise ValueError("audits must have at least one model, got none")
@@ -96,8 +112,9 @@ def render_page(audits: Mapping[str, Audit], *, title: str, notes: Mapping[str, 
         data=_script_json(data),
         numbers=_script_json({name: _numbers(audit, plan) for name, audit in audits.items()}),
         verdicts={name: audit.verdict for name, audit in audits.items()},
-        tables=_tables(audits, plan),
-        notes={**notes, **_method_notes(audits, plan)},
+        paired=[] if paired is None else [paired.sentence(name) for name in paired.found],
+        tables=_tables(audits, plan, paired),
+        notes={**notes, **_method_notes(audits, plan), **_paired_notes(paired)},
         version=localparity.__version__,
     )
     return html
@@ -113,9 +130,15 @@ def notebook_summary(audit: Audit) -> str | None:
     return html
 
 
-def _tables(audits: Mapping[str, Audit], plan: Plan) -> list[Any]:
+def _tables(audits: Mapping[str, Audit], plan: Plan, paired: PairedModels | None) -> list[Any]:
     tables = [findings_table(audits), pairs_table(audits, plan.listed), groups_table(audits)]
+    if paired is not None:
+        tables.insert(0, paired_table(paired))
     return [models_table(audits), *tables] if len(audits) > 1 else tables
+
+
+def _paired_notes(paired: PairedModels | None) -> dict[str, str]:
+    return {} if paired is None else {"Same people": paired.promise}
 
 
 def _method_notes(audits: Mapping[str, Audit], plan: Plan) -> dict[str, str]:

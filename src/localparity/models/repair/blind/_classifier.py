@@ -173,7 +173,8 @@ class GroupBlindClassifier(FolderMixin, TwoClassMixin, BaseEstimator):  # type: 
         self._fitted_on = rows.describe()
         held_out = None
         if self.confidence is not None:
-            rows, held_out = rows.hold_out(self.validation_fraction, seed)
+            by_class = Comparison(self.criterion).needs_labels
+            rows, held_out = rows.hold_out(self.validation_fraction, seed, by_class=by_class)
         least = rows if held_out is None else held_out
         repair._check_groups(least.groups, least.labels.astype(np.int64), rows.group_names)
         folds = assign_folds(rows, _FOLDS if self.cv == "prefit" else int(self.cv), seed)
@@ -296,8 +297,8 @@ class GroupBlindClassifier(FolderMixin, TwoClassMixin, BaseEstimator):  # type: 
             found = distillation.test(repair, held_out, tested)
         self.ingredients_, self.distilled_, self.repair_ = [], found.model, found.repair
         self.mcdp_, self.upper_mcdp_ = found.mcdp, found.upper
-        sizes = distillation.rows.labels.size, 0 if held_out is None else held_out.labels.size
-        self.promise_ = promise_sentence(repair, *sizes)
+        weights = None if held_out is None else held_out.weights
+        self.promise_ = promise_sentence(repair, distillation.rows.weights, weights)
         return self
 
     def _dump(self) -> tuple[dict[str, Any], Files]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -9,10 +10,10 @@ from sklearn.base import clone
 
 from localparity._types import FloatArray, IntArray
 from localparity.models._rows import TrainingRows
-from localparity.models.repair.blind._features import BlindRows
+from localparity.models._sequence import accept_in_order, upper_bound
+from localparity.models.repair.blind._features import BlindRows, compared_predictions
 from localparity.models.repair.blind._promise import out_of_reach, untested
 from localparity.models.repair.blind._repair import GroupBlindRepair
-from localparity.uncertainty._upper import upper_end
 
 _SHARES = (0.25, 0.5, 0.75, 1.0)
 """Of the bound: what the repairs aim for that are tested, from the strongest on."""
@@ -65,25 +66,26 @@ class Distillation(NamedTuple):
 
     def test(self, repair: GroupBlindRepair, held_out: TrainingRows, tested: BlindRows) -> Distilled:
         """Return the weakest before the first, from the strongest on, that is not known to be within."""
-        assert repair.confidence is not None
-        kept: Distilled | None = None
-        failure: ValueError
-        for share in _SHARES:
-            try:
-                tried, targets = self._repair(repair, share * repair.max_mcdp)
-            except ValueError as error:
-                failure = error
-                continue
-            model = self._fit(np.arange(targets.size), targets)
-            curves = tried._curves(tested, model.predict(held_out.features))
-            upper = upper_end(curves, repair.epsilon, repair.confidence)
-            if upper > repair.max_mcdp:
-                failure = untested(repair, upper, tested)
-                break
-            kept = Distilled(model, tried, max(curve.mcdp(repair.epsilon) for curve in curves), upper)
-        if kept is None:
-            raise failure
-        return kept
+        confidence, failures = repair.confidence, list[ValueError]()
+        assert confidence is not None
+
+        def tries() -> Iterator[tuple[Distilled, float]]:
+            for share in _SHARES:
+                try:
+                    tried, targets = self._repair(repair, share * repair.max_mcdp)
+                except ValueError as error:
+                    failures.append(error)
+                    continue
+                model = self._fit(np.arange(targets.size), targets)
+                scores, compared = model.predict(held_out.features), tried.features_.compared
+                people = compared_predictions(tested, scores, compared)
+                upper = upper_bound(people, repair.epsilon, repair.criterion, confidence)
+                yield Distilled(model, tried, upper.estimate, upper.high), upper.high
+
+        accepted, refused = accept_in_order(tries(), lambda tried: tried[1] <= repair.max_mcdp)
+        if accepted:
+            return accepted[-1][0]
+        raise untested(repair, refused[0][1], tested) if refused else failures[-1]
 
     def _repair(self, repair: GroupBlindRepair, bound: float) -> tuple[GroupBlindRepair, FloatArray]:
         """Return a repair to a bound, without a test, and the scores that a model is to learn."""

@@ -12,6 +12,7 @@ from localparity.counts import Comparison
 from localparity.metrics._gap_curve import GapCurve
 from localparity.metrics._gap_curves import input_curves
 from localparity.models._rows import TrainingRows
+from localparity.predictions import Predictions, check_predictions
 
 
 class BlindRows(NamedTuple):
@@ -27,11 +28,13 @@ class BlindRows(NamedTuple):
     groups: IntArray
     weights: FloatArray
 
-    def split(self, fraction: float, seed: int, names: tuple[Group, ...]) -> tuple[IntArray, IntArray]:
-        """Return the places of the rows to fit on and of those held out, stratified by group and label."""
+    def split(
+        self, fraction: float, seed: int, names: tuple[Group, ...], *, by_class: bool
+    ) -> tuple[IntArray, IntArray]:
+        """Return the places of the rows to fit on and of those held out, as `TrainingRows.split` does."""
         blank = np.zeros(self.scores.size) if self.labels is None else self.labels.astype(np.float64)
         rows = TrainingRows(None, blank, self.groups, self.weights, np.array([0, 1]), names)
-        return rows.split(fraction, seed)
+        return rows.split(fraction, seed, by_class=by_class)
 
     def take(self, places: IntArray) -> BlindRows:
         """Return some of the rows."""
@@ -133,7 +136,12 @@ def compared_curves(
     rows: BlindRows, scores: FloatArray, compared: tuple[int, ...], criterion: Criterion
 ) -> list[GapCurve]:
     """Return the gap curves of rows with these scores whose groups are compared."""
+    return input_curves(Comparison(criterion), compared_predictions(rows, scores, compared), None, None)
+
+
+def compared_predictions(rows: BlindRows, scores: FloatArray, compared: tuple[int, ...]) -> Predictions:
+    """Return rows with these scores whose groups are compared."""
     kept = np.isin(rows.groups, compared)
     labels = None if rows.labels is None else rows.labels[kept]
     weights = None if (rows.weights == 1.0).all() else rows.weights[kept]
-    return input_curves(Comparison(criterion), labels, scores[kept], rows.groups[kept], sample_weight=weights)
+    return check_predictions(labels, scores[kept], rows.groups[kept], sample_weight=weights)

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from localparity._types import FloatArray
 from localparity.counts._comparison import group_text
+from localparity.models._sequence import promise_for_population
 from localparity.models.repair._promise import AMONG, round_up
 from localparity.models.repair.blind._features import BlindRows, least_sizes
 
@@ -12,18 +14,14 @@ if TYPE_CHECKING:
     from localparity.models.repair.blind._repair import GroupBlindRepair
 
 
-def promise_sentence(repair: GroupBlindRepair, fitted: int, tested: int) -> str:
-    """Return what holds after a repair, and for whom."""
+def promise_sentence(repair: GroupBlindRepair, fitted: FloatArray, tested: FloatArray | None) -> str:
+    """Return what holds after a repair and for whom: `fitted` and `tested` are the weights of people."""
     what = f"MCDP({repair.epsilon:g}){AMONG[repair.criterion]} is at most {repair.max_mcdp:.4g}"
-    if repair.confidence is None:
-        sentence = f"{what} among the {fitted:,} people fitted on; nothing is promised for others without a "
-        sentence += "confidence."
+    if repair.confidence is None or tested is None:
+        sentence = f"{what} among the {fitted.size:,} people fitted on; nothing is promised for others "
+        sentence += "without a confidence."
     else:
-        sentence = (
-            f"With probability {repair.confidence:g}, {what} in the population that the {tested:,} people "
-            "held out were drawn from, if they are an independent sample of it and were not used to fit the "
-            "model."
-        )
+        sentence = promise_for_population(what, repair.confidence, tested)
     if repair.left_out_:
         names = ", ".join(map(group_text, repair.left_out_))
         sentence += f" Groups of fewer than {repair.min_group_size} people take no part: {names}."

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -25,6 +26,7 @@ from localparity.metrics._gap_curve import GapCurve
 from localparity.models._fitted_on import describe_rows
 from localparity.models._folder import Files, FolderMixin, plain, restore_groups
 from localparity.models._rows import as_seed
+from localparity.models._sequence import accept_in_order, upper_bound
 from localparity.models.repair._promise import NAMES
 from localparity.models.repair._score_map import ScoreMap, checked_map
 from localparity.models.repair.blind._features import (
@@ -32,6 +34,7 @@ from localparity.models.repair.blind._features import (
     GroupFeatures,
     as_group_probabilities,
     compared_curves,
+    compared_predictions,
     least_sizes,
 )
 from localparity.models.repair.blind._nested_score import Dual, NestedScore
@@ -39,7 +42,6 @@ from localparity.models.repair.blind._output import OUTPUTS, calibrated_scale, o
 from localparity.models.repair.blind._promise import out_of_reach, promise_sentence, untested
 from localparity.models.repair.blind._search import Trial, find_within
 from localparity.predictions import check_predictions
-from localparity.uncertainty._upper import upper_end
 
 _STEPS = 6
 _MEASURED = ("unrepaired_mcdp_", "mcdp_")
@@ -60,7 +62,9 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
 
     `promise_` says what holds. Without a `confidence`, the bound holds for the people fitted on. With one,
     part of the rows is held out: repairs are tested there from the strongest on, and the weakest before the
-    first that is not known to be within the bound is kept. It holds in the population with that probability.
+    first that is not known to be within the bound is kept. It holds in the population with that probability,
+    if the rows are an independent sample (fixed-sequence testing; Angelopoulos et al. 2021, "Learn then
+    Test").
 
     Parameters
     ----------
@@ -70,7 +74,7 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         The half-width of the windows, as a fraction of the score range.
     confidence : float, optional
         The probability with which the bound holds in the population that the rows are a sample of; with
-        weights approximately, each group counting as its effective size.
+        weights approximately, as in `mcdp_interval`.
     criterion : str
         Who is compared: "demographic_parity", "equal_opportunity", "predictive_equality" or
         "equalized_odds".
@@ -193,9 +197,8 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         self._fitted_on = describe_rows(given.codes, given.groups, *rows)
         fitted, tested = rows, None
         if self.confidence is not None:
-            training, held_out = rows.split(
-                self.validation_fraction, as_seed(self.random_state), given.groups
-            )
+            seed, by_class = as_seed(self.random_state), comparison.needs_labels
+            training, held_out = rows.split(self.validation_fraction, seed, given.groups, by_class=by_class)
             fitted, tested = rows.take(training), rows.take(held_out)
         return self._fit_rows(fitted, tested, given.groups)
 
@@ -288,36 +291,33 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
             self._take(fitted, best.score)
         if tested is not None:
             self._test(dual, fitted, tested, np.linspace(0.0, aim, _STEPS + 1), needs_repair)
-        self.promise_ = promise_sentence(
-            self, fitted.scores.size, 0 if tested is None else tested.scores.size
-        )
+        self.promise_ = promise_sentence(self, fitted.weights, None if tested is None else tested.weights)
         return self
 
     def _test(
         self, dual: Dual, fitted: BlindRows, tested: BlindRows, aims: FloatArray, needs_repair: bool
     ) -> None:
-        """Keep the weakest repair before the first that is not known to be within the bound.
+        """Keep the weakest repair before the first that is not known to be within the bound."""
+        confidence = self.confidence
+        assert confidence is not None
 
-        The order is fixed before the rows held out are looked at, so each test has the whole error rate.
-        """
-        assert self.confidence is not None
-        kept, start = None, None
-        for place, aim in enumerate(aims):
-            score = None
-            if place < len(aims) - 1 or needs_repair:
-                score = dual.solve(float(aim), start)
-                start = score.multipliers[1:-1]
-            self._take(fitted, score)
-            repaired = self._repaired(tested.scores, tested.probabilities)
-            upper = upper_end(self._curves(tested, repaired), self.epsilon, self.confidence)
-            if upper > self.max_mcdp:
-                break
-            kept, self.upper_mcdp_ = score, upper
-        else:
-            return
-        if self.upper_mcdp_ is None:
-            raise untested(self, upper, tested)
-        self._take(fitted, kept)
+        def tries() -> Iterator[tuple[NestedScore | None, float]]:
+            start = None
+            for place, aim in enumerate(aims):
+                score = None
+                if place < len(aims) - 1 or needs_repair:
+                    score = dual.solve(float(aim), start)
+                    start = score.multipliers[1:-1]
+                self._take(fitted, score)
+                repaired = self._repaired(tested.scores, tested.probabilities)
+                people = compared_predictions(tested, repaired, self.features_.compared)
+                yield score, upper_bound(people, self.epsilon, self.criterion, confidence).high
+
+        accepted, refused = accept_in_order(tries(), lambda tried: tried[1] <= self.max_mcdp)
+        if not accepted:
+            raise untested(self, refused[0][1], tested)
+        score, self.upper_mcdp_ = accepted[-1]
+        self._take(fitted, score)
 
     def _take(self, fitted: BlindRows, score: NestedScore | None) -> float:
         """Take a score with the scale that it has on the rows fitted on, and return their MCDP."""

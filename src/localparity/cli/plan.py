@@ -1,0 +1,124 @@
+"""`localparity plan`: group sizes in, the least disparity that an audit of them finds out."""
+
+from __future__ import annotations
+
+from itertools import combinations
+from json import dumps
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+from rich.table import Table as RichTable
+
+import localparity as lp
+from localparity.cli._options import SeedOption, parse_numbers
+from localparity.metrics._window import percent
+
+GroupSizesOption = Annotated[
+    str, typer.Option(help="The people of each group, separated by commas, such as 300,500.")
+]
+MOST_PAIRS = 10
+
+
+def plan(
+    group_sizes: GroupSizesOption,
+    mcdp: Annotated[float | None, typer.Option(help="Say how many rows finding this MCDP takes.")] = None,
+    power: Annotated[float, typer.Option(help="The probability of finding it.")] = 0.8,
+    confidence: Annotated[
+        float, typer.Option(help="One less the probability of finding a disparity at parity.")
+    ] = 0.95,
+    resamples: Annotated[int, typer.Option(help="How often the groups are dealt.")] = 10_000,
+    seed: SeedOption = 0,
+    jobs: Annotated[int, typer.Option(help="How many resamples run at a time; -1 for all cores.")] = -1,
+    json: Annotated[bool, typer.Option("--json", help="Print the plan as JSON.")] = False,
+) -> None:
+    """Say how large a disparity must be for an audit of groups of these sizes to find it.
+
+    With --mcdp, also how many rows it takes to find one of that size.
+
+    Exit codes: 0 when it is done, 2 for wrong usage or input.
+    """
+    sizes = _parse_sizes(group_sizes)
+    options: dict[str, Any] = {
+        "power": power,
+        "confidence": confidence,
+        "n_resamples": resamples,
+        "random_state": seed,
+        "n_jobs": jobs,
+    }
+    found = lp.minimum_detectable(sizes, **options)
+    needed = None if mcdp is None else lp.rows_needed(sizes, mcdp=mcdp, **options)
+    if json:
+        typer.echo(dumps(_plain(found, mcdp, needed), indent=2))
+    else:
+        _show(Console(), found, mcdp, needed)
+
+
+def _parse_sizes(text: str) -> list[int]:
+    """The group sizes: whole numbers with commas between them."""
+    numbers = parse_numbers(text, "--group-sizes")
+    for number in numbers:
+        if not number.is_integer() or number < 1:
+            raise typer.BadParameter(
+                f"must be whole numbers >= 1, got {number:g}", param_hint="--group-sizes"
+            )
+    return [int(number) for number in numbers]
+
+
+def _plain(found: lp.Detectable, mcdp: float | None, needed: tuple[int, ...] | None) -> dict[str, object]:
+    """The plan as plain dictionaries and lists."""
+    plain: dict[str, object] = {
+        "group_sizes": list(found.group_sizes),
+        "power": found.power,
+        "confidence": found.confidence,
+        "detectable_mcdp": found.mcdp,
+        "pairs": [{"groups": list(pair), "detectable_mcdp": value} for pair, value in found.pairs.items()],
+    }
+    if needed is not None:
+        plain |= {"mcdp": mcdp, "group_sizes_needed": list(needed), "rows_needed": sum(needed)}
+    return plain
+
+
+def _show(console: Console, found: lp.Detectable, mcdp: float | None, needed: tuple[int, ...] | None) -> None:
+    sizes = found.group_sizes
+    listed = " and ".join([", ".join(f"{size:,}" for size in sizes[:-1]), f"{sizes[-1]:,}"])
+    chance = f"with a probability of {100 * found.power:g}%"
+    if found.mcdp is None:
+        first = f"Some groups of {listed} people are too small: no disparity between them is found {chance}."
+    else:
+        first = f"An audit of groups of {listed} people finds an MCDP(0) of {percent(found.mcdp)} {chance}."
+    console.print(first, style="bold", highlight=False)
+    if len(sizes) > 2:
+        console.print(_pairs_table(found))
+    if mcdp is not None and needed is not None:
+        groups = ", ".join(f"{size:,}" for size in needed)
+        console.print(
+            f"Finding an MCDP(0) of {percent(mcdp)} takes {sum(needed):,} rows: {groups}.",
+            style="bold",
+            highlight=False,
+        )
+    console.print(
+        f"Found: the permutation test at epsilon 0 has a p-value of at most {1.0 - found.confidence:.3g}. "
+        "The groups are taken to differ around one threshold alone, the hardest to find; a shift of a "
+        "whole group is found more often, and an audit at several epsilons finds a little less. Rows are "
+        "assumed to be independent.",
+        highlight=False,
+        style="dim",
+    )
+
+
+def _pairs_table(found: lp.Detectable) -> RichTable:
+    """What is found between two groups, those between which the most is needed first."""
+    shown = RichTable(
+        title="The least MCDP(0) found, by the sizes of the groups that differ", title_justify="left"
+    )
+    for name in ("group", "other group", "MCDP(0)"):
+        shown.add_column(name, justify="right")
+    by_sizes = {
+        tuple(sorted((found.group_sizes[a], found.group_sizes[b]))): found.pairs[a, b]
+        for a, b in combinations(range(len(found.group_sizes)), 2)
+    }
+    order = sorted(by_sizes.items(), key=lambda item: -(2.0 if item[1] is None else item[1]))
+    for (few, many), value in order[:MOST_PAIRS]:
+        shown.add_row(f"{few:,}", f"{many:,}", "too small" if value is None else percent(value))
+    return shown

@@ -1,0 +1,122 @@
+"""A period as it is measured: its sketch, the curves of its pairs, and how much it knows of each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+
+import numpy as np
+
+from localparity._types import FloatArray, Group
+from localparity.counts import Comparison, ScoreCounts
+from localparity.metrics import GapCurve, Interval
+from localparity.metrics._gap_curves import gap_curves
+from localparity.monitoring._sketch import ScoreSketch, rank_error_but_for
+from localparity.uncertainty._intervals import (
+    band_intervals,
+    finite_sample_intervals,
+    measured_pair,
+    worst_intervals,
+)
+from localparity.uncertainty._permutation import parity_resamples
+from localparity.uncertainty._resampling import Draws
+from localparity.uncertainty._sequences import average_radius, look_share
+
+SKETCH_SHARE = 0.1
+"""The share of the error that is left to the sketch."""
+_FLOOR_RESAMPLES = 50
+
+Pair = tuple[tuple[Group, Group], int | None]
+"""Two groups, and the label of the people compared."""
+
+
+@dataclass(frozen=True)
+class Period:
+    """A period's sketch, the look that changed it last, and the number of newer periods at that look."""
+
+    name: str
+    look: int
+    newer: int
+    sketch: ScoreSketch
+    comparison: Comparison
+
+    def merge(self, later: Period) -> Period:
+        """All people of both, under the later name; the look that came last changed them."""
+        look, newer = max((self.look, self.newer), (later.look, later.newer))
+        return Period(later.name, look, newer, self.sketch.merge(later.sketch), self.comparison)
+
+    @cached_property
+    def _counts(self) -> ScoreCounts:
+        return self.sketch.counts()
+
+    @cached_property
+    def missing(self) -> str:
+        """Why there is nothing to compare, else an empty text."""
+        small = self._counts.small_groups(self.comparison)
+        if len(self._counts.groups) > 1 and not small:
+            return ""
+        named = ", ".join(map(repr, small or self._counts.groups))
+        return f"group {named} has no rows to compare" if small else f"the period has one group only, {named}"
+
+    @cached_property
+    def curves(self) -> list[GapCurve]:
+        """The curve of each pair; none where there is nothing to compare."""
+        return [] if self.missing else gap_curves(self._counts, self.comparison)
+
+    @cached_property
+    def information(self) -> dict[Pair, float]:
+        """How much the period knows of each pair, the inverse of the variance of its gap."""
+        return {
+            (curve.groups, curve.label): 1.0 / variance_of(curve, self.comparison) for curve in self.curves
+        }
+
+    def interval(self, epsilon: float, confidence: float) -> Interval:
+        """MCDP in the period."""
+        epsilons, error = np.array([epsilon]), 1.0 - confidence
+        pairs = [measured_pair(curve, epsilons) for curve in self._curves_within(error)]
+        found = finite_sample_intervals(pairs, epsilons, 1.0 - (1.0 - SKETCH_SHARE) * error)
+        return replace(worst_intervals(found)[0], confidence=confidence)
+
+    def interval_at_every_look(self, epsilon: float, confidence: float) -> Interval:
+        """MCDP among the period's people; the intervals of all looks hold together."""
+        error = (1.0 - confidence) * look_share(self.look)
+        each = (1.0 - SKETCH_SHARE) * error / len(self.curves)
+        radii = [average_radius(variance_of(curve, self.comparison), each) for curve in self.curves]
+        return interval_of(self._curves_within(error), epsilon, np.array(radii), confidence)
+
+    def _curves_within(self, error: float) -> list[GapCurve]:
+        """The curves with what the sketch is off by at most, but for its share of an error."""
+        rank_error = self.rank_error(error)
+        if rank_error == 0.0:
+            return self.curves
+        return [replace(curve, rank_error=rank_error) for curve in self.curves]
+
+    def rank_error(self, error: float) -> float:
+        """How far the sketch is off, but for its share of an error."""
+        return rank_error_but_for(self.sketch, SKETCH_SHARE * error)
+
+    def expected(self, epsilon: float) -> float:
+        """MCDP expected between groups of these sizes and scores that do not differ."""
+        draws = Draws(_FLOOR_RESAMPLES, random_state=0)
+        found = parity_resamples(self._counts, self.comparison, np.array([epsilon]), draws)
+        return float(found.worst.mean())
+
+
+def variance_of(curve: GapCurve, comparison: Comparison) -> float:
+    """The sum of the squared weights of a curve's rows, as `average_radius` takes it.
+
+    A row weighs 1 / n in a group of n. In the gap between a group and all N people, of whom it has n, its own
+    rows weigh 1 / n - 1 / N and the others 1 / N, which makes 1 / n - 1 / N in all.
+    """
+    first, second = curve.sizes
+    return (
+        1.0 / first + 1.0 / second if comparison.compare == "between_groups" else 1.0 / first - 1.0 / second
+    )
+
+
+def interval_of(curves: Sequence[GapCurve], epsilon: float, radii: FloatArray, confidence: float) -> Interval:
+    """MCDP of the worst pair, given the radius of the band of each."""
+    pairs = [measured_pair(curve, np.array([epsilon])) for curve in curves]
+    (found,) = worst_intervals(band_intervals(pairs, radii, confidence))
+    return found

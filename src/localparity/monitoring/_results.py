@@ -1,0 +1,85 @@
+"""What a monitor says of a period, and of several in a row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from localparity.metrics import Interval
+
+
+@dataclass(frozen=True)
+class WindowResult:
+    """MCDP over consecutive periods.
+
+    Attributes
+    ----------
+    start, end : str
+        The first and the last period.
+    periods : int
+        The number of periods, of those that have rows.
+    rows : int
+        The number of rows.
+    interval : Interval or None
+        MCDP over the periods; the intervals of all looks, ever, hold together with its `confidence`. None
+        where there is nothing to compare.
+
+    Examples
+    --------
+    >>> import datetime, tempfile
+    >>> import localparity as lp
+    >>> monitor = lp.monitoring.Monitor(tempfile.mkdtemp())
+    >>> for day in (17, 18):
+    ...     batch = lp.Predictions.from_arrays(None, [0.2, day / 20], sensitive_features=["f", "m"])
+    ...     at = datetime.datetime(2026, 5, day, tzinfo=datetime.UTC)
+    ...     _ = monitor.append(batch, at=at, batch_id=str(day))
+    >>> whole = monitor.since_start()
+    >>> whole.start, whole.end, whole.periods, whole.interval.estimate
+    ('2026-05-17', '2026-05-18', 2, 1.0)
+    """
+
+    start: str
+    end: str
+    periods: int
+    rows: int
+    interval: Interval | None
+
+
+@dataclass(frozen=True)
+class PeriodResult:
+    """MCDP in one period.
+
+    Attributes
+    ----------
+    period : str
+        The day or the hour, in UTC.
+    rows : int
+        The number of rows.
+    interval : Interval or None
+        MCDP of the population that the rows were drawn from; its ends allow for sampling and for the error of
+        the sketch. None where there is nothing to compare.
+    expected : float or None
+        MCDP expected under parity, between groups of these sizes.
+    alarm : WindowResult or None
+        The shortest window ending with this period in which MCDP is significantly above `max_mcdp`, adjusted
+        for all windows and looks; None where there is no such window.
+    missing : str
+        Why there is nothing to compare, else empty.
+
+    Examples
+    --------
+    >>> import datetime, tempfile
+    >>> import localparity as lp
+    >>> monitor = lp.monitoring.Monitor(tempfile.mkdtemp(), every="hour")
+    >>> batch = lp.Predictions.from_arrays(None, [0.2, 0.9], sensitive_features=["f", "m"])
+    >>> _ = monitor.append(batch, at=datetime.datetime(2026, 5, 17, 12, tzinfo=datetime.UTC), batch_id="1")
+    >>> point = monitor.series(max_mcdp=0.1)[0]
+    >>> point.rows, point.interval.estimate, point.interval.low, point.alarm
+    (2, 1.0, 0.0, None)
+    """
+
+    period: str
+    rows: int
+    interval: Interval | None
+    expected: float | None = None
+    alarm: WindowResult | None = None
+    missing: str = ""

@@ -1,0 +1,333 @@
+r"""How many people an audit needs: the least MCDP that it finds, and the rows that a wanted MCDP takes.
+
+A disparity is found where the permutation test rejects parity at epsilon 0. Where no two scores are equal,
+what the studentised gap of some pair must exceed for that, :math:`c`, depends on the group sizes alone;
+scores that are equal make it less, since a permuted gap is then looked at in fewer places. Let the true gap
+of two groups be :math:`\delta` at some threshold. The test finds it at least as often as the measured gap
+*at that threshold* is large enough,
+
+.. math:: P(X / n_a - Y / n_b > c \sqrt{1/n_a + 1/n_b}), \quad
+    X \sim B(n_a, p_a), \; Y \sim B(n_b, p_b), \; p_a - p_b = \delta,
+
+whose least value over :math:`p_b` no two distributions of that MCDP fall short of, whatever else they do. The
+hardest to find are therefore groups that differ around one threshold and nowhere else, which is what is
+supposed. They have a little more power: where the groups are alike, the studentised gap is nearly a Brownian
+bridge, and from a value z at the threshold to 0 at an end of the scores, with a share q of the people on the
+way, it exceeds c with probability :math:`e^{-2 c (c - z) / q}`. A shift of a whole group has a gap at many
+thresholds and is found more often. Of several groups, the others are taken to be like one of the two that
+differ most, or halfway between them, whichever is found the least often, and the gaps of all pairs count.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import combinations
+
+import numpy as np
+
+from localparity._types import FloatArray, IntArray, Seed
+from localparity._validation import as_count, as_fraction, as_probability, as_rng
+from localparity.counts._comparison import Comparison
+from localparity.metrics._kernels import largest_gaps
+from localparity.uncertainty._bands import check_resamples
+from localparity.uncertainty._noise_floor import as_sizes
+from localparity.uncertainty._pairs import pair_rows
+from localparity.uncertainty._resampling import Draws, critical_value, repeat
+
+_MANY_PEOPLE = 10_000
+_MANY_OF_A_GROUP = 1000
+"""Of more people than this, what the test rejects depends on the shares of the groups alone."""
+
+_LEAST_MCDP = 1e-4
+_DRAWS = 20_000
+"""How often people at or below a threshold are drawn; the power is off by some 0.3 points."""
+
+_SURE = 8.0
+"""Standard deviations of a binomial number beyond which nothing is drawn."""
+
+_NEARLY_NORMAL = 10**6
+"""Binomial numbers of more people than this are drawn as normal ones."""
+
+_ROUNDS = 4
+_FINENESS = 1000
+"""Answers are good to one part in so many."""
+
+_ROUNDING = 1e-9
+
+
+@dataclass(frozen=True)
+class Detectable:
+    """The least MCDP that an audit finds with some probability.
+
+    Attributes
+    ----------
+    mcdp : float or None
+        What the audit finds, whichever pair of groups differs by as much; None where some pair is too small
+        for anything to be found between them.
+    pairs : dict
+        The same for each pair, by the places of its two groups.
+    group_sizes : tuple of int
+        The people of each group.
+    power : float
+        The probability with which it is found.
+    confidence : float
+        One less the probability with which parity is rejected at parity.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> found = lp.minimum_detectable([1, 500, 500], random_state=0)
+    >>> found.mcdp is None, found.pairs[0, 1] is None, round(found.pairs[1, 2], 1)
+    (True, True, 0.1)
+    """
+
+    mcdp: float | None
+    pairs: dict[tuple[int, int], float | None]
+    group_sizes: tuple[int, ...]
+    power: float
+    confidence: float
+
+
+def minimum_detectable(
+    group_sizes: Sequence[int],
+    *,
+    power: float = 0.8,
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    random_state: Seed = None,
+    n_jobs: int | None = None,
+) -> Detectable:
+    """Find the least MCDP(0) that an audit of groups of these sizes finds with a given probability.
+
+    It is found where `permutation_test`, at epsilon 0, has a p-value of at most 1 - `confidence`. The two
+    groups are taken to differ around one threshold alone, where that is hardest to find; a shift of a whole
+    group is found more often. Of several groups, any two may be those that differ most, the others being like
+    one of them or halfway between them, and the test looks at all pairs. Rows are assumed to be independent
+    and to weigh 1.
+
+    An audit at several epsilons adjusts for all of them, which costs it some power at epsilon 0. For a
+    criterion that looks at labels, give the sizes of the groups among the people with the label.
+
+    Parameters
+    ----------
+    group_sizes : sequence of int
+        The number of people in each group, two groups or more.
+    power : float
+        The probability with which the disparity is to be found.
+    confidence : float
+        One less the probability with which parity is rejected at parity.
+    n_resamples : int
+        How many times the groups are dealt to find out what the test rejects. With 10,000, the power is off
+        by some 0.5 points.
+    random_state : int, Generator or None
+        The same seed gives the same result.
+    n_jobs : int, optional
+        How many resamples run at a time, -1 for as many as there are cores.
+
+    Returns
+    -------
+    Detectable
+        `mcdp`, and that of each of the `pairs`.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> round(lp.minimum_detectable([300, 500], random_state=0).mcdp, 2)
+    0.13
+    """
+    sizes = as_sizes(group_sizes)
+    power, confidence = as_probability(power, "power"), as_probability(confidence)
+    rng = as_rng(random_state)
+    critical = needed_to_reject(sizes, confidence, Draws(n_resamples, rng, n_jobs))
+    threshold = Threshold(critical, rng.random((sizes.size, _DRAWS)))
+    found: dict[tuple[int, int], float | None] = {}
+    known: dict[frozenset[int], float | None] = {}
+    for first, second in combinations(range(sizes.size), 2):
+        # Groups of the same sizes are found alike.
+        of_sizes = frozenset(sizes[[first, second]].tolist())
+        if of_sizes not in known:
+            known[of_sizes] = threshold.least_gap(sizes, (first, second), power)
+        found[first, second] = known[of_sizes]
+    values = [value for value in found.values() if value is not None]
+    worst = max(values) if len(values) == len(found) else None
+    return Detectable(worst, found, tuple(sizes.tolist()), power, confidence)
+
+
+def rows_needed(
+    group_sizes: Sequence[int],
+    *,
+    mcdp: float,
+    power: float = 0.8,
+    confidence: float = 0.95,
+    n_resamples: int = 10_000,
+    random_state: Seed = None,
+    n_jobs: int | None = None,
+) -> tuple[int, ...]:
+    """Find how many people of each group an audit needs to find a given MCDP(0), at the same shares.
+
+    What is found, and under which assumptions, is as in `minimum_detectable`.
+
+    Parameters
+    ----------
+    group_sizes : sequence of int
+        The number of people in each group, two groups or more; their shares are kept.
+    mcdp : float
+        The MCDP that is to be found, between whichever pair of groups.
+    power : float
+        The probability with which it is to be found.
+    confidence : float
+        One less the probability with which parity is rejected at parity.
+    n_resamples : int
+        How many times the groups are dealt to find out what the test rejects.
+    random_state : int, Generator or None
+        The same seed gives the same result.
+    n_jobs : int, optional
+        How many resamples run at a time, -1 for as many as there are cores.
+
+    Returns
+    -------
+    tuple of int
+        The people of each group.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> needed = lp.rows_needed([300, 500], mcdp=0.1, random_state=0)
+    >>> 480 < needed[0] < 520, round(needed[0] / sum(needed), 2)
+    (True, 0.38)
+    """
+    sizes = as_sizes(group_sizes)
+    power, confidence = as_probability(power, "power"), as_probability(confidence)
+    if as_fraction(mcdp, "mcdp") < _LEAST_MCDP:
+        raise ValueError(f"mcdp must be >= {_LEAST_MCDP:g}, got {mcdp:g}")
+    rng = as_rng(random_state)
+    uniforms = rng.random((sizes.size, _DRAWS))
+    draws = Draws(n_resamples, rng, n_jobs)
+    critical = needed_to_reject(sizes, confidence, draws)
+    # What the test rejects hardly depends on how many people there are, so that this settles soon.
+    for _ in range(_ROUNDS):
+        needed = Threshold(critical, uniforms).fewest(sizes, mcdp, power)
+        before, critical = critical, needed_to_reject(needed, confidence, draws)
+        if critical <= before:
+            break
+    return tuple(needed.tolist())
+
+
+def needed_to_reject(sizes: IntArray, confidence: float, draws: Draws) -> float:
+    """What the largest studentised gap of all pairs must exceed for parity to be rejected.
+
+    Of very many people a sample is dealt, in the same shares.
+    """
+    check_resamples(as_count(draws.n_resamples, "n_resamples"), confidence)
+    fewer = np.ceil(sizes * min(1.0, _MANY_PEOPLE / sizes.sum())).astype(np.int64)
+    sizes = np.maximum(fewer, np.minimum(sizes, _MANY_OF_A_GROUP))
+    first, second, scale = pair_rows(Comparison(), 1.0 / sizes, sizes)
+    codes, groups = np.repeat(np.arange(sizes.size), sizes), np.arange(sizes.size)
+    people = np.arange(codes.size), groups, np.append(sizes, codes.size), np.stack([first, second], axis=1)
+
+    def one(rng: np.random.Generator) -> float:
+        order, *others = people
+        return float((scale * largest_gaps(order, rng.permutation(codes), *others)).max())
+
+    return critical_value(repeat(one, draws).ravel(), confidence)
+
+
+@dataclass(frozen=True, eq=False)
+class Threshold:
+    """People at or below the one threshold around which two groups differ.
+
+    Attributes
+    ----------
+    critical : float
+        What the studentised gap of some pair must exceed for parity to be rejected.
+    uniforms : ndarray of shape (groups, draws)
+        What numbers of people are drawn with, the same ones for any gap.
+    """
+
+    critical: float
+    uniforms: FloatArray
+
+    def power(self, sizes: IntArray, differ: tuple[int, int], gap: float) -> float:
+        """How often the test finds a gap between two groups, where that is the least often."""
+        return self._power_at(sizes, self.hardest(sizes, differ, gap))
+
+    def hardest(self, sizes: IntArray, differ: tuple[int, int], gap: float) -> FloatArray:
+        """The shares of the groups below the threshold with which a gap between two is found least often.
+
+        Both signs of the gap are alike: people below a threshold change places with those above.
+        """
+        # The ends, the middle, and where one of the two groups is split in half.
+        places = np.clip([0.0, 1.0 - gap, 0.5 - 0.5 * gap, 0.5 - gap, 0.5], 0.0, 1.0 - gap)
+        tried = []
+        for lower in np.unique(places).tolist():
+            for others in (0.0, 0.5, 1.0) if sizes.size > 2 else (0.0,):
+                below = np.full(sizes.size, lower + others * gap)
+                below[list(differ)] = lower + gap, lower
+                tried.append(below)
+        return min(tried, key=lambda below: self._power_at(sizes, below))
+
+    def _power_at(self, sizes: IntArray, below: FloatArray) -> float:
+        """How often the test rejects parity, given the share of each group that is below the threshold."""
+        measured = [
+            _binomial(size, share, uniforms) / size
+            for size, share, uniforms in zip(sizes.tolist(), below.tolist(), self.uniforms, strict=True)
+        ]
+        found = np.zeros(self.uniforms.shape[1])
+        for first, second in combinations(range(sizes.size), 2):
+            scale = 1.0 / np.sqrt(1.0 / sizes[first] + 1.0 / sizes[second])
+            gap = measured[first] - measured[second]
+            np.maximum(found, np.abs(gap) * scale > self.critical + _ROUNDING, out=found)
+            by_chance = scale * np.abs(gap - (below[first] - below[second]))
+            for share in (below.min(), 1.0 - below.max()):
+                np.maximum(found, self._elsewhere(by_chance, share), out=found)
+        return float(found.mean())
+
+    def _elsewhere(self, by_chance: FloatArray, share: float) -> FloatArray:
+        """How likely a gap that is due to chance exceeds what is needed, on the way to an end of the scores.
+
+        It does so with its own sign, and hardly ever with the other.
+        """
+        room = np.maximum(self.critical - by_chance, 0.0)
+        return np.asarray(np.exp(-2.0 * self.critical * room / max(share, _ROUNDING)))
+
+    def least_gap(self, sizes: IntArray, differ: tuple[int, int], power: float) -> float | None:
+        """The least gap between two groups that is found with some probability."""
+        low, high = 0.0, 1.0
+        if self.power(sizes, differ, high) < power:
+            return None
+        while _FINENESS * (high - low) > high:
+            middle = 0.5 * (low + high)
+            low, high = (low, middle) if self.power(sizes, differ, middle) >= power else (middle, high)
+        return high
+
+    def fewest(self, shares: IntArray, gap: float, power: float) -> IntArray:
+        """The fewest people, in some shares, of whom a gap between the two smallest groups is found."""
+        first, second = np.argsort(shares, kind="stable")[:2].tolist()
+
+        def sizes(people: int) -> IntArray:
+            return np.asarray(np.ceil(shares / shares.sum() * people - _ROUNDING), dtype=np.int64)
+
+        def found(people: int) -> bool:
+            return self.power(sizes(people), (first, second), gap) >= power
+
+        enough = shares.size
+        while not found(enough):
+            enough *= 2
+        low = enough // 2
+        while enough - low > 1 + enough // _FINENESS:
+            middle = (low + enough) // 2
+            low, enough = (low, middle) if found(middle) else (middle, enough)
+        return sizes(enough)
+
+
+def _binomial(size: int, share: float, uniforms: FloatArray) -> FloatArray:
+    """Binomial numbers, from uniform ones."""
+    from scipy.special import bdtr, ndtri
+
+    if size > _NEARLY_NORMAL:
+        return np.asarray(np.rint(size * share + np.sqrt(size * share * (1.0 - share)) * ndtri(uniforms)))
+    reach = _SURE * np.sqrt(size * share * (1.0 - share)) + 1.0
+    lowest = max(0.0, np.floor(size * share - reach))
+    numbers = np.arange(lowest, min(float(size), np.ceil(size * share + reach)))
+    return np.asarray(lowest + np.searchsorted(bdtr(numbers, size, share), uniforms))

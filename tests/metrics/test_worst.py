@@ -1,0 +1,77 @@
+"""The worst pair's MCDP from a table of cells is that of all rows sorted, also where cells are cut again."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import localparity as lp
+from localparity.counts import Comparison, _cell_counts
+from localparity.metrics import _exact, _worst
+from localparity.metrics._gap_curves import gap_curves
+
+EPSILONS = np.array([0.0, 0.01, 0.05])
+
+
+def sample(rows: int, **options: Any) -> lp.Predictions:
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 3, rows)
+    labels, scores = rng.integers(0, 2, rows), rng.beta(2 + groups, 3)
+    return lp.Predictions.from_arrays(labels, scores, sensitive_features=groups, **options)
+
+
+def expected(predictions: lp.Predictions, comparison: Comparison) -> list[float]:
+    counts = lp.ScoreCounts.from_predictions(predictions)
+    return np.max([curve.mcdp_at(EPSILONS) for curve in gap_curves(counts, comparison)], axis=0).tolist()
+
+
+@pytest.mark.parametrize("criterion", ["demographic_parity", "equalized_odds"])
+@pytest.mark.parametrize("compare", ["between_groups", "to_overall"])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("n_jobs", [1, 3])
+def test_cells_that_are_cut_again_and_threads(
+    monkeypatch: pytest.MonkeyPatch, criterion: Any, compare: Any, weighted: bool, n_jobs: int
+) -> None:
+    monkeypatch.setattr(_worst, "_MANY_ROWS", 0)
+    monkeypatch.setattr(_cell_counts, "_MANY_ROWS", 0)
+    weights = np.random.default_rng(1).exponential(size=3000) if weighted else None
+    predictions, comparison = sample(3000, sample_weight=weights), Comparison(criterion, compare)
+    found = _worst.worst_in_cells(predictions, comparison, EPSILONS, n_jobs)
+    assert found.tolist() == expected(predictions, comparison)
+
+
+def test_a_range_as_wide_as_floats_go() -> None:
+    rng = np.random.default_rng(2)
+    groups = np.arange(3000) % 2
+    scores = 10.0 ** rng.uniform(-300, 308, 3000) * (1 - 0.5 * groups)
+    ends = 0.0, float(np.finfo(np.float64).max)
+    predictions = lp.Predictions.from_arrays(None, scores, sensitive_features=groups, score_range=ends)
+    found = _worst.worst_in_cells(predictions, Comparison(), EPSILONS, 1)
+    assert found.tolist() == expected(predictions, Comparison())
+
+
+def apart(rows: int) -> lp.Predictions:
+    """Groups so far apart that few rows decide."""
+    rng = np.random.default_rng(3)
+    groups = np.arange(rows) % 2
+    return lp.Predictions.from_arrays(None, rng.beta(2, 2 + 4 * groups), sensitive_features=groups)
+
+
+@pytest.mark.parametrize(("few", "places"), [(0, 2**26), (8000, 2**26), (0, 1)])
+def test_counts_of_all_pairs(monkeypatch: pytest.MonkeyPatch, few: int, places: int) -> None:
+    monkeypatch.setattr(_exact, "_FEW_ROWS", few)
+    monkeypatch.setattr(_exact, "_MOST_PLACES", places)
+    predictions = apart(10_000)
+    counts = _exact.count_for(predictions, Comparison(), EPSILONS)
+    assert (counts.cells is None) == (places == 1)
+    assert lp.mcdp(counts, epsilon=EPSILONS).tolist() == expected(predictions, Comparison())
+
+
+def test_counts_of_one_label(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_exact, "_FEW_ROWS", 0)
+    predictions, comparison = sample(3000), Comparison("equal_opportunity")
+    counts = _exact.count_for(predictions, comparison, EPSILONS)
+    found = lp.mcdp(counts, epsilon=EPSILONS, criterion="equal_opportunity")
+    assert found.tolist() == expected(predictions, comparison)
