@@ -133,6 +133,25 @@ def parse_json(content: bytes) -> dict[str, Any]:
     return found
 
 
+def check_format(found: Any, known: int, name: str, *, advice: str) -> None:
+    """Raise a ValueError unless a file is of the format that is known; `advice` is for one of an older.
+
+    Examples
+    --------
+    >>> check_format(7, 3, "model.json", advice="train the model again")
+    Traceback (most recent call last):
+    ValueError: model.json was written by a newer localparity, in format 7; this version reads format 3: ...
+    """
+    if type(found) is not int:
+        raise ValueError(f"{name} is damaged: its format must be a whole number, got {found!r}")
+    if found != known:
+        newer = found > known
+        author, advice = ("a newer localparity", "update it") if newer else ("localparity 0.1", advice)
+        raise ValueError(
+            f"{name} was written by {author}, in format {found}; this version reads format {known}: {advice}"
+        )
+
+
 @contextmanager
 def reading(name: str, *errors: type[Exception]) -> Iterator[None]:
     """Turn errors in a file's content into a ValueError that names the file.
