@@ -47,6 +47,40 @@ def test_a_durable_write_reaches_the_disk_also_where_folders_cannot_be_opened(
     assert (tmp_path / "file").read_bytes() == b"3"
 
 
+WRITE = """
+import sys, time
+from pathlib import Path
+from localparity._io._files import replacing
+with replacing(Path(sys.argv[1])) as temporary:
+    temporary.write_bytes(b"half")
+    print("half", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_what_a_killed_writer_left_is_removed_and_what_another_writes_is_not(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    writers = [
+        subprocess.Popen([sys.executable, "-c", WRITE, str(path)], stdout=subprocess.PIPE, text=True)
+        for _ in range(2)
+    ]
+    for writer in writers:
+        assert writer.stdout is not None
+        assert writer.stdout.readline() == "half\n"
+    assert len(list(tmp_path.iterdir())) == 2
+    killed, other = writers
+    killed.kill()
+    killed.communicate()
+    (tmp_path / ".file.own").write_bytes(b"a user's")
+    write_whole(path, b"whole")
+    assert len(list(tmp_path.iterdir())) == 3
+    other.kill()
+    other.communicate()
+    write_whole(path, b"whole")
+    assert sorted(each.name for each in tmp_path.iterdir()) == [".file.own", "file"]
+    assert path.read_bytes() == b"whole"
+
+
 HOLD = """
 import sys, time
 from pathlib import Path

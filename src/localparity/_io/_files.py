@@ -6,11 +6,12 @@ import errno
 import hashlib
 import json
 import os
+import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 from uuid import uuid4
 
 _PARSE_ERRORS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RuntimeError)
@@ -22,21 +23,53 @@ def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
     `durable` waits until the content is on the disk, for a power failure to leave the old or the new file.
     Where a folder cannot be opened, as on Windows, the rename is left to the file system.
     """
+    with replacing(path) as temporary, temporary.open("wb") as stream:
+        stream.write(content)
+        if durable:
+            stream.flush()
+            os.fsync(stream.fileno())
+    if durable:
+        _sync_folder(path.parent)
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A file beside another one, to write to; at the end it takes that one's place, or is removed.
+
+    It is locked meanwhile, so that what a killed process left is known: the next writer removes it.
+    """
     path.parent.mkdir(parents=True, exist_ok=True)
+    _remove_stale(path)
+    # Not by `tempfile`, whose files only their owner may read.
     temporary = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
-        # Not by `tempfile`, whose files only their owner may read.
-        with temporary.open("xb") as stream:
-            stream.write(content)
-            if durable:
-                stream.flush()
-                os.fsync(stream.fileno())
+        with temporary.open("xb") as held:
+            _try_lock(held)
+            temporary.touch()  # again, if another writer took it for stale before it was locked
+            yield temporary
         temporary.replace(path)
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
-    if durable:
-        _sync_folder(path.parent)
+
+
+def _remove_stale(path: Path) -> None:
+    """Remove what killed writers of a file left beside it."""
+    ours = re.compile(re.escape(f".{path.name}.") + "[0-9a-f]{32}")
+    for other in path.parent.iterdir():
+        if ours.fullmatch(other.name):
+            with suppress(OSError):
+                with other.open("rb") as file:
+                    _try_lock(file)
+                other.unlink()  # Windows refuses while it is open elsewhere
+
+
+def _try_lock(file: BinaryIO) -> None:
+    """Lock a file as long as it is open, or raise if another process has it locked."""
+    if sys.platform != "win32":
+        import fcntl
+
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
 
 
 def _sync_folder(folder: Path) -> None:
@@ -98,6 +131,25 @@ def parse_json(content: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ValueError(f"its JSON must be an object, got {type(found).__name__}")
     return found
+
+
+def check_format(found: Any, known: int, name: str, *, advice: str) -> None:
+    """Raise a ValueError unless a file is of the format that is known; `advice` is for one of an older.
+
+    Examples
+    --------
+    >>> check_format(7, 3, "model.json", advice="train the model again")
+    Traceback (most recent call last):
+    ValueError: model.json was written by a newer localparity, in format 7; this version reads format 3: ...
+    """
+    if type(found) is not int:
+        raise ValueError(f"{name} is damaged: its format must be a whole number, got {found!r}")
+    if found != known:
+        newer = found > known
+        author, advice = ("a newer localparity", "update it") if newer else ("localparity 0.1", advice)
+        raise ValueError(
+            f"{name} was written by {author}, in format {found}; this version reads format {known}: {advice}"
+        )
 
 
 @contextmanager

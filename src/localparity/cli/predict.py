@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
 from collections.abc import Sequence
 from json import dumps
 from pathlib import Path
@@ -10,13 +9,14 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from localparity._io._files import replacing
 from localparity._io._tables import Table, quote_text
 from localparity._types import FloatArray
 from localparity._validation import require
 from localparity.cli._features import read_features
 from localparity.cli._options import ForceOption, PeopleArgument, check_file
 
-_FORMATS = {".csv": "(FORMAT csv, HEADER)", ".parquet": "(FORMAT parquet)"}
+_FORMATS = {".csv": "FORMAT csv, HEADER", ".parquet": "FORMAT parquet"}
 
 
 def predict(
@@ -89,14 +89,11 @@ def _write(path: Path, frame: Any) -> None:
     """Write under a temporary name first, so that a half-written file never has the file's name."""
     import duckdb
 
-    path.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix=".localparity-") as folder:
-        temporary = Path(folder) / path.name
-        target = quote_text(str(temporary.absolute()))
+    with replacing(path) as temporary:
+        target, form = quote_text(str(temporary.absolute())), _FORMATS[path.suffix.lower()]
         try:
             with duckdb.connect() as connection:
                 connection.register("scored", frame)
-                connection.execute(f"COPY scored TO {target} {_FORMATS[path.suffix.lower()]}")
+                connection.execute(f"COPY scored TO {target} ({form}, USE_TMP_FILE false)")
         except duckdb.Error as error:
             raise OSError(f"{path} cannot be written: {error}") from error
-        temporary.replace(path)

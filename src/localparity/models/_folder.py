@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from localparity._io._files import parse_json, reading, sha256_of, write_whole
+from localparity._io._files import check_format, parse_json, reading, sha256_of, write_whole
 from localparity.models._card import ModelCard, remove_card, versions_of, write_card
 from localparity.models._fitted_on import FittedOn
 
@@ -222,7 +222,7 @@ def _to_json(described: dict[str, Any]) -> bytes:
 
 def parse_files(files: Files) -> Any:
     """Return the estimator that the content of a folder's files describes."""
-    described = _parse_description(files[DESCRIPTION])
+    described = _parse_description(files[DESCRIPTION], DESCRIPTION)
     return _revive(described, files, _estimator_class(described))
 
 
@@ -233,7 +233,7 @@ def _load(folder: Path, kind: type[FolderMixin] | None) -> Any:
     except OSError as error:
         raise ValueError(f"{folder} is not a model: {path.name} cannot be read ({error.strerror})") from error
     with reading(str(path)):
-        described = _parse_description(content)
+        described = _parse_description(content, str(path))
         found, kind = described["estimator"], kind or _estimator_class(described)
     if found != kind.__name__:
         raise ValueError(f"{folder} holds a {found}, not a {kind.__name__}; use localparity.load")
@@ -245,10 +245,9 @@ def _load(folder: Path, kind: type[FolderMixin] | None) -> Any:
         return _revive(described, files, kind)
 
 
-def _parse_description(content: bytes) -> dict[str, Any]:
+def _parse_description(content: bytes, name: str) -> dict[str, Any]:
     described = parse_json(content)
-    if described["format"] != FORMAT:
-        raise ValueError(f"format must be {FORMAT}, got {described['format']!r}")
+    check_format(described["format"], FORMAT, name, advice="train the model again")
     return described
 
 

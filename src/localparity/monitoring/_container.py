@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from itertools import accumulate, pairwise
 from typing import Any
 
-from localparity._io._files import parse_json, reading
+from localparity._io._files import check_format, parse_json, reading
 from localparity._validation import as_count
 
 _HEAD = struct.Struct("<8sH32s")
@@ -30,14 +30,7 @@ def unpack(data: bytes, mark: bytes, version: int, name: str) -> tuple[dict[str,
     found_mark, found_version, checksum = _HEAD.unpack_from(data)
     if found_mark != mark:
         raise ValueError(f"{name} must begin with {mark!r}, got {found_mark!r}")
-    if found_version != version:
-        author, advice = "a newer localparity", "update localparity to read it"
-        if found_version < version:
-            author, advice = "localparity 0.1", "append the batches again, to a new folder"
-        raise ValueError(
-            f"{name} was written by {author}, in format {found_version}; this version reads format "
-            f"{version}: {advice}"
-        )
+    check_format(found_version, version, name, advice="append the batches again, to a new folder")
     body = data[_HEAD.size :]
     if _checksum(mark, version, body) != checksum:
         raise ValueError(f"{name} is damaged: its {len(body)} bytes do not match its checksum")

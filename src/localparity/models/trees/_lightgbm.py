@@ -11,6 +11,7 @@ from localparity._validation import require
 from localparity.models._backend import Pace
 from localparity.models._encoding import CategoryEncoder
 from localparity.models.trees._backend import Objective, TreeBackend, TreeModel, Watched, library_names
+from localparity.models.trees._checks import check_lightgbm
 from localparity.models.trees._classifier import BoostedClassifier
 
 OBJECTIVE_NAMES = ("objective", "objective_type", "app", "application", "loss")
@@ -39,6 +40,13 @@ def lightgbm_dataset(
     return lightgbm().Dataset(features, labels, categorical_feature=places, **named, **options)
 
 
+def parse_lightgbm(content: bytes) -> Any:
+    """Return the booster that a text describes, once its trees are checked."""
+    text = content.decode()
+    check_lightgbm(text)
+    return lightgbm().Booster(model_str=text)
+
+
 class _LightGBMModel(TreeModel):
     def margins(self, features: Any) -> FloatArray:
         return np.asarray(self.booster.predict(features, raw_score=True), dtype=np.float64) + self.start
@@ -51,7 +59,7 @@ class _LightGBMModel(TreeModel):
 
     @staticmethod
     def parse_booster(content: bytes) -> Any:
-        return lightgbm().Booster(model_str=content.decode())
+        return parse_lightgbm(content)
 
 
 class _LightGBMBackend(TreeBackend):

@@ -22,6 +22,7 @@ from localparity.models.trees._lightgbm import (
     lightgbm,
     lightgbm_dataset,
     lightgbm_parameters,
+    parse_lightgbm,
 )
 
 _FILENAME = "model.trees"
@@ -105,7 +106,7 @@ class TableTrees(TableFeatures, FolderMixin, BaseEstimator):  # type: ignore[mis
 
     def _restore(self, learned: dict[str, Any], files: Files) -> None:
         self._restore_features(learned)
-        self.booster_ = lightgbm().Booster(model_str=files[_FILENAME].decode())
+        self.booster_ = parse_lightgbm(files[_FILENAME])
         if self.booster_.num_feature() != self.n_features_in_:
             raise ValueError(
                 f"the trees have {self.booster_.num_feature()} features, expected {self.n_features_in_}"

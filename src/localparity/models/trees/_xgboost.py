@@ -10,6 +10,7 @@ from localparity._types import FloatArray
 from localparity._validation import require
 from localparity.models._backend import Pace
 from localparity.models.trees._backend import Objective, TreeBackend, TreeModel, Watched, library_names
+from localparity.models.trees._checks import check_xgboost
 from localparity.models.trees._classifier import BoostedClassifier
 
 
@@ -31,6 +32,7 @@ class _XGBoostModel(TreeModel):
 
     @staticmethod
     def parse_booster(content: bytes) -> Any:
+        check_xgboost(content)
         booster = _xgboost().Booster()
         booster.load_model(bytearray(content))
         return booster
