@@ -23,6 +23,7 @@ from localparity.counts._bounded import cell_numbers
 from localparity.counts._cell_counts import CellCounts
 from localparity.counts._keyed_rows import KeyedRows
 from localparity.counts._sort_kernels import sort_rows
+from localparity.engines._search_kernels import bound_worst
 from localparity.metrics import _exact
 from localparity.metrics._kernels import deciding_steps, profile_runs
 from localparity.models import MCDPObjective, ScoreRepair
@@ -123,6 +124,12 @@ def measure(rng: np.random.Generator, rows: int, decimals: int) -> None:
     lower, upper = np.sort(rng.integers(0, 5, (2, begins.size)) / 4, axis=0)
     lower[-1] = upper[-1] = 0.0
     deciding_steps(begins, lower, upper, np.full(2, 0.25), np.full(2, 0.5), np.array([-1.0, 0.01]))
+    in_cells = rng.integers(1, 5, (3, rows)).astype(np.float64)
+    one, other = np.eye(3, dtype=bool)[[0, 0, 1]], np.eye(3, dtype=bool)[[1, 2, 2]]
+    unknown = np.broadcast_to([[[-np.inf]], [[np.inf]]], (2, 3, rows))
+    reach, least = np.array([[0.0, 0.01], [-1.0, 0.0]]), np.zeros(2)
+    ends = np.linspace(0.0, 1.0, 2 * rows)
+    bound_worst(ends, np.arange(rows) % 2 > 0, in_cells, np.stack([one, other]), unknown, reach, least)
 
 
 def learn(rng: np.random.Generator, rows: int) -> None:

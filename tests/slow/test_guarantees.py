@@ -42,7 +42,9 @@ def coverage(epsilon: float, sizes: tuple[int, int], n_draws: int, **options: An
 @pytest.mark.parametrize("epsilon", EPSILONS)
 @pytest.mark.parametrize("sizes", [(50, 50), (60, 2000)])
 @pytest.mark.parametrize("level", [0.5, 0.9])
-def test_intervals_cover_at_their_level_or_above(epsilon: float, sizes: tuple[int, int], level: float) -> None:
+def test_intervals_cover_at_their_level_or_above(
+    epsilon: float, sizes: tuple[int, int], level: float
+) -> None:
     assert coverage(epsilon, sizes, 1000, confidence=level) >= level
 
 

@@ -110,7 +110,7 @@ def as_epsilon(epsilon: Any, name: str = "epsilon") -> float:
     return float(epsilons)
 
 
-def as_count(value: Any, name: str, *, at_least: int = 1, at_most: int = 2**31 - 1) -> int:
+def as_count(value: Any, name: str, *, at_least: int = 1, at_most: float = 2**31 - 1) -> int:
     """A whole number between a least and a largest one; by default what every library can count to."""
     try:
         count = operator.index(value)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -110,7 +111,7 @@ def noise_floor(
 def as_sizes(group_sizes: Sequence[int]) -> IntArray:
     """Check the sizes of two groups or more."""
     listed = group_sizes if isinstance(group_sizes, Iterable) else [group_sizes]
-    sizes = [as_count(size, "group_sizes") for size in listed]
+    sizes = [as_count(size, "group_sizes", at_most=math.inf) for size in listed]
     if len(sizes) < 2:
         raise ValueError(f"group_sizes must have at least two sizes, got {len(sizes)}")
     if sum(sizes) > _MOST_PEOPLE:
