@@ -81,6 +81,22 @@ def test_what_a_killed_writer_left_is_removed_and_what_another_writes_is_not(tmp
     assert path.read_bytes() == b"whole"
 
 
+MANY = """
+import sys
+from pathlib import Path
+from localparity._io._files import write_whole
+for _ in range(200):
+    write_whole(Path(sys.argv[1]), b"whole")
+"""
+
+
+def test_writers_of_one_file_do_not_take_each_others_for_stale(tmp_path: Path) -> None:
+    command = [sys.executable, "-c", MANY, str(tmp_path / "file")]
+    writers = [subprocess.Popen(command, stderr=subprocess.PIPE, text=True) for _ in range(3)]
+    assert [writer.communicate()[1] for writer in writers] == [""] * 3
+    assert [each.name for each in tmp_path.iterdir()] == ["file"]
+
+
 HOLD = """
 import sys, time
 from pathlib import Path

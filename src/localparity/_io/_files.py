@@ -14,6 +14,9 @@ from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import uuid4
 
+if sys.platform != "win32":
+    import fcntl
+
 _PARSE_ERRORS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RuntimeError)
 
 
@@ -43,11 +46,11 @@ def replacing(path: Path) -> Iterator[Path]:
     # Not by `tempfile`, whose files only their owner may read.
     temporary = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
-        with temporary.open("xb") as held:
-            _try_lock(held)
-            temporary.touch()  # again, if another writer took it for stale before it was locked
+        with _locked_new(temporary) as held:
             yield temporary
-        temporary.replace(path)
+            if sys.platform == "win32":
+                held.close()
+            temporary.replace(path)  # while it is locked
     except BaseException:
         temporary.unlink(missing_ok=True)
         raise
@@ -59,17 +62,23 @@ def _remove_stale(path: Path) -> None:
     for other in path.parent.iterdir():
         if ours.fullmatch(other.name):
             with suppress(OSError):
+                if sys.platform == "win32":
+                    other.unlink()  # which is refused while it is open
+                    continue
                 with other.open("rb") as file:
-                    _try_lock(file)
-                other.unlink()  # Windows refuses while it is open elsewhere
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    other.unlink()
 
 
-def _try_lock(file: BinaryIO) -> None:
-    """Lock a file as long as it is open, or raise if another process has it locked."""
-    if sys.platform != "win32":
-        import fcntl
-
-        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+def _locked_new(path: Path) -> BinaryIO:
+    """A new file, locked as long as it is open; made again if a writer took it for stale before the lock."""
+    while True:
+        file = path.open("xb")
+        if sys.platform != "win32":
+            fcntl.flock(file, fcntl.LOCK_EX)
+        if path.exists():
+            return file
+        file.close()
 
 
 def _sync_folder(folder: Path) -> None:
@@ -92,8 +101,6 @@ def locked(path: Path) -> Iterator[None]:
     """
     with path.open("ab") as file:
         if sys.platform != "win32":
-            import fcntl
-
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
             return
