@@ -180,16 +180,18 @@ class Predictions:
         """
         group_columns = as_group_columns(score, group)
         table = Table(source)
-        values = list(dict.fromkeys([*group_columns, *([cluster] if cluster else [])]))
-        columns = table.read(numbers=[name for name in (score, label, weight) if name], values=values)
+        values = list(dict.fromkeys([*group_columns, *([] if cluster is None else [cluster])]))
+        columns = table.read(
+            numbers=[name for name in (score, label, weight) if name is not None], values=values
+        )
         groups = {name: columns[name] for name in group_columns}
         named = (Column(f"column {name!r}") for name in (label, score, group_columns[0], weight, cluster))
         return check_predictions(
-            columns[label] if label else None,
+            None if label is None else columns[label],
             columns[score],
             groups if len(groups) > 1 else groups[group_columns[0]],
-            sample_weight=columns[weight] if weight else None,
-            cluster=columns[cluster] if cluster else None,
+            sample_weight=None if weight is None else columns[weight],
+            cluster=None if cluster is None else columns[cluster],
             score_range=score_range,
             min_groups=min_groups,
             names=Names(*named),

@@ -126,6 +126,11 @@ def test_batches_of_other_columns_are_refused(tmp_path: Path) -> None:
     [
         ([], "has no periods; name a batch to append"),
         (["{file}"], "--score and --group: a batch needs its columns"),
+        (
+            ["{file}", *COLUMNS, "--at", "0001-01-01T00:00+14:00"],
+            "--at must be in the years 1 to 9999 in UTC",
+        ),
+        (["{file}", "--score", "", "--group", "sex"], "named ''"),
         (["{file}", *COLUMNS, "--at", "noon"], "--at must be a time such as 2026-05-17T13:00, got 'noon'"),
         (["{file}", *COLUMNS, "--criterion", "equalized_odds"], "needs --label"),
         (["{file}", "--score", "q", "--group", "sex"], "named 'q'"),

@@ -270,7 +270,10 @@ class Monitor:
         allow_duplicate: bool,
         columns: dict[str, Any] | None = None,
     ) -> bool:
-        at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+        try:
+            at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
+        except OverflowError:
+            raise ValueError(f"at must be in the years 1 to 9999 in UTC, got {at}") from None
         added = Batch(batch_id, _digest(batch), at.strftime(_FORMATS[self.every]))
         self.folder.mkdir(parents=True, exist_ok=True)
         with locked(self.folder / _LOCK), closing(self._index):
