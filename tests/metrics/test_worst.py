@@ -75,3 +75,15 @@ def test_counts_of_one_label(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = _exact.count_for(predictions, comparison, EPSILONS)
     found = lp.mcdp(counts, epsilon=EPSILONS, criterion="equal_opportunity")
     assert found.tolist() == expected(predictions, comparison)
+
+
+@pytest.mark.parametrize("distinct", [1, 2, 300])
+def test_rows_that_share_a_score_are_counted_together(distinct: int) -> None:
+    rng = np.random.default_rng(distinct)
+    scores, groups = rng.integers(0, distinct, 20_000) / 1000, rng.integers(0, 3, 20_000)
+    counts = lp.ScoreCounts.from_predictions(
+        lp.Predictions.from_arrays(None, scores, sensitive_features=groups)
+    )
+    epsilons = [0.0, 0.001, 0.05]
+    found = lp.mcdp(None, scores, sensitive_features=groups, epsilon=epsilons)
+    np.testing.assert_array_equal(found, [lp.mcdp(counts, epsilon=epsilon) for epsilon in epsilons])

@@ -32,6 +32,7 @@ _MOST_KEYS = 64
 _FEW_ROWS = 2**14
 _LEAST_PARTS = 16
 _SLACK = 1e-12
+_SAMPLED = 256
 _MOST_PLACES = 2**26
 
 
@@ -165,12 +166,19 @@ def worst_mcdp(data: Data, comparison: Comparison, epsilons: FloatArray, n_jobs:
     if not epsilons.size:
         return np.zeros(0)
     if isinstance(data, Predictions):
-        if _in_cells(data, _FEW_ROWS // 8):
+        if _in_cells(data, _FEW_ROWS // 8) and not _few_scores(data.scores):
             return worst_in_cells(data, comparison, epsilons, n_jobs)
-        if data.exchangeable:
+        if not _in_cells(data, _FEW_ROWS) and data.exchangeable:
             return _worst_sorted(data, comparison, epsilons)
+        data = count_for(data, comparison, epsilons, n_jobs)
     curves = each_gap_curve(data, comparison)
     return np.asarray(np.max([curve.mcdp_at(epsilons) for curve in curves], axis=0))
+
+
+def _few_scores(scores: FloatArray) -> bool:
+    """Whether there are so few distinct scores that rows of one score are best counted together."""
+    sample = scores[:: max(1, scores.size // _SAMPLED)]
+    return np.unique(sample).size < 0.9 * sample.size
 
 
 def _worst_sorted(predictions: Predictions, comparison: Comparison, epsilons: FloatArray) -> FloatArray:
