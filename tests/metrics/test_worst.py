@@ -77,10 +77,10 @@ def test_counts_of_one_label(monkeypatch: pytest.MonkeyPatch) -> None:
     assert found.tolist() == expected(predictions, comparison)
 
 
-@pytest.mark.parametrize("distinct", [1, 2, 300])
+@pytest.mark.parametrize("distinct", [1, 2, 300, 10_000])
 def test_rows_that_share_a_score_are_counted_together(distinct: int) -> None:
     rng = np.random.default_rng(distinct)
-    scores, groups = rng.integers(0, distinct, 20_000) / 1000, rng.integers(0, 3, 20_000)
+    scores, groups = rng.integers(0, distinct, 20_000) / 10_000, rng.integers(0, 3, 20_000)
     counts = lp.ScoreCounts.from_predictions(
         lp.Predictions.from_arrays(None, scores, sensitive_features=groups)
     )
