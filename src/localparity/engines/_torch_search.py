@@ -158,7 +158,7 @@ class Search:
         return Cells.of(ends, numbers, rows, self._unknown(numbers.size) if gaps is None else gaps)
 
     def _unknown(self, n_cells: int) -> FloatArray:
-        """The bounds of the gaps inside some cells of which nothing is known."""
+        """Bounds on the gaps inside cells about which nothing is known."""
         return np.broadcast_to([[[-np.inf]], [[np.inf]]], (2, self._sides.shape[1], n_cells))
 
     def _compared(self, sizes: IntArray) -> BoolArray:
