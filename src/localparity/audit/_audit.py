@@ -17,6 +17,7 @@ from localparity._types import (
 )
 from localparity._validation import (
     as_choice,
+    as_count,
     as_fraction,
     require,
 )
@@ -28,6 +29,7 @@ from localparity.audit._findings import (
 )
 from localparity.audit._wording import Verdict, assumptions_of, interval_text, p_value_text, verdict_of
 from localparity.counts import Comparison, ScoreCounts
+from localparity.counts._disclosure import DISCLOSURE_LIMIT, check_disclosure
 from localparity.engines import from_duckdb, from_spark
 from localparity.engines._spark import read_spark
 from localparity.metrics._mcdp import PAPER_EPSILONS
@@ -256,8 +258,19 @@ class Audit:
         known = ", ".join(f"{finding.epsilon:g}" for finding in self.findings)
         raise ValueError(f"epsilon must be one of the audit's ({known}), got {epsilon!r}")
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return the whole audit as plain dictionaries and lists."""
+    def to_dict(self, *, disclosure_limit: int = DISCLOSURE_LIMIT) -> dict[str, Any]:
+        """Return the whole audit as plain dictionaries and lists.
+
+        Parameters
+        ----------
+        disclosure_limit : int
+            A group with fewer people is an error; `localparity.audit` leaves such groups out when asked to.
+
+        Returns
+        -------
+        dict
+        """
+        check_disclosure(self.counts, self.comparison, as_count(disclosure_limit, "disclosure_limit"))
         found: dict[str, Any] = asdict(replace(self, counts=ScoreCounts({}), pairs=()))
         del found["counts"]
         found = {**found.pop("comparison"), **found}
@@ -276,9 +289,20 @@ class Audit:
         found |= {"verdict": asdict(self.verdict), "assumptions": list(self.assumptions)}
         return found
 
-    def to_json(self) -> str:
-        """Return the whole audit as JSON; groups that JSON cannot represent become text."""
-        return json.dumps(self.to_dict(), indent=2, default=str, ensure_ascii=False)
+    def to_json(self, *, disclosure_limit: int = DISCLOSURE_LIMIT) -> str:
+        """Return the whole audit as JSON; groups that JSON cannot represent become text.
+
+        Parameters
+        ----------
+        disclosure_limit : int
+            A group with fewer people is an error, as in `to_dict`.
+
+        Returns
+        -------
+        str
+        """
+        found = self.to_dict(disclosure_limit=disclosure_limit)
+        return json.dumps(found, indent=2, default=str, ensure_ascii=False)
 
     def to_frame(self) -> Any:
         """Return all pairs at all epsilons as a pandas data frame, one row for each."""
@@ -302,7 +326,12 @@ class Audit:
         return require("pandas", extra="data").DataFrame(rows)
 
     def to_html(
-        self, path: str | PathLike[str], *, title: str = "Local disparity audit", force: bool = False
+        self,
+        path: str | PathLike[str],
+        *,
+        title: str = "Local disparity audit",
+        disclosure_limit: int = DISCLOSURE_LIMIT,
+        force: bool = False,
     ) -> None:
         """Write the audit as one page that opens anywhere, offline; `localparity.report.write_page`.
 
@@ -312,6 +341,8 @@ class Audit:
             Where to write it.
         title : str
             The page's heading.
+        disclosure_limit : int
+            No group, and no step of a curve, rests on fewer people than this.
         force : bool
             Overwrite a file that already exists.
 
@@ -319,7 +350,8 @@ class Audit:
         --------
         >>> import pathlib, tempfile
         >>> import localparity as lp
-        >>> found = lp.audit(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"])
+        >>> census = lp.datasets.make_census(2000, random_state=0)
+        >>> found = lp.audit(None, census.score, sensitive_features=census.sensitive_features, random_state=0)
         >>> path = pathlib.Path(tempfile.mkdtemp()) / "report.html"
         >>> found.to_html(path)
         >>> path.stat().st_size < 3_000_000
@@ -327,7 +359,7 @@ class Audit:
         """
         from localparity.report import write_page
 
-        write_page(path, {"scores": self}, title=title, force=force)
+        write_page(path, {"scores": self}, title=title, disclosure_limit=disclosure_limit, force=force)
 
     def __repr__(self) -> str:
         """The verdict, and MCDP of the worst pair at each epsilon."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -57,6 +58,7 @@ def audit(
     score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
     small_groups: SmallGroups = "raise",
+    disclosure_limit: int = 1,
     confidence: float = 0.95,
     method: IntervalMethod | None = None,
     n_resamples: int = 1000,
@@ -95,6 +97,9 @@ def audit(
         A group with fewer rows among the people compared is too small.
     small_groups : str
         Whether a group that is too small is an error ("raise") or left out and named ("drop").
+    disclosure_limit : int
+        A group with fewer people is left out and named, as if it were not there, so that nothing of its
+        people can be told from what is found; `Audit.to_json` and `Audit.to_html` ask for 10.
     confidence : float
         The probability with which each interval holds; the lower ends of all pairs, labels and epsilons hold
         together.
@@ -131,7 +136,7 @@ def audit(
     comparison = Comparison(criterion, compare, min_group_size)
     arrays: dict[str, Any] = {"sample_weight": sample_weight, "cluster": cluster, "score_range": score_range}
     data = as_data(comparison, y_true, y_score, sensitive_features, **arrays)
-    counts, left_out = _counts_compared(data, comparison, small_groups)
+    counts, left_out = _counts_compared(data, comparison, small_groups, disclosure_limit)
     draws = Draws(as_count(n_resamples, "n_resamples", at_least=0), random_state, n_jobs, on_resample)
     found_method = as_interval_method(method, counts)
     threshold = None if threshold is None else as_threshold(threshold, counts.score_range)
@@ -161,13 +166,17 @@ def audit(
 
 
 def _counts_compared(
-    data: Data, comparison: Comparison, small_groups: SmallGroups
+    data: Data, comparison: Comparison, small_groups: SmallGroups, disclosure_limit: int
 ) -> tuple[ScoreCounts, tuple[LeftOut, ...]]:
     """The counts of the groups that are compared, and the groups that are left out."""
+    shown = replace(comparison, min_group_size=as_count(disclosure_limit, "disclosure_limit"))
     counts = as_counts(data)
     left_out: tuple[LeftOut, ...] = ()
+    if shown.min_group_size > 1:
+        counts, left_out = without_small_groups(counts, shown, "disclosure_limit")
     if as_choice(small_groups, "small_groups", get_args(SmallGroups)) == "drop":
-        counts, left_out = without_small_groups(counts, comparison)
+        counts, small = without_small_groups(counts, comparison)
+        left_out += small
     check_group_count(counts, comparison)
     warn_of_narrow_scores(counts, stacklevel=3)
     return counts, left_out

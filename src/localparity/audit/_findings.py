@@ -10,6 +10,7 @@ import numpy as np
 
 from localparity._types import Group
 from localparity.counts import Comparison, ScoreCounts
+from localparity.counts._comparison import group_text
 from localparity.counts._score_counts import strata_of
 from localparity.metrics import Interval, Window
 from localparity.uncertainty import TestResult
@@ -65,8 +66,8 @@ class LeftOut:
     ----------
     group : hashable
         The group.
-    rows : int
-        Its rows; where people are compared by label, of the label with the fewest.
+    fewer_than : int
+        It has fewer people than this; where people are compared by label, fewer of one of the labels.
 
     Examples
     --------
@@ -75,11 +76,14 @@ class LeftOut:
     >>> lp.audit(
     ...     None, scores, sensitive_features=groups, min_group_size=2, small_groups="drop", random_state=0
     ... ).left_out
-    (LeftOut(group='c', rows=1),)
+    (LeftOut(group='c', fewer_than=2),)
     """
 
     group: Group
-    rows: int
+    fewer_than: int
+
+    def __str__(self) -> str:
+        return f"{group_text(self.group)} (fewer than {self.fewer_than:,})"
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -237,14 +241,13 @@ def warn_of_narrow_scores(counts: ScoreCounts, *, stacklevel: int) -> None:
 
 
 def without_small_groups(
-    counts: ScoreCounts, comparison: Comparison
+    counts: ScoreCounts, comparison: Comparison, option: str = "min_group_size"
 ) -> tuple[ScoreCounts, tuple[LeftOut, ...]]:
     """Leave out every group that has too few of the people compared under any label."""
     small = counts.small_groups(comparison)
-    groups = len(counts.groups)
+    groups, fewest = len(counts.groups), comparison.min_group_size
     if groups - len(small) < 2:
         raise ValueError(
-            f"min_group_size={comparison.min_group_size} leaves {groups - len(small)} of {groups} groups; "
-            "at least two are needed"
+            f"{option}={fewest} leaves {groups - len(small)} of {groups} groups; at least two are needed"
         )
-    return counts.without(small), tuple(LeftOut(group, rows) for group, rows in small.items())
+    return counts.without(small), tuple(LeftOut(group, fewest) for group in small)

@@ -31,6 +31,7 @@ from localparity.cli._options import (
     parse_epsilons,
     parse_range,
 )
+from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics._window import percent
 from localparity.report._terminal import paired_parts, terminal_parts
 
@@ -58,6 +59,9 @@ MethodOption = Annotated[
 ReportOption = Annotated[
     Path | None, Option(help="Write a page with charts here, all models on it; opens offline.")
 ]
+DisclosureOption = Annotated[
+    int, Option(help="Groups of fewer people are left out of everything, named but not counted.")
+]
 IdOption = Annotated[
     str | None,
     Option("--id", help="The column of the people's ids, where all files hold the same people."),
@@ -79,6 +83,7 @@ def audit(
     threshold: Annotated[float | None, Option(help="Threshold of delta-DP; by default mean scores.")] = None,
     min_group_size: Annotated[int, Option(help="The fewest people that a group may have.")] = 1,
     small_groups: Annotated[SmallGroups, Option(help="Refuse small groups, or leave them out.")] = "raise",
+    disclosure_limit: DisclosureOption = DISCLOSURE_LIMIT,
     cluster: Annotated[str | None, Option(help="The column of the person or household of a row.")] = None,
     person_id: IdOption = None,
     higher_is: Annotated[HigherIs | None, Option(help="Whether higher scores are better or worse.")] = None,
@@ -112,6 +117,7 @@ def audit(
         "threshold": threshold,
         "min_group_size": min_group_size,
         "small_groups": small_groups,
+        "disclosure_limit": disclosure_limit,
         "confidence": confidence,
         "method": method,
         "n_resamples": resamples,
@@ -122,10 +128,11 @@ def audit(
     read = _reader(score, model, target, engine)
     found = {file: _read(read, file, **columns, **asked) for file in _each_once(files)}
     paired = None if person_id is None else _compare(found, person_id, str(score), columns, asked)
-    _show(found, paired, json)
+    _show(found, paired, json, disclosure_limit)
     passed = max_mcdp is None or _tell_verdicts(found, max_mcdp, decide_by)
     if report is not None:
-        _write_report(report, found, {"score": score, "target": target, **columns}, paired, force=force)
+        named = {"score": score, "target": target, **columns}
+        _write_report(report, found, named, paired, disclosure_limit=disclosure_limit, force=force)
     if not passed:
         raise typer.Exit(1)
 
@@ -217,9 +224,11 @@ def _compare(
     )
 
 
-def _show(audits: Mapping[str, Audit], paired: PairedModels | None, json: bool) -> None:
+def _show(
+    audits: Mapping[str, Audit], paired: PairedModels | None, json: bool, disclosure_limit: int
+) -> None:
     if json:
-        typer.echo(audits_json(audits, paired))
+        typer.echo(audits_json(audits, paired, disclosure_limit))
         return
     console = Console()
     for file, audit in audits.items():
@@ -233,8 +242,7 @@ def _write_report(
     audits: Mapping[str, Audit],
     columns: Mapping[str, Any],
     paired: PairedModels | None,
-    *,
-    force: bool,
+    **options: Any,
 ) -> None:
     from localparity.report import write_page
 
@@ -242,15 +250,19 @@ def _write_report(
     named = {**columns, "group": groups}
     notes = {f"Column of the {what}s": name for what, name in named.items() if name}
     title = f"Local disparity by {groups}"
-    write_page(path, audits, title=title, notes=notes, paired=paired, force=force)
+    write_page(path, audits, title=title, notes=notes, paired=paired, **options)
     typer.echo(f"report: {path}", err=True)
 
 
-def audits_json(audits: Mapping[str, Audit], paired: PairedModels | None = None) -> str:
+def audits_json(
+    audits: Mapping[str, Audit],
+    paired: PairedModels | None = None,
+    disclosure_limit: int = DISCLOSURE_LIMIT,
+) -> str:
     """One audit as its own JSON, several under their names, with the comparison with the first."""
     if len(audits) == 1:
-        return next(iter(audits.values())).to_json()
-    plain = {name: audit.to_dict() for name, audit in audits.items()}
+        return next(iter(audits.values())).to_json(disclosure_limit=disclosure_limit)
+    plain = {name: audit.to_dict(disclosure_limit=disclosure_limit) for name, audit in audits.items()}
     if paired is not None:
         for name in paired.found:
             plain[name]["same_people"] = paired.to_dict(name)

@@ -136,6 +136,11 @@ class Atoms:
         shares = below[np.searchsorted(self.scores, thresholds, side="right")] / below[-1]
         return np.asarray(shares, dtype=np.float64)
 
+    def distance(self, other: Atoms) -> float:
+        """The largest difference between the two cumulative distributions."""
+        at = np.union1d(self.scores, other.scores)
+        return float(np.abs(self.shares_at_or_below(at) - other.shares_at_or_below(at)).max(initial=0.0))
+
 
 def _run_starts(ordered: NDArray[Any]) -> IntArray:
     """Where each distinct value of a sorted array begins."""

@@ -77,6 +77,11 @@ class ClusteredRows:
         return keys % n_groups, np.bincount(place, self.weights).astype(np.float64)
 
     @property
+    def people(self) -> IntArray:
+        """For each group, how many clusters have rows in it."""
+        return np.bincount(self._totals[0], minlength=len(self.groups))
+
+    @property
     def squares(self) -> FloatArray:
         """For each group, the sum of the squares of its clusters' weights."""
         groups, totals = self._totals

@@ -68,6 +68,7 @@ class ScoreCounts:
     cells: Cells | None = None
     clusters: ClusteredRows | None = None
     _strata: dict[int | None, Stratum] = field(default_factory=dict, init=False, repr=False)
+    _sizes: dict[int | None, dict[Group, int]] = field(default_factory=dict, init=False, repr=False)
 
     @classmethod
     def from_predictions(cls, predictions: Predictions) -> ScoreCounts:
@@ -169,7 +170,7 @@ class ScoreCounts:
         return replace(self, atoms=atoms, clusters=clusters)
 
     def small_groups(self, comparison: Comparison) -> dict[Group, int]:
-        """Return the groups that have fewer rows than `comparison.min_group_size`.
+        """Return the groups that have fewer people than `comparison.min_group_size`.
 
         Parameters
         ----------
@@ -179,11 +180,22 @@ class ScoreCounts:
         Returns
         -------
         dict
-            The rows of each small group; where people are compared by label, of the label with the fewest.
+            The people of each small group, which are clusters where there are any and else rows; where people
+            are compared by label, of the label with the fewest.
         """
-        strata = [self._stratum(label, comparison.criterion) for label in comparison.labels]
-        fewest = {group: min(stratum[group].size for stratum in strata) for group in self.groups}
+        people = [self._people(label, comparison.criterion) for label in comparison.labels]
+        fewest = {group: min(sizes[group] for sizes in people) for group in self.groups}
         return {group: rows for group, rows in fewest.items() if rows < comparison.min_group_size}
+
+    def _people(self, label: int | None, criterion: str) -> dict[Group, int]:
+        """How many people each group has: the clusters where there are any, else the rows."""
+        stratum = self._stratum(label, criterion)
+        if label not in self._sizes:
+            sizes = [atoms.size for atoms in stratum.values()]
+            if self.clusters is not None:
+                sizes = self.clusters.among(list(stratum), label).people.tolist()
+            self._sizes[label] = dict(zip(stratum, sizes, strict=True))
+        return self._sizes[label]
 
     def _stratum(self, label: int | None, criterion: str) -> Stratum:
         if label is not None and not self.labelled:
@@ -204,8 +216,9 @@ class ScoreCounts:
 def strata_of(counts: ScoreCounts, comparison: Comparison) -> dict[int | None, Stratum]:
     """The people that are compared with each other, by label; a group that is too small is an error."""
     found = {label: counts._stratum(label, comparison.criterion) for label in comparison.labels}
-    for label, stratum in found.items():
-        check_sizes(comparison, list(stratum), [atoms.size for atoms in stratum.values()], label)
+    for label in found:
+        people = counts._people(label, comparison.criterion)
+        check_sizes(comparison, list(people), list(people.values()), label)
     return found
 
 

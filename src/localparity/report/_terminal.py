@@ -12,7 +12,6 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
-from localparity.counts._comparison import group_text
 from localparity.metrics._window import percent
 from localparity.report._tables import (
     ReportTable,
@@ -57,8 +56,7 @@ def terminal_parts(audit: Audit, *, title: str = "Audit") -> Iterator[Renderable
     if len(pairs) > MOST_PAIRS:
         yield Text(f"... and {len(pairs) - MOST_PAIRS:,} more pairs, all in the audit's JSON.", style="dim")
     if audit.left_out:
-        names = ", ".join(f"{group_text(left.group)} ({left.rows:,})" for left in audit.left_out)
-        yield Text(f"Left out as too small: {names}.")
+        yield Text(f"Left out as too small: {', '.join(map(str, audit.left_out))}.")
     yield Text("\n".join(audit.assumptions), style="dim")
 
 

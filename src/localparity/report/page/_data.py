@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from localparity._types import FloatArray, Group
+from localparity._types import Criterion, FloatArray, Group
 from localparity._validation import even_thresholds, fractions_of, reach_of
 from localparity.counts._comparison import CRITERIA, Comparison, group_text, labels_of
-from localparity.counts._score_counts import Stratum, strata_of, with_everyone
+from localparity.counts._disclosure import all_disclosed, disclosed
+from localparity.counts._score_counts import ScoreCounts, Stratum, strata_of, with_everyone
 from localparity.metrics import GapCurve, Window
 from localparity.metrics._gap_curves import curve_between, gap_curves
 from localparity.report._thin import MOST_POINTS, thin_steps
@@ -46,20 +47,27 @@ _EPSILON_GRIDS = (
 class PageModel:
     """A model on the page: its audit, its pairs from the worst on, and the people compared by label.
 
-    The labels are those of the audit's criterion and, where there is room, all others.
+    The labels are those of the audit's criterion and, where there is room and none has few people of a group,
+    all others. What is drawn comes from counts whose steps rest on enough people.
     """
 
-    def __init__(self, name: str, audit: Audit) -> None:
+    def __init__(self, name: str, audit: Audit, limit: int) -> None:
         self.name, self.audit = name, audit
+        self.counts = disclosed(audit.counts, audit.comparison, disclosure_limit=limit)
         self.pairs: list[Pair] = list(dict.fromkeys(pair.groups for pair in audit.pairs))
         criteria = [audit.comparison.criterion]
-        if audit.counts.labelled and 3 * len(self.pairs) <= MOST_VIEWS:
-            criteria = [name for name in CRITERIA if not audit.counts.small_groups(Comparison(name))]
-        overall = audit.comparison.compare == "to_overall"
-        self.strata: dict[int | None, Stratum] = {
+        if self.counts.labelled and all_disclosed(audit.counts, limit) and 3 * len(self.pairs) <= MOST_VIEWS:
+            criteria = [name for name in CRITERIA if not self.counts.small_groups(Comparison(name))]
+        self.strata = self._strata(self.counts, criteria)
+        self.exact = self._strata(audit.counts, criteria)
+
+    def _strata(self, counts: ScoreCounts, criteria: Sequence[Criterion]) -> dict[int | None, Stratum]:
+        """The people compared by label, everyone among them where groups are compared with everyone."""
+        overall = self.audit.comparison.compare == "to_overall"
+        return {
             label: with_everyone(stratum) if overall else stratum
             for criterion in criteria
-            for label, stratum in strata_of(audit.counts, Comparison(criterion)).items()
+            for label, stratum in strata_of(counts, Comparison(criterion)).items()
         }
 
     def groups(self, most_pairs: int) -> list[Group]:
@@ -68,26 +76,23 @@ class PageModel:
 
     def data(self, plan: Plan) -> dict[str, Any]:
         """The model's criteria, sides (a group under a label) and views (a pair under a label)."""
-        audit, counts = self.audit, self.audit.counts
+        audit, counts = self.audit, self.counts
         thresholds = even_thresholds(counts.score_range, plan.steps)
         if audit.threshold is not None:
             thresholds = np.union1d(thresholds, [audit.threshold])
         reach = reach_of(thresholds, counts.resolution, counts.score_range)
         pairs, groups = self.pairs[: plan.pairs], self.groups(plan.pairs)
-        others = self._other_bands()
-        radii = {(pair.label, pair.groups): pair.radius for pair in audit.pairs}
+        radii = {(pair.label, pair.groups): pair.radius for pair in audit.pairs} | self._other_radii()
         sides: list[dict[str, Any]] = []
         views: list[dict[str, Any]] = []
         for label, stratum in self.strata.items():
             place = {group: len(sides) + i for i, group in enumerate(groups)}
             sides += [{"rates": pack(1.0 - stratum[group].shares_at_or_below(reach))} for group in groups]
             for number, pair in enumerate(pairs):
-                if (label, pair) in others:
-                    curve, radius = others[label, pair]
-                else:
-                    curve, radius = curve_between(counts, stratum, pair, label), radii[label, pair]
+                curve = curve_between(counts, stratum, pair, label)
+                radius = radii[label, pair] + sum(self._moved(label, group) for group in pair)
                 place_of = {"pair": number, "label": label, "sides": [place[group] for group in pair]}
-                views.append(_view_data(curve, stratum, radius, plan) | place_of)
+                views.append(_view_data(curve, stratum, radius, plan, self._known(pair, label)) | place_of)
         return {
             "name": self.name,
             "range": list(counts.score_range),
@@ -120,13 +125,25 @@ class PageModel:
         clearest = self.audit.most_significant.groups
         return pairs.index(clearest) if worst.too_small and clearest in pairs else -1
 
-    def _other_bands(self) -> dict[tuple[int | None, Pair], tuple[GapCurve, float]]:
-        """The curves under labels that are not the audit's, and how far the true gap of each may be off.
+    def _moved(self, label: int | None, group: Group) -> float:
+        """How far the distribution that is drawn may be from the one that was counted."""
+        return self.exact[label][group].distance(self.strata[label][group]) + self.audit.counts.rank_error
+
+    def _known(self, pair: Pair, label: int | None) -> dict[float, Window]:
+        """The windows that the audit's tables rest on, which are shown as they are."""
+        if label not in self.audit.comparison.labels:
+            return {}
+        epsilons = [finding.epsilon for finding in self.audit.findings]
+        curve = curve_between(self.audit.counts, self.exact[label], pair, label)
+        return dict(zip(epsilons, curve.worst_windows(np.array(epsilons)), strict=True))
+
+    def _other_radii(self) -> dict[tuple[int | None, Pair], float]:
+        """How far the true gap may be off under labels that are not the audit's.
 
         Of these labels, the bands of everyone hold by themselves and those of people with a label together.
         """
         audit = self.audit
-        found: dict[tuple[int | None, Pair], tuple[GapCurve, float]] = {}
+        found: dict[tuple[int | None, Pair], float] = {}
         others = set(self.strata) - set(audit.comparison.labels)
         for criterion in CRITERIA:
             if set(labels_of(criterion)) in ({None} & others, others - {None}):
@@ -140,8 +157,8 @@ class PageModel:
                     method=audit.method,
                     draws=Draws(audit.n_resamples, 0, -1),
                 )
-                bands = zip(curves, radii.tolist(), strict=True)
-                found |= {(curve.label, curve.groups): (curve, radius) for curve, radius in bands}
+                pairs = [(curve.label, curve.groups) for curve in curves]
+                found |= dict(zip(pairs, radii.tolist(), strict=True))
         return found
 
 
@@ -173,9 +190,9 @@ class Plan:
         return cls(np.union1d(grid, asked), steps, points, pairs, listed)
 
 
-def plan_page(audits: Mapping[str, Audit]) -> tuple[Plan, list[dict[str, Any]]]:
+def plan_page(audits: Mapping[str, Audit], limit: int) -> tuple[Plan, list[dict[str, Any]]]:
     """How fine the page is, and what it shows of each model."""
-    models = [PageModel(name, audit) for name, audit in audits.items()]
+    models = [PageModel(name, audit, limit) for name, audit in audits.items()]
     plan = Plan.of(models)
     return plan, [model.data(plan) for model in models]
 
@@ -192,12 +209,15 @@ def pack(fractions: FloatArray) -> str:
     return base64.b64encode(whole.tobytes()).decode("ascii")
 
 
-def _view_data(curve: GapCurve, stratum: Stratum, radius: float, plan: Plan) -> dict[str, Any]:
+def _view_data(
+    curve: GapCurve, stratum: Stratum, radius: float, plan: Plan, known: Mapping[float, Window]
+) -> dict[str, Any]:
     """A pair under a label: MCDP and the worst window at each epsilon, the band, and the curve's extremes.
 
     The page joins these points to the rates at the thresholds, which all pairs of a group share.
     """
-    windows = curve.worst_windows(plan.epsilons)
+    drawn = zip(plan.epsilons.tolist(), curve.worst_windows(plan.epsilons), strict=True)
+    windows = [known.get(epsilon, window) for epsilon, window in drawn]
     low, high = curve.score_range
     points = curve.knots[thin_steps(curve.knots, curve.gap, plan.points)]
     return {
@@ -206,7 +226,7 @@ def _view_data(curve: GapCurve, stratum: Stratum, radius: float, plan: Plan) -> 
         "high": pack(fractions_of(np.array([window.high for window in windows]), curve.score_range)),
         "whole": curve.whole and high - low < _MOST_WHOLE,
         "sign": "".join(_sign(window) for window in windows),
-        "radius": radius + 2.0 * curve.rank_error,
+        "radius": radius,
         "x": pack(fractions_of(points, curve.score_range)),
         "a": pack(stratum[curve.groups[0]].shares_at_or_below(points)),
         "b": pack(stratum[curve.groups[1]].shares_at_or_below(points)),

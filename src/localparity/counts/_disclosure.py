@@ -1,0 +1,166 @@
+"""What of the counts may be shown: no step of a distribution rests on fewer people than a limit."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable, Mapping
+from dataclasses import replace
+
+import numpy as np
+
+from localparity._types import Group, IntArray
+from localparity._validation import as_count
+from localparity.counts._atoms import Atoms
+from localparity.counts._comparison import Comparison
+from localparity.counts._score_counts import ScoreCounts, strata_of
+
+Cell = tuple[Hashable, ...]
+"""A cell of a table: its place on each axis."""
+
+DISCLOSURE_LIMIT = 10
+"""The fewest people that a group, a step or a cell of what is written out rests on."""
+
+
+def disclosed(
+    counts: ScoreCounts, comparison: Comparison | None = None, *, disclosure_limit: int = DISCLOSURE_LIMIT
+) -> ScoreCounts:
+    """Return counts whose every step rests on enough people, to be drawn or handed on.
+
+    Neighbouring scores of a group are counted together, at their mean, until there are `disclosure_limit`
+    people in each step. Labels that only a few people of a group have are not told apart, since the others'
+    distributions would tell theirs.
+
+    Parameters
+    ----------
+    counts : ScoreCounts
+        Counts of any kind.
+    comparison : Comparison, optional
+        Who is compared: everyone by default.
+    disclosure_limit : int
+        The fewest people of a step; a group with fewer is an error.
+
+    Returns
+    -------
+    ScoreCounts
+        Its `rank_error` is the largest share of a group in a step of several scores.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> predictions = lp.Predictions.from_arrays(
+    ...     None, [0.1, 0.2, 0.3, 0.6, 0.8], sensitive_features=["a", "a", "a", "b", "b"]
+    ... )
+    >>> counts = lp.ScoreCounts.from_predictions(predictions)
+    >>> shown = lp.counts.disclosed(counts, disclosure_limit=2)
+    >>> [atoms.scores.round(2).tolist() for atoms in shown.atoms.values()]
+    [[0.2], [0.7]]
+    """
+    limit = as_count(disclosure_limit, "disclosure_limit")
+    comparison = comparison or Comparison()
+    check_disclosure(counts, comparison, limit)
+    if limit == 1:
+        return counts
+    kept = dict(counts.atoms)
+    if not all_disclosed(counts, limit):
+        strata = strata_of(counts, comparison).items()
+        kept = {(group, label): atoms for label, stratum in strata for group, atoms in stratum.items()}
+    most = 1 if counts.clusters is None else int(np.bincount(counts.clusters.clusters).max())
+    atoms = {key: _in_steps(found, limit * most) for key, found in kept.items()}
+    errors = [kept[key].distance(atoms[key]) for key in kept]
+    rank_error = max([counts.rank_error, *errors])
+    return replace(counts, atoms=atoms, rank_error=rank_error, cells=None)
+
+
+def all_disclosed(counts: ScoreCounts, limit: int) -> bool:
+    """Whether every group has enough people of each label, so that all criteria may be shown."""
+    if not counts.labelled:
+        return limit == 1 or not few_people(counts, Comparison(), limit)
+    return not few_people(counts, Comparison("equalized_odds"), limit)
+
+
+def few_people(counts: ScoreCounts, comparison: Comparison, limit: int) -> list[Group]:
+    """The groups with fewer people than a limit among those compared."""
+    return list(counts.small_groups(replace(comparison, min_group_size=limit)))
+
+
+def check_disclosure(counts: ScoreCounts, comparison: Comparison, limit: int) -> None:
+    """Raise a ValueError where a group has too few people to be shown."""
+    few = few_people(counts, comparison, limit)
+    if few:
+        names = ", ".join(map(repr, few[:5])) + (f" and {len(few) - 5:,} more" if len(few) > 5 else "")
+        raise ValueError(
+            f"disclosure_limit={limit} allows no group of fewer people to be shown: {names}; audit with "
+            f"disclosure_limit={limit} to leave them out, or pass disclosure_limit=1 to show them"
+        )
+
+
+def suppressed(people: Mapping[Cell, int], limit: int = DISCLOSURE_LIMIT) -> set[Cell]:
+    """The cells of a table with totals that may not be shown.
+
+    Beside the small cells, others are left out until no small one follows from the totals, and the cells left
+    out of a line of the table are enough people together.
+
+    Examples
+    --------
+    >>> people = {("f", "x"): 50, ("f", "y"): 3, ("f", "z"): 80}
+    >>> people |= {("m", "x"): 40, ("m", "y"): 60, ("m", "z"): 70}
+    >>> sorted(suppressed(people))
+    [('f', 'x'), ('f', 'y'), ('m', 'x'), ('m', 'y')]
+    """
+    small = {cell for cell, size in people.items() if 0 < size < limit}
+    hidden = set(small)
+    lines = _lines(people)
+    while True:
+        exposed = _exposed(lines, people, hidden, small, limit)
+        beside = {cell for line in lines if exposed & set(line) for cell in line if people[cell]} - hidden
+        if not beside:
+            return hidden
+        hidden.add(min(beside, key=lambda cell: (people[cell], repr(cell))))
+
+
+def _lines(people: Mapping[Cell, int]) -> list[list[Cell]]:
+    """The cells that share all places but one: those of which a table has a total."""
+    lines: dict[tuple[int, Cell], list[Cell]] = {}
+    for cell in people:
+        for axis in range(len(cell)):
+            lines.setdefault((axis, cell[:axis] + cell[axis + 1 :]), []).append(cell)
+    return list(lines.values())
+
+
+def _exposed(
+    lines: list[list[Cell]], people: Mapping[Cell, int], hidden: set[Cell], small: set[Cell], limit: int
+) -> set[Cell]:
+    """The hidden cells that would tell of few people: small ones that the totals determine, and those of a
+    line that are few people together.
+    """
+    unknown = sorted(hidden, key=repr)
+    totals = np.array([[cell in line for cell in unknown] for line in map(set, lines)], dtype=np.float64)
+    if not totals.size:
+        return set()
+    determined = np.diag(np.linalg.pinv(totals) @ totals) > 1.0 - 1e-9
+    left_out = [hidden & set(line) for line in lines]
+    few = [cells for cells in left_out if sum(people[cell] for cell in cells) < limit]
+    found = {cell for cell, known in zip(unknown, determined.tolist(), strict=True) if known}
+    # A small cell may follow from others that follow first: of these too, more is hidden.
+    return (found if found & small else set()).union(*few)
+
+
+def _in_steps(atoms: Atoms, limit: int) -> Atoms:
+    """Scores counted together with the next ones until each step has enough rows."""
+    ends = _step_ends(np.cumsum(atoms.rows), limit)
+    starts = np.concatenate([[0], ends[:-1] + 1])
+    totals = np.add.reduceat(atoms.scores * atoms.rows, starts) / np.add.reduceat(atoms.rows, starts)
+    # Rounding does not move the mean of equal scores.
+    means = np.clip(totals, atoms.scores[starts], atoms.scores[ends])
+    if np.array_equal(atoms.scores, np.rint(atoms.scores)):
+        means = np.rint(means)
+    return Atoms.gather(np.repeat(means, ends - starts + 1), atoms.rows, atoms.units)
+
+
+def _step_ends(rows: IntArray, limit: int) -> IntArray:
+    """The last score of each step, of rows up to each score; what is left over belongs to the last step."""
+    following = np.searchsorted(rows, rows + limit).tolist()
+    place, ends = int(np.searchsorted(rows, limit)), []
+    while place < rows.size:
+        ends.append(place)
+        place = following[place]
+    return np.array([*ends[:-1], rows.size - 1], dtype=np.int64)

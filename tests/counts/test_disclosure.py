@@ -1,0 +1,123 @@
+"""Nothing that is shown rests on fewer people than the limit."""
+
+from __future__ import annotations
+
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import localparity as lp
+from localparity.counts import Comparison
+from localparity.counts._disclosure import all_disclosed, suppressed
+
+
+def counts_of(scores, groups, **more):
+    return lp.ScoreCounts.from_predictions(
+        lp.Predictions.from_arrays(more.pop("y", None), scores, sensitive_features=groups, **more)
+    )
+
+
+scores_of_groups = st.lists(
+    st.tuples(st.integers(0, 30).map(lambda n: n / 30), st.sampled_from("ab")), min_size=12, max_size=80
+).filter(lambda rows: min(sum(group == name for _, group in rows) for name in "ab") >= 4)
+
+
+@given(rows=scores_of_groups, limit=st.integers(1, 4))
+def test_every_step_has_enough_people_and_the_error_is_stated(rows, limit):
+    scores, groups = map(np.array, zip(*rows, strict=True))
+    counts = counts_of(scores, groups)
+    shown = lp.counts.disclosed(counts, disclosure_limit=limit)
+    assert shown.size == counts.size
+    for key, atoms in shown.atoms.items():
+        assert atoms.rows.min() >= limit
+        at = np.linspace(0, 1, 61)
+        off = np.abs(atoms.shares_at_or_below(at) - counts.atoms[key].shares_at_or_below(at)).max()
+        assert off <= shown.rank_error + 1e-12
+    exact, coarse = lp.mcdp(counts), lp.mcdp(shown)
+    assert abs(exact - coarse) <= 2 * shown.rank_error + 1e-12
+
+
+def test_a_limit_of_one_changes_nothing():
+    counts = counts_of([0.1, 0.4, 0.6], ["a", "a", "b"])
+    assert lp.counts.disclosed(counts, disclosure_limit=1) is counts
+
+
+def test_whole_scores_stay_whole_and_shared_scores_stay_where_they_are():
+    counts = counts_of([1] * 12 + [2, 4, 5] + [3] * 12, ["a"] * 15 + ["b"] * 12, score_range=(1, 10))
+    shown = lp.counts.disclosed(counts)
+    assert shown.atoms["a", None].scores.tolist() == [2.0]
+    assert shown.atoms["b", None].scores.tolist() == [3.0]
+    assert shown.atoms["b", None].rows.tolist() == [12]
+
+
+def test_weights_stay_with_their_people():
+    rng = np.random.default_rng(0)
+    weight = rng.random(60) + 0.5
+    counts = counts_of(rng.random(60), ["a", "b"] * 30, sample_weight=weight)
+    shown = lp.counts.disclosed(counts, disclosure_limit=5)
+    for atoms in shown.atoms.values():
+        assert atoms.rows.min() >= 5
+    assert shown.atoms["a", None].weights.sum() == pytest.approx(weight[::2].sum())
+
+
+def test_a_small_group_is_an_error_that_names_it_and_the_way_out():
+    counts = counts_of(np.linspace(0, 1, 33), ["a"] * 15 + ["b"] * 15 + ["tiny"] * 3)
+    with pytest.raises(ValueError, match=r"disclosure_limit=10.*'tiny'.*disclosure_limit=1"):
+        lp.counts.disclosed(counts)
+    assert lp.counts.disclosed(counts.without(["tiny"])).groups == ("a", "b")
+
+
+def test_labels_of_few_people_are_not_told_apart():
+    rng = np.random.default_rng(1)
+    y = np.array([1] * 40 + [0] * 20)
+    y[0] = 0
+    groups = np.array(["a", "b"] * 20 + ["b"] * 20)
+    counts = counts_of(rng.random(60), groups, y=y)
+    assert not all_disclosed(counts, 10)
+    shown = lp.counts.disclosed(counts)
+    assert {label for _, label in shown.atoms} == {None}
+    shown = lp.counts.disclosed(counts, Comparison("equal_opportunity"))
+    assert {label for _, label in shown.atoms} == {1}
+    enough = counts_of(rng.random(60), ["a", "b"] * 30, y=[0, 0, 1, 1] * 15)
+    assert all_disclosed(enough, 10)
+    assert {label for _, label in lp.counts.disclosed(enough).atoms} == {0, 1}
+
+
+def test_people_with_several_rows_count_once():
+    rng = np.random.default_rng(2)
+    person = np.repeat(np.arange(24), 5)
+    counts = counts_of(rng.random(120), np.where(person < 12, "a", "b"), cluster=person)
+    shown = lp.counts.disclosed(counts)
+    assert min(atoms.rows.min() for atoms in shown.atoms.values()) >= 50
+    few = counts_of(rng.random(120), np.where(person < 5, "a", "b"), cluster=person)
+    with pytest.raises(ValueError, match=r"disclosure_limit=10.*'a'"):
+        lp.counts.disclosed(few)
+
+
+_LINES = [(0, "f"), (0, "m"), (1, "x"), (1, "y"), (1, "z")]
+
+
+@given(
+    sizes=st.lists(st.integers(0, 30), min_size=6, max_size=6),
+    limit=st.integers(2, 12),
+)
+def test_no_total_less_the_cells_shown_tells_of_few_people(sizes, limit):
+    people = dict(zip(product("fm", "xyz"), sizes, strict=True))
+    hidden = suppressed(people, limit)
+    assert all(cell in hidden for cell, size in people.items() if 0 < size < limit)
+    lines = [[cell for cell in people if cell[axis] == value] for axis, value in _LINES]
+    for line in lines:
+        together = sum(people[cell] for cell in line if cell in hidden)
+        assert together == 0 or together >= limit or all(cell in hidden or not people[cell] for cell in line)
+    # A second table with the same totals, and the same cells shown, in which a small cell differs.
+    unknown = [cell for cell in people if cell in hidden]
+    for small in (cell for cell in unknown if people[cell] < limit):
+        totals = np.array([[cell in line for cell in unknown] for line in lines], dtype=float)
+        free = [k for k in range(len(unknown)) if unknown[k] != small]
+        other = np.linalg.lstsq(totals[:, free], -totals[:, unknown.index(small)], rcond=None)[0]
+        moved = totals[:, free] @ other + totals[:, unknown.index(small)]
+        whole = all(cell in hidden or not size for cell, size in people.items())
+        assert np.abs(moved).max() < 1e-9 or whole
