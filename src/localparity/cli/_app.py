@@ -11,6 +11,7 @@ import localparity
 from localparity.cli._commands import Commands
 from localparity.cli._group import Group
 from localparity.cli._pipe import outliving_its_reader
+from localparity.cli._printing import note
 
 # Click's own class, which some versions of typer carry inside and none exports.
 _UsageError: Any = typer.BadParameter.__base__
@@ -62,5 +63,5 @@ def main() -> None:
 
 def _fail(message: str, *, code: int = 2) -> NoReturn:
     if message:  # a call without arguments has printed its help and says nothing more
-        typer.echo("error: " + " ".join(message.split()), err=True)
+        note("error: " + " ".join(message.split()))
     sys.exit(code)

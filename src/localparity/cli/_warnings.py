@@ -8,9 +8,8 @@ from contextlib import contextmanager
 from types import MappingProxyType
 from typing import Any
 
-import typer
-
 from localparity.cli._messages import in_options
+from localparity.cli._printing import note
 
 
 @contextmanager
@@ -18,7 +17,7 @@ def warnings_in_lines(options: Mapping[str, str] = MappingProxyType({})) -> Iter
     """A warning is one line on the standard error, as an error is."""
 
     def show(message: Any, *_: Any, **__: Any) -> None:
-        typer.echo(f"warning: {in_options(str(message), options)}", err=True)
+        note(f"warning: {in_options(str(message), options)}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)

@@ -13,6 +13,7 @@ from rich.console import Console
 from typer import Option
 
 from localparity._types import HigherIs, IntervalMethod
+from localparity._validation import visible, visible_lines
 from localparity.audit._audit import Audit, DecideBy, Engine
 from localparity.audit._auditing import SmallGroups
 from localparity.audit._same_people import PairedModels
@@ -31,6 +32,7 @@ from localparity.cli._options import (
     parse_epsilons,
     parse_range,
 )
+from localparity.cli._printing import note
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics._window import percent
 from localparity.report._terminal import paired_parts, terminal_parts
@@ -228,11 +230,11 @@ def _show(
     audits: Mapping[str, Audit], paired: PairedModels | None, json: bool, disclosure_limit: int
 ) -> None:
     if json:
-        typer.echo(audits_json(audits, paired, disclosure_limit))
+        typer.echo(visible_lines(audits_json(audits, paired, disclosure_limit)))
         return
     console = Console()
     for file, audit in audits.items():
-        console.print(*terminal_parts(audit, title=file), sep="\n")
+        console.print(*terminal_parts(audit, title=visible(file)), sep="\n")
     if paired is not None:
         console.print(*paired_parts(paired), sep="\n")
 
@@ -251,7 +253,7 @@ def _write_report(
     notes = {f"Column of the {what}s": name for what, name in named.items() if name}
     title = f"Local disparity by {groups}"
     write_page(path, audits, title=title, notes=notes, paired=paired, **options)
-    typer.echo(f"report: {path}", err=True)
+    note(f"report: {path}")
 
 
 def audits_json(
@@ -282,5 +284,5 @@ def _tell_verdicts(audits: Mapping[str, Audit], max_mcdp: float, decide_by: Deci
         }[decide_by]
         verdict, relation = ("pass", "within") if passes else ("fail", "above")
         whose = f"{file}: " if len(audits) > 1 else ""
-        typer.echo(f"{verdict}: {whose}{what}, {relation} the bound of {percent(max_mcdp)}", err=True)
+        note(f"{verdict}: {whose}{what}, {relation} the bound of {percent(max_mcdp)}")
     return all(passed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import io
-from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -13,7 +12,7 @@ from rich.table import Table as RichTable
 
 import localparity as lp
 from localparity._io._files import write_whole
-from localparity._validation import require
+from localparity._validation import require, visible
 from localparity.audit._wording import CRITERION_WORDS
 from localparity.cli._cards import IntendedUseOption, complete_card
 from localparity.cli._features import read_training_table
@@ -31,6 +30,7 @@ from localparity.cli._options import (
     check_file,
     check_folder,
 )
+from localparity.cli._printing import note, print_json
 from localparity.metrics._window import percent
 
 if TYPE_CHECKING:
@@ -96,14 +96,14 @@ def compare(
             random_state=seed,
             on_method=lambda name: status.update(f"Training {name}"),
         )
-    typer.echo(dumps(found.to_dict(), indent=2)) if json else _show(Console(), found, file)
+    print_json(found.to_dict()) if json else _show(Console(), found, file)
     if figure is not None:
         _draw(found, figure)
-        typer.echo(f"figure: {figure}", err=True)
+        note(f"figure: {figure}")
     if out is not None:
         kept = found.recommended_without_group if without_group else found.recommended
         found.save(out, complete_card(found.card(kept), file, intended_use), outcome=kept)
-        typer.echo(f"model: {kept.name}, in {out}", err=True)
+        note(f"model: {kept.name}, in {out}")
 
 
 def _check_out(out: Path | None, *, without_group: bool, intended_use: str | None, force: bool) -> None:
@@ -118,8 +118,8 @@ def _check_out(out: Path | None, *, without_group: bool, intended_use: str | Non
 def _show(console: Console, found: ModelComparison, file: str) -> None:
     train, validation, test = found.rows
     console.print(
-        f"{file}: {train:,} rows to train on, {validation:,} to choose on, {test:,} to test on; compared: "
-        f"{CRITERION_WORDS[found.criterion]}.",
+        f"{visible(file)}: {train:,} rows to train on, {validation:,} to choose on, {test:,} to test on; "
+        f"compared: {CRITERION_WORDS[found.criterion]}.",
         highlight=False,
         markup=False,
     )
@@ -160,7 +160,7 @@ def _show(console: Console, found: ModelComparison, file: str) -> None:
         highlight=False,
     )
     for name, reason in found.left_out.items():
-        console.print(f"Left out: {name}: {reason}", highlight=False, markup=False)
+        console.print(visible(f"Left out: {name}: {reason}"), highlight=False, markup=False)
     console.print(found.recommendation, style="bold", highlight=False, markup=False)
 
 

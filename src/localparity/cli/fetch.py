@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-from json import dumps
 from pathlib import Path
 from typing import Annotated, Literal
 
@@ -11,6 +10,7 @@ import typer
 
 import localparity as lp
 from localparity.cli._options import check_folder
+from localparity.cli._printing import print_json, print_line
 from localparity.datasets._fetch import cache_folder
 
 _FETCH = {"adult": lp.datasets.fetch_adult, "bank": lp.datasets.fetch_bank}
@@ -34,6 +34,6 @@ def fetch(
     local = Path(os.environ.get("LOCALPARITY_DATA", "")) / dataset
     folder = local if local.is_dir() else cache_folder(data_home) / dataset
     if json:
-        typer.echo(dumps({"dataset": dataset, "rows": rows, "folder": str(folder)}))
+        print_json({"dataset": dataset, "rows": rows, "folder": str(folder)})
     else:
-        typer.echo(f"{dataset}: {rows:,} people, in {folder}")
+        print_line(f"{dataset}: {rows:,} people, in {folder}")

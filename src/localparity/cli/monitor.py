@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from dataclasses import asdict
 from datetime import datetime
-from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -25,6 +24,7 @@ from localparity.cli._options import (
     check_labels,
     parse_range,
 )
+from localparity.cli._printing import note, print_json
 from localparity.metrics._window import percent
 from localparity.monitoring import Monitor, PeriodResult, WindowResult
 from localparity.monitoring._monitor import Every
@@ -100,7 +100,7 @@ def monitor(
     whole = kept.since_start(epsilon, **asked)
     if json:
         found = {"periods": [asdict(point) for point in series], "since_start": asdict(whole)}
-        typer.echo(dumps(found, indent=2))
+        print_json(found)
     else:
         _show(Console(), series, whole, epsilon, every=kept.every, confidence=confidence)
     if max_mcdp is not None and _alarmed(series[-1], max_mcdp, kept.every):
@@ -111,7 +111,7 @@ def _append(kept: Monitor, batch: str, *, score: str | None, group: list[str] | 
     if score is None or not group:
         raise typer.BadParameter("a batch needs its columns", param_hint="--score and --group")
     if not kept.append_file(batch, score=score, group=group, **options):
-        typer.echo(f"{batch} was counted before and is not counted again", err=True)
+        note(f"{batch} was counted before and is not counted again")
 
 
 def _parse_time(at: str | None) -> datetime | None:
@@ -160,16 +160,14 @@ def _alarmed(newest: PeriodResult, bound: float, every: str) -> bool:
         if found.periods > 1:
             where = f"over the last {_how_many(found.periods, every)}, {found.start} to {found.end},"
         value, least = percent(found.interval.estimate), percent(found.interval.low)
-        typer.echo(
-            f"alarm: MCDP {where} is {value}, at least {least}, above the bound of {percent(bound)}", err=True
-        )
+        note(f"alarm: MCDP {where} is {value}, at least {least}, above the bound of {percent(bound)}")
         return True
     if newest.interval is None:
         raise ValueError(f"period {newest.period} has nothing to compare: {newest.missing}")
     above = newest.interval.estimate > bound
     relation, ending = ("above", ", which chance could explain") if above else ("within", "")
     what = f"MCDP in {newest.period} is {percent(newest.interval.estimate)}"
-    typer.echo(f"no alarm: {what}, {relation} the bound of {percent(bound)}{ending}", err=True)
+    note(f"no alarm: {what}, {relation} the bound of {percent(bound)}{ending}")
     return False
 
 

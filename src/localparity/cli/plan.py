@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import combinations
-from json import dumps
 from typing import Annotated, Any
 
 import typer
@@ -12,6 +11,7 @@ from rich.table import Table as RichTable
 
 import localparity as lp
 from localparity.cli._options import SeedOption, parse_numbers
+from localparity.cli._printing import print_json
 from localparity.metrics._window import percent
 
 GroupSizesOption = Annotated[
@@ -49,7 +49,7 @@ def plan(
     found = lp.minimum_detectable(sizes, **options)
     needed = None if mcdp is None else lp.rows_needed(sizes, mcdp=mcdp, **options)
     if json:
-        typer.echo(dumps(_plain(found, mcdp, needed), indent=2))
+        print_json(_plain(found, mcdp, needed))
     else:
         _show(Console(), found, mcdp, needed)
 

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from json import dumps
 from pathlib import Path
 from typing import Annotated, Any, NamedTuple
 
 import typer
 
 from localparity._io._files import replacing
-from localparity._io._tables import Table, quote_text
+from localparity._io._tables import Table, quote_name, quote_text
 from localparity._types import FloatArray
 from localparity._validation import require
 from localparity.cli._features import read_features
 from localparity.cli._options import ForceOption, PeopleArgument, check_file
+from localparity.cli._printing import print_json, print_line
 
+_FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _FORMATS = {".csv": "FORMAT csv, HEADER", ".parquet": "FORMAT parquet"}
 
 
@@ -49,7 +50,10 @@ def predict(
     scores = scorer.score(table, group or [])
     _write(out, require("pandas", extra="train").DataFrame({**kept, score: scores}))
     rows = len(scores)
-    typer.echo(dumps({"rows": rows, "out": str(out)}) if json else f"{rows:,} scores are in {out}")
+    if json:
+        print_json({"rows": rows, "out": str(out)})
+    else:
+        print_line(f"{rows:,} scores are in {out}")
 
 
 class Scorer(NamedTuple):
@@ -94,6 +98,20 @@ def _write(path: Path, frame: Any) -> None:
         try:
             with duckdb.connect() as connection:
                 connection.register("scored", frame)
-                connection.execute(f"COPY scored TO {target} ({form}, USE_TMP_FILE false)")
+                rows = "scored" if path.suffix.lower() == ".parquet" else _without_formulas(connection)
+                connection.execute(f"COPY (FROM {rows}) TO {target} ({form}, USE_TMP_FILE false)")
         except duckdb.Error as error:
             raise OSError(f"{path} cannot be written: {error}") from error
+
+
+def _without_formulas(connection: Any) -> str:
+    """The SQL of rows in which no text is a formula to a spreadsheet: those get an apostrophe in front."""
+    starts = ", ".join(map(quote_text, _FORMULA))
+    columns = []
+    for name, kind, *_ in connection.execute("DESCRIBE scored").fetchall():
+        kept, shown = quote_name(name), quote_name("'" + name if name.startswith(_FORMULA) else name)
+        if kind == "VARCHAR":
+            formula = f"{kept}[1] IN ({starts}) AND TRY_CAST({kept} AS DOUBLE) IS NULL"
+            kept = f"CASE WHEN {formula} THEN chr(39) || {kept} ELSE {kept} END"
+        columns.append(f"{kept} AS {shown}")
+    return f"(SELECT {', '.join(columns)} FROM scored)"

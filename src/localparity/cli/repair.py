@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from json import dumps
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 import localparity as lp
+from localparity._validation import visible_lines
 from localparity.audit._wording import CRITERION_WORDS, interval_text
 from localparity.cli._cards import IntendedUseOption, complete_card
 from localparity.cli._features import TrainingTable, read_training_table
@@ -27,6 +27,7 @@ from localparity.cli._options import (
     check_bound,
     check_folder,
 )
+from localparity.cli._printing import print_json
 from localparity.metrics._window import percent
 
 if TYPE_CHECKING:
@@ -90,9 +91,9 @@ def repair(
     classifier.save(out, card)
     within = held_out.interval.estimate <= max_mcdp
     if json:
-        typer.echo(dumps({"model": str(out), "within_bound": within, **card.to_dict()}, indent=2))
+        print_json({"model": str(out), "within_bound": within, **card.to_dict()})
     else:
-        typer.echo(_told(card, file, out))
+        typer.echo(visible_lines(_told(card, file, out)))
     if not within:
         raise typer.Exit(1)
 

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from localparity._validation import visible_lines
 from localparity.cli._commands import Commands
 from localparity.cli._options import check_folder, parse_numbers
+from localparity.cli._printing import print_json
 from localparity.paper._grids import DATA_SET_NAMES, PRESET_NAMES, TITLES
 from localparity.paper._run import SEARCHES, Run, grid
 from localparity.paper._runner import BACKENDS, run_missing, stack_runs
@@ -111,7 +112,7 @@ def _run(store: Store, missing: list[Run], quiet: bool, **how: Any) -> None:
 
 
 def _tell(json: bool, found: dict[str, Any], lines: list[str]) -> None:
-    typer.echo(dumps(found, indent=2) if json else "\n".join(lines))
+    print_json(found) if json else typer.echo(visible_lines("\n".join(lines)))
 
 
 def _on_gpu(device: str) -> bool:

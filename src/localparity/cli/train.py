@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from json import dumps
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
@@ -12,6 +11,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 import localparity as lp
+from localparity._validation import visible
 from localparity.cli._cards import IntendedUseOption, complete_card
 from localparity.cli._features import read_training_table
 from localparity.cli._options import (
@@ -26,6 +26,7 @@ from localparity.cli._options import (
     WeightOption,
     check_folder,
 )
+from localparity.cli._printing import print_json
 from localparity.metrics._window import percent
 
 _KINDS = {
@@ -102,7 +103,7 @@ def train(
     classifier.fit(features, classes, sensitive_features=groups, sample_weight=weights)
     classifier.save(out, complete_card(classifier.card(), file, intended_use))
     if json:
-        typer.echo(dumps(_found(classifier, out), indent=2))
+        print_json(_found(classifier, out))
     else:
         _show(classifier, getattr(classifier, "method", model), out)
     if max_mcdp is not None and not classifier.bound_met_:
@@ -147,7 +148,7 @@ def _show(classifier: Any, name: str, out: Path) -> None:
         console.print(shown)
     console.print(
         f"{name} at strength {classifier.strength_:g}; scores are probabilities of class "
-        f"{classifier.classes_[1]!s}. The model is in {out}",
+        f"{visible(str(classifier.classes_[1]))}. The model is in {visible(str(out))}",
         markup=False,
     )
     if classifier.confidence is not None:

@@ -10,7 +10,7 @@ from typing import Any, get_args
 import numpy as np
 
 from localparity._types import Compare, Criterion, Group, IntArray
-from localparity._validation import as_choice, as_count
+from localparity._validation import as_choice, as_count, visible
 
 CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
 
@@ -147,11 +147,11 @@ def check_sizes(
 
 
 def group_text(group: Group) -> str:
-    """A group as people read it, the parts of an intersection joined.
+    """A group as people read it, the parts of an intersection joined, safe to show on a terminal.
 
     Examples
     --------
     >>> group_text(("Female", "Asian"))
     'Female × Asian'
     """
-    return " × ".join(map(str, group)) if isinstance(group, tuple) else str(group)
+    return visible(" × ".join(map(str, group)) if isinstance(group, tuple) else str(group))

@@ -125,7 +125,7 @@ def render_page(
         notes={
             **notes,
             **_method_notes(audits, plan),
-            **_privacy_note(disclosure_limit),
+            **_privacy(disclosure_limit),
             **_paired_notes(paired),
         },
         version=localparity.__version__,

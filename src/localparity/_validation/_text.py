@@ -1,0 +1,38 @@
+"""Texts that come from data, as a terminal, a page or a log may show them."""
+
+from __future__ import annotations
+
+import re
+
+# Control characters, which move a terminal's cursor or change its colours; marks that turn the direction of
+# what follows; ends of lines; halves of characters.
+_CONTROLS = "\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff\ud800-\udfff"
+_UNSAFE = re.compile(f"[{_CONTROLS}]")
+_UNSAFE_OR_NEW_LINE = re.compile(f"[\n{_CONTROLS}]")
+
+
+def visible(text: str) -> str:
+    r"""A text on one line, with what would act on a terminal written as its code.
+
+    Examples
+    --------
+    >>> print(visible("a\x1b[2Jb\nc"))
+    a\u001b[2Jb\u000ac
+    """
+    return _UNSAFE_OR_NEW_LINE.sub(_code, text)
+
+
+def visible_lines(text: str) -> str:
+    r"""The same of a text of several lines, such as JSON, which stays the same JSON.
+
+    Examples
+    --------
+    >>> print(visible_lines('["\x9b2J",\n"b"]'))
+    ["\u009b2J",
+    "b"]
+    """
+    return _UNSAFE.sub(_code, text)
+
+
+def _code(found: re.Match[str]) -> str:
+    return f"\\u{ord(found[0]):04x}"
