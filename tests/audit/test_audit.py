@@ -66,7 +66,7 @@ def test_groups_of_any_kind_become_json() -> None:
     pd = pytest.importorskip("pandas")
     groups = [pd.Timestamp("2020-01-01"), pd.Timestamp("2021-01-01")]
     found = lp.audit(None, [0.1, 0.2], sensitive_features=np.array(groups, dtype=object), n_resamples=0)
-    assert "2021-01-01" in found.to_json()
+    assert "2021-01-01" in found.to_json(disclosure_limit=1)
     assert found.findings[0].test is None
 
 
@@ -105,7 +105,7 @@ def test_small_groups_are_an_error_or_left_out() -> None:
     with pytest.raises(ValueError, match="group 'c' has 2 rows, min_group_size is 5"):
         lp.audit(None, scores, **options)
     found = lp.audit(None, scores, small_groups="drop", **options)
-    assert [(left.group, left.rows) for left in found.left_out] == [("c", 2)]
+    assert [(left.group, left.fewer_than) for left in found.left_out] == [("c", 5)]
     assert len(found.pairs) == 1
     with pytest.raises(ValueError, match="min_group_size=12 leaves 0 of 3 groups"):
         lp.audit(None, scores, **{**options, "min_group_size": 12}, small_groups="drop")
@@ -168,7 +168,7 @@ def test_tiny_cells_do_not_silence_the_audit_of_large_ones(compas: lp.Audit) -> 
 
 def test_every_pair_and_epsilon_has_its_interval_and_p_value_in_every_form(compas: lp.Audit) -> None:
     pytest.importorskip("pandas")
-    plain = json.loads(compas.to_json())
+    plain = json.loads(compas.to_json(disclosure_limit=1))
     assert len(compas.pairs) == len(plain["pairs"]) == 66
     for pair, written in zip(compas.pairs, plain["pairs"], strict=True):
         assert written["p_values"] == list(pair.p_values or ())
@@ -299,3 +299,21 @@ def test_the_repr_is_the_table_that_a_person_wants() -> None:
     assert head.split() == ["epsilon", "MCDP", "95%", "interval", "p-value"]
     assert [row.split()[:2] for row in rows] == [[f"{e:g}", "100.00%"] for e in (0, 0.01, 0.05, 0.1)]
     assert len(repr(found)) < 400
+
+
+def test_groups_of_few_people_are_left_out_or_not_written() -> None:
+    rng = np.random.default_rng(0)
+    scores, groups = rng.random(45), ["a"] * 20 + ["b"] * 20 + ["few"] * 5
+    options: dict[str, Any] = {"sensitive_features": groups, "n_resamples": 0}
+    for write in (lp.Audit.to_json, lp.Audit.to_dict):
+        with pytest.raises(ValueError, match=r"disclosure_limit=10.*'few'"):
+            write(lp.audit(None, scores, **options))
+    found = lp.audit(None, scores, disclosure_limit=10, **options)
+    assert [str(left) for left in found.left_out] == ["few (fewer than 10)"]
+    without = lp.audit(None, scores[:40], sensitive_features=groups[:40], n_resamples=0)
+    assert found.findings == without.findings
+    assert found.to_dict()["left_out"] == ({"group": "few", "fewer_than": 10},)
+    both = lp.audit(None, scores, disclosure_limit=3, min_group_size=10, small_groups="drop", **options)
+    assert both.findings == without.findings
+    with pytest.raises(ValueError, match=r"disclosure_limit=30 leaves 0 of 3 groups"):
+        lp.audit(None, scores, disclosure_limit=30, **options)

@@ -17,7 +17,7 @@ from localparity.report.page._page import render_page
 
 @pytest.fixture(scope="module")
 def audit() -> lp.Audit:
-    scores, groups = [0.1, 0.3, 0.5, 0.4, 0.6, 0.9], ["f", "f", "f", "m", "m", "m"]
+    scores, groups = [0.1, 0.3, 0.5, 0.4, 0.6, 0.9] * 5, ["f", "f", "f", "m", "m", "m"] * 5
     return lp.audit(None, scores, sensitive_features=groups, n_resamples=20, random_state=0)
 
 
@@ -106,7 +106,13 @@ def test_notes_tell_what_was_left_out_and_what_is_uncertain() -> None:
         for name in ("one", "two")
     }
     text = render_page(audits, title="Notes", notes={"Source": "a survey"})
-    for note in ("Left out as too small, one", "few (3)", "off by 1 points", "a survey", "shares above 0.5"):
+    for note in (
+        "Left out as too small, one",
+        "few (fewer than 10)",
+        "off by 1 points",
+        "a survey",
+        "shares above 0.5",
+    ):
         assert note in text
 
 
@@ -114,7 +120,7 @@ def test_pairs_that_do_not_fit_are_mentioned() -> None:
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(42), 5)
     audit = lp.audit(None, rng.random(groups.size), sensitive_features=groups, n_resamples=0)
-    text = render_page({"scores": audit}, title="Many", notes={})
+    text = render_page({"scores": audit}, title="Many", notes={}, disclosure_limit=1)
     assert len(audit.pairs) == 861
     assert "in the table the 250 worst of each model, on the sliders the 800 worst" in text
     assert text.count('<tr><th scope="row">') == 4 + 4 * 250 + 42
