@@ -164,6 +164,7 @@ class Monitor:
         *,
         criterion: Criterion = "demographic_parity",
         compare: Compare = "between_groups",
+        min_group_size: int = 1,
         confidence: float = 0.95,
         max_mcdp: float | None = None,
         alarm_rate: float = 0.05,
@@ -184,6 +185,8 @@ class Monitor:
             The half-width of the windows of scores.
         criterion, compare : str
             Who is compared, as in `mcdp`.
+        min_group_size : int
+            The fewest people that each group must have; of other periods nothing is said.
         confidence : float
             The probability that the interval of a period contains the true MCDP.
         max_mcdp : float, optional
@@ -194,9 +197,9 @@ class Monitor:
         Returns
         -------
         list of PeriodResult
-            A period that lacks a group says so.
+            A period that lacks a group, or has too few people of one, says so.
         """
-        comparison, epsilon = Comparison(criterion, compare), as_epsilon(epsilon)
+        comparison, epsilon = Comparison(criterion, compare, min_group_size), as_epsilon(epsilon)
         confidence, alarm_rate = as_probability(confidence), as_probability(alarm_rate, "alarm_rate")
         search = None
         if max_mcdp is not None:
@@ -218,6 +221,7 @@ class Monitor:
         *,
         criterion: Criterion = "demographic_parity",
         compare: Compare = "between_groups",
+        min_group_size: int = 1,
         confidence: float = 0.95,
     ) -> WindowResult:
         """Compute MCDP(epsilon) among all people counted so far, with an interval that holds at every look.
@@ -233,6 +237,8 @@ class Monitor:
             The half-width of the windows of scores.
         criterion, compare : str
             Who is compared, as in `mcdp`.
+        min_group_size : int
+            The fewest people that each group must have; else nothing is said.
         confidence : float
             The probability that the intervals of all looks contain the true MCDP.
 
@@ -241,7 +247,7 @@ class Monitor:
         WindowResult
             From the first period to the last.
         """
-        comparison, epsilon = Comparison(criterion, compare), as_epsilon(epsilon)
+        comparison, epsilon = Comparison(criterion, compare, min_group_size), as_epsilon(epsilon)
         confidence = as_probability(confidence)
         periods = self._periods(comparison)
         first = whole = next(periods, None)
