@@ -81,7 +81,15 @@ def test_no_text_of_the_scores_is_a_formula(tmp_path: Path) -> None:
     known = ["--target", "income", "--group", "sex", "--text", "@note", "--steps", 3]
     trained = run("train", tmp_path / "people.csv", *known, "--out", tmp_path / "model")
     assert trained.returncode == 0, trained.stderr
-    done = run("predict", tmp_path / "model", tmp_path / "people.csv", "--keep", "@note", "--out", tmp_path / "scores.csv")
+    done = run(
+        "predict",
+        tmp_path / "model",
+        tmp_path / "people.csv",
+        "--keep",
+        "@note",
+        "--out",
+        tmp_path / "scores.csv",
+    )
     assert done.returncode == 0, done.stderr
     with (tmp_path / "scores.csv").open(newline="") as file:
         rows = list(csv.reader(file))
