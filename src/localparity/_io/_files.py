@@ -77,7 +77,7 @@ def _remove_stale(path: Path) -> None:
 def _locked_new(path: Path) -> BinaryIO:
     """A new file, locked as long as it is open; made again if a writer took it for stale before the lock.
 
-    Scores are personal: the owner alone may read it, unless the folder shares its files with a group (setgid).
+    Scores are personal: the owner alone may read it, unless the folder shares files with a group (setgid).
     """
     permissions = 0o660 if path.parent.stat().st_mode & stat.S_ISGID else 0o600
     while True:
