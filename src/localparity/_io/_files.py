@@ -7,9 +7,12 @@ import hashlib
 import json
 import os
 import re
+import shutil
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import uuid4
@@ -44,11 +47,12 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_stale(path)
-    # Not by `tempfile`, whose files only their owner may read.
     temporary = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
         with _locked_new(temporary) as held:
             yield temporary
+            if path.is_file():
+                shutil.copymode(path, temporary)
             if sys.platform == "win32":
                 held.close()
             temporary.replace(path)  # while it is locked
@@ -72,9 +76,13 @@ def _remove_stale(path: Path) -> None:
 
 
 def _locked_new(path: Path) -> BinaryIO:
-    """A new file, locked as long as it is open; made again if a writer took it for stale before the lock."""
+    """A new file, locked as long as it is open; made again if a writer took it for stale before the lock.
+
+    Scores are personal: the owner alone may read it, unless the folder shares files with a group (setgid).
+    """
+    permissions = 0o660 if path.parent.stat().st_mode & stat.S_ISGID else 0o600
     while True:
-        file = path.open("xb")
+        file = open(path, "xb", opener=partial(os.open, mode=permissions))  # noqa: SIM115
         if sys.platform != "win32":
             fcntl.flock(file, fcntl.LOCK_EX)
         if path.exists():

@@ -12,8 +12,8 @@ import typer
 from rich.console import Console
 from typer import Option
 
+from localparity._text import visible, visible_lines
 from localparity._types import HigherIs, IntervalMethod
-from localparity._validation import visible, visible_lines
 from localparity.audit._audit import Audit, DecideBy, Engine
 from localparity.audit._auditing import SmallGroups
 from localparity.audit._same_people import PairedModels

@@ -12,7 +12,8 @@ from rich.table import Table as RichTable
 
 import localparity as lp
 from localparity._io._files import write_whole
-from localparity._validation import require, visible
+from localparity._text import visible
+from localparity._validation import require
 from localparity.audit._wording import CRITERION_WORDS
 from localparity.cli._cards import IntendedUseOption, complete_card
 from localparity.cli._features import read_training_table

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import localparity as lp
-from localparity._validation import visible_lines
+from localparity._text import visible_lines
 from localparity.audit._wording import CRITERION_WORDS, interval_text
 from localparity.cli._cards import IntendedUseOption, complete_card
 from localparity.cli._features import TrainingTable, read_training_table

@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 import localparity as lp
-from localparity._validation import visible
+from localparity._text import visible
 from localparity.cli._cards import IntendedUseOption, complete_card
 from localparity.cli._features import read_training_table
 from localparity.cli._options import (

@@ -11,7 +11,7 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
@@ -19,7 +19,6 @@ from localparity._io._files import locked, parse_sealed, reading, seal_json, sha
 from localparity._types import Compare, Criterion, ScoreRange
 from localparity._validation import (
     as_choice,
-    as_count,
     as_epsilon,
     as_fraction,
     as_probability,
@@ -27,16 +26,15 @@ from localparity._validation import (
 )
 from localparity.counts import Comparison
 from localparity.monitoring._alarms import AlarmSearch
-from localparity.monitoring._container import pack, unpack
 from localparity.monitoring._index import Batch, BatchIndex, StaleIndexError
 from localparity.monitoring._periods import Period
 from localparity.monitoring._results import PeriodResult, WindowResult
 from localparity.monitoring._sketch import ScoreSketch
+from localparity.monitoring._stored_period import StoredPeriod
 from localparity.predictions import Predictions
 
 Every = Literal["day", "hour"]
 
-_MARK, _VERSION = b"LPPERIOD", 3
 _FORMATS = {"day": "%Y-%m-%d", "hour": "%Y-%m-%dT%H"}
 _SETTINGS, _INDEX, _LOCK = "monitor.json", "index.sqlite", "lock"
 _ENDING = ".period"
@@ -163,6 +161,7 @@ class Monitor:
         *,
         criterion: Criterion = "demographic_parity",
         compare: Compare = "between_groups",
+        min_group_size: int = 1,
         confidence: float = 0.95,
         max_mcdp: float | None = None,
         alarm_rate: float = 0.05,
@@ -183,6 +182,8 @@ class Monitor:
             The half-width of the windows of scores.
         criterion, compare : str
             Who is compared, as in `mcdp`.
+        min_group_size : int
+            The fewest people that each group must have; of other periods nothing is said.
         confidence : float
             The probability that the interval of a period contains the true MCDP.
         max_mcdp : float, optional
@@ -193,9 +194,9 @@ class Monitor:
         Returns
         -------
         list of PeriodResult
-            A period that lacks a group says so.
+            A period that lacks a group, or has too few people of one, says so.
         """
-        comparison, epsilon = Comparison(criterion, compare), as_epsilon(epsilon)
+        comparison, epsilon = Comparison(criterion, compare, min_group_size), as_epsilon(epsilon)
         confidence, alarm_rate = as_probability(confidence), as_probability(alarm_rate, "alarm_rate")
         search = None
         if max_mcdp is not None:
@@ -217,6 +218,7 @@ class Monitor:
         *,
         criterion: Criterion = "demographic_parity",
         compare: Compare = "between_groups",
+        min_group_size: int = 1,
         confidence: float = 0.95,
     ) -> WindowResult:
         """Compute MCDP(epsilon) among all people counted so far, with an interval that holds at every look.
@@ -232,6 +234,8 @@ class Monitor:
             The half-width of the windows of scores.
         criterion, compare : str
             Who is compared, as in `mcdp`.
+        min_group_size : int
+            The fewest people that each group must have; else nothing is said.
         confidence : float
             The probability that the intervals of all looks contain the true MCDP.
 
@@ -240,7 +244,7 @@ class Monitor:
         WindowResult
             From the first period to the last.
         """
-        comparison, epsilon = Comparison(criterion, compare), as_epsilon(epsilon)
+        comparison, epsilon = Comparison(criterion, compare, min_group_size), as_epsilon(epsilon)
         confidence = as_probability(confidence)
         periods = self._periods(comparison)
         first = whole = next(periods, None)
@@ -256,7 +260,7 @@ class Monitor:
         """The periods, in order."""
         for name in self._names():
             path = self._path(name)
-            stored = _read_period(path)
+            stored = StoredPeriod.read(path)
             sketch = ScoreSketch.from_bytes(stored.sketch, f"the sketch in {path}")
             yield Period(name, stored.look, stored.newer, sketch, comparison)
 
@@ -302,19 +306,13 @@ class Monitor:
         path = self._path(added.period)
         sketch, batches = ScoreSketch(score_range=self.score_range), dict[str, str]()
         if path.exists():
-            stored = _read_period(path)
+            stored = StoredPeriod.read(path)
             batches, sketch = stored.batches, ScoreSketch.from_bytes(stored.sketch, f"the sketch in {path}")
         sketch.add(batch)
         batches[added.id] = added.digest
-        header = {
-            "batches": list(batches),
-            "digests": list(batches.values()),
-            "look": look + 1,
-            "newer": self._index.newer_periods(added.period),
-        }
-        content = pack(_MARK, _VERSION, header, [sketch.to_bytes()])
+        newer = self._index.newer_periods(added.period)
         self._index.add(added, look + 1)
-        write_whole(path, content, durable=True)
+        StoredPeriod(batches, look + 1, newer, sketch.to_bytes()).write(path)
         return True
 
     def _find(self, column: str, value: str) -> Batch | None:
@@ -326,11 +324,11 @@ class Monitor:
 
     def _is_counted(self, batch: Batch) -> bool:
         path = self._path(batch.period)
-        return path.exists() and _read_period(path).batches.get(batch.id) == batch.digest
+        return path.exists() and StoredPeriod.read(path).batches.get(batch.id) == batch.digest
 
     def _indexed(self, period: str) -> tuple[str, int, list[Batch]]:
         """A period as the index is rebuilt from it."""
-        stored = _read_period(self._path(period))
+        stored = StoredPeriod.read(self._path(period))
         return period, stored.look, [Batch(*each, period) for each in stored.batches.items()]
 
     def _settings(self) -> dict[str, Any]:
@@ -367,27 +365,6 @@ class Monitor:
     def _names(self) -> list[str]:
         """The names of the periods, in order."""
         return sorted(path.stem for path in self.folder.glob(f"*{_ENDING}"))
-
-
-class _StoredPeriod(NamedTuple):
-    """The ids of a period's batches with the sha256 of their rows, its sketch, and its last look.
-
-    Looks are the batches of the monitor, numbered from 1; `newer` periods existed at the last look.
-    """
-
-    batches: dict[str, str]
-    look: int
-    newer: int
-    sketch: bytes
-
-
-def _read_period(path: Path) -> _StoredPeriod:
-    header, parts = unpack(path.read_bytes(), _MARK, _VERSION, str(path))
-    with reading(str(path)):
-        (sketch,) = parts
-        batches, digests = (list(map(str, header[name])) for name in ("batches", "digests"))
-        look, newer = as_count(header["look"], "look"), as_count(header["newer"], "newer", at_least=0)
-        return _StoredPeriod(dict(zip(batches, digests, strict=True)), look, newer, sketch)
 
 
 def _digest(batch: Predictions) -> str:
