@@ -279,7 +279,8 @@ def test_rows_without_a_value_are_of_the_unknown_group_where_they_are_kept() -> 
 
 def test_the_unknown_group_is_behind_all_others_and_equals_none() -> None:
     assert sort_groups([UNKNOWN, 10, 2]) == (2, 10, UNKNOWN)
-    assert not UNKNOWN < 3 and UNKNOWN > "z"
+    assert not UNKNOWN < 3
+    assert UNKNOWN > "z"
     assert (str(UNKNOWN), repr(UNKNOWN)) == ("(unknown)", "(unknown)")
     assert UNKNOWN != "(unknown)"
 
