@@ -6,7 +6,6 @@ into place: a batch and its id are both in the file or neither is, and a known i
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
@@ -16,7 +15,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from localparity._io._files import locked, parse_json, reading, sha256_of, write_whole
+from localparity._io._files import locked, parse_sealed, reading, seal_json, sha256_of, write_whole
 from localparity._types import Compare, Criterion, ScoreRange
 from localparity._validation import (
     as_choice,
@@ -342,7 +341,7 @@ class Monitor:
         if not path.exists():
             return {}
         with reading(str(path)):
-            settings = parse_json(path.read_bytes())
+            settings = parse_sealed(path.read_bytes())
             as_choice(settings["every"], "every", get_args(Every))
             settings["score_range"] = as_score_range(settings["score_range"])
             if "columns" in settings:
@@ -357,7 +356,7 @@ class Monitor:
         if not known or (columns is not None and "columns" not in known):
             settings = {"every": self.every, "score_range": list(self.score_range)}
             added = {} if columns is None else {"columns": columns}
-            write_whole(self.folder / _SETTINGS, json.dumps(settings | added).encode(), durable=True)
+            write_whole(self.folder / _SETTINGS, seal_json(settings | added), durable=True)
 
     def _check_same(self, given: dict[str, Any], known: dict[str, Any]) -> None:
         for name, value in given.items():
