@@ -110,6 +110,7 @@ class Audit:
         epsilons: Sequence[float] = PAPER_EPSILONS,
         criterion: Criterion = "demographic_parity",
         compare: Compare = "between_groups",
+        allow_remote: bool = False,
         **options: Any,
     ) -> Audit:
         r"""Audit the scores in files, in a query or in a table of an engine, as the command does.
@@ -132,6 +133,8 @@ class Audit:
             The half-widths of windows at which MCDP is reported.
         criterion, compare : str
             Who is compared, as in `localparity.audit`.
+        allow_remote : bool
+            Whether files may be on other machines, which DuckDB then installs extensions for.
         **options
             Further arguments of `localparity.audit`, such as ``confidence`` or ``n_resamples``.
 
@@ -152,7 +155,8 @@ class Audit:
         asked: dict[str, Any] = {"epsilons": epsilons, "criterion": criterion, "compare": compare}
         named = ("missing_groups", "missing", "missing_values")
         policy = MissingPolicy.of(**{name: options.pop(name) for name in named if name in options})
-        data, missing = read_people(source, columns, engine, policy, **asked, score_range=score_range)
+        counted = asked | {"score_range": score_range, "allow_remote": allow_remote}
+        data, missing = read_people(source, columns, engine, policy, **counted)
         # Imported here: the function makes an object of this class.
         from localparity.audit._auditing import audit
 

@@ -19,7 +19,6 @@ from localparity.audit._missing import (
     MissingRows,
     rows_without,
 )
-from localparity.counts import ScoreCounts
 from localparity.counts._inputs import Data
 from localparity.engines import from_duckdb, from_spark
 from localparity.engines._missing import LeftOutRows, count_missing, name_unknown, without_missing
@@ -33,48 +32,49 @@ _REFUSE = MissingPolicy("raise", "raise", ())
 
 
 def read_people(
-    source: Any, columns: dict[str, Any], engine: Engine, policy: MissingPolicy, **asked: Any
+    source: Any,
+    columns: dict[str, Any],
+    engine: Engine,
+    policy: MissingPolicy,
+    *,
+    allow_remote: bool,
+    **asked: Any,
 ) -> tuple[Data, MissingRows]:
     """The people in a table by its columns, and how many rows were left out since they lack a value."""
     as_choice(engine, "engine", get_args(Engine))
     cluster = columns.pop("cluster")
-    read: Callable[[Any], Data]
     if engine == "spark":
         for name, given in {"cluster": cluster, "missing_groups": policy != _REFUSE or None}.items():
             if given is not None:
                 raise ValueError(f"{name} needs engine='duckdb', got {engine!r}")
-        return _from_spark(source, **columns, **asked), NOTHING_MISSING
+        named = isinstance(source, str | PathLike)
+        frame = read_spark(fspath(source), allow_remote=allow_remote) if named else source
+        return from_spark(frame, **columns, **asked), NOTHING_MISSING
+    read: Callable[[Table], Data] = partial(from_duckdb, **columns, **asked)
     if cluster is not None:
         read = partial(Predictions.read, **columns, cluster=cluster, score_range=asked["score_range"])
-    else:
-        read = partial(from_duckdb, **columns, **asked)
     groups = as_group_columns(columns["score"], columns["group"])
-    return _read_rows(read, source, ScoreColumns(**columns | {"group": groups}), policy)
-
-
-def _from_spark(source: Any, **options: Any) -> ScoreCounts:
-    """Count a Spark data frame, or files that Spark reads."""
-    return from_spark(read_spark(fspath(source)) if isinstance(source, str | PathLike) else source, **options)
+    table = Table(source, allow_remote=allow_remote)
+    return _read_rows(read, table, ScoreColumns(**columns | {"group": groups}), policy)
 
 
 def _read_rows(
-    read: Callable[[Any], Data], source: Any, columns: ScoreColumns, policy: MissingPolicy
+    read: Callable[[Table], Data], table: Table, columns: ScoreColumns, policy: MissingPolicy
 ) -> tuple[Data, MissingRows]:
     """The rows of a table that are counted, and how many were left out."""
-    if policy == _REFUSE:
-        try:
-            return read(source), NOTHING_MISSING
-        except ValueError as error:
-            raise _explained(error, source, columns, ()) from error
-    table = Table(source)
-    counted = count_missing(table, columns, policy.texts)
-    if policy.groups == "raise" and counted.groups:
-        raise ValueError(_no_group(columns, counted))
-    kept = without_missing(table, columns, groups=policy.groups, missing=policy.rows, texts=policy.texts)
+    kept, counted = table, LeftOutRows()
+    if policy != _REFUSE:
+        counted = count_missing(table, columns, policy.texts)
+        if policy.groups == "raise" and counted.groups:
+            raise ValueError(_no_group(columns, counted))
+        kept = without_missing(table, columns, groups=policy.groups, missing=policy.rows, texts=policy.texts)
     try:
         data = name_unknown(read(kept))
     except ValueError as error:
-        raise _explained(error, table, columns, policy.texts) from error
+        explained = _explained(error, table, columns, policy.texts)
+        if explained is None:
+            raise
+        raise explained from error
     found = NOTHING_MISSING
     if policy.rows == "drop":
         found = MissingRows(scores=counted.scores, labels=counted.labels, weights=counted.weights)
@@ -83,17 +83,19 @@ def _read_rows(
     return data, found
 
 
-def _explained(error: ValueError, source: Any, columns: ScoreColumns, texts: tuple[str, ...]) -> ValueError:
+def _explained(
+    error: ValueError, table: Table, columns: ScoreColumns, texts: tuple[str, ...]
+) -> ValueError | None:
     """An error of a row that lacks a value, with how many such rows there are, and what to do."""
     if "no value" not in str(error):
-        return error
-    counted = count_missing(source if isinstance(source, Table) else Table(source), columns, texts)
+        return None
+    counted = count_missing(table, columns, texts)
     named = {"scores": columns.score, "labels": columns.label, "weights": columns.weight}
     for kind, name in named.items():
         rows = getattr(counted, kind)
         if rows and f"column {name!r}" in str(error):
             return ValueError(f"{error}; {rows_without(rows, KINDS[kind])}: {ROW_OPTION}")
-    return ValueError(_no_group(columns, counted)) if counted.groups else error
+    return ValueError(_no_group(columns, counted)) if counted.groups else None
 
 
 def _no_group(columns: ScoreColumns, counted: LeftOutRows) -> str:

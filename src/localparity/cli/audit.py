@@ -34,6 +34,7 @@ from localparity.cli._options import (
     parse_range,
 )
 from localparity.cli._printing import note
+from localparity.cli._remote import RemoteOption, announce_remote
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics._window import percent
 from localparity.report._terminal import paired_parts, terminal_parts
@@ -112,6 +113,7 @@ def audit(
     decide_by: DecideByOption = "estimate",
     report: ReportOption = None,
     force: ForceOption = False,
+    allow_remote: RemoteOption = False,
 ) -> None:
     """Find where two groups are treated most differently by the scores in a file, or by a model's.
 
@@ -122,6 +124,7 @@ def audit(
     _check_source(score, model, target=target, label=label, engine=engine)
     check_labels(criterion, target or label, "--label" if model is None else "--target")
     _check_id(person_id, files, model=model, engine=engine)
+    announce_remote(files, allow_remote=allow_remote)
     columns = {"group": group, "label": label, "weight": weight, "cluster": cluster}
     asked = {
         "score_range": parse_range(score_range, "--score-range"),
@@ -141,6 +144,7 @@ def audit(
         "random_state": seed,
         "n_jobs": jobs,
         "higher_is": higher_is,
+        "allow_remote": allow_remote,
     }
     read = _reader(score, model, target, engine)
     found = {file: _read(read, file, **columns, **asked) for file in _each_once(files)}
@@ -228,7 +232,16 @@ def _compare(
     asked: Mapping[str, Any],
 ) -> PairedModels:
     """The models on the same people, each compared with the first at the smallest epsilon."""
-    shared = ("score_range", "criterion", "compare", "confidence", "n_resamples", "random_state", "n_jobs")
+    shared = (
+        "score_range",
+        "criterion",
+        "compare",
+        "confidence",
+        "n_resamples",
+        "random_state",
+        "n_jobs",
+        "allow_remote",
+    )
     first = next(iter(audits.values()))
     return PairedModels.read(
         list(audits),
