@@ -21,9 +21,12 @@ if TYPE_CHECKING:
     )
     from localparity.counts import Comparison, ScoreCounts
     from localparity.metrics import (
+        Breakdown,
         GapCurve,
+        GroupBounds,
         Interval,
         McdpProfile,
+        UnknownGroups,
         Window,
         abcc,
         abcc_bound,
@@ -36,6 +39,7 @@ if TYPE_CHECKING:
         mcdp_scorer,
         p_rule,
         spdd,
+        unknown_groups,
     )
     from localparity.models import load
     from localparity.predictions import Predictions
@@ -56,12 +60,14 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Audit",
+    "Breakdown",
     "Compare",
     "Comparison",
     "Criterion",
     "Detectable",
     "Finding",
     "GapCurve",
+    "GroupBounds",
     "GroupSummary",
     "Interval",
     "LeftOut",
@@ -74,6 +80,7 @@ __all__ = [
     "Predictions",
     "ScoreCounts",
     "TestResult",
+    "UnknownGroups",
     "Verdict",
     "Window",
     "WorstSplit",
@@ -104,6 +111,7 @@ __all__ = [
     "report",
     "rows_needed",
     "spdd",
+    "unknown_groups",
     "worst_split",
 ]
 
@@ -130,9 +138,12 @@ __getattr__, __dir__ = lazy_names(
         "engines": [],
         "losses": [],
         "metrics": [
+            "Breakdown",
             "GapCurve",
+            "GroupBounds",
             "Interval",
             "McdpProfile",
+            "UnknownGroups",
             "Window",
             "abcc",
             "abcc_bound",
@@ -145,6 +156,7 @@ __getattr__, __dir__ = lazy_names(
             "mcdp_scorer",
             "p_rule",
             "spdd",
+            "unknown_groups",
         ],
         "models": [],
         "models._folder": ["load"],

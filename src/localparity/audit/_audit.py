@@ -32,6 +32,7 @@ from localparity.audit._reading import Engine, read_people
 from localparity.audit._wording import Verdict, assumptions_of, interval_text, p_value_text, verdict_of
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, check_disclosure
+from localparity.metrics import UnknownGroups
 from localparity.metrics._mcdp import PAPER_EPSILONS
 from localparity.metrics._window import percent
 from localparity.uncertainty._resampling import least_resamples
@@ -69,6 +70,8 @@ class Audit:
         The counts of the groups that were compared, for figures; no part of what is written out.
     missing : MissingRows
         How many rows had no group, score, label or weight, and what was done with them.
+    unknown_groups : UnknownGroups or None
+        What the rows without a group could change, with ``missing_groups="bound"``.
 
     Examples
     --------
@@ -94,6 +97,7 @@ class Audit:
     left_out: tuple[LeftOut, ...]
     counts: ScoreCounts = field(repr=False, compare=False)
     missing: MissingRows = NOTHING_MISSING
+    unknown_groups: UnknownGroups | None = None
 
     @classmethod
     def read(
@@ -269,7 +273,7 @@ class Audit:
         dict
         """
         check_disclosure(self.counts, self.comparison, as_count(disclosure_limit, "disclosure_limit"))
-        found: dict[str, Any] = asdict(replace(self, counts=ScoreCounts({}), pairs=()))
+        found: dict[str, Any] = asdict(replace(self, counts=ScoreCounts({}), pairs=(), unknown_groups=None))
         del found["counts"]
         found = {**found.pop("comparison"), **found}
         for finding, plain in zip(self.findings, found["findings"], strict=True):
@@ -284,6 +288,8 @@ class Audit:
             }
             for pair in self.pairs
         ]
+        if self.unknown_groups is not None:
+            found["unknown_groups"] = self.unknown_groups.to_dict()
         found |= {"verdict": asdict(self.verdict), "assumptions": list(self.assumptions)}
         return found
 

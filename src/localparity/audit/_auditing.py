@@ -157,7 +157,8 @@ def audit(
     arrays |= {"sample_weight": sample_weight, "cluster": cluster}
     check = partial(as_data, comparison, score_range=score_range, blanks=policy.blanks)
     data, lacking = checked_rows(check, arrays, policy)
-    counts, unknown = policy.settle(as_counts(data))
+    everyone = as_counts(data)
+    counts, unknown = policy.settle(everyone)
     counts, left_out = _counts_compared(counts, comparison, small_groups, disclosure_limit)
     draws = Draws(as_count(n_resamples, "n_resamples", at_least=0), random_state, n_jobs, on_resample)
     found_method = as_interval_method(method, counts)
@@ -185,6 +186,9 @@ def audit(
         left_out=left_out,
         counts=counts,
         missing=lacking.with_groups(unknown),
+        unknown_groups=policy.bounds(
+            everyone, counts.groups, comparison, epsilons=at, disclosure_limit=disclosure_limit
+        ),
     )
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, NamedTuple, get_args
 
@@ -19,8 +19,11 @@ from localparity._validation import (
     check_rows,
     missing_among,
 )
-from localparity.counts import ScoreCounts
+from localparity.counts import Comparison, ScoreCounts
+from localparity.counts._disclosure import few_people
 from localparity.counts._inputs import Data
+from localparity.metrics import UnknownGroups
+from localparity.metrics._unknown_groups import bounds_of
 from localparity.predictions import Predictions
 
 KINDS = {"scores": "score", "labels": "label", "weights": "weight", "groups": "group"}
@@ -109,6 +112,21 @@ class MissingPolicy(NamedTuple):
     def blanks(self) -> Blanks:
         """What stands for no group; an audit looks at such rows itself."""
         return Blanks(self.texts, kept=True)
+
+    def bounds(
+        self, everyone: ScoreCounts, kept: Sequence[Group], comparison: Comparison, **asked: Any
+    ) -> UnknownGroups | None:
+        """What the rows without a group could change, where that is asked for and enough people have none."""
+        if self.groups != "bound" or UNKNOWN not in everyone.groups:
+            return None
+        if comparison.compare != "between_groups":
+            raise ValueError(
+                f"missing_groups='bound' needs compare='between_groups', got {comparison.compare!r}"
+            )
+        found = everyone.without(set(everyone.groups) - {UNKNOWN, *kept})
+        if UNKNOWN in few_people(found, comparison, asked["disclosure_limit"]):
+            return None
+        return bounds_of(found, comparison, asked["epsilons"])
 
     def settle(self, counts: ScoreCounts) -> tuple[ScoreCounts, MissingRows]:
         """The counts of the groups that are compared, and how many rows have none."""

@@ -313,4 +313,6 @@ def _tell_verdicts(audits: Mapping[str, Audit], max_mcdp: float, decide_by: Deci
         verdict, relation = ("pass", "within") if passes else ("fail", "above")
         whose = f"{file}: " if len(audits) > 1 else ""
         note(f"{verdict}: {whose}{what}, {relation} the bound of {percent(max_mcdp)}")
+        if audit.unknown_groups is not None and audit.counts.exchangeable and not finding.epsilon:
+            note(" ".join(audit.unknown_groups.breakdown(max_mcdp).sentences))
     return all(passed)

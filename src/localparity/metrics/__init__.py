@@ -9,12 +9,16 @@ from localparity.metrics._mcdp import mcdp, mcdp_bounds, mcdp_profile
 from localparity.metrics._profile import McdpProfile
 from localparity.metrics._rates import delta_dp, p_rule, spdd
 from localparity.metrics._scorer import mcdp_scorer
+from localparity.metrics._unknown_groups import Breakdown, GroupBounds, UnknownGroups, unknown_groups
 from localparity.metrics._window import Window
 
 __all__ = [
+    "Breakdown",
     "GapCurve",
+    "GroupBounds",
     "Interval",
     "McdpProfile",
+    "UnknownGroups",
     "Window",
     "abcc",
     "abcc_bound",
@@ -27,4 +31,5 @@ __all__ = [
     "mcdp_scorer",
     "p_rule",
     "spdd",
+    "unknown_groups",
 ]

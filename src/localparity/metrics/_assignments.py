@@ -197,7 +197,9 @@ def _largest_of_one_sign(sides: Unassigned, epsilon: float) -> End:
     def point(node: _Node) -> _Node:
         """An assignment of a node, or near it."""
         first = (node.first[0] + node.first[1]) // 2
-        second = min((node.second[0] + node.second[1]) // 2, total - first) if sides.neither else total - first
+        second = (
+            min((node.second[0] + node.second[1]) // 2, total - first) if sides.neither else total - first
+        )
         return _Node((first, first), (second, second))
 
     root = _Node((0.0, total), (0.0, total))

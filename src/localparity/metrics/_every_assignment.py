@@ -12,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from localparity._types import FloatArray, IntArray
+from localparity._types import BoolArray, FloatArray, IntArray
 from localparity.metrics._assignments import End, Unassigned
 from localparity.metrics._gap_curves import gap_between
 
@@ -46,7 +46,7 @@ class _Joined(NamedTuple):
             gaps.append(np.abs(gap_between(first, second, *totals)))
         return cls(least, gaps)
 
-    def bits(self, suits: Callable[[FloatArray], FloatArray]) -> list[int]:
+    def bits(self, suits: Callable[[FloatArray], BoolArray]) -> list[int]:
         """The numbers at each knot whose gap suits, as bits."""
         return [
             sum(1 << (low + place) for place in np.flatnonzero(suits(gaps)).tolist())
@@ -96,7 +96,7 @@ def every_assignment(sides: Unassigned, epsilon: float) -> tuple[End, End]:
 
 
 def _last(values: FloatArray, holds: Callable[[float], bool]) -> float:
-    """The last of ascending values for which something holds, which it does up to there; 0 before the first."""
+    """The last of ascending values for which something holds, as it does for all before; 0 if for none."""
     low, high = -1, values.size - 1
     while low < high:
         middle = (low + high + 1) // 2

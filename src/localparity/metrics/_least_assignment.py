@@ -9,6 +9,7 @@ falls gets less with m and what rises gets more, so the best m is found by halvi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -19,7 +20,7 @@ from localparity.metrics._assignments import End, Unassigned
 from localparity.metrics._gap_curves import gap_between
 
 _ROUNDING = 1e-12
-_MOST_TRIED = 200
+_MOST_TRIED = 2000
 _HALVINGS = 60
 
 
@@ -80,18 +81,18 @@ class LeastSearch:
         return best, min(*values, max(ends[1][0], ends[0][1]))
 
     def whole_least(self) -> End:
-        """Return the smallest MCDP(0) over assignments of whole people, those with a better bound all tried."""
+        """Return the smallest MCDP(0) over assignments of whole people: all with a better bound are tried."""
         start, bound = self.least()
-        value, tried = np.inf, 0
-        for each in (range(int(start), -1, -1), range(int(start) + 1, int(self.sides.unknown[-1]) + 1)):
-            for joined in each:
-                if max(self.falls_and_rises(joined)) >= value - _ROUNDING:
-                    break
-                tried += 1
-                if tried > _MOST_TRIED:
-                    return End(bound, exact=False)
-                value = min(value, self._whole_least_of(joined))
-        return End(float(value), exact=True)
+        everybody = int(self.sides.unknown[-1])
+        value = self._whole_least_of(int(start))
+        lower = _first(lambda joined: self.falls_and_rises(joined)[0] < value - _ROUNDING, everybody)
+        upper = _first(lambda joined: self.falls_and_rises(joined)[1] >= value - _ROUNDING, everybody)
+        if upper - lower > _MOST_TRIED:
+            return End(float(bound), exact=False)
+        for joined in range(lower, upper):
+            if self._path(joined, value - _ROUNDING) is not None:
+                value = self._whole_least_of(joined)
+        return End(value, exact=True)
 
     def _whole_least_of(self, joined: int) -> float:
         """The smallest MCDP(0) where so many join the first group."""
@@ -106,13 +107,13 @@ class LeastSearch:
         return float(np.abs(self.gap(path)).max())
 
     def gap(self, path: IntArray) -> FloatArray:
-        """Return the signed gap at the knots, where so many of the unknown up to each join the first group."""
+        """Return the signed gap at the knots, where so many of the unknown up to each join the first."""
         sides = self.sides
         first, second = sides.first + path, sides.second + sides.unknown - path
         return gap_between(first, second, first[-1], second[-1])
 
     def _path(self, joined: int, most: float) -> IntArray | None:
-        """How many of the unknown up to each knot join, so that the gap is nowhere larger; None if none do."""
+        """How many of the unknown up to each knot join so that the gap is nowhere larger; None if none."""
         alpha, beta = self.terms(joined)
         unknown = self.sides.unknown
         least = np.ceil((beta - most) / alpha - 1e-9).astype(np.int64)
@@ -123,6 +124,15 @@ class LeastSearch:
         if np.any(reached > unknown + np.minimum.accumulate(greatest - unknown)):
             return None
         return np.asarray(unknown + np.maximum.accumulate((reached - unknown)[::-1])[::-1])
+
+
+def _first(holds: Callable[[int], bool], last: int) -> int:
+    """The first number from 0 on for which something holds, as it does for all more; last + 1 if for none."""
+    low, high = -1, last + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (low, middle) if holds(middle) else (middle, high)
+    return high
 
 
 def window_max(values: FloatArray, starts: IntArray, ends: IntArray) -> FloatArray:
@@ -155,8 +165,6 @@ def smallest_mcdp(sides: Unassigned, epsilon: float) -> End:
         closest = [-each.everywhere for each in (sides, sides.swapped)]
         return End(sides.mcdp(np.maximum(np.maximum(*closest), 0.0), epsilon), exact=False)
     search = LeastSearch(sides, epsilon)
-    if not sides.whole:
-        return End(search.least()[1], exact=False)
-    if epsilon <= 0.0:
+    if sides.whole and epsilon <= 0.0:
         return search.whole_least()
-    return End(search.least()[1], exact=False)
+    return End(float(search.least()[1]), exact=False)
