@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -45,7 +46,7 @@ class ModelAudit(NamedTuple):
         if self.target:
             labels = self._labels(known[self.target], table.name)
         warn_of_training_file(self.folder, file)
-        return lp.audit(
+        found = lp.audit(
             labels,
             self.scorer.score(table, group),
             sensitive_features={name: known[name] for name in group},
@@ -53,6 +54,15 @@ class ModelAudit(NamedTuple):
             cluster=known[cluster] if cluster else None,
             **options,
         )
+        columns = {
+            "group": group,
+            "target": self.target,
+            "label": label,
+            "weight": weight,
+            "cluster": cluster,
+        }
+        seed = options.get("random_state")
+        return replace(found, provenance=lp.Provenance.now("", source=file, columns=columns, seed=seed))
 
     def _labels(self, classes: NDArray[Any], source: str) -> NDArray[np.int64]:
         """Return 1 for the class whose probability is the score; a file may write a class as a text."""
