@@ -143,6 +143,7 @@ class Predictions:
         cluster: str | None = None,
         score_range: ScoreRange = (0.0, 1.0),
         min_groups: int = 2,
+        allow_remote: bool = False,
     ) -> Predictions:
         r"""Read the columns of a CSV, TSV, Parquet or JSON lines file, of a glob, or of several files.
 
@@ -164,6 +165,8 @@ class Predictions:
             The lowest and the highest score there can be.
         min_groups : int
             The fewest groups there may be: 2, or 1 for a part of a larger whole.
+        allow_remote : bool
+            Whether files may be on other machines, which DuckDB then installs extensions for.
 
         Returns
         -------
@@ -179,7 +182,7 @@ class Predictions:
         ('f', 'm')
         """
         group_columns = as_group_columns(score, group)
-        table = Table(source)
+        table = Table(source, allow_remote=allow_remote)
         values = list(dict.fromkeys([*group_columns, *([] if cluster is None else [cluster])]))
         columns = table.read(
             numbers=[name for name in (score, label, weight) if name is not None], values=values

@@ -66,7 +66,6 @@ from localparity._validation._ranges import (
     rounding_terms,
     score_resolution,
 )
-from localparity._validation._text import visible, visible_lines
 
 __all__ = [
     "LEAST_WEIGHT",
@@ -123,6 +122,4 @@ __all__ = [
     "score_resolution",
     "sort_groups",
     "unknown_name",
-    "visible",
-    "visible_lines",
 ]

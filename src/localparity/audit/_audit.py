@@ -97,6 +97,7 @@ class Audit:
         epsilons: Sequence[float] = PAPER_EPSILONS,
         criterion: Criterion = "demographic_parity",
         compare: Compare = "between_groups",
+        allow_remote: bool = False,
         **options: Any,
     ) -> Audit:
         r"""Audit the scores in files, in a query or in a table of an engine, as the command does.
@@ -119,6 +120,8 @@ class Audit:
             The half-widths of windows at which MCDP is reported.
         criterion, compare : str
             Who is compared, as in `localparity.audit`.
+        allow_remote : bool
+            Whether files may be on other machines, which DuckDB then installs extensions for.
         **options
             Further arguments of `localparity.audit`, such as ``confidence`` or ``n_resamples``.
 
@@ -142,12 +145,15 @@ class Audit:
         if cluster is not None:
             if engine != "duckdb":
                 raise ValueError(f"cluster needs engine='duckdb', got {engine!r}")
-            data = Predictions.read(source, **columns, cluster=cluster, score_range=score_range)
+            data = Predictions.read(
+                source, **columns, cluster=cluster, score_range=score_range, allow_remote=allow_remote
+            )
         elif engine == "spark":
-            frame = read_spark(fspath(source)) if isinstance(source, str | PathLike) else source
+            named = isinstance(source, str | PathLike)
+            frame = read_spark(fspath(source), allow_remote=allow_remote) if named else source
             data = from_spark(frame, **columns, **asked, score_range=score_range)
         else:
-            data = from_duckdb(source, **columns, **asked, score_range=score_range)
+            data = from_duckdb(source, **columns, **asked, score_range=score_range, allow_remote=allow_remote)
         # Imported here: the function makes an object of this class.
         from localparity.audit._auditing import audit
 

@@ -8,7 +8,7 @@ from typing import Literal
 import typer
 from rich.console import Console
 
-from localparity._validation import visible, visible_lines
+from localparity._text import visible, visible_lines
 from localparity.audit._document import Document
 from localparity.cli._printing import note
 from localparity.report._terminal import paired_parts, terminal_parts

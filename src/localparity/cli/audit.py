@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from typer import Option
 
+from localparity._text import visible, visible_lines
 from localparity._types import HigherIs, IntervalMethod
 from localparity.audit._audit import Audit, DecideBy, Engine
 from localparity.audit._auditing import SmallGroups
@@ -41,6 +42,7 @@ from localparity.cli._options import (
     parse_epsilons,
     parse_range,
 )
+from localparity.cli._remote import RemoteOption, announce_remote
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 
 FilesArgument = Annotated[
@@ -116,6 +118,7 @@ def audit(
     report: ReportOption = None,
     out: OutOption = None,
     force: ForceOption = False,
+    allow_remote: RemoteOption = False,
 ) -> None:
     """Find where two groups are treated most differently by the scores in a file, or by a model's.
 
@@ -128,6 +131,7 @@ def audit(
     _check_source(score, model, target=target, label=label, engine=engine)
     check_labels(criterion, target or label, "--label" if model is None else "--target")
     _check_id(person_id, files, model=model, engine=engine)
+    announce_remote(files, allow_remote=allow_remote)
     columns = {"group": group, "label": label, "weight": weight, "cluster": cluster}
     asked = {
         "score_range": parse_range(score_range, "--score-range"),
@@ -144,6 +148,7 @@ def audit(
         "random_state": seed,
         "n_jobs": jobs,
         "higher_is": higher_is,
+        "allow_remote": allow_remote,
     }
     read = _reader(score, model, target, engine)
     found = {file: _read(ctx, read, file, **columns, **asked) for file in _each_once(files)}
@@ -247,7 +252,16 @@ def _compare(
     asked: Mapping[str, Any],
 ) -> PairedModels:
     """The models on the same people, each compared with the first at the smallest epsilon."""
-    shared = ("score_range", "criterion", "compare", "confidence", "n_resamples", "random_state", "n_jobs")
+    shared = (
+        "score_range",
+        "criterion",
+        "compare",
+        "confidence",
+        "n_resamples",
+        "random_state",
+        "n_jobs",
+        "allow_remote",
+    )
     first = next(iter(audits.values()))
     return PairedModels.read(
         list(audits),

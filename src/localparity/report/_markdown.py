@@ -6,7 +6,7 @@ import json
 import re
 from collections.abc import Iterator
 
-from localparity._validation import visible
+from localparity._text import visible
 from localparity.audit._document import Document
 from localparity.report._header import header_rows
 from localparity.report._tables import (
