@@ -5,24 +5,22 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from os import PathLike, fspath
+from os import PathLike
 from typing import Any, Literal, get_args
 
 from localparity._types import Compare, Criterion, HigherIs, ScoreRange
 from localparity._validation import as_choice, as_count, as_fraction, require
 from localparity.audit._findings import Finding, GroupSummary, LeftOut, PairSummary
+from localparity.audit._missing import NOTHING_MISSING, MissingPolicy, MissingRows
 from localparity.audit._provenance import Provenance, call_text
+from localparity.audit._reading import Engine, read_people
 from localparity.audit._wording import Verdict, assumptions_of, interval_text, p_value_text, verdict_of
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, check_disclosure
-from localparity.engines import from_duckdb, from_spark
-from localparity.engines._spark import read_spark
 from localparity.metrics._mcdp import PAPER_EPSILONS
 from localparity.metrics._window import percent
-from localparity.predictions import Predictions
 from localparity.uncertainty._resampling import least_resamples
 
-Engine = Literal["duckdb", "spark"]
 DecideBy = Literal["estimate", "upper", "lower"]
 
 
@@ -54,6 +52,8 @@ class Audit:
         The groups that were too small and left out.
     counts : ScoreCounts
         The counts of the groups that were compared, for figures; no part of what is written out.
+    missing : MissingRows
+        How many rows had no group, score, label or weight, and what was done with them.
     provenance : Provenance or None
         The files, the call, the time and the versions that it comes from; None for arrays.
 
@@ -80,6 +80,7 @@ class Audit:
     pairs: tuple[PairSummary, ...]
     left_out: tuple[LeftOut, ...]
     counts: ScoreCounts = field(repr=False, compare=False)
+    missing: MissingRows = NOTHING_MISSING
     provenance: Provenance | None = field(default=None, compare=False)
 
     @classmethod
@@ -138,30 +139,20 @@ class Audit:
         >>> lp.Audit.read(path, score="p", group="sex", random_state=0).findings[0].mcdp
         1.0
         """
-        as_choice(engine, "engine", get_args(Engine))
-        columns: dict[str, Any] = {"score": score, "group": group, "label": label, "weight": weight}
+        columns = {"score": score, "group": group, "label": label, "weight": weight, "cluster": cluster}
         asked: dict[str, Any] = {"epsilons": epsilons, "criterion": criterion, "compare": compare}
-        data: Predictions | ScoreCounts
-        if cluster is not None:
-            if engine != "duckdb":
-                raise ValueError(f"cluster needs engine='duckdb', got {engine!r}")
-            data = Predictions.read(
-                source, **columns, cluster=cluster, score_range=score_range, allow_remote=allow_remote
-            )
-        elif engine == "spark":
-            named = isinstance(source, str | PathLike)
-            frame = read_spark(fspath(source), allow_remote=allow_remote) if named else source
-            data = from_spark(frame, **columns, **asked, score_range=score_range)
-        else:
-            data = from_duckdb(source, **columns, **asked, score_range=score_range, allow_remote=allow_remote)
+        call = call_text("lp.Audit.read", source, columns | asked | options)
+        seed = options.get("random_state")
+        provenance = Provenance.now(call, source=source, columns=columns, seed=seed)
+        named = ("missing_groups", "missing", "missing_values")
+        policy = MissingPolicy.of(**{name: options.pop(name) for name in named if name in options})
+        counted = asked | {"score_range": score_range, "allow_remote": allow_remote}
+        data, missing = read_people(source, columns, engine, policy, **counted)
         # Imported here: the function makes an object of this class.
         from localparity.audit._auditing import audit
 
-        given = {**columns, "cluster": cluster}
-        call = call_text("lp.Audit.read", source, {**given, **asked, **options})
-        found = audit(data, **asked, **options)
-        seed = options.get("random_state")
-        return replace(found, provenance=Provenance.now(call, source=source, columns=given, seed=seed))
+        found = audit(data, **asked, missing_groups=policy.groups, **options)
+        return replace(found, missing=missing.with_groups(found.missing), provenance=provenance)
 
     @property
     def rows(self) -> int:

@@ -12,6 +12,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
+from localparity._io._connection import connect, remote_among
 from localparity._io._files import sha256_of
 from localparity._version import __version__
 
@@ -163,7 +164,7 @@ def _files(source: Any) -> Iterable[SourceFile]:
     if not isinstance(paths, list | tuple):
         return
     for path in map(fspath, paths):
-        if "://" in path:
+        if remote_among([path]):
             yield SourceFile(path, None)
         else:
             found = [path] if Path(path).is_file() else _matching(path)
@@ -174,7 +175,5 @@ def _matching(pattern: str) -> list[str]:
     """The files that a glob stands for, as they are read."""
     if not re.search(r"[*?\[]", pattern) or "\n" in pattern:
         return []
-    import duckdb
-
-    found = duckdb.connect().execute("SELECT file FROM glob(?) ORDER BY file", [pattern]).fetchall()
+    found = connect().execute("SELECT file FROM glob(?) ORDER BY file", [pattern]).fetchall()
     return [name for (name,) in found if Path(name).is_file()]

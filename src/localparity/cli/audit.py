@@ -12,11 +12,11 @@ import typer
 from rich.console import Console
 from typer import Option
 
-from localparity._text import visible, visible_lines
-from localparity._types import HigherIs, IntervalMethod
-from localparity.audit._audit import Audit, DecideBy, Engine
+from localparity._types import HigherIs, IntervalMethod, Missing, MissingGroups
+from localparity.audit._audit import Audit, DecideBy
 from localparity.audit._auditing import SmallGroups
 from localparity.audit._document import Document
+from localparity.audit._reading import Engine
 from localparity.audit._same_people import PairedModels
 from localparity.cli._audit_outputs import (
     AuditFormat,
@@ -79,6 +79,14 @@ ReportOption = Annotated[
 DisclosureOption = Annotated[
     int, Option(help="Groups of fewer people are left out of everything, named but not counted.")
 ]
+MissingGroupsOption = Annotated[
+    MissingGroups,
+    Option(help="Rows without a group: refuse, leave out, a group, or bounds of what they could change."),
+]
+MissingValueOption = Annotated[
+    list[str] | None, Option("--missing-value", help="What stands for no group beside blanks; repeatable.")
+]
+MissingOption = Annotated[Missing, Option(help="Rows without a score, label or weight: refuse or leave out.")]
 IdOption = Annotated[
     str | None,
     Option("--id", help="The column of the people's ids, where all files hold the same people."),
@@ -102,6 +110,9 @@ def audit(
     min_group_size: Annotated[int, Option(help="The fewest people that a group may have.")] = 1,
     small_groups: Annotated[SmallGroups, Option(help="Refuse small groups, or leave them out.")] = "raise",
     disclosure_limit: DisclosureOption = DISCLOSURE_LIMIT,
+    missing_groups: MissingGroupsOption = "raise",
+    missing_values: MissingValueOption = None,
+    missing: MissingOption = "raise",
     cluster: Annotated[str | None, Option(help="The column of the person or household of a row.")] = None,
     person_id: IdOption = None,
     higher_is: Annotated[HigherIs | None, Option(help="Whether higher scores are better or worse.")] = None,
@@ -142,6 +153,9 @@ def audit(
         "min_group_size": min_group_size,
         "small_groups": small_groups,
         "disclosure_limit": disclosure_limit,
+        "missing_groups": missing_groups,
+        "missing_values": missing_values or (),
+        "missing": missing,
         "confidence": confidence,
         "method": method,
         "n_resamples": resamples,

@@ -43,7 +43,7 @@ _MOST_LIKELY = 0.4
 
 
 def from_duckdb(
-    source: Source | DuckDBPyRelation,
+    source: Source | DuckDBPyRelation | Table,
     *,
     score: str,
     group: str | Sequence[str],
@@ -113,8 +113,9 @@ def from_duckdb(
     """
     columns = ScoreColumns(score, as_group_columns(score, group), label, weight, as_score_range(score_range))
     options = CountOptions(epsilons, Comparison(criterion, compare), max_scores, level)
-    table = Table(source, memory_limit=memory_limit, allow_remote=allow_remote)
-    return count_source(DuckDBScores(table, columns, options), options)
+    if not isinstance(source, Table):
+        source = Table(source, memory_limit=memory_limit, allow_remote=allow_remote)
+    return count_source(DuckDBScores(source, columns, options), options)
 
 
 class DuckDBScores(TableScores):
