@@ -34,6 +34,7 @@ if TYPE_CHECKING:
         mcdp_profile,
         mcdp_scorer,
         p_rule,
+        relative_mcdp,
         spdd,
     )
     from localparity.models import load
@@ -110,6 +111,7 @@ __all__ = [
     "p_rule",
     "paper",
     "permutation_test",
+    "relative_mcdp",
     "report",
     "rows_needed",
     "safe_cutoffs",
@@ -153,6 +155,7 @@ __getattr__, __dir__ = lazy_names(
             "mcdp_profile",
             "mcdp_scorer",
             "p_rule",
+            "relative_mcdp",
             "spdd",
         ],
         "models": [],

@@ -39,13 +39,15 @@ def test_ends_that_meet_cannot_hold() -> None:
 def test_the_band_is_clopper_and_pearsons_at_one_level(n: int) -> None:
     low, high = rate_band(n, 0.05)
     ranks = _ranks(n)
-    assert low[0] == 0.0 and high[-1] == 1.0
+    assert low[0] == 0.0
+    assert high[-1] == 1.0
     np.testing.assert_allclose(high, 1.0 - low[::-1])
     levels = 2.0 * beta.cdf(low[ranks], ranks, n + 1 - ranks)
     np.testing.assert_allclose(levels, levels[0], rtol=1e-6)
     held = hold_probability(n, ranks, low[ranks])
     assert 0.95 <= held <= 0.9511
-    assert (np.diff(low) >= 0.0).all() and (low <= np.arange(n + 1) / n).all()
+    assert (np.diff(low) >= 0.0).all()
+    assert (low <= np.arange(n + 1) / n).all()
 
 
 def test_a_rank_between_two_has_the_end_of_its_neighbour() -> None:
@@ -61,7 +63,8 @@ def test_large_groups_go_through_the_transform() -> None:
     low, high = rate_band(400_000, 0.05)
     # At the median, some 3.5 standard errors; where 100 of 400,000 are selected, far less than a DKW band.
     assert high[200_000] - 0.5 < 5.0 * 0.5 / np.sqrt(400_000)
-    assert high[100] < 1.65 * 100 / 400_000 and low[100] > 0.6 * 100 / 400_000
+    assert high[100] < 1.65 * 100 / 400_000
+    assert low[100] > 0.6 * 100 / 400_000
 
 
 def test_an_error_too_small_for_floats_is_shared_by_the_ranks() -> None:

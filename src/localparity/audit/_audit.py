@@ -12,6 +12,7 @@ from typing import Any, Literal, get_args
 from localparity._types import (
     Compare,
     Criterion,
+    Group,
     HigherIs,
     ScoreRange,
 )
@@ -35,6 +36,8 @@ from localparity.engines._spark import read_spark
 from localparity.metrics._mcdp import PAPER_EPSILONS
 from localparity.metrics._window import percent
 from localparity.predictions import Predictions
+from localparity.uncertainty import ImpactRatioCurve
+from localparity.uncertainty._impact_curve import curve_of_counts
 from localparity.uncertainty._resampling import least_resamples
 
 Engine = Literal["duckdb", "spark"]
@@ -257,6 +260,37 @@ class Audit:
                 return finding
         known = ", ".join(f"{finding.epsilon:g}" for finding in self.findings)
         raise ValueError(f"epsilon must be one of the audit's ({known}), got {epsilon!r}")
+
+    def impact_ratios(self, *, reference: Group | None = None) -> ImpactRatioCurve:
+        """Return the selection rates and their ratios at every cutoff, as `impact_ratio_curve` does.
+
+        Where a higher score is the worse outcome, people at or below a cutoff are selected, else those above.
+        The bands hold with the audit's confidence; rows with weights or clusters have none.
+
+        Parameters
+        ----------
+        reference : hashable, optional
+            The group that the others are compared with; the best-off group at each cutoff without it.
+
+        Returns
+        -------
+        ImpactRatioCurve
+
+        Examples
+        --------
+        >>> import localparity as lp
+        >>> scores, sex = [0.1, 0.3, 0.6, 0.4, 0.6, 0.8], ["f", "f", "f", "m", "m", "m"]
+        >>> audit = lp.audit(None, scores, sensitive_features=sex, random_state=0)
+        >>> [ratio.ratio for ratio in audit.impact_ratios().at(0.5)]
+        [0.5, 1.0]
+        """
+        return curve_of_counts(
+            self.counts,
+            self.comparison,
+            reference=reference,
+            higher_is=self.higher_is or "better",
+            confidence=self.confidence if self.counts.exchangeable else None,
+        )
 
     def to_dict(self, *, disclosure_limit: int = DISCLOSURE_LIMIT) -> dict[str, Any]:
         """Return the whole audit as plain dictionaries and lists.

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 _ALMOST = 1e-12
 _MOST_NAMED = 3
+_LEAST_NAMED = 0.01
 
 
 @dataclass(frozen=True)
@@ -79,8 +80,8 @@ class SafeCutoffs:
     >>> census = lp.datasets.make_census(20_000, random_state=0)
     >>> found = lp.safe_cutoffs(None, census.score, sensitive_features=census.sensitive_features)
     >>> print(found.sentence)
-    Any cutoff from 0 up to, but not including, 0.1231 keeps every group's ratio at or above 0.8 with
-    95% confidence.
+    Any cutoff from 0 up to, but not including, 0.1229, or in a narrower range, keeps every group's
+    ratio at or above 0.8 with 95% confidence.
     """
 
     min_ratio: float
@@ -109,12 +110,14 @@ class SafeCutoffs:
 
 
 def _one_of(ranges: Sequence[CutoffRange]) -> str:
-    """A few ranges in words; of many, the widest."""
-    if len(ranges) <= _MOST_NAMED:
-        return ", or ".join(each.text for each in ranges)
+    """A few ranges in words, the widest, and that there are others."""
     widest = sorted(ranges, key=lambda each: each.low - each.high)[:_MOST_NAMED]
-    named = ", or ".join(each.text for each in sorted(widest, key=lambda each: each.low))
-    return f"{named}, or in one of {len(ranges) - _MOST_NAMED:,} narrower ranges,"
+    least = _LEAST_NAMED * (widest[0].high - widest[0].low)
+    named = sorted([each for each in widest if each.high - each.low >= least], key=lambda each: each.low)
+    text, others = ", or ".join(each.text for each in named), len(ranges) - len(named)
+    if not others:
+        return text
+    return f"{text}, or in {'a narrower range' if others == 1 else f'one of {others:,} narrower ranges'},"
 
 
 def find_safe_cutoffs(curve: ImpactRatioCurve, min_ratio: float) -> SafeCutoffs:
