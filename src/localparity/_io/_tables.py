@@ -19,6 +19,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._io._arrow import ArrowStream, Batch
+from localparity._io._connection import check_remote, connect
 from localparity._io._packed import read_through
 from localparity._validation import unknown_name
 
@@ -64,11 +65,17 @@ class Table:
     """The rows of files of one kind, of a query or of a DuckDB relation.
 
     Files are CSV, TSV, Parquet, JSON or JSON lines, also compressed; a glob stands for the files that match
-    it. `memory_limit`, such as "2GB", is the memory DuckDB may use before it spills to disk; a relation keeps
-    its own.
+    it. `memory_limit`, such as "2GB", is the memory DuckDB may use before it spills to disk, and
+    `allow_remote` lets it read from other machines; a relation keeps its own settings.
     """
 
-    def __init__(self, source: Source | DuckDBPyRelation, *, memory_limit: str | None = None) -> None:
+    def __init__(
+        self,
+        source: Source | DuckDBPyRelation,
+        *,
+        memory_limit: str | None = None,
+        allow_remote: bool = False,
+    ) -> None:
         import duckdb
 
         self._error: type[Exception] = duckdb.Error
@@ -82,10 +89,11 @@ class Table:
                 "duckdb.sql(...) makes a relation, also of a data frame"
             )
         else:
-            connection = duckdb.connect(config={"memory_limit": memory_limit} if memory_limit else {})
+            self._paths = [source] if isinstance(source, str) else _paths(source)
+            check_remote(self._paths, allow_remote=allow_remote)
+            connection = connect(memory_limit=memory_limit, allow_remote=allow_remote)
             self._query = connection.sql
             self._run = connection.execute  # which Ctrl-C ends, as it does not end a relation
-            self._paths = [source] if isinstance(source, str) else _paths(source)
             self.name, self.rows = self._name_and_rows()
         described = self.fetch(f"SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {self.rows})")
         names, types = (described[column].tolist() for column in ("column_name", "column_type"))
@@ -317,6 +325,8 @@ def _first_reason(message: str) -> str:
     """The line number and the reason in one of DuckDB's long messages, as one line."""
     lines = [line.strip() for line in message.splitlines()]
     reason = re.sub(r"^[A-Za-z ]+ Error: ", "", lines[0])
+    if "requires the extension" in reason:
+        return f"{reason}; pass allow_remote=True to let DuckDB install it"
     at_line = re.search(r"CSV Error on Line: (\d+)", reason)
     if at_line:
         reasons = (line for line in lines[1:] if line and not line.startswith("Original Line"))

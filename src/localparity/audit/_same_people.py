@@ -62,6 +62,7 @@ class PairedModels:
         cluster: str | None = None,
         left_out: Iterable[Group] = (),
         epsilon: float = 0.0,
+        allow_remote: bool = False,
         **options: Any,
     ) -> PairedModels:
         """Compare the scores in files that hold the same people, in any order.
@@ -82,6 +83,8 @@ class PairedModels:
             Groups that are not compared.
         epsilon : float
             The half-width of the windows, as a fraction of the score range.
+        allow_remote : bool
+            Whether files may be on other machines, as in `Audit.read`.
         **options
             Further arguments of `compare_scores`, such as ``confidence`` or ``n_resamples``.
 
@@ -94,7 +97,8 @@ class PairedModels:
         groups = as_group_columns(score, group)
         others = [name for name in (label, weight) if name]
         values = [*groups, *([cluster] if cluster else [])]
-        people = [_Rows.read(file, id, numbers=[score, *others], values=values) for file in files]
+        tables = [Table(file, allow_remote=allow_remote) for file in files]
+        people = [_Rows.read(table, id, numbers=[score, *others], values=values) for table in tables]
         first, *rest = people
         for each in rest:
             first.check_same(each, dict.fromkeys([*others, *values]))
@@ -190,9 +194,9 @@ class _Rows:
     columns: Mapping[str, Column]
 
     @classmethod
-    def read(cls, file: str, id: str, *, numbers: Sequence[str], values: Sequence[str]) -> _Rows:
+    def read(cls, table: Table, id: str, *, numbers: Sequence[str], values: Sequence[str]) -> _Rows:
         """Read the rows of a file in which each person is to be there once."""
-        read = Table(file).read(numbers=numbers, values=[*values, id])
+        file, read = table.name, table.read(numbers=numbers, values=[*values, id])
         missing = sum(value is None for value in read[id].tolist())
         if missing:
             raise ValueError(

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 from localparity._io._tables import Table
 from localparity._types import FloatArray
 from localparity._validation import require
+from localparity.cli._remote import open_table
 
 _MANY = 50
 _MISSING = {"", "NA", "N/A", "n/a", "<NA>", "NaN", "nan", "NULL", "null", "None"}
@@ -34,12 +35,13 @@ def read_training_table(
     weight: str | None,
     drop: Sequence[str] | None,
     text: Sequence[str] | None,
+    allow_remote: bool,
     keep_group: bool = False,
 ) -> TrainingTable:
     """Return the rows of a file; every column without another role is a feature."""
     if target in group:
         raise ValueError(f"column {target!r} must be --target or --group, not both")
-    table = Table(file)
+    table = open_table(file, allow_remote=allow_remote)
     table.check([*(drop or []), *(text or [])])
     known = table.read(numbers=[weight] if weight else [], values=[target, *group])
     left_out = {target, *(drop or []), *([weight] if weight else []), *([] if keep_group else group)}

@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import localparity as lp
-from localparity._io._tables import Table
 from localparity.cli._cards import warn_of_training_file
+from localparity.cli._remote import open_table
 from localparity.cli.predict import Scorer
 
 
@@ -35,10 +35,11 @@ class ModelAudit(NamedTuple):
         label: str | None,
         weight: str | None,
         cluster: str | None,
+        allow_remote: bool,
         **options: Any,
     ) -> lp.Audit:
         """Score the people in a file and audit the scores."""
-        table = Table(file)
+        table = open_table(file, allow_remote=allow_remote)
         numbers = [name for name in (label, weight) if name]
         known = table.read(numbers=numbers, values=[name for name in (*group, self.target, cluster) if name])
         labels = known[label] if label else None

@@ -12,10 +12,11 @@ import typer
 from rich.console import Console
 from typer import Option
 
-from localparity._types import HigherIs, IntervalMethod
-from localparity._validation import visible, visible_lines
-from localparity.audit._audit import Audit, DecideBy, Engine
+from localparity._text import visible, visible_lines
+from localparity._types import HigherIs, IntervalMethod, Missing, MissingGroups
+from localparity.audit._audit import Audit, DecideBy
 from localparity.audit._auditing import SmallGroups
+from localparity.audit._reading import Engine
 from localparity.audit._same_people import PairedModels
 from localparity.cli._options import (
     CompareOption,
@@ -33,6 +34,7 @@ from localparity.cli._options import (
     parse_range,
 )
 from localparity.cli._printing import note
+from localparity.cli._remote import RemoteOption, announce_remote
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics._window import percent
 from localparity.report._terminal import paired_parts, terminal_parts
@@ -64,6 +66,14 @@ ReportOption = Annotated[
 DisclosureOption = Annotated[
     int, Option(help="Groups of fewer people are left out of everything, named but not counted.")
 ]
+MissingGroupsOption = Annotated[
+    MissingGroups,
+    Option(help="Rows without a group: refuse, leave out, a group, or bounds of what they could change."),
+]
+MissingValueOption = Annotated[
+    list[str] | None, Option("--missing-value", help="What stands for no group beside blanks; repeatable.")
+]
+MissingOption = Annotated[Missing, Option(help="Rows without a score, label or weight: refuse or leave out.")]
 IdOption = Annotated[
     str | None,
     Option("--id", help="The column of the people's ids, where all files hold the same people."),
@@ -86,6 +96,9 @@ def audit(
     min_group_size: Annotated[int, Option(help="The fewest people that a group may have.")] = 1,
     small_groups: Annotated[SmallGroups, Option(help="Refuse small groups, or leave them out.")] = "raise",
     disclosure_limit: DisclosureOption = DISCLOSURE_LIMIT,
+    missing_groups: MissingGroupsOption = "raise",
+    missing_values: MissingValueOption = None,
+    missing: MissingOption = "raise",
     cluster: Annotated[str | None, Option(help="The column of the person or household of a row.")] = None,
     person_id: IdOption = None,
     higher_is: Annotated[HigherIs | None, Option(help="Whether higher scores are better or worse.")] = None,
@@ -100,6 +113,7 @@ def audit(
     decide_by: DecideByOption = "estimate",
     report: ReportOption = None,
     force: ForceOption = False,
+    allow_remote: RemoteOption = False,
 ) -> None:
     """Find where two groups are treated most differently by the scores in a file, or by a model's.
 
@@ -110,6 +124,7 @@ def audit(
     _check_source(score, model, target=target, label=label, engine=engine)
     check_labels(criterion, target or label, "--label" if model is None else "--target")
     _check_id(person_id, files, model=model, engine=engine)
+    announce_remote(files, allow_remote=allow_remote)
     columns = {"group": group, "label": label, "weight": weight, "cluster": cluster}
     asked = {
         "score_range": parse_range(score_range, "--score-range"),
@@ -120,12 +135,16 @@ def audit(
         "min_group_size": min_group_size,
         "small_groups": small_groups,
         "disclosure_limit": disclosure_limit,
+        "missing_groups": missing_groups,
+        "missing_values": missing_values or (),
+        "missing": missing,
         "confidence": confidence,
         "method": method,
         "n_resamples": resamples,
         "random_state": seed,
         "n_jobs": jobs,
         "higher_is": higher_is,
+        "allow_remote": allow_remote,
     }
     read = _reader(score, model, target, engine)
     found = {file: _read(read, file, **columns, **asked) for file in _each_once(files)}
@@ -213,7 +232,16 @@ def _compare(
     asked: Mapping[str, Any],
 ) -> PairedModels:
     """The models on the same people, each compared with the first at the smallest epsilon."""
-    shared = ("score_range", "criterion", "compare", "confidence", "n_resamples", "random_state", "n_jobs")
+    shared = (
+        "score_range",
+        "criterion",
+        "compare",
+        "confidence",
+        "n_resamples",
+        "random_state",
+        "n_jobs",
+        "allow_remote",
+    )
     first = next(iter(audits.values()))
     return PairedModels.read(
         list(audits),

@@ -43,7 +43,7 @@ _MOST_LIKELY = 0.4
 
 
 def from_duckdb(
-    source: Source | DuckDBPyRelation,
+    source: Source | DuckDBPyRelation | Table,
     *,
     score: str,
     group: str | Sequence[str],
@@ -56,6 +56,7 @@ def from_duckdb(
     max_scores: int = MAX_SCORES,
     level: int = LEVEL,
     memory_limit: str | None = None,
+    allow_remote: bool = False,
 ) -> ScoreCounts:
     r"""Count the scores of a file, a glob, a query or a DuckDB relation without loading the rows.
 
@@ -93,6 +94,8 @@ def from_duckdb(
         take longer to count and to resample.
     memory_limit : str, optional
         The memory DuckDB may use before it spills to disk, such as "2GB".
+    allow_remote : bool
+        Whether DuckDB may read from other machines, for which it installs extensions.
 
     Returns
     -------
@@ -110,8 +113,9 @@ def from_duckdb(
     """
     columns = ScoreColumns(score, as_group_columns(score, group), label, weight, as_score_range(score_range))
     options = CountOptions(epsilons, Comparison(criterion, compare), max_scores, level)
-    table = Table(source, memory_limit=memory_limit)
-    return count_source(DuckDBScores(table, columns, options), options)
+    if not isinstance(source, Table):
+        source = Table(source, memory_limit=memory_limit, allow_remote=allow_remote)
+    return count_source(DuckDBScores(source, columns, options), options)
 
 
 class DuckDBScores(TableScores):
