@@ -278,3 +278,9 @@ def test_clusters_and_single_groups_are_refused() -> None:
     one = lp.Predictions.from_arrays(None, [0.5], sensitive_features=["a"], min_groups=1)
     with pytest.raises(ValueError, match="two groups are needed, got 1"):
         lp.impact_ratio_curve(one)
+
+
+def test_the_curve_draws_itself() -> None:
+    pytest.importorskip("matplotlib").use("Agg")
+    curve = lp.impact_ratio_curve(None, SCORES, sensitive_features=SEX)
+    assert curve.plot(min_ratio=0.9).ax_.get_ylabel() == "ratio to the best-off group"
