@@ -8,17 +8,18 @@ from functools import cached_property
 from os import PathLike
 from typing import Any, Literal, get_args
 
-from localparity._types import Compare, Criterion, HigherIs, ScoreRange
+from localparity._types import Compare, Criterion, Group, HigherIs, ScoreRange
 from localparity._validation import as_choice, as_count, as_fraction, require
 from localparity.audit._findings import Finding, GroupSummary, LeftOut, PairSummary
 from localparity.audit._missing import NOTHING_MISSING, MissingPolicy, MissingRows
 from localparity.audit._provenance import Provenance, call_text
 from localparity.audit._reading import Engine, read_people
-from localparity.audit._wording import Verdict, assumptions_of, interval_text, p_value_text, verdict_of
+from localparity.audit._wording import Verdict, assumptions_of, summary_of, verdict_of
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, check_disclosure
 from localparity.metrics._mcdp import PAPER_EPSILONS
-from localparity.metrics._window import percent
+from localparity.uncertainty import ImpactRatioCurve
+from localparity.uncertainty._impact_curve import curve_of_counts
 from localparity.uncertainty._resampling import least_resamples
 
 DecideBy = Literal["estimate", "upper", "lower"]
@@ -252,6 +253,26 @@ class Audit:
         known = ", ".join(f"{finding.epsilon:g}" for finding in self.findings)
         raise ValueError(f"epsilon must be one of the audit's ({known}), got {epsilon!r}")
 
+    def impact_ratios(self, *, reference: Group | None = None) -> ImpactRatioCurve:
+        """Return the selection rates and their ratios at every cutoff, as `impact_ratio_curve` does.
+
+        Where a higher score is the worse outcome, people at or below a cutoff are selected. Rows with weights
+        or clusters have no bands.
+
+        Parameters
+        ----------
+        reference : hashable, optional
+            The group that the others are compared with; the best-off group at each cutoff without it.
+
+        Returns
+        -------
+        ImpactRatioCurve
+        """
+        direction: HigherIs = self.higher_is or "better"
+        confidence = self.confidence if self.counts.exchangeable else None
+        asked: dict[str, Any] = {"reference": reference, "higher_is": direction, "confidence": confidence}
+        return curve_of_counts(self.counts, self.comparison, **asked)
+
     def to_dict(self, *, disclosure_limit: int = DISCLOSURE_LIMIT) -> dict[str, Any]:
         """Return the whole audit as plain dictionaries and lists.
 
@@ -362,13 +383,7 @@ class Audit:
 
     def __repr__(self) -> str:
         """The verdict, and MCDP of the worst pair at each epsilon."""
-        rows = [
-            f"{finding.epsilon:>9g}  {percent(finding.mcdp):>7}  {interval_text(finding.interval):>17}  "
-            + p_value_text(None if finding.test is None else finding.test.p_value)
-            for finding in self.findings
-        ]
-        head = f"{'epsilon':>9}  {'MCDP':>7}  {f'{100 * self.confidence:g}% interval':>17}  p-value"
-        return "\n".join([self.verdict.headline, head, *rows])
+        return summary_of(self)
 
     def _repr_html_(self) -> str | None:
         """The verdict and the findings for a notebook; nothing without the extra `report`."""

@@ -236,6 +236,17 @@ def _listed(groups: Sequence[GroupSummary]) -> str:
     return ", ".join(names) + (f" and {more:,} more" if more else "")
 
 
+def summary_of(audit: Audit) -> str:
+    """The verdict, and MCDP of the worst pair at each epsilon, as text."""
+    rows = [
+        f"{finding.epsilon:>9g}  {percent(finding.mcdp):>7}  {interval_text(finding.interval):>17}  "
+        + p_value_text(None if finding.test is None else finding.test.p_value)
+        for finding in audit.findings
+    ]
+    head = f"{'epsilon':>9}  {'MCDP':>7}  {f'{100 * audit.confidence:g}% interval':>17}  p-value"
+    return "\n".join([audit.verdict.headline, head, *rows])
+
+
 def assumptions_of(audit: Audit) -> tuple[str, ...]:
     """What an audit's intervals and p-values take for granted, and over what they hold.
 

@@ -57,7 +57,7 @@ def header_line(audit: Audit) -> str:
     parts = [f"{audit.rows:,} rows"]
     if found is not None:
         if len(found.files) == 1 and found.files[0].sha256 is not None:
-            parts.append(f"sha256 {found.files[0].sha256[:12]}…")
+            parts.append(f"sha256 {found.files[0].sha256}")
         parts.append(found.date)
     seed = "" if found is None or found.seed is None else f", seed {found.seed}"
     return ", ".join([*parts, f"{audit.n_resamples:,} resamples{seed}", f"localparity {__version__}"])
