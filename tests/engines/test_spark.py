@@ -19,7 +19,6 @@ from localparity.engines._duckdb import DuckDBScores
 from localparity.engines._spark import SparkScores, read_spark
 from localparity.engines._sql import ScoreColumns, TableScores
 from scale_rows import (
-from typed_commands import only_audit
     CRITERIA,
     EPSILONS,
     FAR_RANGES,
@@ -33,6 +32,7 @@ from typed_commands import only_audit
     narrow_counts,
     narrow_scores,
 )
+from typed_commands import only_audit
 
 pyspark_sql = pytest.importorskip("pyspark.sql")
 
