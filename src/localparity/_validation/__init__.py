@@ -66,7 +66,7 @@ from localparity._validation._ranges import (
     rounding_terms,
     score_resolution,
 )
-from localparity._validation._text import visible, visible_lines
+from localparity._validation._text import normal_text, visible, visible_lines
 
 __all__ = [
     "LEAST_WEIGHT",
@@ -112,6 +112,7 @@ __all__ = [
     "held_ends",
     "is_missing",
     "missing_among",
+    "normal_text",
     "place",
     "range_length",
     "range_scale",

@@ -9,7 +9,8 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from localparity._io._files import replacing
-from localparity._io._tables import Table, quote_name, quote_text
+from localparity._io._sql import quote_name, quote_text
+from localparity._io._tables import Table
 from localparity._types import FloatArray
 from localparity._validation import require
 from localparity.cli._features import read_features
@@ -76,7 +77,7 @@ class Scorer(NamedTuple):
         """Return the score of each row of a file; the groups are read where the model needs them."""
         features, given = _features(self.classifier, table), {}
         if self.needs_group:
-            given["sensitive_features"] = table.read(numbers=[], values=group)
+            given["sensitive_features"] = table.read(numbers=[], groups=group)
         scores: FloatArray = self.classifier.predict_proba(features, **given)[:, 1]
         return scores
 

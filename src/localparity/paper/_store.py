@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from localparity._io._files import parse_json, reading, write_whole
-from localparity._io._tables import quote_text
+from localparity._io._sql import quote_text
 from localparity.paper._part_scores import PartScores
 from localparity.paper._run import Run
 
