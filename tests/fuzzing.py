@@ -8,6 +8,7 @@ the folder of the test.
 from __future__ import annotations
 
 import faulthandler
+import json
 import os
 import resource
 import time
@@ -19,6 +20,8 @@ from typing import Any, TypeVar
 
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+
+from localparity._io._files import seal_json
 
 SECONDS = float(os.environ.get("LOCALPARITY_FUZZ_SECONDS", "0"))
 
@@ -119,6 +122,11 @@ def damaged_json(valid: Any) -> st.SearchStrategy[Any]:
         return value["whole"]
 
     return draw_damaged()
+
+
+def sealed(value: Any) -> bytes:
+    """A JSON value as a file whose checksum fits, where it can have one."""
+    return seal_json(value) if isinstance(value, dict) else json.dumps(value).encode()
 
 
 def _places(value: Any) -> Iterator[tuple[Any, Any]]:

@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from localparity._io._tables import Source, Table, as_group_columns, as_table
 from localparity._types import ArrayLike, FloatArray, Group, Groups, ScoreRange
 from localparity._validation import (
+    NO_BLANKS,
+    Blanks,
     Column,
     as_count,
     as_groups,
@@ -143,6 +145,7 @@ class Predictions:
         cluster: str | None = None,
         score_range: ScoreRange = (0.0, 1.0),
         min_groups: int = 2,
+        allow_remote: bool = False,
     ) -> Predictions:
         r"""Read the columns of a CSV, TSV, Parquet or JSON lines file, of a glob, or of several files.
 
@@ -165,6 +168,8 @@ class Predictions:
             The lowest and the highest score there can be.
         min_groups : int
             The fewest groups there may be: 2, or 1 for a part of a larger whole.
+        allow_remote : bool
+            Whether files may be on other machines, which DuckDB then installs extensions for.
 
         Returns
         -------
@@ -180,7 +185,7 @@ class Predictions:
         ('f', 'm')
         """
         group_columns = as_group_columns(score, group)
-        table = as_table(source)
+        table = as_table(source, allow_remote=allow_remote)
         columns = table.read(
             numbers=[name for name in (score, label, weight) if name is not None],
             values=[] if cluster is None else [cluster],
@@ -223,6 +228,7 @@ def check_predictions(
     cluster: ArrayLike | None = None,
     score_range: ScoreRange = (0.0, 1.0),
     min_groups: int = 2,
+    blanks: Blanks = NO_BLANKS,
     names: Names = ARGUMENTS,
 ) -> Predictions:
     """Checked predictions over arrays that may still be the caller's: for use at once."""
@@ -235,6 +241,7 @@ def check_predictions(
         scores.size,
         names.sensitive_features,
         at_least=as_count(min_groups, "min_groups"),
+        blanks=blanks,
     )
     labels = None if y_true is None else as_labels(y_true, scores.size, names.y_true)
     weights = None

@@ -14,10 +14,22 @@ import pytest
 from localparity._io._files import locked, parse_json, reading, sha256_of, write_whole
 
 
-def test_a_file_is_as_readable_as_any_new_one(tmp_path: Path) -> None:
-    write_whole(tmp_path / "written", b"content")
-    (tmp_path / "neighbour").write_bytes(b"content")
-    assert (tmp_path / "written").stat().st_mode == (tmp_path / "neighbour").stat().st_mode
+@pytest.mark.skipif(sys.platform == "win32", reason="permissions of POSIX")
+def test_the_owner_alone_reads_a_file_unless_the_file_or_its_folder_says_otherwise(tmp_path: Path) -> None:
+    def written(path: Path) -> int:
+        write_whole(path, b"content")
+        return path.stat().st_mode & 0o777
+
+    before = os.umask(0o022)
+    try:
+        assert written(tmp_path / "scores") == 0o600
+        (tmp_path / "scores").chmod(0o664)
+        assert written(tmp_path / "scores") == 0o664
+        (tmp_path / "shared").mkdir()
+        (tmp_path / "shared").chmod(0o2775)
+        assert written(tmp_path / "shared" / "scores") == 0o640
+    finally:
+        os.umask(before)
 
 
 def test_a_write_that_fails_leaves_nothing(tmp_path: Path) -> None:
@@ -31,14 +43,17 @@ def test_a_durable_write_reaches_the_disk_also_where_folders_cannot_be_opened(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     synced: list[int] = []
+    opened = os.open
     monkeypatch.setattr(os, "fsync", synced.append)
     write_whole(tmp_path / "file", b"1")
     assert len(synced) == 0
     write_whole(tmp_path / "file", b"2", durable=True)
     assert len(synced) == 2
 
-    def refuse(*arguments: Any) -> int:
-        raise PermissionError("a folder")
+    def refuse(path: Any, flags: int, mode: int | None = None) -> int:
+        if mode is None:
+            raise PermissionError("a folder")
+        return opened(path, flags, mode)
 
     with monkeypatch.context() as patch:
         patch.setattr("localparity._io._files.os.open", refuse)

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from localparity._io._csv import distinct, repeated
 from localparity._io._numbers import NumberFormat, is_missing_text, missing_text
 from localparity._io._tables import Table
+from localparity._text import normal_text
 
 WAYS = [NumberFormat(point, percent) for point in (".", ",") for percent in (False, True)]
 NUMBERS = st.decimals(-(10**9), 10**9, places=6, allow_nan=False) | st.decimals(0, 1, places=6)
@@ -70,3 +71,8 @@ def test_names_are_made_distinct(names: list[str]) -> None:
     assert repeated(names) == {
         name for name in names if folded and [n.casefold() for n in names].count(name.casefold()) > 1
     }
+
+
+@pytest.mark.parametrize("text", ["Male", " MALE ", "male\u00a0", "Ｍale"])
+def test_names_that_look_the_same(text: str) -> None:
+    assert normal_text(text) == "male"

@@ -143,7 +143,7 @@ def test_a_real_table_in_one_command(data_folder: Path, criterion: str) -> None:
 
 def test_a_group_that_is_markup_is_only_a_name(tmp_path: Path) -> None:
     path = tmp_path / "[bold]odd.csv"
-    path.write_text("p,g\n0.1,[red]a[/red]\n0.2,[/nonsense]\n")
+    path.write_text("p,g\n" + 10 * "0.1,[red]a[/red]\n0.2,[/nonsense]\n")
     found = run("audit", path, "--score", "p", "--group", "g", "--resamples", 5)
     assert found.returncode == 0, found.stderr
     assert "[red]a[/red]" in found.stdout

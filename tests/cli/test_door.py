@@ -9,7 +9,7 @@ import pytest
 
 from typed_commands import run
 
-CSV = "p,sex\n0.1,f\n0.4,f\n0.6,m\n0.9,m\n"
+CSV = "p,sex\n" + 5 * "0.1,f\n0.4,f\n0.6,m\n0.9,m\n"
 COLUMNS = ("--score", "p", "--group", "sex", "--resamples", "0")
 
 

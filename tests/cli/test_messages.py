@@ -92,7 +92,8 @@ def test_every_argument_of_an_audit_is_called_by_its_option(
 ) -> None:
     path = tmp_path / "scores.csv"
     path.write_text("p,sex,w\n0.1,f,1\n0.4,f,2\n0.6,m,1\n0.9,m,2\n")
-    assert run_here(monkeypatch, "audit", path, "--score", "p", "--group", "sex", *words) == 2
+    options = ["--score", "p", "--group", "sex", "--disclosure-limit", "1"]
+    assert run_here(monkeypatch, "audit", path, *options, *words) == 2
     assert message in capsys.readouterr().err
 
 
@@ -100,7 +101,7 @@ def test_warnings_name_options_too(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     path = tmp_path / "scores.csv"
-    path.write_text("p,sex\n0.1,f\n0.11,f\n0.12,m\n0.13,m\n")
+    path.write_text("p,sex\n" + 5 * "0.1,f\n0.11,f\n0.12,m\n0.13,m\n")
     options = ["--score", "p", "--group", "sex", "--resamples", "0"]
     assert run_here(monkeypatch, "audit", path, *options) == 0
     said = capsys.readouterr().err

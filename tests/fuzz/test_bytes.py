@@ -10,7 +10,7 @@ import pytest
 from hypothesis import strategies as st
 
 import localparity as lp
-from fuzzing import damaged, damaged_json, fuzz, read_or_refuse
+from fuzzing import damaged, damaged_json, fuzz, read_or_refuse, sealed
 from localparity.monitoring import Monitor, ScoreSketch
 from localparity.monitoring._container import pack, unpack
 
@@ -69,5 +69,5 @@ def test_a_damaged_monitor_is_refused_or_works(name: str, tmp_path: Path) -> Non
 
     inputs = damaged(valid)
     if name.endswith(".json"):
-        inputs |= damaged_json(json.loads(valid)).map(json.dumps).map(str.encode)
+        inputs |= damaged_json(json.loads(valid)).map(sealed)
     fuzz(inputs, check)

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from benchmarks._carried import load_run, save_run
 
-from fuzzing import damaged, damaged_json, fuzz, read_or_refuse
+from fuzzing import damaged, damaged_json, fuzz, read_or_refuse, sealed
 from localparity.paper import DamagedRunWarning, OutdatedRunWarning, Record, Run, Store
 from localparity.paper._part_scores import PartScores
 
@@ -47,7 +47,7 @@ def test_a_damaged_store_sets_the_run_aside_or_says_so(kind: str, tmp_path: Path
 
     inputs = damaged(valid)
     if kind.endswith("json"):
-        inputs |= damaged_json(json.loads(valid)).map(json.dumps).map(str.encode)
+        inputs |= damaged_json(json.loads(valid)).map(sealed)
     fuzz(inputs, check)
 
 

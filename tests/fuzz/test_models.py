@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from hypothesis import strategies as st
 
-from fuzzing import damaged, damaged_json, fuzz, read_or_refuse
+from fuzzing import damaged, damaged_json, fuzz, read_or_refuse, sealed
 from localparity.datasets import make_census
 from localparity.models import (
     GroupBlindClassifier,
@@ -65,7 +65,7 @@ def test_a_damaged_description_is_refused_or_works(model: Any, tmp_path: Path) -
             classes = read_or_refuse(lambda: found.predict(NUMBERS), "feature", "column")
             assert classes is None or classes.shape == (300,)
 
-    fuzz(damaged(valid) | damaged_json(json.loads(valid)).map(json.dumps).map(str.encode), check)
+    fuzz(damaged(valid) | damaged_json(json.loads(valid)).map(sealed), check)
 
 
 def test_tensors_that_lie_and_whose_checksum_fits_are_refused_or_work(tmp_path: Path) -> None:
@@ -77,7 +77,7 @@ def test_tensors_that_lie_and_whose_checksum_fits_are_refused_or_work(tmp_path: 
     def check(content: bytes) -> None:
         path.write_bytes(content)
         fitting = description | {"files": {path.name: hashlib.sha256(content).hexdigest()}}
-        (tmp_path / "model.json").write_text(json.dumps(fitting))
+        (tmp_path / "model.json").write_bytes(sealed(fitting))
         found = read_or_refuse(lambda: LocalParityClassifier.load(tmp_path), str(tmp_path))
         assert found is None or found.predict(NUMBERS).shape == (300,)
 
@@ -103,10 +103,10 @@ def test_a_damaged_repair_is_refused_or_works(tmp_path: Path) -> None:
     def check_maps(content: bytes) -> None:
         maps.write_bytes(content)
         fitting = json.loads(description) | {"files": {maps.name: hashlib.sha256(content).hexdigest()}}
-        path.write_text(json.dumps(fitting))
+        path.write_bytes(sealed(fitting))
         transform()
 
-    fuzz(damaged_json(json.loads(description)).map(json.dumps).map(str.encode), check_description)
+    fuzz(damaged_json(json.loads(description)).map(sealed), check_description)
     fuzz(damaged(valid), check_maps)
 
 
@@ -127,7 +127,7 @@ def test_a_damaged_group_blind_repair_is_refused_or_works(tmp_path: Path) -> Non
             scores = read_or_refuse(lambda: found.transform(CENSUS.score, group_probabilities=chances), *told)
             assert scores is None or np.isfinite(scores).all()
 
-    fuzz(damaged(valid) | damaged_json(json.loads(valid)).map(json.dumps).map(str.encode), check)
+    fuzz(damaged(valid) | damaged_json(json.loads(valid)).map(sealed), check)
 
 
 @pytest.mark.filterwarnings("ignore:X has feature names")
@@ -147,7 +147,7 @@ def test_a_damaged_group_blind_classifier_is_refused_or_works(distil: bool, tmp_
             classes = read_or_refuse(lambda: found.predict(NUMBERS), *told)
             assert classes is None or classes.shape == (300,)
 
-    fuzz(damaged_json(json.loads(valid)).map(json.dumps).map(str.encode), check)
+    fuzz(damaged_json(json.loads(valid)).map(sealed), check)
 
 
 def test_a_damaged_checkpoint_is_refused_or_read(tmp_path: Path) -> None:

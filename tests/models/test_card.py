@@ -12,6 +12,7 @@ import pytest
 from scipy.sparse import csr_array
 
 import localparity as lp
+from localparity._io._files import seal_json
 from localparity.models import HeldOutAudit, ModelCard, RepairedClassifier, ScoreRepair
 from localparity.models._card import _text
 from localparity.models._fitted_on import describe_rows
@@ -104,14 +105,14 @@ def test_a_card_is_not_needed_to_load(tmp_path: Path) -> None:
     path = tmp_path / "model_card.json"
     other = json.loads(path.read_text()) | {"model_sha256": "ab"}
     for content, message in (
-        ("{", "model_card.json is damaged"),
-        ("[]", "model_card.json is damaged"),
-        ('{"estimator": 1}', "model_card.json is damaged"),
-        (json.dumps(other), "describes another model"),
-        (json.dumps(other | {"fitted_on": {"rows": 3}}), "model_card.json is damaged"),
-        (json.dumps(other | {"held_out": [1]}), "model_card.json is damaged"),
+        (b"{", "model_card.json is damaged"),
+        (b"[]", "model_card.json is damaged"),
+        (b'{"estimator": 1}', "model_card.json is damaged"),
+        (seal_json(other), "describes another model"),
+        (seal_json(other | {"fitted_on": {"rows": 3}}), "model_card.json is damaged"),
+        (seal_json(other | {"held_out": [1]}), "model_card.json is damaged"),
     ):
-        path.write_text(content)
+        path.write_bytes(content)
         with pytest.raises(ValueError, match=message):
             ModelCard.read(tmp_path)
     path.unlink()

@@ -17,6 +17,7 @@ import pytest
 from sklearn.linear_model import LogisticRegression
 
 import localparity as lp
+from localparity._io._files import seal_json
 from localparity.metrics._window import percent
 from localparity.models import ModelCard, RepairedClassifier, ScoreRepair
 from model_folders import data_file
@@ -104,7 +105,7 @@ def test_what_only_pickle_could_save_is_refused(tmp_path: Path) -> None:
 def test_descriptions_that_lie(changes: dict[str, Any], message: str, tmp_path: Path) -> None:
     ScoreRepair().fit(CENSUS.score, sensitive_features=SEX).save(tmp_path)
     path = tmp_path / "model.json"
-    path.write_text(json.dumps(json.loads(path.read_text()) | changes))
+    path.write_bytes(seal_json(json.loads(path.read_text()) | changes))
     with pytest.raises(ValueError, match=message):
         lp.load(tmp_path)
 
@@ -118,7 +119,7 @@ def test_maps_that_are_not_increasing_are_refused(array: Any, tmp_path: Path) ->
     np.save(maps, np.hstack([array, array]))
     described = json.loads(path.read_text())
     described["files"]["maps.npy"] = hashlib.sha256(maps.read_bytes()).hexdigest()
-    path.write_text(json.dumps(described))
+    path.write_bytes(seal_json(described))
     with pytest.raises(ValueError, match=r"(knots|values) must ascend inside score_range"):
         lp.load(tmp_path)
 

@@ -17,8 +17,9 @@ import pytest
 import localparity as lp
 from localparity._io._files import write_whole
 from localparity.monitoring import Monitor, _periods
-from localparity.monitoring import _monitor as module
+from localparity.monitoring import _stored_period as stored
 from localparity.monitoring._index import Batch, BatchIndex
+from localparity.monitoring._stored_period import StoredPeriod
 
 pytest.importorskip("datasketches")
 
@@ -148,7 +149,7 @@ def test_killed_between_the_index_and_the_period_nothing_is_lost(
     monitor.append(batch(0), at=NOON, batch_id="0")
     for number, days in ((1, 0), (2, 1)):
         with monkeypatch.context() as patch:
-            patch.setattr(module, "write_whole", Mock(side_effect=Killed))
+            patch.setattr(stored, "write_whole", Mock(side_effect=Killed))
             with pytest.raises(Killed):
                 monitor.append(batch(number), at=NOON + timedelta(days=days), batch_id=str(number))
         # The job is repeated, on another day: it counts there, once.
@@ -166,7 +167,7 @@ def test_killed_after_the_period_nothing_counts_twice(
 
     monitor = Monitor(tmp_path)
     monitor.append(batch(0), at=NOON, batch_id="0")
-    monkeypatch.setattr(module, "write_whole", write_and_die)
+    monkeypatch.setattr(stored, "write_whole", write_and_die)
     with pytest.raises(Killed):
         monitor.append(batch(1), at=NOON, batch_id="1")
     monkeypatch.undo()
@@ -223,8 +224,8 @@ def test_an_append_reads_a_few_periods_however_many_there_are(
     monitor = Monitor(tmp_path, every="hour")
     for number in range(30):
         monitor.append(batch(number, 10), at=NOON + timedelta(hours=number), batch_id=str(number))
-    read = Mock(side_effect=module._read_period)
-    monkeypatch.setattr(module, "_read_period", read)
+    read = Mock(side_effect=StoredPeriod.read)
+    monkeypatch.setattr(StoredPeriod, "read", read)
     monitor.append(batch(30, 10), at=NOON + timedelta(hours=30), batch_id="30")
     monitor.append(batch(31, 10), at=NOON, batch_id="31")
     assert not monitor.append(batch(7, 10), at=NOON, batch_id="7")
@@ -337,3 +338,16 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
     (tmp_path / "monitor.json").write_text("{}")
     with pytest.raises(ValueError, match=r"monitor.json is damaged: 'every' is missing"):
         Monitor(tmp_path)
+
+
+def test_nothing_is_said_of_a_period_with_few_people_of_a_group(tmp_path: Path) -> None:
+    monitor = Monitor(tmp_path)
+    monitor.append(batch(0), at=NOON, batch_id="0")
+    few = lp.Predictions.from_arrays(None, [0.1] * 30 + [0.9] * 9, sensitive_features=["f"] * 30 + ["m"] * 9)
+    monitor.append(few, at=NOON + timedelta(days=1), batch_id="1")
+    first, second = monitor.series(max_mcdp=0.2, min_group_size=10)
+    assert (first.missing, second.missing) == ("", "group 'm' has fewer than 10 rows to compare")
+    assert second.interval is None
+    assert second.expected is None
+    assert monitor.series()[1].interval.estimate == 1.0
+    assert monitor.since_start(min_group_size=1000).interval is None

@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 import localparity as lp
+from localparity._io._files import seal_json
 from localparity.paper import DamagedRunWarning, OutdatedRunWarning, Record, Run, Store, _grids, _store
 from localparity.paper._part_scores import PartScores
 
@@ -128,13 +129,13 @@ def change(path: Path) -> None:
 def lose_a_field(path: Path) -> None:
     facts = json.loads(path.read_bytes())
     del facts["seconds"]
-    path.write_text(json.dumps(facts))
+    path.write_bytes(seal_json(facts))
 
 
 def write_a_number_as_a_text(path: Path) -> None:
     facts = json.loads(path.read_bytes())
     facts["metrics"]["test_ap"] = "0.77"
-    path.write_text(json.dumps(facts))
+    path.write_bytes(seal_json(facts))
 
 
 @pytest.mark.parametrize(
@@ -189,7 +190,7 @@ def test_runs_of_another_version_are_not_added_to(tmp_path: Path) -> None:
     store.add(*trained())
     store.check_version()
     mark = store.folder / "store.json"
-    mark.write_text(mark.read_text().replace(lp.__version__, "0.0.9"))
+    mark.write_bytes(seal_json(json.loads(mark.read_text()) | {"localparity": "0.0.9"}))
     with pytest.raises(ValueError, match=rf"0\.0\.9.* {re.escape(lp.__version__)}"):
         store.check_version()
     assert len(Store(store.folder).records()) == 1

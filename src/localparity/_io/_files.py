@@ -7,9 +7,12 @@ import hashlib
 import json
 import os
 import re
+import shutil
+import stat
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 from uuid import uuid4
@@ -18,6 +21,7 @@ if sys.platform != "win32":
     import fcntl
 
 _PARSE_ERRORS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RuntimeError)
+_SEAL = "sha256"
 
 
 def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
@@ -43,11 +47,12 @@ def replacing(path: Path) -> Iterator[Path]:
     """
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_stale(path)
-    # Not by `tempfile`, whose files only their owner may read.
     temporary = path.with_name(f".{path.name}.{uuid4().hex}")
     try:
         with _locked_new(temporary) as held:
             yield temporary
+            if path.is_file():
+                shutil.copymode(path, temporary)
             if sys.platform == "win32":
                 held.close()
             temporary.replace(path)  # while it is locked
@@ -71,9 +76,13 @@ def _remove_stale(path: Path) -> None:
 
 
 def _locked_new(path: Path) -> BinaryIO:
-    """A new file, locked as long as it is open; made again if a writer took it for stale before the lock."""
+    """A new file, locked as long as it is open; made again if a writer took it for stale before the lock.
+
+    Scores are personal: the owner alone may read it, unless the folder shares files with a group (setgid).
+    """
+    permissions = 0o660 if path.parent.stat().st_mode & stat.S_ISGID else 0o600
     while True:
-        file = path.open("xb")
+        file = open(path, "xb", opener=partial(os.open, mode=permissions))  # noqa: SIM115
         if sys.platform != "win32":
             fcntl.flock(file, fcntl.LOCK_EX)
         if path.exists():
@@ -138,6 +147,36 @@ def parse_json(content: bytes) -> dict[str, Any]:
     if not isinstance(found, dict):
         raise ValueError(f"its JSON must be an object, got {type(found).__name__}")
     return found
+
+
+def seal_json(described: dict[str, Any]) -> bytes:
+    """JSON of an object with the sha256 of its values, which `parse_sealed` checks."""
+    plain = json.loads(json.dumps({name: value for name, value in described.items() if name != _SEAL}))
+    return json.dumps({**plain, _SEAL: _sha256_of_values(plain)}, indent=1, ensure_ascii=False).encode()
+
+
+def parse_sealed(content: bytes) -> dict[str, Any]:
+    """The object that `seal_json` wrote; a ValueError if one of its values has changed.
+
+    An object without a sha256 is taken as it is: earlier versions wrote none.
+
+    Examples
+    --------
+    >>> parse_sealed(seal_json({"epsilon": 0.1}))
+    {'epsilon': 0.1}
+    >>> parse_sealed(seal_json({"epsilon": 0.1}).replace(b"0.1", b"0.2"))
+    Traceback (most recent call last):
+    ValueError: its values do not match their sha256
+    """
+    found = parse_json(content)
+    seal = found.pop(_SEAL, None)
+    if seal is not None and seal != _sha256_of_values(found):
+        raise ValueError("its values do not match their sha256")
+    return found
+
+
+def _sha256_of_values(plain: dict[str, Any]) -> str:
+    return sha256_of(json.dumps(plain, sort_keys=True).encode())
 
 
 def check_format(found: Any, known: int, name: str, *, advice: str) -> None:

@@ -6,6 +6,7 @@ import re
 
 _ADVICE = {
     "Invalid unicode": "pass its encoding, e.g. encoding='latin-1'",
+    "requires the extension": "pass allow_remote=True to let DuckDB install it",
     "state machine": "do all of its lines end alike, and are its quotes closed?",
 }
 

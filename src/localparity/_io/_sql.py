@@ -18,6 +18,11 @@ def quote_text(text: str) -> str:
     return "'" + text.replace("'", "''") + "'"
 
 
+def text_of(name: str) -> str:
+    """A column as texts."""
+    return f"CAST({quote_name(name)} AS VARCHAR)"
+
+
 def with_none(column: NDArray[Any]) -> NDArray[Any]:
     """A fetched column with None for missing values."""
     if not np.ma.is_masked(column):

@@ -16,16 +16,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._io._arrow import ArrowStream, Batch
+from localparity._io._connection import check_remote, connect
 from localparity._io._numbers import Decimal, NumberFormat, format_of, is_missing_text, missing_text, survey
 from localparity._io._readers import KINDS, Files, ending_of
 from localparity._io._reasons import first_reason
-from localparity._io._sql import quote_name, quote_text, with_none
+from localparity._io._sql import quote_name, quote_text, text_of, with_none
+from localparity._text import normal_text
 from localparity._validation import (
     MOST_GROUPS,
     as_choice,
     as_score_range,
     check_group_count,
-    normal_text,
     unknown_name,
 )
 
@@ -53,7 +54,7 @@ class Table:
 
     Files are CSV, TSV, Parquet, JSON or JSON lines, also compressed, or a workbook; a glob stands for the
     files that match it. `memory_limit`, such as "2GB", is the memory DuckDB may use before it spills to disk;
-    a relation keeps its own. The other options are those of `open_table`.
+    a relation keeps its own settings. The other options are those of `open_table`.
     """
 
     def __init__(
@@ -65,6 +66,7 @@ class Table:
         decimal: Decimal | None = None,
         sheet: str | None = None,
         normalise_groups: bool = False,
+        allow_remote: bool = False,
     ) -> None:
         import duckdb
 
@@ -83,10 +85,11 @@ class Table:
                 "duckdb.sql(...) makes a relation, also of a data frame"
             )
         else:
-            connection = duckdb.connect(config={"memory_limit": memory_limit} if memory_limit else {})
+            paths = [source] if isinstance(source, str) else _paths(source)
+            check_remote(paths, allow_remote=allow_remote)
+            connection = connect(memory_limit=memory_limit, allow_remote=allow_remote)
             self._query = connection.sql
             self._run = connection.execute  # which Ctrl-C ends, as it does not end a relation
-            paths = [source] if isinstance(source, str) else _paths(source)
             if len(paths) == 1 and _QUERY.match(paths[0]) and ending_of(paths[0]) not in KINDS:
                 self.name, self.rows = "the query", f"({paths[0].rstrip().rstrip(';')})"
             else:
@@ -115,14 +118,21 @@ class Table:
         if _NUMBER_TYPES.fullmatch(self.types[name]):
             kept = quote_name(name)
             return kept if self.types[name] == "FLOAT" else f"CAST({kept} AS DOUBLE)"
-        return self._formats.get(name, NumberFormat(self._decimal)).sql(_text_of(name))
+        return self._formats.get(name, NumberFormat(self._decimal)).sql(text_of(name))
+
+    def lacks(self, name: str) -> str:
+        """The SQL of whether a row has no value in a column; a CSV and a sheet can say so by texts alone."""
+        text = text_of(name)
+        if self._files is not None and not self._files.typed:
+            return missing_text(text)
+        return f"({text} IS NULL OR trim({text}) = '' OR lower({text}) = 'nan')"
 
     def group(self, name: str) -> str:
         """The SQL of a column of groups: NULL where a text of a CSV or a sheet stands for no value."""
         column = quote_name(name)
         if self._files is None or self._files.typed or self.types[name] != "VARCHAR":
             return column
-        return f"CASE WHEN NOT {missing_text(column)} THEN {column} END"
+        return f"CASE WHEN NOT {self.lacks(name)} THEN {column} END"
 
     def normalise(self, names: Iterable[str]) -> None:
         """Join the groups whose names differ in case, in spaces around them or in form, if that was asked."""
@@ -166,7 +176,7 @@ class Table:
         for name in names:
             if name in self._formats or _NUMBER_TYPES.fullmatch(self.types[name]):
                 continue
-            counted = survey(_text_of(name), self._decimal)
+            counted = survey(text_of(name), self._decimal)
             selected = ", ".join(
                 f"{expression} AS {quote_name(what)}" for what, expression in counted.items()
             )
@@ -220,7 +230,7 @@ class Table:
 
     def not_a_number(self, name: str, row: int) -> ValueError:
         """The error for the first value of a column that is not a number, given its data row."""
-        text, number = _text_of(name), self.number(name)
+        text, number = text_of(name), self.number(name)
         query = f"SELECT {text} AS value FROM {self.rows} WHERE {number} IS NULL LIMIT 1"
         value = with_none(self.fetch(query)["value"])[0]
         found = f"column {name!r} of {self.name} must be numbers, got "
@@ -267,6 +277,7 @@ def open_table(
     decimal: Decimal | None = None,
     sheet: str | None = None,
     normalise_groups: bool = False,
+    allow_remote: bool = False,
 ) -> Table:
     r"""A file that is not written plainly, for `Audit.read` and whatever else takes a path.
 
@@ -287,6 +298,8 @@ def open_table(
     normalise_groups : bool
         Whether groups whose names differ in case, in spaces around them or in the form of characters are one,
         under the name in small letters.
+    allow_remote : bool
+        Whether files may be on other machines, which DuckDB then installs extensions for.
 
     Returns
     -------
@@ -304,17 +317,12 @@ def open_table(
     Predictions(3 rows, 2 groups)
     """
     options: dict[str, Any] = {"encoding": encoding, "decimal": decimal, "sheet": sheet}
-    return Table(source, **options, normalise_groups=normalise_groups)
+    return Table(source, **options, normalise_groups=normalise_groups, allow_remote=allow_remote)
 
 
-def as_table(source: Source | DuckDBPyRelation | Table, *, memory_limit: str | None = None) -> Table:
-    """A table as it is, and that of any other source."""
-    return source if isinstance(source, Table) else Table(source, memory_limit=memory_limit)
-
-
-def _text_of(name: str) -> str:
-    """The SQL of a column as texts."""
-    return f"CAST({quote_name(name)} AS VARCHAR)"
+def as_table(source: Source | DuckDBPyRelation | Table, **options: Any) -> Table:
+    """A table as it is, and that of any other source with some options."""
+    return source if isinstance(source, Table) else Table(source, **options)
 
 
 def _paths(source: PathLike[str] | Sequence[str | PathLike[str]]) -> list[str]:

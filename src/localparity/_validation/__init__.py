@@ -18,6 +18,7 @@ from localparity._validation._arrays import (
     check_rows,
     place,
 )
+from localparity._validation._blanks import NO_BLANKS, UNKNOWN, Blanks, as_texts
 from localparity._validation._codes import (
     Coded,
     encode,
@@ -66,12 +67,14 @@ from localparity._validation._ranges import (
     rounding_terms,
     score_resolution,
 )
-from localparity._validation._text import normal_text, visible, visible_lines
 
 __all__ = [
     "LEAST_WEIGHT",
     "MOST_GROUPS",
     "MOST_WEIGHT",
+    "NO_BLANKS",
+    "UNKNOWN",
+    "Blanks",
     "Coded",
     "Column",
     "Grouping",
@@ -96,6 +99,7 @@ __all__ = [
     "as_sharpness",
     "as_strength",
     "as_temperature",
+    "as_texts",
     "as_threshold",
     "as_vector",
     "as_weights",
@@ -112,7 +116,6 @@ __all__ = [
     "held_ends",
     "is_missing",
     "missing_among",
-    "normal_text",
     "place",
     "range_length",
     "range_scale",
@@ -124,6 +127,4 @@ __all__ = [
     "score_resolution",
     "sort_groups",
     "unknown_name",
-    "visible",
-    "visible_lines",
 ]

@@ -62,6 +62,7 @@ class PairedModels:
         cluster: str | None = None,
         left_out: Iterable[Group] = (),
         epsilon: float = 0.0,
+        allow_remote: bool = False,
         **options: Any,
     ) -> PairedModels:
         """Compare the scores in files that hold the same people, in any order.
@@ -82,6 +83,8 @@ class PairedModels:
             Groups that are not compared.
         epsilon : float
             The half-width of the windows, as a fraction of the score range.
+        allow_remote : bool
+            Whether files may be on other machines, as in `Audit.read`.
         **options
             Further arguments of `compare_scores`, such as ``confidence`` or ``n_resamples``.
 
@@ -95,7 +98,10 @@ class PairedModels:
         others = [name for name in (label, weight) if name]
         values = [*groups, *([cluster] if cluster else [])]
         asked: dict[str, Any] = {"numbers": [score, *others], "values": [cluster] if cluster else []}
-        people = [_Rows.read(as_table(file), id, groups=groups, **asked) for file in files]
+        people = [
+            _Rows.read(as_table(file, allow_remote=allow_remote), id, groups=groups, **asked)
+            for file in files
+        ]
         first, *rest = people
         for each in rest:
             first.check_same(each, dict.fromkeys([*others, *values]))

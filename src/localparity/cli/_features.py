@@ -12,6 +12,7 @@ from localparity._io._numbers import is_missing_text
 from localparity._io._tables import Table
 from localparity._types import FloatArray
 from localparity._validation import require
+from localparity.cli._remote import open_file
 
 _MANY = 50
 
@@ -33,12 +34,13 @@ def read_training_table(
     weight: str | None,
     drop: Sequence[str] | None,
     text: Sequence[str] | None,
+    allow_remote: bool,
     keep_group: bool = False,
 ) -> TrainingTable:
     """Return the rows of a file; every column without another role is a feature."""
     if target in group:
         raise ValueError(f"column {target!r} must be --target or --group, not both")
-    table = Table(file)
+    table = open_file(file, allow_remote=allow_remote)
     table.check([*(drop or []), *(text or [])])
     known = table.read(numbers=[weight] if weight else [], values=[target], groups=group)
     left_out = {target, *(drop or []), *([weight] if weight else []), *([] if keep_group else group)}

@@ -44,6 +44,7 @@ class ModelAudit(NamedTuple):
         labels = known[label] if label else None
         if self.target:
             labels = self._labels(known[self.target], table.name)
+        table.warn({value for name in group for value in known[name].tolist()})
         warn_of_training_file(self.folder, table.name)
         return lp.audit(
             labels,

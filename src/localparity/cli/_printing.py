@@ -10,7 +10,7 @@ from typing import Any
 
 import typer
 
-from localparity._validation import visible, visible_lines
+from localparity._text import visible, visible_lines
 
 
 def print_line(text: str) -> None:

@@ -12,7 +12,7 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from localparity._validation import as_fraction, as_probability
+from localparity._validation import as_count, as_fraction, as_probability
 from localparity.audit._wording import interval_text
 from localparity.cli._options import (
     CompareOption,
@@ -25,6 +25,8 @@ from localparity.cli._options import (
     parse_range,
 )
 from localparity.cli._printing import note, print_json
+from localparity.cli._remote import RemoteOption, announce_remote
+from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics._window import percent
 from localparity.monitoring import Monitor, PeriodResult, WindowResult
 from localparity.monitoring._monitor import Every
@@ -70,6 +72,9 @@ def monitor(
     epsilon: EpsilonOption = 0.0,
     criterion: CriterionOption = "demographic_parity",
     compare: CompareOption = "between_groups",
+    disclosure_limit: Annotated[
+        int, typer.Option(help="Nothing is said of a period with fewer people of a group.")
+    ] = DISCLOSURE_LIMIT,
     confidence: ConfidenceOption = 0.95,
     json: Annotated[bool, typer.Option("--json", help="Print the series as JSON.")] = False,
     max_mcdp: MaxMcdpOption = None,
@@ -77,6 +82,7 @@ def monitor(
     allow_duplicate: Annotated[
         bool, typer.Option("--allow-duplicate", help="Count a batch with the same rows as another.")
     ] = False,
+    allow_remote: RemoteOption = False,
 ) -> None:
     """Append a batch of scores and print MCDP over time and since the start, with intervals and alarms.
 
@@ -87,13 +93,21 @@ def monitor(
         as_fraction(max_mcdp, "--max-mcdp")
     as_probability(confidence, "--confidence")
     as_probability(alarm_rate, "--alarm-rate")
+    as_count(disclosure_limit, "--disclosure-limit")
     limits = None if score_range is None else parse_range(score_range, "--score-range")
     kept = Monitor(folder, every=every, score_range=limits)
     if batch is not None:
         check_labels(criterion, label)
+        announce_remote([batch], allow_remote=allow_remote)
         named: dict[str, Any] = {"label": label, "batch_id": batch_id, "allow_duplicate": allow_duplicate}
+        named["allow_remote"] = allow_remote
         _append(kept, batch, score=score, group=group, at=_parse_time(at), **named)
-    asked: dict[str, Any] = {"criterion": criterion, "compare": compare, "confidence": confidence}
+    asked: dict[str, Any] = {
+        "criterion": criterion,
+        "compare": compare,
+        "min_group_size": disclosure_limit,
+        "confidence": confidence,
+    }
     series = kept.series(epsilon, max_mcdp=max_mcdp, alarm_rate=alarm_rate, **asked)
     if not series:
         raise typer.BadParameter(f"{folder} has no periods; name a batch to append", param_hint="FOLDER")

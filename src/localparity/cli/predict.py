@@ -16,6 +16,7 @@ from localparity._validation import require
 from localparity.cli._features import read_features
 from localparity.cli._options import ForceOption, PeopleArgument, check_file
 from localparity.cli._printing import print_json, print_line
+from localparity.cli._remote import RemoteOption, open_file
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _FORMATS = {".csv": "FORMAT csv, HEADER", ".parquet": "FORMAT parquet"}
@@ -32,6 +33,7 @@ def predict(
     keep: Annotated[list[str] | None, typer.Option(help="A column of the file to write as well.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
     force: ForceOption = False,
+    allow_remote: RemoteOption = False,
 ) -> None:
     """Score the rows of a file with a model.
 
@@ -44,7 +46,7 @@ def predict(
     if scorer.needs_group != bool(group):
         needs = "is not needed by this model" if group else "must be given: this model needs the groups"
         raise typer.BadParameter(needs, param_hint="--group")
-    table = Table(file)
+    table = open_file(file, allow_remote=allow_remote)
     kept = table.read(numbers=[], values=keep) if keep else {}
     if score in kept:
         raise typer.BadParameter(f"{score!r} is a column that is kept", param_hint="--score")

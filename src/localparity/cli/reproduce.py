@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from localparity._validation import visible_lines
+from localparity._text import visible_lines
 from localparity.cli._commands import Commands
 from localparity.cli._options import check_folder, parse_numbers
 from localparity.cli._printing import print_json

@@ -9,8 +9,9 @@ from typing import Any, get_args
 
 import numpy as np
 
+from localparity._text import visible
 from localparity._types import Compare, Criterion, Group, IntArray
-from localparity._validation import as_choice, as_count, visible
+from localparity._validation import as_choice, as_count
 
 CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from localparity._types import ArrayLike, Groups, ScoreRange
+from localparity._validation import NO_BLANKS, Blanks
 from localparity.counts._comparison import Comparison, require_labels
 from localparity.counts._score_counts import ScoreCounts
 from localparity.predictions import Predictions, check_predictions
@@ -21,6 +22,7 @@ def as_data(
     sample_weight: ArrayLike | None = None,
     cluster: ArrayLike | None = None,
     score_range: ScoreRange = (0.0, 1.0),
+    blanks: Blanks = NO_BLANKS,
 ) -> Data:
     """The arguments that all metrics share, checked; labels only where the criterion needs them."""
     if not isinstance(y_true, Predictions | ScoreCounts):
@@ -34,6 +36,7 @@ def as_data(
             sample_weight=sample_weight,
             cluster=cluster,
             score_range=score_range,
+            blanks=blanks,
         )
     if isinstance(y_true, Predictions):
         require_labels(comparison, y_true.labels)

@@ -57,6 +57,7 @@ def from_duckdb(
     max_scores: int = MAX_SCORES,
     level: int = LEVEL,
     memory_limit: str | None = None,
+    allow_remote: bool = False,
 ) -> ScoreCounts:
     r"""Count the scores of a file, a glob, a query or a DuckDB relation without loading the rows.
 
@@ -94,6 +95,8 @@ def from_duckdb(
         take longer to count and to resample.
     memory_limit : str, optional
         The memory DuckDB may use before it spills to disk, such as "2GB".
+    allow_remote : bool
+        Whether DuckDB may read from other machines, for which it installs extensions.
 
     Returns
     -------
@@ -111,7 +114,7 @@ def from_duckdb(
     """
     columns = ScoreColumns(score, as_group_columns(score, group), label, weight, as_score_range(score_range))
     options = CountOptions(epsilons, Comparison(criterion, compare), max_scores, level)
-    table = as_table(source, memory_limit=memory_limit)
+    table = as_table(source, memory_limit=memory_limit, allow_remote=allow_remote)
     counts = count_source(DuckDBScores(table, columns, options), options)
     table.check_percentages(score, columns.score_range)
     table.warn(counts.groups)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from localparity._io._connection import check_remote
 from localparity._io._csv import delimiter_of
 from localparity._io._readers import kind_of
 from localparity._io._tables import as_group_columns
@@ -168,11 +169,12 @@ class SparkScores(TableScores):
             raise ValueError(f"the data frame cannot be read: {_first_reason(str(error))}") from error
 
 
-def read_spark(path: str) -> DataFrame:
+def read_spark(path: str, *, allow_remote: bool = False) -> DataFrame:
     """Read a file, a folder or a glob with Spark; all columns of a CSV are text.
 
     A path without an ending is a folder of Parquet files.
     """
+    check_remote([path], allow_remote=allow_remote)
     session = _session()
     kind = kind_of([path]) if re.search(r"\.\w+$", path) else "parquet"
     try:

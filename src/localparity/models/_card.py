@@ -11,7 +11,7 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from localparity._io._files import parse_json, reading, sha256_of, write_whole
+from localparity._io._files import parse_sealed, reading, seal_json, sha256_of, write_whole
 from localparity._types import Criterion
 from localparity.metrics import Interval
 from localparity.metrics._window import percent
@@ -117,7 +117,7 @@ class ModelCard:
                 f"{folder} has no model card: {path.name} cannot be read ({error.strerror})"
             ) from error
         with reading(str(path)):
-            found = cls(**parse_json(content))
+            found = cls(**parse_sealed(content))
             if found.fitted_on is not None:
                 found = replace(found, fitted_on=FittedOn(**vars(found)["fitted_on"]))
             if found.held_out is not None:
@@ -216,8 +216,7 @@ def _version(library: str) -> str:
 
 def write_card(card: ModelCard, folder: Path) -> None:
     """Write a card into a model folder."""
-    content = json.dumps(card.to_dict(), indent=1, ensure_ascii=False)
-    write_whole(folder / _JSON, content.encode(), durable=True)
+    write_whole(folder / _JSON, seal_json(card.to_dict()), durable=True)
     write_whole(folder / _MARKDOWN, card.to_markdown().encode(), durable=True)
 
 

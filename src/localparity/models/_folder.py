@@ -7,7 +7,6 @@ holds the old model or the new one, whole. The card is for people; loading does 
 
 from __future__ import annotations
 
-import json
 import numbers
 import re
 import shutil
@@ -23,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from localparity._io._files import check_format, parse_json, reading, sha256_of, write_whole
+from localparity._io._files import check_format, parse_sealed, reading, seal_json, sha256_of, write_whole
 from localparity.models._card import ModelCard, remove_card, versions_of, write_card
 from localparity.models._fitted_on import FittedOn
 
@@ -106,8 +105,8 @@ class FolderMixin(ABC):
         """
         card = self.card() if card is None else card
         described, files = self._describe()
-        data = f"data-{sha256_of(_to_json(described))[:12]}"
-        description = _to_json({**described, "data": data})
+        data = f"data-{sha256_of(seal_json(described))[:12]}"
+        description = seal_json({**described, "data": data})
         top = Path(folder)
         for name, content in files.items():
             write_whole(top / data / name, content, durable=True)
@@ -181,7 +180,7 @@ class FolderMixin(ABC):
     def _dump_files(self) -> Files:
         """Return the content of all files, the description's with it, as a part of another estimator."""
         described, files = self._describe()
-        return {**files, DESCRIPTION: _to_json(described)}
+        return {**files, DESCRIPTION: seal_json(described)}
 
     def _used_libraries(self) -> tuple[str, ...]:
         """Return the further libraries of the estimator and of those that it wraps."""
@@ -216,10 +215,6 @@ def needs_group(estimator: Any) -> bool:
     return "sensitive_features" in signature(next(filter(None, methods))).parameters
 
 
-def _to_json(described: dict[str, Any]) -> bytes:
-    return json.dumps(described, indent=1).encode()
-
-
 def parse_files(files: Files) -> Any:
     """Return the estimator that the content of a folder's files describes."""
     described = _parse_description(files[DESCRIPTION], DESCRIPTION)
@@ -246,7 +241,7 @@ def _load(folder: Path, kind: type[FolderMixin] | None) -> Any:
 
 
 def _parse_description(content: bytes, name: str) -> dict[str, Any]:
-    described = parse_json(content)
+    described = parse_sealed(content)
     check_format(described["format"], FORMAT, name, advice="train the model again")
     return described
 

@@ -2,7 +2,8 @@
 
 The index can be deleted at any time: it only finds what the periods hold. A batch is in the index, on disk,
 before its period is written. After a kill between the two, the newest batch of the index is not in its
-period: the index is stale and is rebuilt. So it never lacks a batch that was counted.
+period: the index is stale and is rebuilt. So it never lacks a batch that was counted. A changed byte could
+hide one, so the sha256 of the index is kept beside it, and an index that does not match it is stale too.
 """
 
 from __future__ import annotations
@@ -12,6 +13,8 @@ from collections.abc import Iterable
 from contextlib import closing
 from pathlib import Path
 from typing import NamedTuple
+
+from localparity._io._files import sha256_of
 
 _FORMAT = 2
 _TABLES = f"""
@@ -42,6 +45,7 @@ class BatchIndex:
 
     def __init__(self, path: Path) -> None:
         self._path = path
+        self._checksum = path.with_suffix(".sha256")
         self._connection: sqlite3.Connection | None = None
 
     def close(self) -> None:
@@ -75,6 +79,7 @@ class BatchIndex:
         with self._open() as connection:
             connection.execute("INSERT INTO batches VALUES (?, ?, ?)", batch)
             connection.execute("INSERT OR REPLACE INTO periods VALUES (?, ?)", (batch.period, look))
+        self._keep_checksum()
 
     def rebuild(self, periods: Iterable[tuple[str, int, Iterable[Batch]]]) -> None:
         """Index some periods afresh, given the name, the last look and the batches of each."""
@@ -87,6 +92,7 @@ class BatchIndex:
             for period, look, batches in periods:
                 connection.execute("INSERT INTO periods VALUES (?, ?)", (period, look))
                 connection.executemany("INSERT OR IGNORE INTO batches VALUES (?, ?, ?)", batches)
+        self._keep_checksum()
 
     def _batch(self, which: str, *values: str) -> Batch | None:
         query = f"SELECT id, digest, period FROM batches {which} LIMIT 1"
@@ -95,9 +101,16 @@ class BatchIndex:
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
-            if not self._path.exists():
-                raise StaleIndexError(f"{self._path} does not exist")
+            if not self._checksum.exists() or self._checksum.read_bytes() != self._found_checksum():
+                raise StaleIndexError(f"{self._path} does not match its sha256")
             self._connection = sqlite3.connect(self._path)
             if self._connection.execute("PRAGMA user_version").fetchone() != (_FORMAT,):
                 raise StaleIndexError(f"{self._path} is of another format")
         return self._connection
+
+    def _found_checksum(self) -> bytes:
+        return sha256_of(self._path).encode() if self._path.exists() else b""
+
+    def _keep_checksum(self) -> None:
+        """Keep the checksum of what is on disk now; torn by a kill, it matches nothing."""
+        self._checksum.write_bytes(self._found_checksum())

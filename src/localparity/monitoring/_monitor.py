@@ -6,21 +6,19 @@ into place: a batch and its id are both in the file or neither is, and a known i
 
 from __future__ import annotations
 
-import json
 import os
 from collections.abc import Iterator, Sequence
 from contextlib import closing
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, Literal, get_args
 
 import numpy as np
 
-from localparity._io._files import locked, parse_json, reading, sha256_of, write_whole
+from localparity._io._files import locked, parse_sealed, reading, seal_json, sha256_of, write_whole
 from localparity._types import Compare, Criterion, ScoreRange
 from localparity._validation import (
     as_choice,
-    as_count,
     as_epsilon,
     as_fraction,
     as_probability,
@@ -28,16 +26,15 @@ from localparity._validation import (
 )
 from localparity.counts import Comparison
 from localparity.monitoring._alarms import AlarmSearch
-from localparity.monitoring._container import pack, unpack
 from localparity.monitoring._index import Batch, BatchIndex, StaleIndexError
 from localparity.monitoring._periods import Period
 from localparity.monitoring._results import PeriodResult, WindowResult
 from localparity.monitoring._sketch import ScoreSketch
+from localparity.monitoring._stored_period import StoredPeriod
 from localparity.predictions import Predictions
 
 Every = Literal["day", "hour"]
 
-_MARK, _VERSION = b"LPPERIOD", 3
 _FORMATS = {"day": "%Y-%m-%d", "hour": "%Y-%m-%dT%H"}
 _SETTINGS, _INDEX, _LOCK = "monitor.json", "index.sqlite", "lock"
 _ENDING = ".period"
@@ -121,6 +118,7 @@ class Monitor:
         at: datetime | None = None,
         batch_id: str | None = None,
         allow_duplicate: bool = False,
+        allow_remote: bool = False,
     ) -> bool:
         """Count the rows of a file in their period, once; every file has the same columns.
 
@@ -140,6 +138,8 @@ class Monitor:
             The name of the batch; the sha256 of the file by default.
         allow_duplicate : bool
             Whether a batch with the same rows as another, under another id, is counted; else an error.
+        allow_remote : bool
+            Whether files may be on other machines, as in `Predictions.read`.
 
         Returns
         -------
@@ -147,8 +147,9 @@ class Monitor:
             False where the id is known.
         """
         groups = [group] if isinstance(group, str) else list(group)
+        given: dict[str, Any] = {"min_groups": 1, "allow_remote": allow_remote}
         batch = Predictions.read(
-            source, score=score, group=groups, label=label, score_range=self.score_range, min_groups=1
+            source, score=score, group=groups, label=label, score_range=self.score_range, **given
         )
         if batch_id is None:
             if not Path(source).is_file():
@@ -164,6 +165,7 @@ class Monitor:
         *,
         criterion: Criterion = "demographic_parity",
         compare: Compare = "between_groups",
+        min_group_size: int = 1,
         confidence: float = 0.95,
         max_mcdp: float | None = None,
         alarm_rate: float = 0.05,
@@ -184,6 +186,8 @@ class Monitor:
             The half-width of the windows of scores.
         criterion, compare : str
             Who is compared, as in `mcdp`.
+        min_group_size : int
+            The fewest people that each group must have; of other periods nothing is said.
         confidence : float
             The probability that the interval of a period contains the true MCDP.
         max_mcdp : float, optional
@@ -194,9 +198,9 @@ class Monitor:
         Returns
         -------
         list of PeriodResult
-            A period that lacks a group says so.
+            A period that lacks a group, or has too few people of one, says so.
         """
-        comparison, epsilon = Comparison(criterion, compare), as_epsilon(epsilon)
+        comparison, epsilon = Comparison(criterion, compare, min_group_size), as_epsilon(epsilon)
         confidence, alarm_rate = as_probability(confidence), as_probability(alarm_rate, "alarm_rate")
         search = None
         if max_mcdp is not None:
@@ -218,6 +222,7 @@ class Monitor:
         *,
         criterion: Criterion = "demographic_parity",
         compare: Compare = "between_groups",
+        min_group_size: int = 1,
         confidence: float = 0.95,
     ) -> WindowResult:
         """Compute MCDP(epsilon) among all people counted so far, with an interval that holds at every look.
@@ -233,6 +238,8 @@ class Monitor:
             The half-width of the windows of scores.
         criterion, compare : str
             Who is compared, as in `mcdp`.
+        min_group_size : int
+            The fewest people that each group must have; else nothing is said.
         confidence : float
             The probability that the intervals of all looks contain the true MCDP.
 
@@ -241,7 +248,7 @@ class Monitor:
         WindowResult
             From the first period to the last.
         """
-        comparison, epsilon = Comparison(criterion, compare), as_epsilon(epsilon)
+        comparison, epsilon = Comparison(criterion, compare, min_group_size), as_epsilon(epsilon)
         confidence = as_probability(confidence)
         periods = self._periods(comparison)
         first = whole = next(periods, None)
@@ -257,7 +264,7 @@ class Monitor:
         """The periods, in order."""
         for name in self._names():
             path = self._path(name)
-            stored = _read_period(path)
+            stored = StoredPeriod.read(path)
             sketch = ScoreSketch.from_bytes(stored.sketch, f"the sketch in {path}")
             yield Period(name, stored.look, stored.newer, sketch, comparison)
 
@@ -303,19 +310,13 @@ class Monitor:
         path = self._path(added.period)
         sketch, batches = ScoreSketch(score_range=self.score_range), dict[str, str]()
         if path.exists():
-            stored = _read_period(path)
+            stored = StoredPeriod.read(path)
             batches, sketch = stored.batches, ScoreSketch.from_bytes(stored.sketch, f"the sketch in {path}")
         sketch.add(batch)
         batches[added.id] = added.digest
-        header = {
-            "batches": list(batches),
-            "digests": list(batches.values()),
-            "look": look + 1,
-            "newer": self._index.newer_periods(added.period),
-        }
-        content = pack(_MARK, _VERSION, header, [sketch.to_bytes()])
+        newer = self._index.newer_periods(added.period)
         self._index.add(added, look + 1)
-        write_whole(path, content, durable=True)
+        StoredPeriod(batches, look + 1, newer, sketch.to_bytes()).write(path)
         return True
 
     def _find(self, column: str, value: str) -> Batch | None:
@@ -327,11 +328,11 @@ class Monitor:
 
     def _is_counted(self, batch: Batch) -> bool:
         path = self._path(batch.period)
-        return path.exists() and _read_period(path).batches.get(batch.id) == batch.digest
+        return path.exists() and StoredPeriod.read(path).batches.get(batch.id) == batch.digest
 
     def _indexed(self, period: str) -> tuple[str, int, list[Batch]]:
         """A period as the index is rebuilt from it."""
-        stored = _read_period(self._path(period))
+        stored = StoredPeriod.read(self._path(period))
         return period, stored.look, [Batch(*each, period) for each in stored.batches.items()]
 
     def _settings(self) -> dict[str, Any]:
@@ -340,7 +341,7 @@ class Monitor:
         if not path.exists():
             return {}
         with reading(str(path)):
-            settings = parse_json(path.read_bytes())
+            settings = parse_sealed(path.read_bytes())
             as_choice(settings["every"], "every", get_args(Every))
             settings["score_range"] = as_score_range(settings["score_range"])
             if "columns" in settings:
@@ -355,7 +356,7 @@ class Monitor:
         if not known or (columns is not None and "columns" not in known):
             settings = {"every": self.every, "score_range": list(self.score_range)}
             added = {} if columns is None else {"columns": columns}
-            write_whole(self.folder / _SETTINGS, json.dumps(settings | added).encode(), durable=True)
+            write_whole(self.folder / _SETTINGS, seal_json(settings | added), durable=True)
 
     def _check_same(self, given: dict[str, Any], known: dict[str, Any]) -> None:
         for name, value in given.items():
@@ -368,27 +369,6 @@ class Monitor:
     def _names(self) -> list[str]:
         """The names of the periods, in order."""
         return sorted(path.stem for path in self.folder.glob(f"*{_ENDING}"))
-
-
-class _StoredPeriod(NamedTuple):
-    """The ids of a period's batches with the sha256 of their rows, its sketch, and its last look.
-
-    Looks are the batches of the monitor, numbered from 1; `newer` periods existed at the last look.
-    """
-
-    batches: dict[str, str]
-    look: int
-    newer: int
-    sketch: bytes
-
-
-def _read_period(path: Path) -> _StoredPeriod:
-    header, parts = unpack(path.read_bytes(), _MARK, _VERSION, str(path))
-    with reading(str(path)):
-        (sketch,) = parts
-        batches, digests = (list(map(str, header[name])) for name in ("batches", "digests"))
-        look, newer = as_count(header["look"], "look"), as_count(header["newer"], "newer", at_least=0)
-        return _StoredPeriod(dict(zip(batches, digests, strict=True)), look, newer, sketch)
 
 
 def _digest(batch: Predictions) -> str:

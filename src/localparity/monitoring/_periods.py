@@ -57,7 +57,10 @@ class Period:
         if len(self._counts.groups) > 1 and not small:
             return ""
         named = ", ".join(map(repr, small or self._counts.groups))
-        return f"group {named} has no rows to compare" if small else f"the period has one group only, {named}"
+        if not small:
+            return f"the period has one group only, {named}"
+        least = self.comparison.min_group_size
+        return f"group {named} has {'no rows' if least == 1 else f'fewer than {least} rows'} to compare"
 
     @cached_property
     def curves(self) -> list[GapCurve]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import json
 import tempfile
 import warnings
 from collections.abc import Iterable
@@ -11,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from localparity._io._files import parse_json, reading, write_whole
+from localparity._io._files import parse_sealed, reading, seal_json, write_whole
 from localparity._io._sql import quote_text
 from localparity.paper._part_scores import PartScores
 from localparity.paper._run import Run
@@ -143,9 +142,9 @@ class Store:
         path = self._path(run)
         if not self._marker.exists():
             mark = {"format": FORMAT, "localparity": record.versions["localparity"]}
-            write_whole(self._marker, json.dumps(mark).encode())
+            write_whole(self._marker, seal_json(mark))
         write_whole(path.with_suffix(".parquet"), content)
-        write_whole(path, json.dumps(facts, indent=1).encode())
+        write_whole(path, seal_json(facts))
 
     def records(self) -> list[Record]:
         """Return the complete runs whose settings are still those of the library.
@@ -281,7 +280,7 @@ class Store:
             known = self._checked.get(path)
             if known is not None and known[0] == signature:
                 return known[1]
-            facts = parse_json(path.read_bytes())
+            facts = parse_sealed(path.read_bytes())
             problem = _problem(facts, scores)
         except (OSError, ValueError, KeyError, TypeError) as error:
             problem = f"{type(error).__name__}: {error}"
@@ -296,7 +295,7 @@ class Store:
         if not self._marker.exists():
             return {}
         with reading(str(self._marker)):
-            mark = parse_json(self._marker.read_bytes())
+            mark = parse_sealed(self._marker.read_bytes())
             return {"format": mark["format"], "localparity": mark.get("localparity")}
 
     def _check_format(self) -> None:

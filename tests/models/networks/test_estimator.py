@@ -20,6 +20,7 @@ from sklearn.preprocessing import StandardScaler
 
 import localparity as lp
 from estimator_checks import Supplied, assert_passes
+from localparity._io._files import seal_json
 from localparity.models import BoundNotMetWarning, LocalParityClassifier, UnseenValuesWarning
 from model_folders import data_file
 
@@ -186,8 +187,8 @@ def test_a_fit_without_a_bound_forgets_the_search_for_one() -> None:
 
 def rewrite(description: Path, **changes: Any) -> None:
     described = json.loads(description.read_text()) | changes
-    description.write_text(
-        json.dumps({name: value for name, value in described.items() if value is not None})
+    description.write_bytes(
+        seal_json({name: value for name, value in described.items() if value is not None})
     )
 
 
@@ -205,7 +206,7 @@ def test_folders_that_are_not_a_whole_model(tmp_path: Path) -> None:
         (lambda: tensors.unlink(), "model.safetensors cannot be read"),
         (lambda: description.write_text(described[:40]), "model.json is damaged"),
         (
-            lambda: description.write_text(described.replace('"format": 3', '"format": 9')),
+            lambda: rewrite(description, format=9),
             "format.*9",
         ),
         (lambda: description.unlink(), "is not a model: model.json cannot be read"),

@@ -25,7 +25,7 @@ from localparity.models import (
     LocalParityXGBClassifier,
     UnseenValuesWarning,
 )
-from model_folders import data_file
+from model_folders import data_file, reword
 
 CENSUS = lp.datasets.make_census(3000, random_state=0)
 X, Y, SEX = CENSUS.data.astype({"occupation": "category"}), CENSUS.target, CENSUS.sensitive_features
@@ -332,7 +332,7 @@ def test_folders_that_are_not_a_whole_model(tmp_path: Path) -> None:
         (lambda: description.write_text(described[:40]), "model.json is damaged"),
         (lambda: description.unlink(), "is not a model: model.json cannot be read"),
         (
-            lambda: description.write_text(described.replace('"n_features"', '"length"')),
+            lambda: reword(tmp_path, '"n_features"', '"length"'),
             "model.json is damaged: 'n_features' is missing",
         ),
     ):

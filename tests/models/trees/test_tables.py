@@ -15,6 +15,7 @@ from sklearn.base import clone
 import localparity as lp
 from estimator_checks import assert_passes
 from localparity.models import TableClassifier, TableRegressor, UnseenValuesWarning
+from model_folders import reword
 
 CENSUS = lp.datasets.make_census(2000, random_state=0)
 ROWS = np.arange(2000)
@@ -157,10 +158,11 @@ def test_a_folder_that_does_not_fit_itself(tmp_path: Path) -> None:
     model = TableClassifier(**QUICK).fit(X, THREE)
     model.save(tmp_path)
     described = (tmp_path / "model.json").read_text()
-    (tmp_path / "model.json").write_text(described.replace('"other"\n', '"other",\n"more"\n'))
+    reword(tmp_path, '"other"\n', '"other",\n"more"\n')
     with pytest.raises(ValueError, match=r"the trees are not those of the classes .*'more'"):
         lp.load(tmp_path)
-    (tmp_path / "model.json").write_text(described.replace('"n_features": 4', '"n_features": 7'))
+    (tmp_path / "model.json").write_text(described)
+    reword(tmp_path, '"n_features": 4', '"n_features": 7')
     with pytest.raises(ValueError, match=r"columns, expected 7"):
         lp.load(tmp_path)
 
