@@ -248,7 +248,7 @@ def without_small_groups(
     groups, fewest = len(counts.groups), comparison.min_group_size
     if groups - len(small) < 2:
         raise ValueError(
-            f"{option}={fewest} leaves {groups - len(small)} of {groups} groups; at least two are needed, and a "
-            f"lower {option} keeps smaller ones"
+            f"{option}={fewest} leaves {groups - len(small)} of {groups} groups; at least two are needed, "
+            f"and a lower {option} keeps smaller ones"
         )
     return counts.without(small), tuple(LeftOut(group, fewest) for group in small)
