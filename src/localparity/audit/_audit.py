@@ -9,24 +9,9 @@ from functools import cached_property
 from os import PathLike
 from typing import Any, Literal, get_args
 
-from localparity._types import (
-    Compare,
-    Criterion,
-    HigherIs,
-    ScoreRange,
-)
-from localparity._validation import (
-    as_choice,
-    as_count,
-    as_fraction,
-    require,
-)
-from localparity.audit._findings import (
-    Finding,
-    GroupSummary,
-    LeftOut,
-    PairSummary,
-)
+from localparity._types import Compare, Criterion, Group, HigherIs, ScoreRange
+from localparity._validation import as_choice, as_count, as_fraction, require
+from localparity.audit._findings import Finding, GroupSummary, LeftOut, PairSummary
 from localparity.audit._missing import NOTHING_MISSING, MissingPolicy, MissingRows
 from localparity.audit._reading import Engine, read_people
 from localparity.audit._wording import Verdict, assumptions_of, interval_text, p_value_text, verdict_of
@@ -34,6 +19,8 @@ from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, check_disclosure
 from localparity.metrics._mcdp import PAPER_EPSILONS
 from localparity.metrics._window import percent
+from localparity.uncertainty import ImpactRatioCurve
+from localparity.uncertainty._impact_curve import curve_of_counts
 from localparity.uncertainty._resampling import least_resamples
 
 DecideBy = Literal["estimate", "upper", "lower"]
@@ -256,6 +243,26 @@ class Audit:
                 return finding
         known = ", ".join(f"{finding.epsilon:g}" for finding in self.findings)
         raise ValueError(f"epsilon must be one of the audit's ({known}), got {epsilon!r}")
+
+    def impact_ratios(self, *, reference: Group | None = None) -> ImpactRatioCurve:
+        """Return the selection rates and their ratios at every cutoff, as `impact_ratio_curve` does.
+
+        Where a higher score is the worse outcome, people at or below a cutoff are selected. Rows with weights
+        or clusters have no bands.
+
+        Parameters
+        ----------
+        reference : hashable, optional
+            The group that the others are compared with; the best-off group at each cutoff without it.
+
+        Returns
+        -------
+        ImpactRatioCurve
+        """
+        direction: HigherIs = self.higher_is or "better"
+        confidence = self.confidence if self.counts.exchangeable else None
+        asked: dict[str, Any] = {"reference": reference, "higher_is": direction, "confidence": confidence}
+        return curve_of_counts(self.counts, self.comparison, **asked)
 
     def to_dict(self, *, disclosure_limit: int = DISCLOSURE_LIMIT) -> dict[str, Any]:
         """Return the whole audit as plain dictionaries and lists.

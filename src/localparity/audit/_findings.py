@@ -247,7 +247,7 @@ def warn_of_narrow_scores(counts: ScoreCounts, *, stacklevel: int) -> None:
     low, high = counts.score_range
     if ends and max(ends) - min(ends) < 0.1 * high - 0.1 * low:
         warnings.warn(
-            f"the scores lie between {min(ends):g} and {max(ends):g}, less than a tenth of score_range "
+            f"the scores lie between {min(ends):.2g} and {max(ends):.2g}, less than a tenth of score_range "
             f"({low:g}, {high:g}), of which epsilon is a fraction; is score_range right?",
             stacklevel=stacklevel + 1,
         )
@@ -261,6 +261,7 @@ def without_small_groups(
     groups, fewest = len(counts.groups), comparison.min_group_size
     if groups - len(small) < 2:
         raise ValueError(
-            f"{option}={fewest} leaves {groups - len(small)} of {groups} groups; at least two are needed"
+            f"{option}={fewest} leaves {groups - len(small)} of {groups} groups; at least two are needed, "
+            f"and a lower {option} keeps smaller ones"
         )
     return counts.without(small), tuple(LeftOut(group, fewest) for group in small)
