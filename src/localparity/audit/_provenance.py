@@ -131,7 +131,8 @@ def call_text(name: str, source: Any, options: Mapping[str, Any]) -> str:
     >>> call_text("lp.Audit.read", "scores.csv", {"score": "p", "group": ["sex"], "label": None})
     "lp.Audit.read('scores.csv', score='p', group=['sex'])"
     """
-    first = repr(fspath(source)) if isinstance(source, str | PathLike) else _short(source)
+    source = fspath(source) if isinstance(source, PathLike) else getattr(source, "paths", source)
+    first = _short(source)
     given = [f"{option}={_short(value)}" for option, value in options.items() if value is not None]
     return f"{name}({', '.join([first, *given])})"
 
@@ -160,7 +161,7 @@ def _written(date: datetime) -> str:
 
 def _files(source: Any) -> Iterable[SourceFile]:
     """The files that a source names, those of a glob one by one; a query names none."""
-    paths = [source] if isinstance(source, str | PathLike) else source
+    paths = [source] if isinstance(source, str | PathLike) else getattr(source, "paths", source)
     if not isinstance(paths, list | tuple):
         return
     for path in map(fspath, paths):
