@@ -18,6 +18,9 @@ from localparity.uncertainty import TestResult
 MOST_GROUPS = 1000
 """More groups than this are not compared with each other, pair by pair."""
 
+_MANY_GROUPS = 20
+"""So many groups, and fewer than two rows in each on average, are a sign that they are people."""
+
 ROUNDING = 1e-9
 """1 - 0.9 is a little less than 0.1, and a p-value of 0.1 is small enough at a confidence of 0.9."""
 
@@ -217,6 +220,16 @@ def summarise_groups(
             for (group, atoms), size in zip(stratum.items(), effective, strict=True)
         ]
     return tuple(found)
+
+
+def check_identifier(counts: ScoreCounts) -> None:
+    """Whether the groups are groups of people, and not the people themselves."""
+    groups, rows = len(counts.groups), sum(atoms.size for atoms in counts.atoms.values())
+    if groups > _MANY_GROUPS and rows < 2 * groups:
+        raise ValueError(
+            f"sensitive_features has {groups:,} groups in {rows:,} rows, almost one for each row; is it an "
+            "identifier of people?"
+        )
 
 
 def check_group_count(counts: ScoreCounts, comparison: Comparison) -> None:
