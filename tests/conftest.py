@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import re
+import sys
 from collections.abc import Generator
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, Phase, settings
@@ -29,6 +31,17 @@ settings.register_profile(
 )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "some"))
 
+
+def _stay_here(event: str, arguments: tuple[Any, ...]) -> None:
+    """No test, and nothing that a test calls, connects to another machine."""
+    if event == "socket.connect" and isinstance(arguments[1], tuple):
+        host = str(arguments[1][0])
+        if not host.startswith("127.") and host not in ("localhost", "::1"):
+            raise PermissionError(f"a connection to {host}, which no test may open")
+
+
+sys.addaudithook(_stay_here)
+
 NO_SKIPS = bool(os.environ.get("LOCALPARITY_NO_SKIPS"))
 NO_DATA = bool(os.environ.get("LOCALPARITY_NO_DATA"))
 """With NO_SKIPS a skip is a failure, but for want of the data sets where NO_DATA says that there are none."""
@@ -48,6 +61,7 @@ OPTIONAL = [
     "psutil",
     "pyarrow",
     "pyspark",
+    "python_calamine",
     "safetensors",
     "torch",
     "vl_convert",

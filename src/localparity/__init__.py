@@ -6,6 +6,7 @@ from localparity._lazy import lazy_names
 
 if TYPE_CHECKING:
     from localparity import counts, datasets, engines, losses, models, monitoring, paper, report
+    from localparity._io._tables import open_table
     from localparity._types import Compare, Criterion
     from localparity._version import __version__ as __version__
     from localparity.audit import (
@@ -13,6 +14,7 @@ if TYPE_CHECKING:
         Finding,
         GroupSummary,
         LeftOut,
+        MissingRows,
         PairedModels,
         PairSummary,
         Verdict,
@@ -34,22 +36,29 @@ if TYPE_CHECKING:
         mcdp_profile,
         mcdp_scorer,
         p_rule,
+        relative_mcdp,
         spdd,
     )
     from localparity.models import load
     from localparity.predictions import Predictions
     from localparity.uncertainty import (
+        CutoffRange,
         Detectable,
+        ImpactRatio,
+        ImpactRatioCurve,
         NoiseFloor,
         PairedComparison,
+        SafeCutoffs,
         TestResult,
         WorstSplit,
         compare_scores,
+        impact_ratio_curve,
         mcdp_interval,
         minimum_detectable,
         noise_floor,
         permutation_test,
         rows_needed,
+        safe_cutoffs,
         worst_split,
     )
 
@@ -58,18 +67,23 @@ __all__ = [
     "Compare",
     "Comparison",
     "Criterion",
+    "CutoffRange",
     "Detectable",
     "Finding",
     "GapCurve",
     "GroupSummary",
+    "ImpactRatio",
+    "ImpactRatioCurve",
     "Interval",
     "LeftOut",
     "McdpProfile",
+    "MissingRows",
     "NoiseFloor",
     "PairSummary",
     "PairedComparison",
     "PairedModels",
     "Predictions",
+    "SafeCutoffs",
     "ScoreCounts",
     "TestResult",
     "Verdict",
@@ -84,6 +98,7 @@ __all__ = [
     "delta_dp",
     "engines",
     "gap_curve",
+    "impact_ratio_curve",
     "load",
     "losses",
     "mcdp",
@@ -96,11 +111,14 @@ __all__ = [
     "models",
     "monitoring",
     "noise_floor",
+    "open_table",
     "p_rule",
     "paper",
     "permutation_test",
+    "relative_mcdp",
     "report",
     "rows_needed",
+    "safe_cutoffs",
     "spdd",
     "worst_split",
 ]
@@ -108,6 +126,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "_io._tables": ["open_table"],
         "_types": ["Compare", "Criterion"],
         "_version": ["__version__"],
         "audit": [
@@ -115,6 +134,7 @@ __getattr__, __dir__ = lazy_names(
             "Finding",
             "GroupSummary",
             "LeftOut",
+            "MissingRows",
             "PairSummary",
             "PairedModels",
             "Verdict",
@@ -141,6 +161,7 @@ __getattr__, __dir__ = lazy_names(
             "mcdp_profile",
             "mcdp_scorer",
             "p_rule",
+            "relative_mcdp",
             "spdd",
         ],
         "models": [],
@@ -150,17 +171,23 @@ __getattr__, __dir__ = lazy_names(
         "predictions": ["Predictions"],
         "report": [],
         "uncertainty": [
+            "CutoffRange",
             "Detectable",
+            "ImpactRatio",
+            "ImpactRatioCurve",
             "NoiseFloor",
             "PairedComparison",
+            "SafeCutoffs",
             "TestResult",
             "WorstSplit",
             "compare_scores",
+            "impact_ratio_curve",
             "mcdp_interval",
             "minimum_detectable",
             "noise_floor",
             "permutation_test",
             "rows_needed",
+            "safe_cutoffs",
             "worst_split",
         ],
     },

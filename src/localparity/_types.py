@@ -36,4 +36,10 @@ Criterion: TypeAlias = Literal[
 Compare: TypeAlias = Literal["between_groups", "to_overall"]
 IntervalMethod: TypeAlias = Literal["finite_sample", "bootstrap"]
 Side: TypeAlias = Literal["both", "upper", "lower"]
+MissingGroups: TypeAlias = Literal["raise", "drop", "group", "bound"]
+"""What is done with rows that have no group."""
+
+Missing: TypeAlias = Literal["raise", "drop"]
+"""What is done with rows that have no score, label or weight."""
+
 HigherIs: TypeAlias = Literal["better", "worse"]

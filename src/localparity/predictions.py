@@ -9,9 +9,11 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._io._tables import Source, Table, as_group_columns
+from localparity._io._tables import Source, Table, as_group_columns, as_table
 from localparity._types import ArrayLike, FloatArray, Group, Groups, ScoreRange
 from localparity._validation import (
+    NO_BLANKS,
+    Blanks,
     Column,
     as_count,
     as_groups,
@@ -134,7 +136,7 @@ class Predictions:
     @classmethod
     def read(
         cls,
-        source: Source,
+        source: Source | Table,
         *,
         score: str,
         group: str | Sequence[str],
@@ -143,13 +145,15 @@ class Predictions:
         cluster: str | None = None,
         score_range: ScoreRange = (0.0, 1.0),
         min_groups: int = 2,
+        allow_remote: bool = False,
     ) -> Predictions:
         r"""Read the columns of a CSV, TSV, Parquet or JSON lines file, of a glob, or of several files.
 
         Parameters
         ----------
-        source : path or sequence of paths
-            Files of one kind; a glob such as ``"scores/*.parquet"`` stands for the files that match it.
+        source : path, sequence of paths or table
+            Files of one kind; a glob such as ``"scores/*.parquet"`` stands for the files that match it; or
+            what `open_table` returns.
         score : str
             The column of the scores.
         group : str or sequence of str
@@ -164,6 +168,8 @@ class Predictions:
             The lowest and the highest score there can be.
         min_groups : int
             The fewest groups there may be: 2, or 1 for a part of a larger whole.
+        allow_remote : bool
+            Whether files may be on other machines, which DuckDB then installs extensions for.
 
         Returns
         -------
@@ -179,14 +185,16 @@ class Predictions:
         ('f', 'm')
         """
         group_columns = as_group_columns(score, group)
-        table = Table(source)
-        values = list(dict.fromkeys([*group_columns, *([] if cluster is None else [cluster])]))
+        table = as_table(source, allow_remote=allow_remote)
         columns = table.read(
-            numbers=[name for name in (score, label, weight) if name is not None], values=values
+            numbers=[name for name in (score, label, weight) if name is not None],
+            values=[] if cluster is None else [cluster],
+            groups=group_columns,
         )
+        table.check_percentages(score, score_range)
         groups = {name: columns[name] for name in group_columns}
         named = (Column(f"column {name!r}") for name in (label, score, group_columns[0], weight, cluster))
-        return check_predictions(
+        found = check_predictions(
             None if label is None else columns[label],
             columns[score],
             groups if len(groups) > 1 else groups[group_columns[0]],
@@ -196,6 +204,8 @@ class Predictions:
             min_groups=min_groups,
             names=Names(*named),
         )
+        table.warn(found.groups)
+        return found
 
     @property
     def exchangeable(self) -> bool:
@@ -218,6 +228,7 @@ def check_predictions(
     cluster: ArrayLike | None = None,
     score_range: ScoreRange = (0.0, 1.0),
     min_groups: int = 2,
+    blanks: Blanks = NO_BLANKS,
     names: Names = ARGUMENTS,
 ) -> Predictions:
     """Checked predictions over arrays that may still be the caller's: for use at once."""
@@ -230,6 +241,7 @@ def check_predictions(
         scores.size,
         names.sensitive_features,
         at_least=as_count(min_groups, "min_groups"),
+        blanks=blanks,
     )
     labels = None if y_true is None else as_labels(y_true, scores.size, names.y_true)
     weights = None

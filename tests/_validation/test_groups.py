@@ -17,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracles
-from localparity._validation import as_groups
+from localparity._validation import UNKNOWN, Blanks, as_groups, as_texts, sort_groups
 
 # Before version 3, pandas reads texts up to a zero byte when it makes categories of them.
 letters = "abé\U0001f600 " + ("\0" if pd.__version__ >= "3" else "")
@@ -261,3 +261,31 @@ def test_many_values(count: int, scale: Any) -> None:
     np.testing.assert_array_equal(found.codes, numbers)
     assert found.names == tuple(sorted(set(values.tolist())))
     assert found.codes.dtype == np.min_scalar_type(count - 1)
+
+
+def test_rows_without_a_value_are_of_the_unknown_group_where_they_are_kept() -> None:
+    kept = Blanks(("NA", "3"), kept=True)
+    found = as_groups(["b", None, "NA", "a"], 4, blanks=kept)
+    assert found.names == ("a", "b", UNKNOWN)
+    assert found.codes.tolist() == [1, 2, 2, 0]
+    assert as_groups(np.array([1.0, 3.0, np.nan, 2.0]), 4, blanks=kept).names == (1.0, 2.0, UNKNOWN)
+    columns = {"sex": ["f", None, "m", "f"], "region": ["n", "n", "NA", "s"]}
+    both = as_groups(columns, 4, blanks=kept)
+    assert both.names == (("f", "n"), ("f", "s"), UNKNOWN)
+    assert both.codes.tolist() == [0, 2, 2, 1]
+    with pytest.raises(ValueError, match="has no value at row 2"):
+        as_groups(["b", "a", "NA"], 3, blanks=Blanks(("NA",)))
+
+
+def test_the_unknown_group_is_behind_all_others_and_equals_none() -> None:
+    assert sort_groups([UNKNOWN, 10, 2]) == (2, 10, UNKNOWN)
+    assert not UNKNOWN < 3
+    assert UNKNOWN > "z"
+    assert (str(UNKNOWN), repr(UNKNOWN)) == ("(unknown)", "(unknown)")
+    assert UNKNOWN != "(unknown)"
+
+
+def test_texts_that_stand_for_no_value() -> None:
+    assert as_texts([8, "x"], "missing_values") == ("8", "x")
+    with pytest.raises(ValueError, match="missing_values must be a text or several, got 3"):
+        as_texts(3, "missing_values")

@@ -18,6 +18,7 @@ from localparity._validation._arrays import (
     check_rows,
     place,
 )
+from localparity._validation._blanks import NO_BLANKS, UNKNOWN, Blanks, as_texts
 from localparity._validation._codes import (
     Coded,
     encode,
@@ -71,6 +72,9 @@ __all__ = [
     "LEAST_WEIGHT",
     "MOST_GROUPS",
     "MOST_WEIGHT",
+    "NO_BLANKS",
+    "UNKNOWN",
+    "Blanks",
     "Coded",
     "Column",
     "Grouping",
@@ -95,6 +99,7 @@ __all__ = [
     "as_sharpness",
     "as_strength",
     "as_temperature",
+    "as_texts",
     "as_threshold",
     "as_vector",
     "as_weights",

@@ -10,11 +10,11 @@ from numpy.typing import NDArray
 
 from localparity._types import Group, Groups
 from localparity._validation._arrays import Column, as_vector, check_rows, place
+from localparity._validation._blanks import NO_BLANKS, UNKNOWN, Blanks
 from localparity._validation._codes import (
     Coded,
     encode,
     example_rows,
-    missing_among,
     recode,
     smallest_dtype,
     sort_groups,
@@ -43,10 +43,11 @@ def as_groups(
     *,
     at_least: int = 2,
     at_most: int = MOST_GROUPS,
+    blanks: Blanks = NO_BLANKS,
 ) -> Grouping:
     """The group of each row, from one column or from the intersection of several."""
     columns = _columns(sensitive_features, name).items()
-    groupings = [_as_grouping(_coded(column, rows, key, at_most), key) for key, column in columns]
+    groupings = [_as_grouping(_coded(column, rows, key, at_most), key, blanks) for key, column in columns]
     grouping = groupings[0] if len(groupings) == 1 else _intersect(groupings)
     check_group_count(len(grouping.names), name, at_most)
     if len(grouping.names) < at_least:
@@ -117,14 +118,15 @@ def _is_hashable(value: Any) -> bool:
     return True
 
 
-def _as_grouping(coded: Coded, name: str) -> Grouping:
+def _as_grouping(coded: Coded, name: str, blanks: Blanks) -> Grouping:
     """The groups that occur, sorted where they can be, and the place of each row's among them."""
     codes, values = coded
     occurs = example_rows(codes, values.size) >= 0
-    missing = missing_among(values) & occurs
-    if missing.any():
+    missing = blanks.among(values) & occurs
+    if missing.any() and not blanks.kept:
         raise ValueError(f"{name} has no value at {place(name, int(np.argmax(missing[codes])))}")
-    found = values[occurs].tolist()
+    listed = zip(values[occurs].tolist(), missing[occurs].tolist(), strict=True)
+    found = [UNKNOWN if lacks else value for value, lacks in listed]
     names = sort_groups(dict.fromkeys(found))
     place_of = {group: number for number, group in enumerate(names)}
     new = np.zeros(values.size, dtype=smallest_dtype(len(names)))
@@ -144,4 +146,10 @@ def _intersect(groupings: Sequence[Grouping]) -> Grouping:
         pairs = [divmod(number, width) for number in numbers[occurs].tolist()]
         combinations = [(*combinations[one], grouping.names[other]) for one, other in pairs]
         codes = recode(both, (np.cumsum(occurs) - 1).astype(smallest_dtype(len(pairs))))
-    return Grouping(codes, tuple(combinations))
+    known = [group for group in combinations if UNKNOWN not in group]
+    if len(known) == len(combinations):
+        return Grouping(codes, tuple(combinations))
+    # Of a row that has no value in one of the columns, the group is not known.
+    place_of = {group: number for number, group in enumerate(known)}
+    new = [place_of.get(group, len(known)) for group in combinations]
+    return Grouping(recode(codes, np.array(new, dtype=smallest_dtype(len(known) + 1))), (*known, UNKNOWN))

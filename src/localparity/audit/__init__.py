@@ -3,7 +3,18 @@
 from localparity.audit._audit import Audit
 from localparity.audit._auditing import audit
 from localparity.audit._findings import Finding, GroupSummary, LeftOut, PairSummary
+from localparity.audit._missing import MissingRows
 from localparity.audit._same_people import PairedModels
 from localparity.audit._wording import Verdict
 
-__all__ = ["Audit", "Finding", "GroupSummary", "LeftOut", "PairSummary", "PairedModels", "Verdict", "audit"]
+__all__ = [
+    "Audit",
+    "Finding",
+    "GroupSummary",
+    "LeftOut",
+    "MissingRows",
+    "PairSummary",
+    "PairedModels",
+    "Verdict",
+    "audit",
+]

@@ -6,38 +6,23 @@ import json
 from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from os import PathLike, fspath
+from os import PathLike
 from typing import Any, Literal, get_args
 
-from localparity._types import (
-    Compare,
-    Criterion,
-    HigherIs,
-    ScoreRange,
-)
-from localparity._validation import (
-    as_choice,
-    as_count,
-    as_fraction,
-    require,
-)
-from localparity.audit._findings import (
-    Finding,
-    GroupSummary,
-    LeftOut,
-    PairSummary,
-)
+from localparity._types import Compare, Criterion, Group, HigherIs, ScoreRange
+from localparity._validation import as_choice, as_count, as_fraction, require
+from localparity.audit._findings import Finding, GroupSummary, LeftOut, PairSummary
+from localparity.audit._missing import NOTHING_MISSING, MissingPolicy, MissingRows
+from localparity.audit._reading import Engine, read_people
 from localparity.audit._wording import Verdict, assumptions_of, interval_text, p_value_text, verdict_of
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, check_disclosure
-from localparity.engines import from_duckdb, from_spark
-from localparity.engines._spark import read_spark
 from localparity.metrics._mcdp import PAPER_EPSILONS
 from localparity.metrics._window import percent
-from localparity.predictions import Predictions
+from localparity.uncertainty import ImpactRatioCurve
+from localparity.uncertainty._impact_curve import curve_of_counts
 from localparity.uncertainty._resampling import least_resamples
 
-Engine = Literal["duckdb", "spark"]
 DecideBy = Literal["estimate", "upper", "lower"]
 
 
@@ -69,6 +54,8 @@ class Audit:
         The groups that were too small and left out.
     counts : ScoreCounts
         The counts of the groups that were compared, for figures; no part of what is written out.
+    missing : MissingRows
+        How many rows had no group, score, label or weight, and what was done with them.
 
     Examples
     --------
@@ -93,6 +80,7 @@ class Audit:
     pairs: tuple[PairSummary, ...]
     left_out: tuple[LeftOut, ...]
     counts: ScoreCounts = field(repr=False, compare=False)
+    missing: MissingRows = NOTHING_MISSING
 
     @classmethod
     def read(
@@ -109,14 +97,16 @@ class Audit:
         epsilons: Sequence[float] = PAPER_EPSILONS,
         criterion: Criterion = "demographic_parity",
         compare: Compare = "between_groups",
+        allow_remote: bool = False,
         **options: Any,
     ) -> Audit:
         r"""Audit the scores in files, in a query or in a table of an engine, as the command does.
 
         Parameters
         ----------
-        source : path, sequence of paths, query, relation or Spark data frame
-            CSV, TSV, Parquet or JSON lines; a glob stands for the files that match it.
+        source : path, sequence of paths, query, relation, table or Spark data frame
+            CSV, TSV, Parquet, JSON lines or a workbook; a glob stands for the files that match it; or what
+            `open_table` returns.
         score : str
             The column of the scores.
         group : str or sequence of str
@@ -131,6 +121,8 @@ class Audit:
             The half-widths of windows at which MCDP is reported.
         criterion, compare : str
             Who is compared, as in `localparity.audit`.
+        allow_remote : bool
+            Whether files may be on other machines, which DuckDB then installs extensions for.
         **options
             Further arguments of `localparity.audit`, such as ``confidence`` or ``n_resamples``.
 
@@ -147,23 +139,17 @@ class Audit:
         >>> lp.Audit.read(path, score="p", group="sex", random_state=0).findings[0].mcdp
         1.0
         """
-        as_choice(engine, "engine", get_args(Engine))
-        columns: dict[str, Any] = {"score": score, "group": group, "label": label, "weight": weight}
+        columns = {"score": score, "group": group, "label": label, "weight": weight, "cluster": cluster}
         asked: dict[str, Any] = {"epsilons": epsilons, "criterion": criterion, "compare": compare}
-        data: Predictions | ScoreCounts
-        if cluster is not None:
-            if engine != "duckdb":
-                raise ValueError(f"cluster needs engine='duckdb', got {engine!r}")
-            data = Predictions.read(source, **columns, cluster=cluster, score_range=score_range)
-        elif engine == "spark":
-            frame = read_spark(fspath(source)) if isinstance(source, str | PathLike) else source
-            data = from_spark(frame, **columns, **asked, score_range=score_range)
-        else:
-            data = from_duckdb(source, **columns, **asked, score_range=score_range)
+        named = ("missing_groups", "missing", "missing_values")
+        policy = MissingPolicy.of(**{name: options.pop(name) for name in named if name in options})
+        counted = asked | {"score_range": score_range, "allow_remote": allow_remote}
+        data, missing = read_people(source, columns, engine, policy, **counted)
         # Imported here: the function makes an object of this class.
         from localparity.audit._auditing import audit
 
-        return audit(data, **asked, **options)
+        found = audit(data, **asked, missing_groups=policy.groups, **options)
+        return replace(found, missing=missing.with_groups(found.missing))
 
     @property
     def confidence(self) -> float:
@@ -257,6 +243,26 @@ class Audit:
                 return finding
         known = ", ".join(f"{finding.epsilon:g}" for finding in self.findings)
         raise ValueError(f"epsilon must be one of the audit's ({known}), got {epsilon!r}")
+
+    def impact_ratios(self, *, reference: Group | None = None) -> ImpactRatioCurve:
+        """Return the selection rates and their ratios at every cutoff, as `impact_ratio_curve` does.
+
+        Where a higher score is the worse outcome, people at or below a cutoff are selected. Rows with weights
+        or clusters have no bands.
+
+        Parameters
+        ----------
+        reference : hashable, optional
+            The group that the others are compared with; the best-off group at each cutoff without it.
+
+        Returns
+        -------
+        ImpactRatioCurve
+        """
+        direction: HigherIs = self.higher_is or "better"
+        confidence = self.confidence if self.counts.exchangeable else None
+        asked: dict[str, Any] = {"reference": reference, "higher_is": direction, "confidence": confidence}
+        return curve_of_counts(self.counts, self.comparison, **asked)
 
     def to_dict(self, *, disclosure_limit: int = DISCLOSURE_LIMIT) -> dict[str, Any]:
         """Return the whole audit as plain dictionaries and lists.

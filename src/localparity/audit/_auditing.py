@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, Literal, get_args
 
 import numpy as np
@@ -15,6 +16,8 @@ from localparity._types import (
     Groups,
     HigherIs,
     IntervalMethod,
+    Missing,
+    MissingGroups,
     ScoreRange,
     Seed,
 )
@@ -31,13 +34,16 @@ from localparity.audit._evidence import Evidence
 from localparity.audit._findings import (
     LeftOut,
     check_group_count,
+    check_identifier,
     summarise_groups,
     warn_of_narrow_scores,
     without_small_groups,
 )
+from localparity.audit._missing import MissingPolicy, checked_rows
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._inputs import Data, as_counts, as_data
 from localparity.metrics._mcdp import PAPER_EPSILONS
+from localparity.predictions import Predictions
 from localparity.uncertainty._bands import as_interval_method
 from localparity.uncertainty._resampling import Draws
 
@@ -59,6 +65,9 @@ def audit(
     min_group_size: int = 1,
     small_groups: SmallGroups = "raise",
     disclosure_limit: int = 1,
+    missing_groups: MissingGroups = "raise",
+    missing_values: str | Sequence[Any] = (),
+    missing: Missing = "raise",
     confidence: float = 0.95,
     method: IntervalMethod | None = None,
     n_resamples: int = 1000,
@@ -100,6 +109,14 @@ def audit(
     disclosure_limit : int
         A group with fewer people is left out and named, as if it were not there, so that nothing of its
         people can be told from what is found; `Audit.to_json` and `Audit.to_html` ask for 10.
+    missing_groups : str
+        What is done with rows that have no group: an error that counts them ("raise"); left out and counted
+        ("drop"); a group of their own ("group"); or left out, with the smallest and the largest MCDP that
+        their groups could make ("bound").
+    missing_values : str or sequence
+        What stands for no group, beside None, NaN and blanks.
+    missing : str
+        Whether a row without a score, label or weight is an error ("raise") or left out and counted ("drop").
     confidence : float
         The probability with which each interval holds; the lower ends of all pairs, labels and epsilons hold
         together.
@@ -134,9 +151,15 @@ def audit(
     if not at.size:
         raise ValueError("epsilons must have at least one number, got none")
     comparison = Comparison(criterion, compare, min_group_size)
-    arrays: dict[str, Any] = {"sample_weight": sample_weight, "cluster": cluster, "score_range": score_range}
-    data = as_data(comparison, y_true, y_score, sensitive_features, **arrays)
-    counts, left_out = _counts_compared(data, comparison, small_groups, disclosure_limit)
+    policy = MissingPolicy.of(missing_groups, missing, missing_values)
+    if not comparison.needs_labels and not isinstance(y_true, Predictions | ScoreCounts):
+        y_true = None
+    arrays = {"y_true": y_true, "y_score": y_score, "sensitive_features": sensitive_features}
+    arrays |= {"sample_weight": sample_weight, "cluster": cluster}
+    check = partial(as_data, comparison, score_range=score_range, blanks=policy.blanks)
+    data, lacking = checked_rows(check, arrays, policy)
+    counts, unknown = policy.settle(as_counts(data))
+    counts, left_out = _counts_compared(counts, comparison, small_groups, disclosure_limit)
     draws = Draws(as_count(n_resamples, "n_resamples", at_least=0), random_state, n_jobs, on_resample)
     found_method = as_interval_method(method, counts)
     threshold = None if threshold is None else as_threshold(threshold, counts.score_range)
@@ -162,15 +185,16 @@ def audit(
         pairs=pairs,
         left_out=left_out,
         counts=counts,
+        missing=lacking.with_groups(unknown),
     )
 
 
 def _counts_compared(
-    data: Data, comparison: Comparison, small_groups: SmallGroups, disclosure_limit: int
+    counts: ScoreCounts, comparison: Comparison, small_groups: SmallGroups, disclosure_limit: int
 ) -> tuple[ScoreCounts, tuple[LeftOut, ...]]:
     """The counts of the groups that are compared, and the groups that are left out."""
     shown = replace(comparison, min_group_size=as_count(disclosure_limit, "disclosure_limit"))
-    counts = as_counts(data)
+    check_identifier(counts)
     left_out: tuple[LeftOut, ...] = ()
     if shown.min_group_size > 1:
         counts, left_out = without_small_groups(counts, shown, "disclosure_limit")

@@ -29,7 +29,7 @@ class ModelAudit(NamedTuple):
 
     def read(
         self,
-        file: str,
+        table: Table,
         *,
         group: Sequence[str],
         label: str | None,
@@ -38,13 +38,14 @@ class ModelAudit(NamedTuple):
         **options: Any,
     ) -> lp.Audit:
         """Score the people in a file and audit the scores."""
-        table = Table(file)
         numbers = [name for name in (label, weight) if name]
-        known = table.read(numbers=numbers, values=[name for name in (*group, self.target, cluster) if name])
+        values = [name for name in (self.target, cluster) if name]
+        known = table.read(numbers=numbers, values=values, groups=group)
         labels = known[label] if label else None
         if self.target:
             labels = self._labels(known[self.target], table.name)
-        warn_of_training_file(self.folder, file)
+        table.warn({value for name in group for value in known[name].tolist()})
+        warn_of_training_file(self.folder, table.name)
         return lp.audit(
             labels,
             self.scorer.score(table, group),

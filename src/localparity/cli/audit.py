@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from json import dumps
 from pathlib import Path
@@ -12,19 +12,25 @@ import typer
 from rich.console import Console
 from typer import Option
 
+from localparity._io._tables import open_table
 from localparity._text import visible, visible_lines
-from localparity._types import HigherIs, IntervalMethod
-from localparity.audit._audit import Audit, DecideBy, Engine
+from localparity._types import HigherIs, IntervalMethod, Missing, MissingGroups
+from localparity.audit._audit import Audit, DecideBy
 from localparity.audit._auditing import SmallGroups
+from localparity.audit._reading import Engine
 from localparity.audit._same_people import PairedModels
 from localparity.cli._options import (
     CompareOption,
     ConfidenceOption,
     CriterionOption,
+    DecimalOption,
+    EncodingOption,
     ForceOption,
     GroupOption,
     LabelOption,
+    NormaliseOption,
     SeedOption,
+    SheetOption,
     WeightOption,
     check_bound,
     check_file,
@@ -33,6 +39,7 @@ from localparity.cli._options import (
     parse_range,
 )
 from localparity.cli._printing import note
+from localparity.cli._remote import RemoteOption, announce_remote
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics._window import percent
 from localparity.report._terminal import paired_parts, terminal_parts
@@ -41,7 +48,7 @@ FilesArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE...",
-        help="CSV, TSV, Parquet or JSON lines, a model each; a glob in quotes is one model.",
+        help="CSV, TSV, Parquet, JSON lines or a workbook, a model each; a glob in quotes is one model.",
     ),
 ]
 ScoreOption = Annotated[str | None, Option(help="The column of the scores, if no --model makes them.")]
@@ -64,6 +71,14 @@ ReportOption = Annotated[
 DisclosureOption = Annotated[
     int, Option(help="Groups of fewer people are left out of everything, named but not counted.")
 ]
+MissingGroupsOption = Annotated[
+    MissingGroups,
+    Option(help="Rows without a group: refuse, leave out, a group, or bounds of what they could change."),
+]
+MissingValueOption = Annotated[
+    list[str] | None, Option("--missing-value", help="What stands for no group beside blanks; repeatable.")
+]
+MissingOption = Annotated[Missing, Option(help="Rows without a score, label or weight: refuse or leave out.")]
 IdOption = Annotated[
     str | None,
     Option("--id", help="The column of the people's ids, where all files hold the same people."),
@@ -86,6 +101,9 @@ def audit(
     min_group_size: Annotated[int, Option(help="The fewest people that a group may have.")] = 1,
     small_groups: Annotated[SmallGroups, Option(help="Refuse small groups, or leave them out.")] = "raise",
     disclosure_limit: DisclosureOption = DISCLOSURE_LIMIT,
+    missing_groups: MissingGroupsOption = "raise",
+    missing_values: MissingValueOption = None,
+    missing: MissingOption = "raise",
     cluster: Annotated[str | None, Option(help="The column of the person or household of a row.")] = None,
     person_id: IdOption = None,
     higher_is: Annotated[HigherIs | None, Option(help="Whether higher scores are better or worse.")] = None,
@@ -93,6 +111,10 @@ def audit(
     confidence: ConfidenceOption = 0.95,
     resamples: Annotated[int, Option(help="Resamples of the test; 0 leaves it out.")] = 1000,
     engine: Annotated[Engine, Option(help="The engine that reads the files.")] = "duckdb",
+    encoding: EncodingOption = None,
+    decimal: DecimalOption = None,
+    sheet: SheetOption = None,
+    normalise_groups: NormaliseOption = False,
     seed: SeedOption = 0,
     jobs: Annotated[int, Option(help="How many resamples run at a time; -1 for all cores.")] = -1,
     json: Annotated[bool, Option("--json", help="Print the audit as JSON.")] = False,
@@ -100,6 +122,7 @@ def audit(
     decide_by: DecideByOption = "estimate",
     report: ReportOption = None,
     force: ForceOption = False,
+    allow_remote: RemoteOption = False,
 ) -> None:
     """Find where two groups are treated most differently by the scores in a file, or by a model's.
 
@@ -110,6 +133,7 @@ def audit(
     _check_source(score, model, target=target, label=label, engine=engine)
     check_labels(criterion, target or label, "--label" if model is None else "--target")
     _check_id(person_id, files, model=model, engine=engine)
+    announce_remote(files, allow_remote=allow_remote)
     columns = {"group": group, "label": label, "weight": weight, "cluster": cluster}
     asked = {
         "score_range": parse_range(score_range, "--score-range"),
@@ -120,6 +144,9 @@ def audit(
         "min_group_size": min_group_size,
         "small_groups": small_groups,
         "disclosure_limit": disclosure_limit,
+        "missing_groups": missing_groups,
+        "missing_values": missing_values or (),
+        "missing": missing,
         "confidence": confidence,
         "method": method,
         "n_resamples": resamples,
@@ -127,9 +154,13 @@ def audit(
         "n_jobs": jobs,
         "higher_is": higher_is,
     }
-    read = _reader(score, model, target, engine)
-    found = {file: _read(read, file, **columns, **asked) for file in _each_once(files)}
-    paired = None if person_id is None else _compare(found, person_id, str(score), columns, asked)
+    read = _reader(score, model, target, engine, allow_remote)
+    reading = {"encoding": encoding, "decimal": decimal, "sheet": sheet, "normalise_groups": normalise_groups}
+    tables = {file: _opened(file, engine, allow_remote, reading) for file in _each_once(files)}
+    found = {file: _read(read, table, **columns, **asked) for file, table in tables.items()}
+    paired = None
+    if person_id is not None:
+        paired = _compare(found, list(tables.values()), {"id": person_id, "score": score, **columns}, asked)
     _show(found, paired, json, disclosure_limit)
     passed = max_mcdp is None or _tell_verdicts(found, max_mcdp, decide_by)
     if report is not None:
@@ -170,11 +201,11 @@ def _check_id(person_id: str | None, files: list[str], *, model: Path | None, en
 
 
 def _reader(
-    score: str | None, model: Path | None, target: str | None, engine: Engine
+    score: str | None, model: Path | None, target: str | None, engine: Engine, allow_remote: bool
 ) -> Callable[..., Audit]:
     """What audits a file: the scores in a column, or those that a model gives."""
     if model is None:
-        return partial(Audit.read, score=str(score), engine=engine)
+        return partial(Audit.read, score=str(score), engine=engine, allow_remote=allow_remote)
     from localparity.cli._model_audit import ModelAudit
 
     return ModelAudit.load(model, target).read
@@ -187,7 +218,18 @@ def _each_once(files: list[str]) -> list[str]:
     return files
 
 
-def _read(read: Callable[..., Audit], file: str, **options: Any) -> Audit:
+def _opened(file: str, engine: Engine, allow_remote: bool, reading: Mapping[str, Any]) -> Any:
+    """A file as it is to be read; for Spark, its path."""
+    if engine == "duckdb":
+        return open_table(file, allow_remote=allow_remote, **reading)
+    given = next((name for name, value in reading.items() if value), None)
+    if given is not None:
+        option = f"--{given.replace('_', '-')}"
+        raise typer.BadParameter(f"needs --engine duckdb, got {engine}", param_hint=option)
+    return file
+
+
+def _read(read: Callable[..., Audit], file: Any, **options: Any) -> Audit:
     """Audit a file, with a bar on a terminal; it starts anew where there are more resamples."""
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -207,8 +249,7 @@ def _read(read: Callable[..., Audit], file: str, **options: Any) -> Audit:
 
 def _compare(
     audits: Mapping[str, Audit],
-    person_id: str,
-    score: str,
+    tables: Sequence[Any],
     columns: Mapping[str, Any],
     asked: Mapping[str, Any],
 ) -> PairedModels:
@@ -216,9 +257,7 @@ def _compare(
     shared = ("score_range", "criterion", "compare", "confidence", "n_resamples", "random_state", "n_jobs")
     first = next(iter(audits.values()))
     return PairedModels.read(
-        list(audits),
-        id=person_id,
-        score=score,
+        tables,
         **columns,
         left_out=[left.group for left in first.left_out],
         epsilon=first.findings[0].epsilon,

@@ -32,6 +32,7 @@ from localparity.cli._options import (
     check_folder,
 )
 from localparity.cli._printing import note, print_json
+from localparity.cli._remote import RemoteOption
 from localparity.metrics._window import percent
 
 if TYPE_CHECKING:
@@ -65,6 +66,7 @@ def compare(
     intended_use: IntendedUseOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
     force: ForceOption = False,
+    allow_remote: RemoteOption = False,
 ) -> None:
     """Train networks and boosted trees, with and without a penalty and a repair, and compare them.
 
@@ -79,7 +81,9 @@ def compare(
         )
     check_file(figure, "--figure", read=[file], replace=force)
     _check_out(out, without_group=without_group, intended_use=intended_use, force=force)
-    people = read_training_table(file, target, group, weight=weight, drop=drop, text=text)
+    people = read_training_table(
+        file, target, group, weight=weight, drop=drop, text=text, allow_remote=allow_remote
+    )
     console = Console(stderr=True)
     with console.status("Reading", spinner="dots") as status:
         found = lp.models.compare(

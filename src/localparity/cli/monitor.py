@@ -25,6 +25,7 @@ from localparity.cli._options import (
     parse_range,
 )
 from localparity.cli._printing import note, print_json
+from localparity.cli._remote import RemoteOption, announce_remote
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics._window import percent
 from localparity.monitoring import Monitor, PeriodResult, WindowResult
@@ -81,6 +82,7 @@ def monitor(
     allow_duplicate: Annotated[
         bool, typer.Option("--allow-duplicate", help="Count a batch with the same rows as another.")
     ] = False,
+    allow_remote: RemoteOption = False,
 ) -> None:
     """Append a batch of scores and print MCDP over time and since the start, with intervals and alarms.
 
@@ -96,7 +98,9 @@ def monitor(
     kept = Monitor(folder, every=every, score_range=limits)
     if batch is not None:
         check_labels(criterion, label)
+        announce_remote([batch], allow_remote=allow_remote)
         named: dict[str, Any] = {"label": label, "batch_id": batch_id, "allow_duplicate": allow_duplicate}
+        named["allow_remote"] = allow_remote
         _append(kept, batch, score=score, group=group, at=_parse_time(at), **named)
     asked: dict[str, Any] = {
         "criterion": criterion,

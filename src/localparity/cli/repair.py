@@ -28,6 +28,7 @@ from localparity.cli._options import (
     check_folder,
 )
 from localparity.cli._printing import print_json
+from localparity.cli._remote import RemoteOption
 from localparity.metrics._window import percent
 
 if TYPE_CHECKING:
@@ -68,6 +69,7 @@ def repair(
     seed: SeedOption = 0,
     json: Annotated[bool, typer.Option("--json", help="Print the model card as JSON.")] = False,
     force: ForceOption = False,
+    allow_remote: RemoteOption = False,
 ) -> None:
     """Fit boosted trees on a file, repair their scores to a bound, and audit them on people held out.
 
@@ -81,7 +83,9 @@ def repair(
     asked: dict[str, Any] = {"max_mcdp": max_mcdp, "epsilon": epsilon, "criterion": criterion}
     if group_aware and distil:
         raise typer.BadParameter("only a group-blind repair can be distilled", param_hint="--distil")
-    people = read_training_table(file, target, group, weight=weight, drop=drop, text=text)
+    people = read_training_table(
+        file, target, group, weight=weight, drop=drop, text=text, allow_remote=allow_remote
+    )
     options = {**asked, "confidence": confidence, "random_state": seed}
     classifier = (
         _group_aware(**options) if group_aware else lp.models.GroupBlindClassifier(distil=distil, **options)

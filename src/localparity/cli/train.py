@@ -27,6 +27,7 @@ from localparity.cli._options import (
     check_folder,
 )
 from localparity.cli._printing import print_json
+from localparity.cli._remote import RemoteOption
 from localparity.metrics._window import percent
 
 _KINDS = {
@@ -77,6 +78,7 @@ def train(
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
     force: ForceOption = False,
+    allow_remote: RemoteOption = False,
 ) -> None:
     """Train a classifier on a file and write it to a folder.
 
@@ -87,7 +89,14 @@ def train(
     given = _given(model, checkpoint=checkpoint, **of_networks)
     check_folder(out, "--out", replace=force)
     people = read_training_table(
-        file, target, group, weight=weight, drop=drop, text=text, keep_group=keep_group
+        file,
+        target,
+        group,
+        weight=weight,
+        drop=drop,
+        text=text,
+        keep_group=keep_group,
+        allow_remote=allow_remote,
     )
     classifier = getattr(lp.models, _KINDS[model])(
         strength=strength,

@@ -8,7 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from localparity._io._tables import as_group_columns, delimiter_of, kind_of
+from localparity._io._connection import check_remote
+from localparity._io._csv import delimiter_of
+from localparity._io._readers import kind_of
+from localparity._io._tables import as_group_columns
 from localparity._types import Compare, Criterion, ScoreRange
 from localparity._validation import as_score_range, require, unknown_name
 from localparity.counts import Comparison, ScoreCounts
@@ -120,6 +123,9 @@ class SparkScores(TableScores):
         text = f"lower({self._quoted(name)})"
         return f"CASE {text} WHEN 'true' THEN 1.0D WHEN 'false' THEN 0.0D ELSE {number} END"
 
+    def _group(self, name: str) -> str:
+        return self._quoted(name)
+
     def _quoted(self, name: str) -> str:
         return "`" + name.replace("`", "``") + "`"
 
@@ -163,11 +169,12 @@ class SparkScores(TableScores):
             raise ValueError(f"the data frame cannot be read: {_first_reason(str(error))}") from error
 
 
-def read_spark(path: str) -> DataFrame:
+def read_spark(path: str, *, allow_remote: bool = False) -> DataFrame:
     """Read a file, a folder or a glob with Spark; all columns of a CSV are text.
 
     A path without an ending is a folder of Parquet files.
     """
+    check_remote([path], allow_remote=allow_remote)
     session = _session()
     kind = kind_of([path]) if re.search(r"\.\w+$", path) else "parquet"
     try:

@@ -118,6 +118,7 @@ class Monitor:
         at: datetime | None = None,
         batch_id: str | None = None,
         allow_duplicate: bool = False,
+        allow_remote: bool = False,
     ) -> bool:
         """Count the rows of a file in their period, once; every file has the same columns.
 
@@ -137,6 +138,8 @@ class Monitor:
             The name of the batch; the sha256 of the file by default.
         allow_duplicate : bool
             Whether a batch with the same rows as another, under another id, is counted; else an error.
+        allow_remote : bool
+            Whether files may be on other machines, as in `Predictions.read`.
 
         Returns
         -------
@@ -144,8 +147,9 @@ class Monitor:
             False where the id is known.
         """
         groups = [group] if isinstance(group, str) else list(group)
+        given: dict[str, Any] = {"min_groups": 1, "allow_remote": allow_remote}
         batch = Predictions.read(
-            source, score=score, group=groups, label=label, score_range=self.score_range, min_groups=1
+            source, score=score, group=groups, label=label, score_range=self.score_range, **given
         )
         if batch_id is None:
             if not Path(source).is_file():

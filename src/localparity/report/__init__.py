@@ -7,6 +7,7 @@ from localparity._lazy import lazy_names
 if TYPE_CHECKING:
     from localparity.report.displays._gap_curve import GapCurveDisplay
     from localparity.report.displays._group_cdf import GroupCdfDisplay
+    from localparity.report.displays._impact_ratio import ImpactRatioDisplay
     from localparity.report.displays._over_time import McdpOverTimeDisplay
     from localparity.report.displays._profile import McdpProfileDisplay
     from localparity.report.displays._selection_rate import SelectionRateDisplay
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
 __all__ = [
     "GapCurveDisplay",
     "GroupCdfDisplay",
+    "ImpactRatioDisplay",
     "McdpOverTimeDisplay",
     "McdpProfileDisplay",
     "SelectionRateDisplay",
@@ -28,6 +30,7 @@ __getattr__, __dir__ = lazy_names(
     {
         "displays._gap_curve": ["GapCurveDisplay"],
         "displays._group_cdf": ["GroupCdfDisplay"],
+        "displays._impact_ratio": ["ImpactRatioDisplay"],
         "displays._over_time": ["McdpOverTimeDisplay"],
         "displays._profile": ["McdpProfileDisplay"],
         "displays._selection_rate": ["SelectionRateDisplay"],

@@ -57,6 +57,8 @@ def terminal_parts(audit: Audit, *, title: str = "Audit") -> Iterator[Renderable
         yield Text(f"... and {len(pairs) - MOST_PAIRS:,} more pairs, all in the audit's JSON.", style="dim")
     if audit.left_out:
         yield Text(f"Left out as too small: {', '.join(map(str, audit.left_out))}.")
+    if audit.missing.sentences:
+        yield Text(" ".join(audit.missing.sentences))
     yield Text("\n".join(audit.assumptions), style="dim")
 
 

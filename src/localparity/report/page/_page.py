@@ -195,6 +195,9 @@ def _method_notes(audits: Mapping[str, Audit], plan: Plan) -> dict[str, str]:
         if audit.left_out:
             groups = ", ".join(map(str, audit.left_out))
             notes["Left out as too small" + (f", {name}" if len(audits) > 1 else "")] = groups
+        if audit.missing.sentences:
+            missing = " ".join(audit.missing.sentences)
+            notes["Missing values" + (f", {name}" if len(audits) > 1 else "")] = missing
     return notes
 
 

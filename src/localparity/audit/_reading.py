@@ -1,0 +1,103 @@
+"""From files, queries and tables to the rows that are audited, those that lack a value settled."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from functools import partial
+from os import PathLike, fspath
+from typing import Any, Literal, get_args
+
+from localparity._io._tables import Table, as_group_columns, as_table
+from localparity._validation import as_choice
+from localparity.audit._missing import (
+    GROUP_OPTIONS,
+    KINDS,
+    NOTHING_MISSING,
+    ROW_OPTION,
+    MissingPolicy,
+    MissingRows,
+    rows_without,
+)
+from localparity.counts._inputs import Data
+from localparity.engines import from_duckdb, from_spark
+from localparity.engines._missing import LeftOutRows, count_missing, name_unknown, without_missing
+from localparity.engines._spark import read_spark
+from localparity.engines._sql import ScoreColumns
+from localparity.predictions import Predictions
+
+Engine = Literal["duckdb", "spark"]
+
+_REFUSE = MissingPolicy("raise", "raise", ())
+
+
+def read_people(
+    source: Any,
+    columns: dict[str, Any],
+    engine: Engine,
+    policy: MissingPolicy,
+    *,
+    allow_remote: bool,
+    **asked: Any,
+) -> tuple[Data, MissingRows]:
+    """The people in a table by its columns, and how many rows were left out since they lack a value."""
+    as_choice(engine, "engine", get_args(Engine))
+    cluster = columns.pop("cluster")
+    if engine == "spark":
+        for name, given in {"cluster": cluster, "missing_groups": policy != _REFUSE or None}.items():
+            if given is not None:
+                raise ValueError(f"{name} needs engine='duckdb', got {engine!r}")
+        named = isinstance(source, str | PathLike)
+        frame = read_spark(fspath(source), allow_remote=allow_remote) if named else source
+        return from_spark(frame, **columns, **asked), NOTHING_MISSING
+    read: Callable[[Table], Data] = partial(from_duckdb, **columns, **asked)
+    if cluster is not None:
+        read = partial(Predictions.read, **columns, cluster=cluster, score_range=asked["score_range"])
+    groups = as_group_columns(columns["score"], columns["group"])
+    table = as_table(source, allow_remote=allow_remote)
+    return _read_rows(read, table, ScoreColumns(**columns | {"group": groups}), policy)
+
+
+def _read_rows(
+    read: Callable[[Table], Data], table: Table, columns: ScoreColumns, policy: MissingPolicy
+) -> tuple[Data, MissingRows]:
+    """The rows of a table that are counted, and how many were left out."""
+    kept, counted = table, LeftOutRows()
+    if policy != _REFUSE:
+        counted = count_missing(table, columns, policy.texts)
+        if policy.groups == "raise" and counted.groups:
+            raise ValueError(_no_group(columns, counted))
+        kept = without_missing(table, columns, groups=policy.groups, missing=policy.rows, texts=policy.texts)
+    try:
+        data = name_unknown(read(kept))
+    except ValueError as error:
+        explained = _explained(error, table, columns, policy.texts)
+        if explained is None:
+            raise
+        raise explained from error
+    found = NOTHING_MISSING
+    if policy.rows == "drop":
+        found = MissingRows(scores=counted.scores, labels=counted.labels, weights=counted.weights)
+    if policy.groups == "drop" and counted.groups:
+        found = replace(found, groups=counted.groups, missing_groups="drop")
+    return data, found
+
+
+def _explained(
+    error: ValueError, table: Table, columns: ScoreColumns, texts: tuple[str, ...]
+) -> ValueError | None:
+    """An error of a row that lacks a value, with how many such rows there are, and what to do."""
+    if "no value" not in str(error):
+        return None
+    counted = count_missing(table, columns, texts)
+    named = {"scores": columns.score, "labels": columns.label, "weights": columns.weight}
+    for kind, name in named.items():
+        rows = getattr(counted, kind)
+        if rows and f"column {name!r}" in str(error):
+            return ValueError(f"{error}; {rows_without(rows, KINDS[kind])}: {ROW_OPTION}")
+    return ValueError(_no_group(columns, counted)) if counted.groups else None
+
+
+def _no_group(columns: ScoreColumns, counted: LeftOutRows) -> str:
+    names = " and ".join(map(repr, columns.group))
+    return f"column {names} has no value in {counted.groups:,} of {counted.rows:,} rows; {GROUP_OPTIONS}"

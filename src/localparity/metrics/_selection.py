@@ -1,0 +1,138 @@
+"""How many of each group are selected at every cutoff: the one mechanism behind rates and their ratios."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localparity._types import FloatArray, Group, HigherIs, IntArray, ScoreRange
+from localparity._validation import reach_of
+from localparity.counts._atoms import Atoms
+from localparity.counts._cells import Cells
+from localparity.counts._score_counts import ScoreCounts, Stratum
+
+
+@dataclass(frozen=True, eq=False)
+class Selection:
+    """Who is selected at each of some cutoffs: people above it, or at or below it where higher is worse.
+
+    From a cutoff up to, but not at, the next, the same people are selected. Where scores are known in cells,
+    or from a sketch, `least` and `most` bound what is selected at all cutoffs of such a stretch.
+
+    Attributes
+    ----------
+    groups : tuple
+        The groups.
+    cutoffs : ndarray
+        The cutoffs, ascending, in the scores' own units.
+    selected : ndarray of shape (groups, cutoffs)
+        The weight of each group that is selected at the cutoff.
+    least, most : ndarray of shape (groups, cutoffs)
+        The least and the most that is selected from the cutoff up to the next.
+    sizes : ndarray
+        The weight of each group.
+    """
+
+    groups: tuple[Group, ...]
+    cutoffs: FloatArray
+    selected: NDArray[Any]
+    least: NDArray[Any]
+    most: NDArray[Any]
+    sizes: NDArray[Any]
+
+    @classmethod
+    def at(cls, sides: Mapping[Group, Atoms], reach: FloatArray, higher_is: HigherIs) -> Selection:
+        """At some cutoffs, each as far as its reach, of scores that are all known."""
+        return cls._of(sides, reach, [_places(atoms, reach) for atoms in sides.values()], higher_is)
+
+    @classmethod
+    def everywhere(cls, counts: ScoreCounts, stratum: Stratum, higher_is: HigherIs) -> Selection:
+        """At the bottom of the score range and at every score of a stratum."""
+        scores = np.unique(np.concatenate([atoms.scores for atoms in stratum.values()]))
+        cutoffs = np.union1d(scores, counts.score_range[:1])
+        exact = cls._of(stratum, cutoffs, [_places(atoms, cutoffs) for atoms in stratum.values()], higher_is)
+        return exact if counts.rank_error == 0.0 else exact._bounded(counts.cells, counts.rank_error)
+
+    @classmethod
+    def _of(
+        cls,
+        sides: Mapping[Group, Atoms],
+        cutoffs: FloatArray,
+        places: list[IntArray],
+        higher_is: HigherIs,
+    ) -> Selection:
+        rows = []
+        below = [atoms.below() for atoms in sides.values()]
+        for up_to, at in zip(below, places, strict=True):
+            rows.append(up_to[-1] - up_to[at] if higher_is == "better" else up_to[at])
+        selected, sizes = np.stack(rows), np.stack([up_to[-1] for up_to in below])
+        return cls(tuple(sides), cutoffs, selected, selected, selected, sizes)
+
+    def _bounded(self, cells: Cells | None, rank_error: float) -> Selection:
+        """The same, where cells hide who is selected inside them, or any count may be off."""
+        if cells is None:
+            off = np.ceil(rank_error * self.sizes.astype(np.float64))[:, None]
+            least, most = (
+                np.maximum(self.selected - off, 0),
+                np.minimum(self.selected + off, self.sizes[:, None]),
+            )
+        else:
+            inside = cells.lows_of(self.cutoffs[1:]) < self.cutoffs[1:]
+            following = np.where(inside, self.selected[:, 1:], self.selected[:, :-1])
+            following = np.concatenate([following, self.selected[:, -1:]], axis=1)
+            least, most = np.minimum(self.selected, following), np.maximum(self.selected, following)
+        return Selection(self.groups, self.cutoffs, self.selected, least, most, self.sizes)
+
+    @cached_property
+    def rates(self) -> FloatArray:
+        """The share of each group that is selected at each cutoff."""
+        return self.shares(self.selected)
+
+    def shares(self, selected: NDArray[Any]) -> FloatArray:
+        """Weights of each group as shares of the group."""
+        return np.asarray(selected / self.sizes[:, None], dtype=np.float64)
+
+    def place(self, cutoff: float, resolution: float, score_range: ScoreRange) -> int:
+        """The stretch of cutoffs that a cutoff lies in."""
+        reach = reach_of(cutoff, resolution, score_range)
+        return int(np.searchsorted(self.cutoffs, reach, side="right")) - 1
+
+
+def _places(atoms: Atoms, reach: FloatArray) -> IntArray:
+    return np.searchsorted(atoms.scores, reach, side="right")
+
+
+def ratios_to_best(part: FloatArray, whole: FloatArray) -> FloatArray:
+    """Each group's row of `part` over the largest of the other groups' rows of `whole`, 1 at the most.
+
+    Of estimates, this is the ratio to the best-off group; of lower ends over upper ends, a lower end of it.
+
+    Examples
+    --------
+    >>> rates = np.array([[0.2, 0.5, 0.0], [0.4, 0.25, 0.0]])
+    >>> ratios_to_best(rates, rates)
+    array([[0.5, 1. , nan],
+           [1. , 0.5, nan]])
+    """
+    best = whole.argmax(axis=0)
+    largest = whole.max(axis=0)
+    others = np.where(np.arange(len(whole))[:, None] == best, -np.inf, whole).max(axis=0)
+    against = np.where(np.arange(len(whole))[:, None] == best, others, largest)
+    return np.minimum(quotients(part, against), 1.0)
+
+
+def quotients(part: FloatArray, whole: FloatArray) -> FloatArray:
+    """Quotients of numbers >= 0: infinite over 0, and not a number for 0 over 0 or infinity over infinity.
+
+    Examples
+    --------
+    >>> quotients(np.array([1.0, 1.0, 0.0]), np.array([2.0, 0.0, 0.0]))
+    array([0.5, inf, nan])
+    """
+    with np.errstate(divide="ignore", invalid="ignore"):
+        return np.asarray(part / whole)

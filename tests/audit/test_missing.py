@@ -1,0 +1,178 @@
+"""Rows without a group, a score, a label or a weight: refused with their number, or left out and counted."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pandas as pd
+import pytest
+
+import localparity as lp
+from typed_commands import run
+
+SCORES = [0.1, 0.3, 0.5, 0.4, 0.9, 0.7, 0.2, 0.6]
+SEX = ["f", "f", "f", "m", "m", "m", None, "NA"]
+LABELS = [0, 1, 1, 0, 1, 1, 0, 1]
+
+
+def audit(scores: Any = SCORES, groups: Any = SEX, labels: Any = None, **options: Any) -> lp.Audit:
+    return lp.audit(labels, scores, sensitive_features=groups, n_resamples=0, **options)
+
+
+def names(found: lp.Audit) -> list[str]:
+    return [str(group.group) for group in found.groups]
+
+
+def test_rows_without_a_group_are_refused_with_their_number_and_the_options() -> None:
+    with pytest.raises(
+        ValueError, match=r"sensitive_features has no value in 1 of 8 rows; .*'drop'.*'group'.*'bound'"
+    ):
+        audit()
+    with pytest.raises(ValueError, match="no value in 2 of 8 rows"):
+        audit(missing_values="NA")
+    with pytest.raises(ValueError, match="missing_groups must be"):
+        audit(missing_groups="guess")
+    with pytest.raises(ValueError, match="missing_values must be a text or several, got 3"):
+        audit(missing_values=3)
+
+
+@pytest.mark.parametrize(
+    "groups",
+    [
+        SEX,
+        np.array(SEX, dtype=object),
+        pd.Series(SEX),
+        pd.Series(SEX, dtype="category"),
+        ["f", "f", "f", "m", "m", "m", " ", "NA"],
+        [float("nan") if group is None else group for group in SEX],
+    ],
+)
+def test_rows_without_a_group_are_left_out_and_counted(groups: Any) -> None:
+    found = audit(groups=groups, missing_groups="drop", missing_values=["NA"])
+    assert (found.missing.groups, found.missing.missing_groups) == (2, "drop")
+    assert found.missing.sentences == ("2 rows without a group were left out.",)
+    assert found.findings[0].mcdp == audit(SCORES[:6], SEX[:6]).findings[0].mcdp
+    assert found.to_dict(disclosure_limit=1)["missing"]["groups"] == 2
+
+
+def test_codes_of_numbers_stand_for_no_group() -> None:
+    codes = [1, 1, 1, 2, 2, 2, 3, 3]
+    for groups in (codes, np.array(codes, dtype=float)):
+        found = audit(groups=groups, missing_groups="drop", missing_values=[3])
+        assert (names(found), found.missing.groups) == (
+            [str(group) for group in dict.fromkeys(groups[:6])],
+            2,
+        )
+
+
+def test_rows_without_a_group_are_a_group_of_their_own() -> None:
+    found = audit(missing_groups="group")
+    assert names(found) == ["NA", "f", "m", "(unknown)"]
+    assert found.missing.sentences == ("1 row without a group was taken for a group of its own.",)
+    assert '"(unknown)"' in found.to_json(disclosure_limit=1)
+
+
+def test_a_row_that_lacks_one_of_several_columns_has_no_group() -> None:
+    columns = {"sex": SEX, "region": ["n", None, "n", "n", "n", "n", "n", "n"]}
+    found = audit(groups=columns, missing_groups="group", missing_values="NA")
+    assert [group.group for group in found.groups][:2] == [("f", "n"), ("m", "n")]
+    assert found.groups[2].rows == found.missing.groups == 3
+
+
+@pytest.mark.parametrize("make", [list, np.array, pd.Series])
+def test_rows_without_a_score_a_label_or_a_weight(make: Any) -> None:
+    scores = make([0.1, np.nan, 0.5, 0.4, 0.9, 0.7])
+    labels = make([0, 1, np.nan, 0, 1, 1])
+    weights = make([1.0, 1.0, 1.0, 1.0, np.nan, 2.0])
+    options: dict[str, Any] = {"criterion": "predictive_equality", "n_resamples": 100, "random_state": 0}
+    arrays = {"sensitive_features": SEX[:6], "sample_weight": weights}
+    with pytest.raises(ValueError, match="y_score has no value in 1 of 6 rows; missing='drop'"):
+        lp.audit(labels, scores, **arrays, **options)
+    found = lp.audit(labels, scores, **arrays, **options, missing="drop")
+    assert (found.missing.scores, found.missing.labels, found.missing.weights) == (1, 1, 1)
+    assert found.missing.sentences[0] == "1 row without a score was left out."
+    assert [group.rows for group in found.groups] == [1, 1]
+
+
+def test_what_is_left_must_be_something_and_lengths_must_agree() -> None:
+    with pytest.raises(ValueError, match="y_score has no row left"):
+        audit([np.nan, np.nan], ["a", "b"], missing="drop")
+    with pytest.raises(ValueError, match="y_true has 2 rows, y_score has 4"):
+        audit([0.1, np.nan, 0.2, 0.3], SEX[2:6], [0, 1], criterion="equal_opportunity", missing="drop")
+    assert audit(SCORES[:6], pd.DataFrame({"g": SEX[:6]}), missing="drop").missing == lp.MissingRows()
+    with pytest.raises(ValueError, match="inside score_range"):
+        audit([0.1, 2.0], ["a", "b"])
+
+
+FILE = "p,g,h,y,w\n0.1,f,x,0,1\n0.3,f,x,1,1\n0.5,,x,1,1\n,m,x,0,1\n0.9,m,,1,\n0.2,m,x,zz,1\n0.3,zz,x,0,1\n0.4,m,x,0,1\n"
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    file = tmp_path / "scores.csv"
+    file.write_text(FILE)
+    return file
+
+
+def read(path: Path, **options: Any) -> lp.Audit:
+    return lp.Audit.read(path, **{"score": "p", "group": "g", "n_resamples": 0, "random_state": 0} | options)
+
+
+def test_a_file_says_how_many_rows_lack_a_value(path: Path) -> None:
+    with pytest.raises(ValueError, match=r"column 'g' has no value in 1 of 8 rows; missing_groups='drop'"):
+        read(path)
+    with pytest.raises(ValueError, match=r"column 'g' has no value in 2 of 8 rows"):
+        read(path, missing="drop", missing_values="zz")
+    with pytest.raises(ValueError, match=r"column 'p'.*no value.*1 row without a score: missing='drop'"):
+        read(path, missing_groups="drop")
+    path.write_text(FILE.replace("0.5,,x", "0.5,f,x"))
+    with pytest.raises(ValueError, match=r"column 'p'.*no value.*1 row without a score: missing='drop'"):
+        read(path)
+    with pytest.raises(ValueError, match=r"must be numbers, got 'zz' at data row"):
+        read(path, label="y", criterion="equal_opportunity", missing="drop")
+
+
+@pytest.mark.parametrize("cluster", [None, "h"])
+def test_a_file_without_the_rows_that_lack_a_value(path: Path, cluster: str | None) -> None:
+    path.write_text(FILE.replace("0.9,m,,", "0.9,m,z,"))
+    options: dict[str, Any] = {
+        "missing": "drop",
+        "missing_values": ["zz"],
+        "cluster": cluster,
+        "n_resamples": 50,
+    }
+    found = read(path, missing_groups="drop", label="y", weight="w", **options)
+    assert found.missing == lp.MissingRows(scores=1, labels=1, weights=1, groups=2, missing_groups="drop")
+    assert [(str(group.group), group.rows) for group in found.groups] == [("f", 2), ("m", 1)]
+    kept = read(path, missing_groups="group", label="y", weight="w", **options)
+    assert [(str(group.group), group.rows) for group in kept.groups] == [("f", 2), ("m", 1), ("(unknown)", 2)]
+    assert (kept.missing.groups, kept.missing.scores) == (2, 1)
+
+
+def test_a_group_of_two_columns_is_unknown_where_one_is(path: Path) -> None:
+    found = read(path, group=["g", "h"], missing_groups="group", missing_values="zz", missing="drop")
+    assert names(found) == ["('f', 'x')", "('m', 'x')", "(unknown)"]
+    assert found.groups[2].rows == 3
+    with pytest.raises(ValueError, match="column 'g' and 'h' has no value in 3 of 8 rows"):
+        read(path, group=["g", "h"], missing_values="zz")
+
+
+def test_engines_that_know_of_no_such_rows(path: Path) -> None:
+    with pytest.raises(ValueError, match="missing_groups needs engine='duckdb'"):
+        read(path, engine="spark", missing_groups="drop")
+    with pytest.raises(ValueError, match="engine must be"):
+        read(path, engine="sql")
+
+
+def test_the_command_names_its_options_and_counts_the_rows(path: Path) -> None:
+    words = ["audit", path, "--score", "p", "--group", "g", "--resamples", 0, "--disclosure-limit", 1]
+    refused = run(*words, "--missing", "drop", "--missing-value", "zz")
+    assert refused.returncode == 2
+    assert "column 'g' has no value in 2 of 8 rows; --missing-groups drop leaves them out" in refused.stderr
+    refused = run(*words, "--missing-groups", "drop")
+    assert "1 row without a score: --missing drop leaves them out" in refused.stderr
+    found = run(*words, "--missing-groups", "drop", "--missing", "drop", "--missing-value", "zz")
+    assert found.returncode == 0
+    assert "1 row without a score was left out. 2 rows without a group were left out." in found.stdout
