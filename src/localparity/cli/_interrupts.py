@@ -7,6 +7,7 @@ import signal
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
+from os import _exit as end_now
 from typing import Any
 
 CODE = 130
@@ -60,5 +61,5 @@ def _stop_in_time(heard: int, done: threading.Event) -> None:
     while signals := os.read(heard, 1):
         if signals[0] == signal.SIGINT and not done.wait(_PATIENCE):
             os.write(2, b"interrupted\n")
-            os._exit(CODE)
+            end_now(CODE)
     os.close(heard)
