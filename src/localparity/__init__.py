@@ -6,6 +6,7 @@ from localparity._lazy import lazy_names
 
 if TYPE_CHECKING:
     from localparity import counts, datasets, engines, losses, models, monitoring, paper, report
+    from localparity._io._tables import open_table
     from localparity._types import Compare, Criterion
     from localparity._version import __version__ as __version__
     from localparity.audit import (
@@ -110,6 +111,7 @@ __all__ = [
     "models",
     "monitoring",
     "noise_floor",
+    "open_table",
     "p_rule",
     "paper",
     "permutation_test",
@@ -124,6 +126,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "_io._tables": ["open_table"],
         "_types": ["Compare", "Criterion"],
         "_version": ["__version__"],
         "audit": [

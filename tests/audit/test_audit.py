@@ -202,8 +202,14 @@ def test_a_pass_that_says_nothing_is_an_error() -> None:
     assert not lp.audit(None, scores, **options).findings[1].vacuous
 
 
+def test_people_are_no_groups() -> None:
+    scores = np.linspace(0, 1, 60)
+    with pytest.raises(ValueError, match="sensitive_features has 60 groups in 60 rows"):
+        lp.audit(None, scores, sensitive_features=np.arange(60))
+
+
 def test_too_many_groups_are_named_before_the_work() -> None:
-    scores, many = np.linspace(0, 1, 1200), np.arange(1200)
+    scores, many = np.linspace(0, 1, 3600), np.repeat(np.arange(1200), 3)
     with pytest.raises(ValueError, match="1,200 groups, of which at most 1,000"):
         lp.audit(None, scores, sensitive_features=many)
     found = lp.audit(None, scores, sensitive_features=many, compare="to_overall", n_resamples=0)

@@ -104,8 +104,9 @@ class Audit:
 
         Parameters
         ----------
-        source : path, sequence of paths, query, relation or Spark data frame
-            CSV, TSV, Parquet or JSON lines; a glob stands for the files that match it.
+        source : path, sequence of paths, query, relation, table or Spark data frame
+            CSV, TSV, Parquet, JSON lines or a workbook; a glob stands for the files that match it; or what
+            `open_table` returns.
         score : str
             The column of the scores.
         group : str or sequence of str

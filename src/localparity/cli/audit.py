@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from json import dumps
 from pathlib import Path
@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from typer import Option
 
+from localparity._io._tables import open_table
 from localparity._text import visible, visible_lines
 from localparity._types import HigherIs, IntervalMethod, Missing, MissingGroups
 from localparity.audit._audit import Audit, DecideBy
@@ -22,10 +23,14 @@ from localparity.cli._options import (
     CompareOption,
     ConfidenceOption,
     CriterionOption,
+    DecimalOption,
+    EncodingOption,
     ForceOption,
     GroupOption,
     LabelOption,
+    NormaliseOption,
     SeedOption,
+    SheetOption,
     WeightOption,
     check_bound,
     check_file,
@@ -43,7 +48,7 @@ FilesArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE...",
-        help="CSV, TSV, Parquet or JSON lines, a model each; a glob in quotes is one model.",
+        help="CSV, TSV, Parquet, JSON lines or a workbook, a model each; a glob in quotes is one model.",
     ),
 ]
 ScoreOption = Annotated[str | None, Option(help="The column of the scores, if no --model makes them.")]
@@ -106,6 +111,10 @@ def audit(
     confidence: ConfidenceOption = 0.95,
     resamples: Annotated[int, Option(help="Resamples of the test; 0 leaves it out.")] = 1000,
     engine: Annotated[Engine, Option(help="The engine that reads the files.")] = "duckdb",
+    encoding: EncodingOption = None,
+    decimal: DecimalOption = None,
+    sheet: SheetOption = None,
+    normalise_groups: NormaliseOption = False,
     seed: SeedOption = 0,
     jobs: Annotated[int, Option(help="How many resamples run at a time; -1 for all cores.")] = -1,
     json: Annotated[bool, Option("--json", help="Print the audit as JSON.")] = False,
@@ -144,11 +153,14 @@ def audit(
         "random_state": seed,
         "n_jobs": jobs,
         "higher_is": higher_is,
-        "allow_remote": allow_remote,
     }
-    read = _reader(score, model, target, engine)
-    found = {file: _read(read, file, **columns, **asked) for file in _each_once(files)}
-    paired = None if person_id is None else _compare(found, person_id, str(score), columns, asked)
+    read = _reader(score, model, target, engine, allow_remote)
+    reading = {"encoding": encoding, "decimal": decimal, "sheet": sheet, "normalise_groups": normalise_groups}
+    tables = {file: _opened(file, engine, allow_remote, reading) for file in _each_once(files)}
+    found = {file: _read(read, table, **columns, **asked) for file, table in tables.items()}
+    paired = None
+    if person_id is not None:
+        paired = _compare(found, list(tables.values()), {"id": person_id, "score": score, **columns}, asked)
     _show(found, paired, json, disclosure_limit)
     passed = max_mcdp is None or _tell_verdicts(found, max_mcdp, decide_by)
     if report is not None:
@@ -189,11 +201,11 @@ def _check_id(person_id: str | None, files: list[str], *, model: Path | None, en
 
 
 def _reader(
-    score: str | None, model: Path | None, target: str | None, engine: Engine
+    score: str | None, model: Path | None, target: str | None, engine: Engine, allow_remote: bool
 ) -> Callable[..., Audit]:
     """What audits a file: the scores in a column, or those that a model gives."""
     if model is None:
-        return partial(Audit.read, score=str(score), engine=engine)
+        return partial(Audit.read, score=str(score), engine=engine, allow_remote=allow_remote)
     from localparity.cli._model_audit import ModelAudit
 
     return ModelAudit.load(model, target).read
@@ -206,7 +218,18 @@ def _each_once(files: list[str]) -> list[str]:
     return files
 
 
-def _read(read: Callable[..., Audit], file: str, **options: Any) -> Audit:
+def _opened(file: str, engine: Engine, allow_remote: bool, reading: Mapping[str, Any]) -> Any:
+    """A file as it is to be read; for Spark, its path."""
+    if engine == "duckdb":
+        return open_table(file, allow_remote=allow_remote, **reading)
+    given = next((name for name, value in reading.items() if value), None)
+    if given is not None:
+        option = f"--{given.replace('_', '-')}"
+        raise typer.BadParameter(f"needs --engine duckdb, got {engine}", param_hint=option)
+    return file
+
+
+def _read(read: Callable[..., Audit], file: Any, **options: Any) -> Audit:
     """Audit a file, with a bar on a terminal; it starts anew where there are more resamples."""
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -226,27 +249,15 @@ def _read(read: Callable[..., Audit], file: str, **options: Any) -> Audit:
 
 def _compare(
     audits: Mapping[str, Audit],
-    person_id: str,
-    score: str,
+    tables: Sequence[Any],
     columns: Mapping[str, Any],
     asked: Mapping[str, Any],
 ) -> PairedModels:
     """The models on the same people, each compared with the first at the smallest epsilon."""
-    shared = (
-        "score_range",
-        "criterion",
-        "compare",
-        "confidence",
-        "n_resamples",
-        "random_state",
-        "n_jobs",
-        "allow_remote",
-    )
+    shared = ("score_range", "criterion", "compare", "confidence", "n_resamples", "random_state", "n_jobs")
     first = next(iter(audits.values()))
     return PairedModels.read(
-        list(audits),
-        id=person_id,
-        score=score,
+        tables,
         **columns,
         left_out=[left.group for left in first.left_out],
         epsilon=first.findings[0].epsilon,

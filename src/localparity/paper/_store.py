@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from localparity._io._files import parse_sealed, reading, seal_json, write_whole
-from localparity._io._tables import quote_text
+from localparity._io._sql import quote_text
 from localparity.paper._part_scores import PartScores
 from localparity.paper._run import Run
 
