@@ -10,7 +10,7 @@ SPHINX := OMP_NUM_THREADS=1 $(BIN)/sphinx-build -q -W --keep-going -b html
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadfile
 CHECKED := src tests benchmarks docs examples
 
-.PHONY: demo test lint unit coverage coverage-floor instructions pages docs dist nightly test-slow mutants test-versions fuzz bench \
+.PHONY: demo test lint unit coverage coverage-floor instructions pages docs dist nightly test-slow mutants test-versions faults fuzz bench \
 	bench-scale promises clean
 
 demo: $(VENV)/.runtime
@@ -62,11 +62,22 @@ docs: $(VENV)/.docs
 	$(SPHINX) docs docs/_build/html
 	@echo "the documentation is in docs/_build/html/index.html"
 
-# Builds the wheel and the sdist, installs each into an environment of its own and audits a file there.
-dist: $(VENV)/.development
-	rm -rf dist
+# Builds the wheel and the sdist, installs each into an environment of its own and audits a file there. The list of
+# what a user installs with them (SBOM, CycloneDX) is of an environment whose every file had its checksum.
+dist: $(VENV)/.release
+	rm -rf dist .venvs/dist
 	$(BIN)/python -m hatchling build -d dist
+	$(PYTHON) -m venv .venvs/dist
+	.venvs/dist/bin/python -m pip install --quiet --require-hashes -r requirements.txt
+	.venvs/dist/bin/python -m pip install --quiet --no-deps dist/*.whl
+	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --mc-type library --output-reproducible \
+		-o dist/localparity.cdx.json .venvs/dist/bin/python
 	LOCALPARITY_DIST=dist $(BIN)/pytest -q -m slow tests/install
+
+# What the package itself needs, with checksums: pip install --require-hashes -r requirements.txt
+requirements.txt: pyproject.toml constraints.txt | $(VENV)/.release
+	$(BIN)/uv pip compile --quiet pyproject.toml --constraint constraints.txt --generate-hashes --universal --no-annotate \
+		--custom-compile-command "make requirements.txt" --python-version 3.11.7 --output-file $@
 
 nightly: test-slow coverage-floor test-versions docs dist fuzz instructions
 	$(MAKE) mutants MUTANTS="--sample 150"
@@ -82,6 +93,10 @@ mutants: $(VENV)/.development
 
 test-versions: $(VENV)/.development
 	$(BIN)/python tests/versions.py
+
+# Every command that writes, with every change that it makes to files failing in every way; results/faults.md.
+faults: $(VENV)/.development
+	PYTHONPATH=tests $(BIN)/python -m faults --write
 
 fuzz: $(VENV)/.development
 	OMP_NUM_THREADS=1 LOCALPARITY_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/pytest -n auto tests/fuzz
@@ -114,6 +129,10 @@ $(VENV)/.development: $(BIN)/pip pyproject.toml constraints.txt
 
 $(VENV)/.docs: $(VENV)/.development
 	$(PIP) --editable ".[dev,docs]"
+	touch $@
+
+$(VENV)/.release: $(VENV)/.development
+	$(PIP) --editable ".[dev,release]"
 	touch $@
 
 $(BIN)/pip:

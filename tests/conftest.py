@@ -61,6 +61,7 @@ OPTIONAL = [
     "psutil",
     "pyarrow",
     "pyspark",
+    "python_calamine",
     "safetensors",
     "torch",
     "vl_convert",

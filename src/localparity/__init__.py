@@ -6,6 +6,7 @@ from localparity._lazy import lazy_names
 
 if TYPE_CHECKING:
     from localparity import counts, datasets, engines, losses, models, monitoring, paper, report
+    from localparity._io._tables import open_table
     from localparity._types import Compare, Criterion
     from localparity._version import __version__ as __version__
     from localparity.audit import (
@@ -16,6 +17,8 @@ if TYPE_CHECKING:
         MissingRows,
         PairedModels,
         PairSummary,
+        Provenance,
+        SourceFile,
         Verdict,
         audit,
     )
@@ -38,23 +41,30 @@ if TYPE_CHECKING:
         mcdp_profile,
         mcdp_scorer,
         p_rule,
+        relative_mcdp,
         spdd,
         unknown_groups,
     )
     from localparity.models import load
     from localparity.predictions import Predictions
     from localparity.uncertainty import (
+        CutoffRange,
         Detectable,
+        ImpactRatio,
+        ImpactRatioCurve,
         NoiseFloor,
         PairedComparison,
+        SafeCutoffs,
         TestResult,
         WorstSplit,
         compare_scores,
+        impact_ratio_curve,
         mcdp_interval,
         minimum_detectable,
         noise_floor,
         permutation_test,
         rows_needed,
+        safe_cutoffs,
         worst_split,
     )
 
@@ -64,11 +74,14 @@ __all__ = [
     "Compare",
     "Comparison",
     "Criterion",
+    "CutoffRange",
     "Detectable",
     "Finding",
     "GapCurve",
     "GroupBounds",
     "GroupSummary",
+    "ImpactRatio",
+    "ImpactRatioCurve",
     "Interval",
     "LeftOut",
     "McdpProfile",
@@ -78,7 +91,10 @@ __all__ = [
     "PairedComparison",
     "PairedModels",
     "Predictions",
+    "Provenance",
+    "SafeCutoffs",
     "ScoreCounts",
+    "SourceFile",
     "TestResult",
     "UnknownGroups",
     "Verdict",
@@ -93,6 +109,7 @@ __all__ = [
     "delta_dp",
     "engines",
     "gap_curve",
+    "impact_ratio_curve",
     "load",
     "losses",
     "mcdp",
@@ -105,11 +122,14 @@ __all__ = [
     "models",
     "monitoring",
     "noise_floor",
+    "open_table",
     "p_rule",
     "paper",
     "permutation_test",
+    "relative_mcdp",
     "report",
     "rows_needed",
+    "safe_cutoffs",
     "spdd",
     "unknown_groups",
     "worst_split",
@@ -118,6 +138,7 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
+        "_io._tables": ["open_table"],
         "_types": ["Compare", "Criterion"],
         "_version": ["__version__"],
         "audit": [
@@ -128,6 +149,8 @@ __getattr__, __dir__ = lazy_names(
             "MissingRows",
             "PairSummary",
             "PairedModels",
+            "Provenance",
+            "SourceFile",
             "Verdict",
             "audit",
         ],
@@ -155,6 +178,7 @@ __getattr__, __dir__ = lazy_names(
             "mcdp_profile",
             "mcdp_scorer",
             "p_rule",
+            "relative_mcdp",
             "spdd",
             "unknown_groups",
         ],
@@ -165,17 +189,23 @@ __getattr__, __dir__ = lazy_names(
         "predictions": ["Predictions"],
         "report": [],
         "uncertainty": [
+            "CutoffRange",
             "Detectable",
+            "ImpactRatio",
+            "ImpactRatioCurve",
             "NoiseFloor",
             "PairedComparison",
+            "SafeCutoffs",
             "TestResult",
             "WorstSplit",
             "compare_scores",
+            "impact_ratio_curve",
             "mcdp_interval",
             "minimum_detectable",
             "noise_floor",
             "permutation_test",
             "rows_needed",
+            "safe_cutoffs",
             "worst_split",
         ],
     },

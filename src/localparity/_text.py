@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 
 # Control characters, which move a terminal's cursor or change its colours; marks that turn the direction of
 # what follows; ends of lines; halves of characters.
@@ -32,6 +33,17 @@ def visible_lines(text: str) -> str:
     "b"]
     """
     return _UNSAFE.sub(_code, text)
+
+
+def normal_text(text: str) -> str:
+    """A text without what people see as the same: case, spaces around it, and other forms of characters.
+
+    Examples
+    --------
+    >>> {normal_text(text) for text in ("Male", " MALE ", "Ｍale")}
+    {'male'}
+    """
+    return unicodedata.normalize("NFKC", unicodedata.normalize("NFKC", text).casefold()).strip()
 
 
 def _code(found: re.Match[str]) -> str:

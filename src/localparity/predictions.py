@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._io._tables import Source, Table, as_group_columns
+from localparity._io._tables import Source, Table, as_group_columns, as_table
 from localparity._types import ArrayLike, FloatArray, Group, Groups, ScoreRange
 from localparity._validation import (
     NO_BLANKS,
@@ -151,8 +151,9 @@ class Predictions:
 
         Parameters
         ----------
-        source : path or sequence of paths
-            Files of one kind; a glob such as ``"scores/*.parquet"`` stands for the files that match it.
+        source : path, sequence of paths or table
+            Files of one kind; a glob such as ``"scores/*.parquet"`` stands for the files that match it; or
+            what `open_table` returns.
         score : str
             The column of the scores.
         group : str or sequence of str
@@ -184,14 +185,16 @@ class Predictions:
         ('f', 'm')
         """
         group_columns = as_group_columns(score, group)
-        table = source if isinstance(source, Table) else Table(source, allow_remote=allow_remote)
-        values = list(dict.fromkeys([*group_columns, *([] if cluster is None else [cluster])]))
+        table = as_table(source, allow_remote=allow_remote)
         columns = table.read(
-            numbers=[name for name in (score, label, weight) if name is not None], values=values
+            numbers=[name for name in (score, label, weight) if name is not None],
+            values=[] if cluster is None else [cluster],
+            groups=group_columns,
         )
+        table.check_percentages(score, score_range)
         groups = {name: columns[name] for name in group_columns}
         named = (Column(f"column {name!r}") for name in (label, score, group_columns[0], weight, cluster))
-        return check_predictions(
+        found = check_predictions(
             None if label is None else columns[label],
             columns[score],
             groups if len(groups) > 1 else groups[group_columns[0]],
@@ -201,6 +204,8 @@ class Predictions:
             min_groups=min_groups,
             names=Names(*named),
         )
+        table.warn(found.groups)
+        return found
 
     @property
     def exchangeable(self) -> bool:

@@ -37,6 +37,10 @@ def test_csv_with_any_delimiter_line_end_mark_and_compression(tmp_path: Path) ->
         "mark.csv": "\ufeff" + CSV,
         "quoted.csv": CSV.replace("f", '"f"').replace("p,", '"p",'),
         "blank.csv": CSV.replace("0.5", "\n0.5"),
+        "blank first.csv": "\n\n" + CSV,
+        "excel.csv": "sep=;\r\n" + CSV.replace(",", ";").replace("\n", "\r\n"),
+        "spaces.csv": CSV.replace("p,sex,y", " p , sex, y "),
+        "old.csv": CSV.replace("\n", "\r"),
     }
     for name, text in texts.items():
         (tmp_path / name).write_bytes(text.encode())
@@ -140,7 +144,7 @@ def test_a_missing_value_is_none(tmp_path: Path) -> None:
         ("a.csv", "p,sex,p\n0.1,f,1\n", "a.csv has more than one column named 'p', apart from case"),
         ("a.csv", "P,sex\n0.1,f\n", "there is no column in .*a.csv named 'p'; did you mean 'P'?"),
         ("a.csv", "p,P,sex\n0.1,1,f\n", "a.csv has more than one column named 'p', apart from case"),
-        ("a.csv", "\np,sex\n0.1,f\n", "a.csv starts with a blank line"),
+        ("a.csv", "\n\n\n", "a.csv has no line with the names of its columns"),
         ("a.csv", 'p,"sex\n or so"\n0.1,f\n', "a.csv cannot be read: line 1: a quote in the header"),
         ("a.parquet", "PAR1 or not", "a.parquet cannot be read: "),
         ("a.jsonl", '{"p": 1, "sex": "f"}\n{"p": \n', "a.jsonl cannot be read: data row 2: "),
@@ -165,7 +169,9 @@ def test_a_missing_value_is_none(tmp_path: Path) -> None:
         ("a.jsonl", "", "a.jsonl has no rows"),
         ("a.jsonl", '{"p": 1, "p": 2, "sex": "f"}\n', "a.jsonl has more than one column named 'p'"),
         ("a.jsonl", '{"p": 1}\n{"P": 2, "sex": "f"}\n', "a.jsonl has more than one column named 'P'"),
-        ("a.xlsx", "", "a.xlsx must end in one of .csv, .txt, .tsv, .parquet"),
+        ("a.docx", "", "a.docx must end in one of .csv, .txt, .tsv, .parquet"),
+        ("a.csv", "p,sex\n0.5,f\n37%,m\n", "column 'p' .* got '37%' at data row 2"),
+        ("a.csv", "p;sex\n1,234;f\n", "column 'p' of .*a.csv can be read .* pass decimal='.' or decimal=','"),
     ],
 )
 def test_what_cannot_be_read_is_said(tmp_path: Path, name: str, text: str, message: str) -> None:

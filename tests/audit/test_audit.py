@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter
+from dataclasses import replace
 from fractions import Fraction
 from pathlib import Path
 from typing import Any
@@ -56,7 +57,7 @@ def test_forms(found: lp.Audit) -> None:
     pd = pytest.importorskip("pandas")
     plain = found.to_dict()
     assert plain["findings"][0]["window"]["sentence"] == found.findings[0].window.sentence
-    assert json.loads(found.to_json())["findings"][1]["mcdp"] == found.findings[1].mcdp
+    assert json.loads(found.to_json())["audits"][0]["findings"][1]["mcdp"] == found.findings[1].mcdp
     frame = found.to_frame()
     assert isinstance(frame, pd.DataFrame)
     assert frame["mcdp"].tolist() == list(found.pairs[0].mcdp)
@@ -168,7 +169,7 @@ def test_tiny_cells_do_not_silence_the_audit_of_large_ones(compas: lp.Audit) -> 
 
 def test_every_pair_and_epsilon_has_its_interval_and_p_value_in_every_form(compas: lp.Audit) -> None:
     pytest.importorskip("pandas")
-    plain = json.loads(compas.to_json(disclosure_limit=1))
+    (plain,) = json.loads(compas.to_json(disclosure_limit=1))["audits"]
     assert len(compas.pairs) == len(plain["pairs"]) == 66
     for pair, written in zip(compas.pairs, plain["pairs"], strict=True):
         assert written["p_values"] == list(pair.p_values or ())
@@ -202,8 +203,14 @@ def test_a_pass_that_says_nothing_is_an_error() -> None:
     assert not lp.audit(None, scores, **options).findings[1].vacuous
 
 
+def test_people_are_no_groups() -> None:
+    scores = np.linspace(0, 1, 60)
+    with pytest.raises(ValueError, match="sensitive_features has 60 groups in 60 rows"):
+        lp.audit(None, scores, sensitive_features=np.arange(60))
+
+
 def test_too_many_groups_are_named_before_the_work() -> None:
-    scores, many = np.linspace(0, 1, 1200), np.arange(1200)
+    scores, many = np.linspace(0, 1, 3600), np.repeat(np.arange(1200), 3)
     with pytest.raises(ValueError, match="1,200 groups, of which at most 1,000"):
         lp.audit(None, scores, sensitive_features=many)
     found = lp.audit(None, scores, sensitive_features=many, compare="to_overall", n_resamples=0)
@@ -272,7 +279,12 @@ def test_a_file_is_audited_as_arrays_are(tmp_path: Path) -> None:
         ({"cluster": "home"}, {"cluster": rows["home"]}),
     ):
         found = lp.Audit.read(path, **columns, **names)
-        assert found.to_json() == lp.audit(rows["y"], rows["p"], **arrays, **more).to_json()
+        assert found.provenance is not None
+        assert found.provenance.files[0].name == str(path)
+        assert (
+            replace(found, provenance=None).to_json()
+            == lp.audit(rows["y"], rows["p"], **arrays, **more).to_json()
+        )
 
 
 @pytest.mark.parametrize(

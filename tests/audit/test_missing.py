@@ -106,7 +106,7 @@ def test_what_is_left_must_be_something_and_lengths_must_agree() -> None:
         audit([0.1, 2.0], ["a", "b"])
 
 
-FILE = "p,g,h,y,w\n0.1,f,x,0,1\n0.3,f,x,1,1\n0.5,,x,1,1\n,m,x,0,1\n0.9,m,,1,\n0.2,m,x,NA,1\n0.3,NA,x,0,1\n0.4,m,x,0,1\n"
+FILE = "p,g,h,y,w\n0.1,f,x,0,1\n0.3,f,x,1,1\n0.5,,x,1,1\n,m,x,0,1\n0.9,m,,1,\n0.2,m,x,zz,1\n0.3,zz,x,0,1\n0.4,m,x,0,1\n"
 
 
 @pytest.fixture
@@ -124,13 +124,13 @@ def test_a_file_says_how_many_rows_lack_a_value(path: Path) -> None:
     with pytest.raises(ValueError, match=r"column 'g' has no value in 1 of 8 rows; missing_groups='drop'"):
         read(path)
     with pytest.raises(ValueError, match=r"column 'g' has no value in 2 of 8 rows"):
-        read(path, missing="drop", missing_values="NA")
+        read(path, missing="drop", missing_values="zz")
     with pytest.raises(ValueError, match=r"column 'p'.*no value.*1 row without a score: missing='drop'"):
         read(path, missing_groups="drop")
     path.write_text(FILE.replace("0.5,,x", "0.5,f,x"))
     with pytest.raises(ValueError, match=r"column 'p'.*no value.*1 row without a score: missing='drop'"):
         read(path)
-    with pytest.raises(ValueError, match=r"must be numbers, got 'NA' at data row"):
+    with pytest.raises(ValueError, match=r"must be numbers, got 'zz' at data row"):
         read(path, label="y", criterion="equal_opportunity", missing="drop")
 
 
@@ -139,7 +139,7 @@ def test_a_file_without_the_rows_that_lack_a_value(path: Path, cluster: str | No
     path.write_text(FILE.replace("0.9,m,,", "0.9,m,z,"))
     options: dict[str, Any] = {
         "missing": "drop",
-        "missing_values": ["NA"],
+        "missing_values": ["zz"],
         "cluster": cluster,
         "n_resamples": 50,
     }
@@ -152,11 +152,11 @@ def test_a_file_without_the_rows_that_lack_a_value(path: Path, cluster: str | No
 
 
 def test_a_group_of_two_columns_is_unknown_where_one_is(path: Path) -> None:
-    found = read(path, group=["g", "h"], missing_groups="group", missing_values="NA", missing="drop")
+    found = read(path, group=["g", "h"], missing_groups="group", missing_values="zz", missing="drop")
     assert names(found) == ["('f', 'x')", "('m', 'x')", "(unknown)"]
     assert found.groups[2].rows == 3
     with pytest.raises(ValueError, match="column 'g' and 'h' has no value in 3 of 8 rows"):
-        read(path, group=["g", "h"], missing_values="NA")
+        read(path, group=["g", "h"], missing_values="zz")
 
 
 def test_engines_that_know_of_no_such_rows(path: Path) -> None:
@@ -168,12 +168,12 @@ def test_engines_that_know_of_no_such_rows(path: Path) -> None:
 
 def test_the_command_names_its_options_and_counts_the_rows(path: Path) -> None:
     words = ["audit", path, "--score", "p", "--group", "g", "--resamples", 0, "--disclosure-limit", 1]
-    refused = run(*words, "--missing", "drop", "--missing-value", "NA")
+    refused = run(*words, "--missing", "drop", "--missing-value", "zz")
     assert refused.returncode == 2
     assert "column 'g' has no value in 2 of 8 rows; --missing-groups drop leaves them out" in refused.stderr
     refused = run(*words, "--missing-groups", "drop")
     assert "1 row without a score: --missing drop leaves them out" in refused.stderr
-    found = run(*words, "--missing-groups", "drop", "--missing", "drop", "--missing-value", "NA")
+    found = run(*words, "--missing-groups", "drop", "--missing", "drop", "--missing-value", "zz")
     assert found.returncode == 0
     assert "1 row without a score was left out. 2 rows without a group were left out." in found.stdout
 

@@ -22,6 +22,12 @@ COLUMNS = {"score": "p", "group": "sex", "label": "y", "weight": "w"}
 LINES = "\n".join(map(json.dumps, ROWS))
 
 
+# A file in which all numbers happen to be written in another way is read that way, with a warning.
+pytestmark = pytest.mark.filterwarnings(
+    "ignore:column .* is read:UserWarning", "ignore:the groups:UserWarning"
+)
+
+
 def parquet(folder: Path) -> bytes:
     (folder / "rows.csv").write_text(CSV)
     duckdb.sql(f"COPY (FROM read_csv('{folder}/rows.csv')) TO '{folder}/rows.parquet'")

@@ -70,7 +70,7 @@ def test_it_knows_its_version(python: Path, built: Path, tmp_path: Path) -> None
 
 
 def test_it_works_without_extras(python: Path, tmp_path: Path) -> None:
-    scores = "0.1,f\n0.3,f\n0.5,f\n0.4,m\n0.6,m\n0.9,m\n"
+    scores = 4 * "0.1,f\n0.3,f\n0.5,f\n0.4,m\n0.6,m\n0.9,m\n"
     (tmp_path / "scores.csv").write_text("p,sex\n" + scores)
     command = python.with_name("localparity")
     options = ["--score", "p", "--group", "sex", "--resamples", 50]

@@ -1,4 +1,4 @@
-"""Columns out of CSV, TSV, Parquet and JSON files, through DuckDB.
+"""Columns out of CSV, TSV, Parquet and JSON files and of sheets, through DuckDB.
 
 Nothing is guessed: the header names a CSV's columns, and the keys of all rows those of JSON; their values are
 texts until a column is read as numbers, and a malformed line or value is an error that says where it is.
@@ -6,13 +6,10 @@ texts until a column is read as numbers, and a malformed line or value is an err
 
 from __future__ import annotations
 
-import csv
 import re
-from collections import Counter
-from collections.abc import Callable, Generator, Iterable, Mapping, Sequence
-from itertools import chain
+import warnings
+from collections.abc import Callable, Generator, Iterable, Sequence
 from os import PathLike, fspath
-from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -20,8 +17,18 @@ from numpy.typing import NDArray
 
 from localparity._io._arrow import ArrowStream, Batch
 from localparity._io._connection import check_remote, connect
-from localparity._io._packed import read_through
-from localparity._validation import unknown_name
+from localparity._io._numbers import Decimal, NumberFormat, format_of, is_missing_text, missing_text, survey
+from localparity._io._readers import KINDS, Files, ending_of
+from localparity._io._reasons import first_reason
+from localparity._io._sql import quote_name, quote_text, text_of, with_none
+from localparity._text import normal_text
+from localparity._validation import (
+    MOST_GROUPS,
+    as_choice,
+    as_score_range,
+    check_group_count,
+    unknown_name,
+)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
@@ -30,15 +37,6 @@ Source = str | PathLike[str] | Sequence[str | PathLike[str]]
 
 _QUERY = re.compile(r"\s*(select|from|with|values|table|pivot|unpivot)\s", re.IGNORECASE)
 _NUMBER_TYPES = re.compile(r"U?(TINY|SMALL|BIG|HUGE)INT|U?INTEGER|FLOAT|DOUBLE|DECIMAL\(.*\)|BIGNUM|BOOLEAN")
-
-_DELIMITERS = {"csv": ",;\t|", "txt": ",;\t|", "tsv": "\t"}
-_JSON_FORMATS = {
-    "json": ("array", "unstructured"),
-    "jsonl": ("newline_delimited",),
-    "ndjson": ("newline_delimited",),
-}
-_KINDS = (*_DELIMITERS, "parquet", "pq", *_JSON_FORMATS)
-_JSON_TYPES = {"ARRAY": "an array", "VARCHAR": "a text", "BOOLEAN": "true or false", "NULL": "null"}
 
 
 def as_group_columns(score: str, group: str | Sequence[str]) -> tuple[str, ...]:
@@ -51,22 +49,12 @@ def as_group_columns(score: str, group: str | Sequence[str]) -> tuple[str, ...]:
     return groups
 
 
-def quote_name(name: str) -> str:
-    """A column name as a quoted SQL identifier."""
-    return '"' + name.replace('"', '""') + '"'
-
-
-def quote_text(text: str) -> str:
-    """A text as a quoted SQL literal."""
-    return "'" + text.replace("'", "''") + "'"
-
-
 class Table:
     """The rows of files of one kind, of a query or of a DuckDB relation.
 
-    Files are CSV, TSV, Parquet, JSON or JSON lines, also compressed; a glob stands for the files that match
-    it. `memory_limit`, such as "2GB", is the memory DuckDB may use before it spills to disk, and
-    `allow_remote` lets it read from other machines; a relation keeps its own settings.
+    Files are CSV, TSV, Parquet, JSON or JSON lines, also compressed, or a workbook; a glob stands for the
+    files that match it. `memory_limit`, such as "2GB", is the memory DuckDB may use before it spills to disk;
+    a relation keeps its own settings. The other options are those of `open_table`.
     """
 
     def __init__(
@@ -74,11 +62,19 @@ class Table:
         source: Source | DuckDBPyRelation,
         *,
         memory_limit: str | None = None,
+        encoding: str | None = None,
+        decimal: Decimal | None = None,
+        sheet: str | None = None,
+        normalise_groups: bool = False,
         allow_remote: bool = False,
     ) -> None:
         import duckdb
 
         self._error: type[Exception] = duckdb.Error
+        self._decimal: Decimal | None = as_choice(decimal, "decimal", (None, ".", ","))
+        self._normalises, self._normal = normalise_groups, set[str]()
+        self._formats: dict[str, NumberFormat] = {}
+        self._files: Files | None = None
         if isinstance(source, duckdb.DuckDBPyRelation):
             self.name, self.rows = "the relation", "localparity_rows"
             self._query: Callable[[str], Any] = lambda query: source.query(self.rows, query)
@@ -89,26 +85,25 @@ class Table:
                 "duckdb.sql(...) makes a relation, also of a data frame"
             )
         else:
-            self._paths = [source] if isinstance(source, str) else _paths(source)
-            check_remote(self._paths, allow_remote=allow_remote)
+            paths = [source] if isinstance(source, str) else _paths(source)
+            check_remote(paths, allow_remote=allow_remote)
             connection = connect(memory_limit=memory_limit, allow_remote=allow_remote)
             self._query = connection.sql
             self._run = connection.execute  # which Ctrl-C ends, as it does not end a relation
-            self.name, self.rows = self._name_and_rows()
+            if len(paths) == 1 and _QUERY.match(paths[0]) and ending_of(paths[0]) not in KINDS:
+                self.name, self.rows = "the query", f"({paths[0].rstrip().rstrip(';')})"
+            else:
+                self._files = Files(paths, encoding=encoding, sheet=sheet)
+                self.name = self._files.name
+                self.rows = self._files.rows(self.fetch, connection.register)
         described = self.fetch(f"SELECT column_name, column_type FROM (DESCRIBE SELECT * FROM {self.rows})")
         names, types = (described[column].tolist() for column in ("column_name", "column_type"))
         self.types: dict[str, str] = dict(zip(map(str, names), map(str, types), strict=True))
 
-    def _name_and_rows(self) -> tuple[str, str]:
-        """The name of the rows in messages and in SQL."""
-        first, others = self._paths[0], len(self._paths) - 1
-        if not others and _QUERY.match(first) and _ending(first) not in _KINDS:
-            return "the query", f"({first.rstrip().rstrip(';')})"
-        folder = next((path for path in self._paths if Path(path).is_dir()), None)
-        if folder is not None:
-            raise ValueError(f"{folder} is a folder; name its files, e.g. {folder}/*.csv")
-        self.name = f"{first} and {others} more" if others else first
-        return self.name, self._reader(kind_of(self._paths))
+    @property
+    def paths(self) -> list[str]:
+        """The paths of the files, also globs; none of a query and of a relation."""
+        return [] if self._files is None else self._files.paths
 
     @property
     def columns(self) -> list[str]:
@@ -116,8 +111,10 @@ class Table:
         return list(self.types)
 
     def check(self, names: Iterable[str]) -> None:
-        """Raise a ValueError where a column does not exist."""
+        """Raise a ValueError where a column does not exist, or where there are several of its name."""
         for name in names:
+            if self._files is not None and name in self._files.repeated:
+                raise self._files.has_several(name)
             if name not in self.types:
                 raise unknown_name(f"column in {self.name} named", name, self.columns)
 
@@ -126,15 +123,93 @@ class Table:
         if _NUMBER_TYPES.fullmatch(self.types[name]):
             kept = quote_name(name)
             return kept if self.types[name] == "FLOAT" else f"CAST({kept} AS DOUBLE)"
-        text = f"CAST({quote_name(name)} AS VARCHAR)"
-        truth = f"CASE lower({text}) WHEN 'true' THEN 1.0 WHEN 'false' THEN 0.0 END"
-        return f"coalesce({truth}, TRY_CAST({text} AS DOUBLE))"
+        return self._formats.get(name, NumberFormat(self._decimal)).sql(text_of(name))
 
-    def read(self, *, numbers: Iterable[str], values: Iterable[str]) -> dict[str, NDArray[Any]]:
-        """Read `numbers` as floats (float32 stays float32) and `values` as they are, None where missing."""
-        numbers, values = list(dict.fromkeys(numbers)), list(dict.fromkeys(values))
-        self.check((*numbers, *values))
+    def lacks(self, name: str) -> str:
+        """The SQL of whether a row has no value in a column; a CSV and a sheet can say so by texts alone."""
+        text = text_of(name)
+        if self._files is not None and not self._files.typed:
+            return missing_text(text)
+        return f"({text} IS NULL OR trim({text}) = '' OR lower({text}) = 'nan')"
+
+    def group(self, name: str) -> str:
+        """The SQL of a column of groups: NULL where a text of a CSV or a sheet stands for no value."""
+        column = quote_name(name)
+        if self._files is None or self._files.typed or self.types[name] != "VARCHAR":
+            return column
+        return f"CASE WHEN NOT {self.lacks(name)} THEN {column} END"
+
+    def normalise(self, names: Iterable[str]) -> None:
+        """Join the groups whose names differ in case, in spaces around them or in form, if that was asked."""
+        for name in names:
+            if not self._normalises or name in self._normal or self.types[name] != "VARCHAR":
+                continue
+            column = quote_name(name)
+            found = self.fetch(f"SELECT DISTINCT {column} AS g FROM {self.rows} LIMIT {MOST_GROUPS + 1}")
+            check_group_count(found["g"].size, f"column {name!r}")
+            texts = [str(text) for text in with_none(found["g"]).tolist() if text is not None]
+            new = {text: normal_text(text) for text in texts if normal_text(text) != text}
+            listed = " ".join(f"WHEN {quote_text(text)} THEN {quote_text(to)}" for text, to in new.items())
+            if new:
+                joined = f"CASE {column} {listed} ELSE {column} END"
+                self.rows = f"(SELECT * REPLACE ({joined} AS {column}) FROM {self.rows})"
+            self._normal.add(name)
+
+    def warn(self, groups: Iterable[Any] = ()) -> None:
+        """Say what was found of the numbers, and which names of groups differ in nothing that people see."""
+        for name, form in self._formats.items():
+            warnings.warn(f"column {name!r} of {self.name} is read {form}", stacklevel=3)
+        if self._normalises:
+            return
+        same: dict[Any, list[Any]] = {}
+        for group in groups:
+            parts = group if isinstance(group, tuple) else (group,)
+            key = tuple(normal_text(part) if isinstance(part, str) else part for part in parts)
+            same.setdefault(key, []).append(group)
+        for alike in same.values():
+            if len(alike) > 1:
+                *some, last = map(repr, alike)
+                warnings.warn(
+                    f"the groups {', '.join(some)} and {last} of {self.name} differ in case, spaces or the "
+                    "form of characters only; pass normalise_groups=True to join them",
+                    stacklevel=3,
+                )
+
+    def repair(self, names: Iterable[str]) -> bool:
+        """Find out how columns write their numbers, after the plain way failed; whether it is another way."""
+        changed = False
+        for name in names:
+            if name in self._formats or _NUMBER_TYPES.fullmatch(self.types[name]):
+                continue
+            counted = survey(text_of(name), self._decimal)
+            selected = ", ".join(
+                f"{expression} AS {quote_name(what)}" for what, expression in counted.items()
+            )
+            found = self.fetch(f"SELECT {selected} FROM {self.rows}")
+            try:
+                form = format_of({what: int(count[0]) for what, count in found.items()}, self._decimal)
+            except ValueError as error:
+                raise ValueError(
+                    f"column {name!r} of {self.name} {error}; pass decimal='.' or decimal=','"
+                ) from None
+            if form is not None:
+                self._formats[name], changed = form, True
+        return changed
+
+    def read(
+        self, *, numbers: Iterable[str], values: Iterable[str] = (), groups: Iterable[str] = ()
+    ) -> dict[str, NDArray[Any]]:
+        """Read `numbers` as floats (float32 stays float32) and `values` as they are, None where missing.
+
+        In `groups` a text that stands for no value is missing, and look-alikes are one if that was asked.
+        """
+        numbers, groups = list(dict.fromkeys(numbers)), list(dict.fromkeys(groups))
+        values = [name for name in dict.fromkeys(values) if name not in groups]
+        self.check((*numbers, *values, *groups))
+        self.normalise(groups)
         expressions = [self.number(name) for name in numbers] + [quote_name(name) for name in values]
+        expressions += [self.group(name) for name in groups]
+        values += groups
         selected = ", ".join(f"{expression} AS c{i}" for i, expression in enumerate(expressions))
         fetched = self.fetch(f"SELECT {selected} FROM {self.rows}")
         columns = {name: fetched[f"c{i}"] for i, name in enumerate((*numbers, *values))}
@@ -143,107 +218,37 @@ class Table:
         for name in numbers:
             missing = np.ma.getmaskarray(columns[name])
             if missing.any():
+                if self.repair(numbers):
+                    return self.read(numbers=numbers, values=values, groups=groups)
                 raise self.not_a_number(name, int(np.argmax(missing)) + 1)
         found: dict[str, NDArray[Any]] = {name: np.ma.getdata(columns[name]) for name in numbers}
-        return found | {name: _with_none(columns[name]) for name in values}
+        return found | {name: with_none(columns[name]) for name in values}
+
+    def check_percentages(self, name: str, score_range: Any) -> None:
+        """Raise a ValueError where scores are percentages, and their range is not that of fractions."""
+        percent = name in self._formats and self._formats[name].percent
+        if percent and as_score_range(score_range) != (0.0, 1.0):
+            raise ValueError(
+                f"column {name!r} of {self.name} has percent signs: 37% is 0.37, and score_range must be "
+                f"(0, 1), got {score_range}"
+            )
 
     def not_a_number(self, name: str, row: int) -> ValueError:
         """The error for the first value of a column that is not a number, given its data row."""
-        condition = f"{self.number(name)} IS NULL LIMIT 1"
-        query = f"SELECT CAST({quote_name(name)} AS VARCHAR) AS value FROM {self.rows} WHERE {condition}"
-        value = _with_none(self.fetch(query)["value"])[0]
-        found = "no value" if value is None else repr(str(value))
-        return ValueError(f"column {name!r} of {self.name} must be numbers, got {found} at data row {row}")
-
-    def _reader(self, kind: str) -> str:
-        paths = "[" + ", ".join(map(quote_text, self._paths)) + "]"
-        if kind not in (*_JSON_FORMATS, *_DELIMITERS):
-            return f"read_parquet({paths})"
-        last = {file: read_through(file) for file in self._files()}
-        if kind in _JSON_FORMATS:
-            return self._json_reader(paths, _JSON_FORMATS[kind], last)
-        first, *others = last
-        header = self._first_line(first)
-        for other in others:
-            if self._first_line(other) != header:
-                raise ValueError(f"{other} must have the columns of {first}, in the same order")
-        delimiter, names = self._header(header, kind)
-        return (
-            f"read_csv({paths}, auto_detect = false, header = true, delim = {quote_text(delimiter)}, "
-            f"quote = '\"', escape = '\"', columns = {_texts(names)})"
-        )
-
-    def _json_reader(self, paths: str, formats: Sequence[str], last: Mapping[str, bytes]) -> str:
-        """The reader of JSON in the first of some formats that fits: an array begins and ends as one."""
-        first, *others = formats
-        try:
-            names = self._keys(f"read_json_objects({paths}, format = {quote_text(first)})")
-        except ValueError as error:
-            if others and "Expected top-level JSON array" in str(error):
-                return self._json_reader(paths, others, last)
-            raise
-        for file, end in last.items():
-            if first == "array" and end.strip() and not end.rstrip().endswith(b"]"):
-                raise ValueError(f"{file} cannot be read: the array is not closed at its end")
-        if not names:
-            raise ValueError(f"{self.name} has no rows")
-        return f"read_json({paths}, auto_detect = false, format = '{first}', columns = {_texts(names)})"
-
-    def _keys(self, objects: str) -> list[str]:
-        """The keys of all objects, those that most have first."""
-        keys = "CASE json_type(json) WHEN 'OBJECT' THEN json_keys(json) END"
-        found = self.fetch(f"SELECT {keys} AS keys FROM {objects} GROUP BY keys ORDER BY count(*) DESC, keys")
-        if np.ma.is_masked(found["keys"]):
-            other = self.fetch(
-                "SELECT json_type(json) AS kind, row FROM (SELECT *, row_number() OVER () AS row "
-                f"FROM {objects}) WHERE {keys} IS NULL ORDER BY row LIMIT 1"
+        text, number = text_of(name), self.number(name)
+        query = f"SELECT {text} AS value FROM {self.rows} WHERE {number} IS NULL LIMIT 1"
+        value = with_none(self.fetch(query)["value"])[0]
+        found = f"column {name!r} of {self.name} must be numbers, got "
+        if is_missing_text(value):
+            counted = self.fetch(
+                f"SELECT count(*) FILTER ({missing_text(text)}) AS none, count(*) AS n FROM {self.rows}"
             )
-            kind = _JSON_TYPES.get(str(_with_none(other["kind"])[0] or "NULL"), "a number")
-            row = other["row"][0]
-            raise ValueError(f"{self.name} must have an object in each row, got {kind} at data row {row}")
-        for keys_of_some in found["keys"]:
-            self._check_distinct(keys_of_some)
-        names = list(dict.fromkeys(map(str, chain(*found["keys"]))))
-        self._check_distinct(names)
-        return names
-
-    def _files(self) -> list[str]:
-        """The files that the paths stand for."""
-        files: list[str] = []
-        for path in self._paths:
-            found = self.fetch(f"SELECT file FROM glob({quote_text(path)}) ORDER BY file")["file"].tolist()
-            if not found:
-                raise ValueError(f"{self.name} cannot be read: there is no file {path}")
-            files += map(str, found)
-        return files
-
-    def _first_line(self, file: str) -> str:
-        lines = self.fetch(
-            f"SELECT line FROM read_csv({quote_text(file)}, auto_detect = false, header = false, "
-            "delim = '\x01', quote = '', escape = '', columns = {'line': 'VARCHAR'}) LIMIT 1"
-        )["line"]
-        if not lines.size or np.ma.is_masked(lines):
-            raise ValueError(f"{file} {'starts with a blank line' if lines.size else 'is empty'}")
-        return str(lines[0]).removeprefix("\ufeff")
-
-    def _header(self, line: str, kind: str) -> tuple[str, list[str]]:
-        """The delimiter and the column names of a CSV; an unnamed column is named by its position."""
-        if line.count('"') % 2:
-            raise ValueError(f"{self.name} cannot be read: line 1: a quote in the header is not closed")
-        delimiter = delimiter_of(line, kind)
-        try:
-            found = next(csv.reader([line], delimiter=delimiter))
-        except csv.Error as error:  # such as a name of more than 128 KB
-            raise ValueError(f"{self.name} cannot be read: line 1: {error}") from error
-        names = [name or f"column{place}" for place, name in enumerate(found)]
-        self._check_distinct(names)
-        return delimiter, names
-
-    def _check_distinct(self, names: Sequence[str]) -> None:
-        times = Counter(name.casefold() for name in names)
-        for name in names:
-            if times[name.casefold()] > 1:
-                raise ValueError(f"{self.name} has more than one column named {name!r}, apart from case")
+            none, n = (int(counted[what][0]) for what in ("none", "n"))
+            return ValueError(
+                f"{found}no value at data row {row}; there is no value in {none:,} of {n:,} rows"
+            )
+        mixed = "; either all of them or none must have a percent sign" if "%" in str(value) else ""
+        return ValueError(f"{found}{str(value)!r} at data row {row}{mixed}")
 
     def fetch(self, query: str) -> dict[str, NDArray[Any]]:
         """The result of a query, by column; an error in the files names them."""
@@ -267,32 +272,62 @@ class Table:
             raise self._unreadable(error) from error
 
     def _unreadable(self, error: Exception) -> ValueError:
-        return ValueError(f"{self.name} cannot be read: {_first_reason(str(error))}")
+        return ValueError(f"{self.name} cannot be read: {first_reason(str(error))}")
 
 
-def _texts(names: Iterable[str]) -> str:
-    """The SQL of columns that are texts."""
-    return "{" + ", ".join(f"{quote_text(name)}: 'VARCHAR'" for name in names) + "}"
+def open_table(
+    source: Source | DuckDBPyRelation,
+    *,
+    encoding: str | None = None,
+    decimal: Decimal | None = None,
+    sheet: str | None = None,
+    normalise_groups: bool = False,
+    allow_remote: bool = False,
+) -> Table:
+    r"""A file that is not written plainly, for `Audit.read` and whatever else takes a path.
 
+    Plain files need none of this, nor do files whose first bytes tell UTF-16, percentages, and columns of
+    which all numbers have a decimal comma: what was found is said in a warning.
 
-def _with_none(column: NDArray[Any]) -> NDArray[Any]:
-    """A fetched column with None for missing values."""
-    if not np.ma.is_masked(column):
-        return np.asarray(np.ma.getdata(column))
-    values = np.ma.getdata(column).astype(object)
-    values[np.ma.getmaskarray(column)] = None
-    return values
+    Parameters
+    ----------
+    source : path, sequence of paths, query or relation
+        CSV, TSV, Parquet, JSON lines or a workbook; a glob stands for the files that match it.
+    encoding : str, optional
+        The encoding of a text file, such as "latin-1"; UTF-8 by default.
+    decimal : str, optional
+        What stands before decimals, "." or ",", in the texts of a file, and the other one between thousands;
+        by default what fits all numbers of a column.
+    sheet : str, optional
+        The sheet of a workbook that has several.
+    normalise_groups : bool
+        Whether groups whose names differ in case, in spaces around them or in the form of characters are one,
+        under the name in small letters.
+    allow_remote : bool
+        Whether files may be on other machines, which DuckDB then installs extensions for.
 
-
-def delimiter_of(line: str, kind: str) -> str:
-    """The delimiter of a CSV, from its first line.
+    Returns
+    -------
+    Table
+        What takes the place of a path.
 
     Examples
     --------
-    >>> delimiter_of('"a,b";c;d', "csv")
-    ';'
+    >>> import pathlib, tempfile
+    >>> import localparity as lp
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "scores.csv"
+    >>> _ = path.write_text("p;sex\n0,2;f\n0,9;m\n0,4;F \n")
+    >>> table = lp.open_table(path, decimal=",", normalise_groups=True)
+    >>> lp.Predictions.read(table, score="p", group="sex")
+    Predictions(3 rows, 2 groups)
     """
-    return max(_DELIMITERS[kind], key=re.sub(r'"(?:[^"]|"")*"', "", line).count)
+    options: dict[str, Any] = {"encoding": encoding, "decimal": decimal, "sheet": sheet}
+    return Table(source, **options, normalise_groups=normalise_groups, allow_remote=allow_remote)
+
+
+def as_table(source: Source | DuckDBPyRelation | Table, **options: Any) -> Table:
+    """A table as it is, and that of any other source with some options."""
+    return source if isinstance(source, Table) else Table(source, **options)
 
 
 def _paths(source: PathLike[str] | Sequence[str | PathLike[str]]) -> list[str]:
@@ -300,41 +335,3 @@ def _paths(source: PathLike[str] | Sequence[str | PathLike[str]]) -> list[str]:
     if not paths:
         raise ValueError("source must name at least one file, got none")
     return [fspath(path) for path in paths]
-
-
-def kind_of(paths: Sequence[str]) -> str:
-    """The kind of the files, from the endings of their names."""
-    kinds = {_ending(path) for path in paths}
-    if len(kinds) > 1:
-        raise ValueError(f"all files must be of one kind, got {', '.join(sorted(kinds))}")
-    kind = kinds.pop()
-    if kind not in _KINDS:
-        known = ", ".join(f".{ending}" for ending in _KINDS)
-        raise ValueError(f"{paths[0]} must end in one of {known}")
-    return kind
-
-
-def _ending(path: str) -> str:
-    name = PurePath(path)
-    if name.suffix.lower() in {".gz", ".zst"}:
-        name = name.with_suffix("")
-    return name.suffix.lower().removeprefix(".")
-
-
-def _first_reason(message: str) -> str:
-    """The line number and the reason in one of DuckDB's long messages, as one line."""
-    lines = [line.strip() for line in message.splitlines()]
-    reason = re.sub(r"^[A-Za-z ]+ Error: ", "", lines[0])
-    if "requires the extension" in reason:
-        return f"{reason}; pass allow_remote=True to let DuckDB install it"
-    at_line = re.search(r"CSV Error on Line: (\d+)", reason)
-    if at_line:
-        reasons = (line for line in lines[1:] if line and not line.startswith("Original Line"))
-        return f"line {at_line.group(1)}: {next(reasons, 'malformed')}"
-    # DuckDB counts the rows before the malformed one, and two more.
-    in_row = re.search(
-        r"^Malformed JSON in file .*, at byte (\d+) in (?:line|record/value) (\d+): (.*?)\.", reason
-    )
-    if in_row:
-        return f"data row {int(in_row.group(2)) - 1}: {in_row.group(3)} at its byte {in_row.group(1)}"
-    return reason

@@ -13,7 +13,7 @@ import numpy as np
 
 from localparity._types import FloatArray, HigherIs, ScoreRange, Seed
 
-Choice = TypeVar("Choice", bound=str)
+Choice = TypeVar("Choice", bound=str | None)
 
 
 def as_number(value: Any, name: str) -> float:

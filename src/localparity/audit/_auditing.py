@@ -34,6 +34,7 @@ from localparity.audit._evidence import Evidence
 from localparity.audit._findings import (
     LeftOut,
     check_group_count,
+    check_identifier,
     summarise_groups,
     warn_of_narrow_scores,
     without_small_groups,
@@ -197,6 +198,7 @@ def _counts_compared(
 ) -> tuple[ScoreCounts, tuple[LeftOut, ...]]:
     """The counts of the groups that are compared, and the groups that are left out."""
     shown = replace(comparison, min_group_size=as_count(disclosure_limit, "disclosure_limit"))
+    check_identifier(counts)
     left_out: tuple[LeftOut, ...] = ()
     if shown.min_group_size > 1:
         counts, left_out = without_small_groups(counts, shown, "disclosure_limit")

@@ -18,6 +18,9 @@ from localparity.uncertainty import TestResult
 MOST_GROUPS = 1000
 """More groups than this are not compared with each other, pair by pair."""
 
+_MANY_GROUPS = 20
+"""So many groups, and fewer than two rows in each on average, are a sign that they are people."""
+
 ROUNDING = 1e-9
 """1 - 0.9 is a little less than 0.1, and a p-value of 0.1 is small enough at a confidence of 0.9."""
 
@@ -219,6 +222,16 @@ def summarise_groups(
     return tuple(found)
 
 
+def check_identifier(counts: ScoreCounts) -> None:
+    """Whether the groups are groups of people, and not the people themselves."""
+    groups, rows = len(counts.groups), sum(atoms.size for atoms in counts.atoms.values())
+    if groups > _MANY_GROUPS and rows < 2 * groups:
+        raise ValueError(
+            f"sensitive_features has {groups:,} groups in {rows:,} rows, almost one for each row; is it an "
+            "identifier of people?"
+        )
+
+
 def check_group_count(counts: ScoreCounts, comparison: Comparison) -> None:
     """Whether there are few enough groups to compare each with each."""
     if comparison.compare == "between_groups" and len(counts.groups) > MOST_GROUPS:
@@ -234,7 +247,7 @@ def warn_of_narrow_scores(counts: ScoreCounts, *, stacklevel: int) -> None:
     low, high = counts.score_range
     if ends and max(ends) - min(ends) < 0.1 * high - 0.1 * low:
         warnings.warn(
-            f"the scores lie between {min(ends):g} and {max(ends):g}, less than a tenth of score_range "
+            f"the scores lie between {min(ends):.2g} and {max(ends):.2g}, less than a tenth of score_range "
             f"({low:g}, {high:g}), of which epsilon is a fraction; is score_range right?",
             stacklevel=stacklevel + 1,
         )
@@ -248,6 +261,7 @@ def without_small_groups(
     groups, fewest = len(counts.groups), comparison.min_group_size
     if groups - len(small) < 2:
         raise ValueError(
-            f"{option}={fewest} leaves {groups - len(small)} of {groups} groups; at least two are needed"
+            f"{option}={fewest} leaves {groups - len(small)} of {groups} groups; at least two are needed, "
+            f"and a lower {option} keeps smaller ones"
         )
     return counts.without(small), tuple(LeftOut(group, fewest) for group in small)

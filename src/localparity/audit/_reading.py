@@ -8,7 +8,7 @@ from functools import partial
 from os import PathLike, fspath
 from typing import Any, Literal, get_args
 
-from localparity._io._tables import Table, as_group_columns
+from localparity._io._tables import Table, as_group_columns, as_table
 from localparity._validation import as_choice
 from localparity.audit._missing import (
     GROUP_OPTIONS,
@@ -54,7 +54,7 @@ def read_people(
     if cluster is not None:
         read = partial(Predictions.read, **columns, cluster=cluster, score_range=asked["score_range"])
     groups = as_group_columns(columns["score"], columns["group"])
-    table = Table(source, allow_remote=allow_remote)
+    table = as_table(source, allow_remote=allow_remote)
     return _read_rows(read, table, ScoreColumns(**columns | {"group": groups}), policy)
 
 

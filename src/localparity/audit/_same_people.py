@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._io._tables import Table, as_group_columns
+from localparity._io._tables import Table, as_group_columns, as_table
 from localparity._types import Group
 from localparity.predictions import check_predictions
 from localparity.uncertainty import PairedComparison, compare_scores
@@ -52,7 +52,7 @@ class PairedModels:
     @classmethod
     def read(
         cls,
-        files: Sequence[str],
+        files: Sequence[str | Table],
         *,
         id: str,
         score: str,
@@ -69,8 +69,8 @@ class PairedModels:
 
         Parameters
         ----------
-        files : sequence of str
-            The file of each model, two or more, as in `Audit.read`.
+        files : sequence of str or table
+            The file of each model, two or more, as in `Audit.read`; or what `open_table` returns.
         id : str
             The column that says who a row is of. Each person is in every file once.
         score : str
@@ -97,8 +97,11 @@ class PairedModels:
         groups = as_group_columns(score, group)
         others = [name for name in (label, weight) if name]
         values = [*groups, *([cluster] if cluster else [])]
-        tables = [Table(file, allow_remote=allow_remote) for file in files]
-        people = [_Rows.read(table, id, numbers=[score, *others], values=values) for table in tables]
+        asked: dict[str, Any] = {"numbers": [score, *others], "values": [cluster] if cluster else []}
+        people = [
+            _Rows.read(as_table(file, allow_remote=allow_remote), id, groups=groups, **asked)
+            for file in files
+        ]
         first, *rest = people
         for each in rest:
             first.check_same(each, dict.fromkeys([*others, *values]))
@@ -194,9 +197,11 @@ class _Rows:
     columns: Mapping[str, Column]
 
     @classmethod
-    def read(cls, table: Table, id: str, *, numbers: Sequence[str], values: Sequence[str]) -> _Rows:
+    def read(
+        cls, table: Table, id: str, *, numbers: Sequence[str], values: Sequence[str], groups: Sequence[str]
+    ) -> _Rows:
         """Read the rows of a file in which each person is to be there once."""
-        file, read = table.name, table.read(numbers=numbers, values=[*values, id])
+        read, file = table.read(numbers=numbers, values=[*values, id], groups=groups), table.name
         missing = sum(value is None for value in read[id].tolist())
         if missing:
             raise ValueError(

@@ -8,14 +8,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._io._numbers import is_missing_text
 from localparity._io._tables import Table
 from localparity._types import FloatArray
 from localparity._validation import require
-from localparity.cli._remote import open_table
+from localparity.cli._remote import open_file
 
 _MANY = 50
-_MISSING = {"", "NA", "N/A", "n/a", "<NA>", "NaN", "nan", "NULL", "null", "None"}
-"""What stands for no value, as in `pandas.read_csv`."""
 
 
 class TrainingTable(NamedTuple):
@@ -41,9 +40,9 @@ def read_training_table(
     """Return the rows of a file; every column without another role is a feature."""
     if target in group:
         raise ValueError(f"column {target!r} must be --target or --group, not both")
-    table = open_table(file, allow_remote=allow_remote)
+    table = open_file(file, allow_remote=allow_remote)
     table.check([*(drop or []), *(text or [])])
-    known = table.read(numbers=[weight] if weight else [], values=[target, *group])
+    known = table.read(numbers=[weight] if weight else [], values=[target], groups=group)
     left_out = {target, *(drop or []), *([weight] if weight else []), *([] if keep_group else group)}
     names = [name for name in table.columns if name not in left_out]
     if not names:
@@ -55,6 +54,7 @@ def read_training_table(
                 f"column {name!r} of {table.name} has a different text in every row, as an identifier has; "
                 f"use --drop {name}"
             )
+    table.warn({value for name in group for value in known[name].tolist()})
     return TrainingTable(
         features,
         known[target],
@@ -74,7 +74,7 @@ def read_features(table: Table, names: Iterable[str], texts: Collection[str], *,
         if column.dtype.kind in "biuf" and name not in texts:
             columns[name] = column.astype(np.float64)
             continue
-        values = [None if str(value).strip() in _MISSING else value for value in column.tolist()]
+        values = [None if is_missing_text(value) else value for value in column.tolist()]
         numbers = None
         if name not in texts:
             numbers = _numbers(values, f"column {name!r} of {table.name}", advice.format(name))

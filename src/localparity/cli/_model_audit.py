@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -10,8 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 import localparity as lp
+from localparity._io._tables import Table
 from localparity.cli._cards import warn_of_training_file
-from localparity.cli._remote import open_table
 from localparity.cli.predict import Scorer
 
 
@@ -29,24 +30,24 @@ class ModelAudit(NamedTuple):
 
     def read(
         self,
-        file: str,
+        table: Table,
         *,
         group: Sequence[str],
         label: str | None,
         weight: str | None,
         cluster: str | None,
-        allow_remote: bool,
         **options: Any,
     ) -> lp.Audit:
         """Score the people in a file and audit the scores."""
-        table = open_table(file, allow_remote=allow_remote)
         numbers = [name for name in (label, weight) if name]
-        known = table.read(numbers=numbers, values=[name for name in (*group, self.target, cluster) if name])
+        values = [name for name in (self.target, cluster) if name]
+        known = table.read(numbers=numbers, values=values, groups=group)
         labels = known[label] if label else None
         if self.target:
             labels = self._labels(known[self.target], table.name)
-        warn_of_training_file(self.folder, file)
-        return lp.audit(
+        table.warn({value for name in group for value in known[name].tolist()})
+        warn_of_training_file(self.folder, table.name)
+        found = lp.audit(
             labels,
             self.scorer.score(table, group),
             sensitive_features={name: known[name] for name in group},
@@ -54,6 +55,15 @@ class ModelAudit(NamedTuple):
             cluster=known[cluster] if cluster else None,
             **options,
         )
+        columns = {
+            "group": group,
+            "target": self.target,
+            "label": label,
+            "weight": weight,
+            "cluster": cluster,
+        }
+        seed = options.get("random_state")
+        return replace(found, provenance=lp.Provenance.now("", source=table, columns=columns, seed=seed))
 
     def _labels(self, classes: NDArray[Any], source: str) -> NDArray[np.int64]:
         """Return 1 for the class whose probability is the score; a file may write a class as a text."""

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from localparity._io._numbers import Decimal
 from localparity._types import Compare, Criterion
 from localparity._validation import as_epsilon, as_fraction
 from localparity.counts import Comparison
@@ -36,6 +37,15 @@ ConfidenceOption = Annotated[float, typer.Option(help="The probability with whic
 LabelOption = Annotated[str | None, typer.Option(help="The column of the labels, 0 and 1.")]
 CriterionOption = Annotated[Criterion, typer.Option(help="Which people are compared.")]
 CompareOption = Annotated[Compare, typer.Option(help="Every pair of groups, or each group with everyone.")]
+EncodingOption = Annotated[str | None, typer.Option(help="The encoding of a text file; UTF-8 by default.")]
+DecimalOption = Annotated[
+    Decimal | None, typer.Option(help="What stands before decimals; by default what fits a whole column.")
+]
+SheetOption = Annotated[str | None, typer.Option(help="The sheet of a workbook that has several.")]
+NormaliseOption = Annotated[
+    bool,
+    typer.Option("--normalise-groups", help="Join groups that differ in case or spaces, as Male and male."),
+]
 
 
 def check_labels(criterion: Criterion, label: str | None, option: str = "--label") -> None:

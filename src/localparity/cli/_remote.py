@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Annotated
+from typing import Annotated, Any
 
 from typer import Option
 
@@ -23,7 +23,7 @@ def announce_remote(files: Sequence[str], *, allow_remote: bool) -> None:
         note(f"fetching {file}; DuckDB installs its extension for that if it has none")
 
 
-def open_table(file: str, *, allow_remote: bool) -> Table:
-    """The rows of a file, wherever it is."""
+def open_file(file: str, *, allow_remote: bool, **options: Any) -> Table:
+    """The rows of a file, wherever it is, with the options of `open_table`."""
     announce_remote([file], allow_remote=allow_remote)
-    return Table(file, allow_remote=allow_remote)
+    return Table(file, allow_remote=allow_remote, **options)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -12,20 +12,34 @@ import typer
 from rich.console import Console
 from typer import Option
 
-from localparity._text import visible, visible_lines
+from localparity._io._tables import open_table
 from localparity._types import HigherIs, IntervalMethod, Missing, MissingGroups
 from localparity.audit._audit import Audit, DecideBy
 from localparity.audit._auditing import SmallGroups
+from localparity.audit._document import Document
 from localparity.audit._reading import Engine
 from localparity.audit._same_people import PairedModels
+from localparity.cli._audit_outputs import (
+    AuditFormat,
+    check_format,
+    show,
+    tell_verdicts,
+    write_out,
+    write_report,
+)
+from localparity.cli._commands import typed_command
 from localparity.cli._options import (
     CompareOption,
     ConfidenceOption,
     CriterionOption,
+    DecimalOption,
+    EncodingOption,
     ForceOption,
     GroupOption,
     LabelOption,
+    NormaliseOption,
     SeedOption,
+    SheetOption,
     WeightOption,
     check_bound,
     check_file,
@@ -33,17 +47,14 @@ from localparity.cli._options import (
     parse_epsilons,
     parse_range,
 )
-from localparity.cli._printing import note
 from localparity.cli._remote import RemoteOption, announce_remote
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
-from localparity.metrics._window import percent
-from localparity.report._terminal import paired_parts, terminal_parts
 
 FilesArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE...",
-        help="CSV, TSV, Parquet or JSON lines, a model each; a glob in quotes is one model.",
+        help="CSV, TSV, Parquet, JSON lines or a workbook, a model each; a glob in quotes is one model.",
     ),
 ]
 ScoreOption = Annotated[str | None, Option(help="The column of the scores, if no --model makes them.")]
@@ -59,6 +70,13 @@ DecideByOption = Annotated[
 MethodOption = Annotated[
     IntervalMethod | None,
     Option(help="How intervals are made; finite_sample, or bootstrap with weights or clusters."),
+]
+FormatOption = Annotated[
+    AuditFormat, Option("--format", help="Print tables, JSON, or Markdown for a pull request.")
+]
+OutOption = Annotated[
+    Path | None,
+    Option(help="Write a zip here: the page, JSON, Markdown, a model's card, the command and checksums."),
 ]
 ReportOption = Annotated[
     Path | None, Option(help="Write a page with charts here, all models on it; opens offline.")
@@ -81,6 +99,7 @@ IdOption = Annotated[
 
 
 def audit(
+    ctx: typer.Context,
     files: FilesArgument,
     group: GroupOption,
     score: ScoreOption = None,
@@ -106,12 +125,18 @@ def audit(
     confidence: ConfidenceOption = 0.95,
     resamples: Annotated[int, Option(help="Resamples of the test; 0 leaves it out.")] = 1000,
     engine: Annotated[Engine, Option(help="The engine that reads the files.")] = "duckdb",
+    encoding: EncodingOption = None,
+    decimal: DecimalOption = None,
+    sheet: SheetOption = None,
+    normalise_groups: NormaliseOption = False,
     seed: SeedOption = 0,
     jobs: Annotated[int, Option(help="How many resamples run at a time; -1 for all cores.")] = -1,
-    json: Annotated[bool, Option("--json", help="Print the audit as JSON.")] = False,
+    form: FormatOption = "text",
+    json: Annotated[bool, Option("--json", help="The same as --format json.")] = False,
     max_mcdp: MaxMcdpOption = None,
     decide_by: DecideByOption = "estimate",
     report: ReportOption = None,
+    out: OutOption = None,
     force: ForceOption = False,
     allow_remote: RemoteOption = False,
 ) -> None:
@@ -121,6 +146,8 @@ def audit(
     """
     check_bound(max_mcdp, decide_by)
     check_file(report, "--report", read=files, replace=force)
+    check_file(out, "--out", read=files, replace=force)
+    form = check_format(form, json)
     _check_source(score, model, target=target, label=label, engine=engine)
     check_labels(criterion, target or label, "--label" if model is None else "--target")
     _check_id(person_id, files, model=model, engine=engine)
@@ -144,16 +171,28 @@ def audit(
         "random_state": seed,
         "n_jobs": jobs,
         "higher_is": higher_is,
-        "allow_remote": allow_remote,
     }
-    read = _reader(score, model, target, engine)
-    found = {file: _read(read, file, **columns, **asked) for file in _each_once(files)}
-    paired = None if person_id is None else _compare(found, person_id, str(score), columns, asked)
-    _show(found, paired, json, disclosure_limit)
-    passed = max_mcdp is None or _tell_verdicts(found, max_mcdp, decide_by)
+    read = _reader(score, model, target, engine, allow_remote)
+    reading = {"encoding": encoding, "decimal": decimal, "sheet": sheet, "normalise_groups": normalise_groups}
+    tables = {file: _opened(file, engine, allow_remote, reading) for file in _each_once(files)}
+    found = {file: _read(ctx, read, table, **columns, **asked) for file, table in tables.items()}
+    paired = None
+    if person_id is not None:
+        paired = _compare(found, list(tables.values()), {"id": person_id, "score": score, **columns}, asked)
+    document = Document(
+        audits=found,
+        title=f"Local disparity by {', '.join(group)}",
+        paired=paired,
+        max_mcdp=max_mcdp,
+        decide_by=decide_by,
+        disclosure_limit=disclosure_limit,
+    )
+    show(document, form)
+    passed = max_mcdp is None or tell_verdicts(document)
     if report is not None:
-        named = {"score": score, "target": target, **columns}
-        _write_report(report, found, named, paired, disclosure_limit=disclosure_limit, force=force)
+        write_report(document, report, force=force)
+    if out is not None:
+        write_out(document, out, model=model, force=force)
     if not passed:
         raise typer.Exit(1)
 
@@ -189,11 +228,11 @@ def _check_id(person_id: str | None, files: list[str], *, model: Path | None, en
 
 
 def _reader(
-    score: str | None, model: Path | None, target: str | None, engine: Engine
+    score: str | None, model: Path | None, target: str | None, engine: Engine, allow_remote: bool
 ) -> Callable[..., Audit]:
     """What audits a file: the scores in a column, or those that a model gives."""
     if model is None:
-        return partial(Audit.read, score=str(score), engine=engine)
+        return partial(Audit.read, score=str(score), engine=engine, allow_remote=allow_remote)
     from localparity.cli._model_audit import ModelAudit
 
     return ModelAudit.load(model, target).read
@@ -206,7 +245,25 @@ def _each_once(files: list[str]) -> list[str]:
     return files
 
 
-def _read(read: Callable[..., Audit], file: str, **options: Any) -> Audit:
+def _opened(file: str, engine: Engine, allow_remote: bool, reading: Mapping[str, Any]) -> Any:
+    """A file as it is to be read; for Spark, its path."""
+    if engine == "duckdb":
+        return open_table(file, allow_remote=allow_remote, **reading)
+    given = next((name for name, value in reading.items() if value), None)
+    if given is not None:
+        option = f"--{given.replace('_', '-')}"
+        raise typer.BadParameter(f"needs --engine duckdb, got {engine}", param_hint=option)
+    return file
+
+
+def _read(ctx: typer.Context, read: Callable[..., Audit], file: Any, **options: Any) -> Audit:
+    """Audit a file and note the command that did."""
+    found = _read_with_progress(read, file, **options)
+    assert found.provenance is not None  # what reads a file says so
+    return replace(found, provenance=replace(found.provenance, call=typed_command(ctx)))
+
+
+def _read_with_progress(read: Callable[..., Audit], file: Any, **options: Any) -> Audit:
     """Audit a file, with a bar on a terminal; it starts anew where there are more resamples."""
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -226,32 +283,21 @@ def _read(read: Callable[..., Audit], file: str, **options: Any) -> Audit:
 
 def _compare(
     audits: Mapping[str, Audit],
-    person_id: str,
-    score: str,
+    tables: Sequence[Any],
     columns: Mapping[str, Any],
     asked: Mapping[str, Any],
 ) -> PairedModels:
     """The models on the same people, each compared with the first at the smallest epsilon."""
-    shared = (
-        "score_range",
-        "criterion",
-        "compare",
-        "confidence",
-        "n_resamples",
-        "random_state",
-        "n_jobs",
-        "allow_remote",
-    )
+    shared = ("score_range", "criterion", "compare", "confidence", "n_resamples", "random_state", "n_jobs")
     first = next(iter(audits.values()))
     return PairedModels.read(
-        list(audits),
-        id=person_id,
-        score=score,
+        tables,
         **columns,
         left_out=[left.group for left in first.left_out],
         epsilon=first.findings[0].epsilon,
         **{name: asked[name] for name in shared},
     )
+<<<<<<< HEAD
 
 
 def _show(
@@ -316,3 +362,5 @@ def _tell_verdicts(audits: Mapping[str, Audit], max_mcdp: float, decide_by: Deci
         if audit.unknown_groups is not None and audit.counts.exchangeable and not finding.epsilon:
             note(" ".join(audit.unknown_groups.breakdown(max_mcdp).sentences))
     return all(passed)
+=======
+>>>>>>> main

@@ -9,13 +9,14 @@ from typing import Annotated, Any, NamedTuple
 import typer
 
 from localparity._io._files import replacing
-from localparity._io._tables import Table, quote_name, quote_text
+from localparity._io._sql import quote_name, quote_text
+from localparity._io._tables import Table
 from localparity._types import FloatArray
 from localparity._validation import require
 from localparity.cli._features import read_features
 from localparity.cli._options import ForceOption, PeopleArgument, check_file
 from localparity.cli._printing import print_json, print_line
-from localparity.cli._remote import RemoteOption, open_table
+from localparity.cli._remote import RemoteOption, open_file
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _FORMATS = {".csv": "FORMAT csv, HEADER", ".parquet": "FORMAT parquet"}
@@ -45,7 +46,7 @@ def predict(
     if scorer.needs_group != bool(group):
         needs = "is not needed by this model" if group else "must be given: this model needs the groups"
         raise typer.BadParameter(needs, param_hint="--group")
-    table = open_table(file, allow_remote=allow_remote)
+    table = open_file(file, allow_remote=allow_remote)
     kept = table.read(numbers=[], values=keep) if keep else {}
     if score in kept:
         raise typer.BadParameter(f"{score!r} is a column that is kept", param_hint="--score")
@@ -78,7 +79,7 @@ class Scorer(NamedTuple):
         """Return the score of each row of a file; the groups are read where the model needs them."""
         features, given = _features(self.classifier, table), {}
         if self.needs_group:
-            given["sensitive_features"] = table.read(numbers=[], values=group)
+            given["sensitive_features"] = table.read(numbers=[], groups=group)
         scores: FloatArray = self.classifier.predict_proba(features, **given)[:, 1]
         return scores
 

@@ -22,15 +22,16 @@ def as_data(
     sample_weight: ArrayLike | None = None,
     cluster: ArrayLike | None = None,
     score_range: ScoreRange = (0.0, 1.0),
+    keep_labels: bool = False,
     blanks: Blanks = NO_BLANKS,
 ) -> Data:
-    """The arguments that all metrics share, checked; labels only where the criterion needs them."""
+    """The arguments that all metrics share, checked; labels where the criterion needs them, or all given."""
     if not isinstance(y_true, Predictions | ScoreCounts):
         require_labels(comparison, y_true)
         if y_score is None:
             raise ValueError("y_score must be the score of each row, got None")
         return check_predictions(
-            y_true if comparison.needs_labels else None,
+            y_true if comparison.needs_labels or keep_labels else None,
             y_score,
             sensitive_features,
             sample_weight=sample_weight,

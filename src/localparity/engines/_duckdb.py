@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from itertools import product
 from math import prod
 from typing import TYPE_CHECKING, Any
@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._io._tables import Source, Table, as_group_columns, quote_name, quote_text
+from localparity._io._sql import quote_name, quote_text
+from localparity._io._tables import Source, Table, as_group_columns, as_table
 from localparity._types import BoolArray, Compare, Criterion, ScoreRange
 from localparity._validation import MOST_GROUPS, as_score_range, check_group_count, held_ends
 from localparity.counts import Comparison, ScoreCounts
@@ -67,9 +68,9 @@ def from_duckdb(
 
     Parameters
     ----------
-    source : path, sequence of paths, query or relation
-        CSV, Parquet or JSON lines, also in an object store that DuckDB reaches; ``"SELECT ..."``; or a
-        ``DuckDBPyRelation``, which keeps its own connection and settings.
+    source : path, sequence of paths, query, relation or table
+        CSV, Parquet or JSON lines, also in an object store that DuckDB reaches; ``"SELECT ..."``; a
+        ``DuckDBPyRelation``, which keeps its own connection and settings; or what `open_table` returns.
     score : str
         The column of the scores.
     group : str or sequence of str
@@ -113,9 +114,11 @@ def from_duckdb(
     """
     columns = ScoreColumns(score, as_group_columns(score, group), label, weight, as_score_range(score_range))
     options = CountOptions(epsilons, Comparison(criterion, compare), max_scores, level)
-    if not isinstance(source, Table):
-        source = Table(source, memory_limit=memory_limit, allow_remote=allow_remote)
-    return count_source(DuckDBScores(source, columns, options), options)
+    table = as_table(source, memory_limit=memory_limit, allow_remote=allow_remote)
+    counts = count_source(DuckDBScores(table, columns, options), options)
+    table.check_percentages(score, columns.score_range)
+    table.warn(counts.groups)
+    return counts
 
 
 class DuckDBScores(TableScores):
@@ -129,6 +132,7 @@ class DuckDBScores(TableScores):
 
     def __init__(self, table: Table, columns: ScoreColumns, options: CountOptions) -> None:
         table.check([*columns.numbers.values(), *columns.group])
+        table.normalise(columns.group)
         super().__init__(columns, table.types)
         self._table, self._options = table, options
         self._stream: RowStream | None = None
@@ -233,11 +237,12 @@ class DuckDBScores(TableScores):
         """The values of the group columns that occur together, and their texts."""
         shorts = [*self.columns.groups]
         texts = [f"CAST({short} AS VARCHAR) AS {short}_text" for short in shorts]
-        found = self._table.fetch(
-            f"SELECT DISTINCT {self._valid()} AS valid, {', '.join([*shorts, *texts])} "
-            f"FROM ({self._rows()} {limit})"
+        found = self._fetch_valid(
+            lambda: (
+                f"SELECT DISTINCT {self._valid()} AS valid, {', '.join([*shorts, *texts])} "
+                f"FROM ({self._rows()} {limit})"
+            )
         )
-        self._check(found)
         if limit:
             names = " and ".join(map(repr, self.columns.group))
             check_group_count(found["valid"].size, f"column {names}")
@@ -273,8 +278,8 @@ class DuckDBScores(TableScores):
     def _number(self, name: str) -> str:
         return self._table.number(name)
 
-    def _quoted(self, name: str) -> str:
-        return quote_name(name)
+    def _group(self, name: str) -> str:
+        return self._table.group(name)
 
     def _floor(self, number: str) -> str:
         return f"floor({number})"
@@ -296,15 +301,17 @@ class DuckDBScores(TableScores):
             f"coalesce(list({name} ORDER BY place) FILTER (n > 0), []) AS {name}"
             for name in ("place", *aggregates)
         )
-        found = self._table.fetch(
-            f"WITH given AS ({self._rows()}), "
-            f"checked AS (SELECT *, {self._valid()} AS valid FROM given {where}), "
-            f"counted AS (SELECT {keys}, CASE WHEN valid THEN {place} END AS place, {counted} "
-            f"FROM checked GROUP BY {keys}, place) "
-            f"SELECT {keys}, {lists} FROM counted GROUP BY {keys}"
-        )
-        if within is None:
-            self._check(found)
+
+        def query() -> str:
+            return (
+                f"WITH given AS ({self._rows()}), "
+                f"checked AS (SELECT *, {self._valid()} AS valid FROM given {where}), "
+                f"counted AS (SELECT {keys}, CASE WHEN valid THEN {place} END AS place, {counted} "
+                f"FROM checked GROUP BY {keys}, place) "
+                f"SELECT {keys}, {lists} FROM counted GROUP BY {keys}"
+            )
+
+        found = self._fetch_valid(query) if within is None else self._table.fetch(query())
         counts = [
             self._group_counts(
                 [found[name][row] for name in self._keys],
@@ -313,6 +320,14 @@ class DuckDBScores(TableScores):
             for row in range(found["valid"].size)
         ]
         return self._check_groups(counts) if within is None else counts
+
+    def _fetch_valid(self, query: Callable[[], str]) -> dict[str, NDArray[Any]]:
+        """The result of a query that says which rows are valid, which all must be, however they are read."""
+        found = self._table.fetch(query())
+        if not found["valid"].all() and self._table.repair(self.columns.numbers.values()):
+            found = self._table.fetch(query())
+        self._check(found)
+        return found
 
     def _check(self, found: dict[str, NDArray[Any]]) -> None:
         """Raise the error for a table without rows, or for the first invalid row."""

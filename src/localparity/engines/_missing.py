@@ -6,7 +6,8 @@ from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any
 
-from localparity._io._tables import Table, quote_name, quote_text
+from localparity._io._sql import quote_name, quote_text, text_of
+from localparity._io._tables import Table
 from localparity._types import Group, Missing, MissingGroups
 from localparity._validation import UNKNOWN
 from localparity.counts._inputs import Data
@@ -23,45 +24,40 @@ class MissingValues:
 
     Attributes
     ----------
+    table : Table
+        The table, which says what it has for no value.
     columns : ScoreColumns
         The columns of the table.
     texts : tuple of str
-        What stands for no value, beside nothing, blanks and NaN. In a column of numbers, a text that is a
+        What stands for no value, beside what the table has for it. In a column of numbers, a text that is a
         number is that number.
     """
 
+    table: Table
     columns: ScoreColumns
     texts: tuple[str, ...] = ()
 
     def lacks_number(self, name: str) -> str:
         """Whether a row has no number in a column, by its text: what is no number is an error elsewhere."""
-        text = _text(name)
+        text = text_of(name)
         named = self._named(text)
         number = f"TRY_CAST({text} AS DOUBLE)"
-        return f"({_lacks(text)} OR coalesce(isnan({number}), false) OR ({named} AND {number} IS NULL))"
+        lacks = f"{self.table.lacks(name)} OR coalesce(isnan({number}), false)"
+        return f"({lacks} OR ({named} AND {number} IS NULL))"
 
     def lacks_group(self) -> str:
         """Whether a row has no value in one of the group columns."""
-        texts = map(_text, self.columns.group)
-        each = [f"{_lacks(text)} OR {self._named(text)}" for text in texts]
+        each = [f"{self.table.lacks(name)} OR {self._named(text_of(name))}" for name in self.columns.group]
         return f"({' OR '.join(each)})"
 
     def known_group(self, name: str) -> str:
         """A group column as texts, in which the groups that are not known have a text of their own."""
-        return f"CASE WHEN {self.lacks_group()} THEN {quote_text(_UNKNOWN_TEXT)} ELSE {_text(name)} END"
+        return f"CASE WHEN {self.lacks_group()} THEN {quote_text(_UNKNOWN_TEXT)} ELSE {text_of(name)} END"
 
     def _named(self, text: str) -> str:
         """Whether a text is one of those that stand for no value."""
         listed = ", ".join(map(quote_text, self.texts))
         return f"coalesce({text} IN ({listed}), false)" if self.texts else "false"
-
-
-def _text(name: str) -> str:
-    return f"CAST({quote_name(name)} AS VARCHAR)"
-
-
-def _lacks(text: str) -> str:
-    return f"{text} IS NULL OR trim({text}) = '' OR lower({text}) = 'nan'"
 
 
 @dataclass(frozen=True)
@@ -77,7 +73,7 @@ class LeftOutRows:
 
 def count_missing(table: Table, columns: ScoreColumns, texts: tuple[str, ...]) -> LeftOutRows:
     """How many rows of a table lack a score; of the others, a label, a weight, a group."""
-    lacking = MissingValues(columns, texts)
+    lacking = MissingValues(table, columns, texts)
     table.check([*columns.numbers.values(), *columns.group])
     conditions = {short: lacking.lacks_number(name) for short, name in columns.numbers.items()}
     conditions["g"] = lacking.lacks_group()
@@ -94,7 +90,8 @@ def without_missing(
     table: Table, columns: ScoreColumns, *, groups: MissingGroups, missing: Missing, texts: tuple[str, ...]
 ) -> Table:
     """The rows of a table that are counted; where groups that are not known are kept, these have a text."""
-    lacking = MissingValues(columns, texts)
+    table.normalise(columns.group)
+    lacking = MissingValues(table, columns, texts)
     conditions = []
     if missing == "drop":
         conditions += [f"NOT {lacking.lacks_number(name)}" for name in columns.numbers.values()]

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from localparity._io._connection import check_remote
-from localparity._io._tables import as_group_columns, delimiter_of, kind_of
+from localparity._io._csv import delimiter_of
+from localparity._io._readers import kind_of
+from localparity._io._tables import as_group_columns
 from localparity._types import Compare, Criterion, ScoreRange
 from localparity._validation import as_score_range, require, unknown_name
 from localparity.counts import Comparison, ScoreCounts
@@ -120,6 +122,9 @@ class SparkScores(TableScores):
             return number
         text = f"lower({self._quoted(name)})"
         return f"CASE {text} WHEN 'true' THEN 1.0D WHEN 'false' THEN 0.0D ELSE {number} END"
+
+    def _group(self, name: str) -> str:
+        return self._quoted(name)
 
     def _quoted(self, name: str) -> str:
         return "`" + name.replace("`", "``") + "`"

@@ -71,8 +71,8 @@ class TableScores(ABC):
         """A column as numbers: NULL where a value is none, 1 and 0 for true and false."""
 
     @abstractmethod
-    def _quoted(self, name: str) -> str:
-        """A column's name, quoted."""
+    def _group(self, name: str) -> str:
+        """A column of groups."""
 
     @abstractmethod
     def _floor(self, number: str) -> str:
@@ -102,7 +102,7 @@ class TableScores(ABC):
             f"{self._number(label) if label else 'CAST(NULL AS DOUBLE)'} AS y",
             *([f"CAST({self._number(weight)} AS DOUBLE) AS w"] if weight else []),
         ]
-        return selected + [f"{self._quoted(name)} AS {short}" for short, name in self.columns.groups.items()]
+        return selected + [f"{self._group(name)} AS {short}" for short, name in self.columns.groups.items()]
 
     def _score(self) -> str:
         """The score; one beyond an end of the range that its dtype cannot represent is at that end."""

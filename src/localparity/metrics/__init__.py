@@ -8,6 +8,7 @@ from localparity.metrics._interval import Interval
 from localparity.metrics._mcdp import mcdp, mcdp_bounds, mcdp_profile
 from localparity.metrics._profile import McdpProfile
 from localparity.metrics._rates import delta_dp, p_rule, spdd
+from localparity.metrics._relative import relative_mcdp
 from localparity.metrics._scorer import mcdp_scorer
 from localparity.metrics._unknown_groups import Breakdown, GroupBounds, UnknownGroups, unknown_groups
 from localparity.metrics._window import Window
@@ -30,6 +31,7 @@ __all__ = [
     "mcdp_profile",
     "mcdp_scorer",
     "p_rule",
+    "relative_mcdp",
     "spdd",
     "unknown_groups",
 ]

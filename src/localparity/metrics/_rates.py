@@ -10,6 +10,7 @@ from localparity.counts._comparison import Comparison
 from localparity.counts._inputs import Data, as_counts, as_data
 from localparity.counts._score_counts import strata_of, with_everyone
 from localparity.metrics._gap_curves import input_curves
+from localparity.metrics._selection import Selection, quotients
 
 
 def delta_dp(
@@ -209,10 +210,9 @@ def p_rule(
     ratios = []
     for stratum in strata_of(as_counts(data), comparison).values():
         sides = with_everyone(stratum) if compare == "to_overall" else stratum
-        rates = {group: atoms.share_above(reach) for group, atoms in sides.items()}
-        if not any(rates.values()):
+        rates = Selection.at(sides, np.array([reach]), "better").rates
+        if not rates.any():
             raise ValueError(f"no score is above threshold {threshold:g}, so no ratio is defined")
-        for pair in comparison.pairs(list(stratum)):
-            low, high = sorted(rates[group] for group in pair)
-            ratios.append(low / high if high else 1.0)
+        found = rates[comparison.pair_places(list(stratum)), 0]
+        ratios.append(float(np.nanmin(quotients(found.min(axis=1), found.max(axis=1)))))
     return min(ratios)

@@ -86,7 +86,7 @@ class Window:
         if self.gap == 0.0:
             first, second = (group_text(group) for group in self.groups)
             return _capitalised(f"{among}no window of this width has a gap between {first} and {second}.")
-        where = f"{among}with a threshold {_run_text(self.low, self.high, self.whole)}, "
+        where = f"{among}with a threshold {run_text(self.low, self.high, self.whole)}, "
         return _capitalised(where + self._difference(higher_is))
 
     def _difference(self, higher_is: HigherIs | None) -> str:
@@ -128,14 +128,14 @@ def _points_text(gap: float) -> str:
     return "more than 0 points"
 
 
-def _run_text(low: float, high: float, whole: bool) -> str:
+def run_text(low: float, high: float, whole: bool) -> str:
     """The thresholds of a run, whose high end is not one of them.
 
     Examples
     --------
-    >>> _run_text(2.0, 6.0, whole=True), _run_text(2.0, 3.0, whole=True)
+    >>> run_text(2.0, 6.0, whole=True), run_text(2.0, 3.0, whole=True)
     ('from 2 to 5', 'of 2')
-    >>> _run_text(0.4, 0.6, whole=False)
+    >>> run_text(0.4, 0.6, whole=False)
     'from 0.4 up to, but not including, 0.6'
     """
     if not whole:

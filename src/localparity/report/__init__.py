@@ -5,8 +5,10 @@ from typing import TYPE_CHECKING
 from localparity._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from localparity.report._bundle import write_bundle
     from localparity.report.displays._gap_curve import GapCurveDisplay
     from localparity.report.displays._group_cdf import GroupCdfDisplay
+    from localparity.report.displays._impact_ratio import ImpactRatioDisplay
     from localparity.report.displays._over_time import McdpOverTimeDisplay
     from localparity.report.displays._profile import McdpProfileDisplay
     from localparity.report.displays._selection_rate import SelectionRateDisplay
@@ -16,10 +18,12 @@ if TYPE_CHECKING:
 __all__ = [
     "GapCurveDisplay",
     "GroupCdfDisplay",
+    "ImpactRatioDisplay",
     "McdpOverTimeDisplay",
     "McdpProfileDisplay",
     "SelectionRateDisplay",
     "TradeOffDisplay",
+    "write_bundle",
     "write_page",
 ]
 
@@ -28,10 +32,12 @@ __getattr__, __dir__ = lazy_names(
     {
         "displays._gap_curve": ["GapCurveDisplay"],
         "displays._group_cdf": ["GroupCdfDisplay"],
+        "displays._impact_ratio": ["ImpactRatioDisplay"],
         "displays._over_time": ["McdpOverTimeDisplay"],
         "displays._profile": ["McdpProfileDisplay"],
         "displays._selection_rate": ["SelectionRateDisplay"],
         "displays._trade_off": ["TradeOffDisplay"],
+        "_bundle": ["write_bundle"],
         "page._page": ["write_page"],
     },
 )

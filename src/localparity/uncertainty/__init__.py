@@ -1,25 +1,34 @@
 """How sure a measured disparity is: intervals, a test against parity, and what is expected under parity."""
 
 from localparity.metrics._interval import Interval
+from localparity.uncertainty._impact import ImpactRatio, ImpactRatioCurve
+from localparity.uncertainty._impact_curve import impact_ratio_curve, safe_cutoffs
 from localparity.uncertainty._intervals import mcdp_interval
 from localparity.uncertainty._noise_floor import NoiseFloor, noise_floor
 from localparity.uncertainty._paired import PairedComparison, compare_scores
 from localparity.uncertainty._permutation import TestResult, permutation_test
 from localparity.uncertainty._power import Detectable, minimum_detectable, rows_needed
+from localparity.uncertainty._safe_cutoffs import CutoffRange, SafeCutoffs
 from localparity.uncertainty._worst_split import WorstSplit, worst_split
 
 __all__ = [
+    "CutoffRange",
     "Detectable",
+    "ImpactRatio",
+    "ImpactRatioCurve",
     "Interval",
     "NoiseFloor",
     "PairedComparison",
+    "SafeCutoffs",
     "TestResult",
     "WorstSplit",
     "compare_scores",
+    "impact_ratio_curve",
     "mcdp_interval",
     "minimum_detectable",
     "noise_floor",
     "permutation_test",
     "rows_needed",
+    "safe_cutoffs",
     "worst_split",
 ]
