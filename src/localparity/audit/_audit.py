@@ -56,13 +56,10 @@ class Audit:
         The counts of the groups that were compared, for figures; no part of what is written out.
     missing : MissingRows
         How many rows had no group, score, label or weight, and what was done with them.
-<<<<<<< HEAD
     unknown_groups : UnknownGroups or None
         What the rows without a group could change, with ``missing_groups="bound"``.
-=======
     provenance : Provenance or None
         The files, the call, the time and the versions that it comes from; None for arrays.
->>>>>>> main
 
     Examples
     --------
@@ -88,11 +85,8 @@ class Audit:
     left_out: tuple[LeftOut, ...]
     counts: ScoreCounts = field(repr=False, compare=False)
     missing: MissingRows = NOTHING_MISSING
-<<<<<<< HEAD
     unknown_groups: UnknownGroups | None = None
-=======
     provenance: Provenance | None = field(default=None, compare=False)
->>>>>>> main
 
     @classmethod
     def read(
@@ -154,10 +148,8 @@ class Audit:
         columns = {"score": score, "group": group, "label": label, "weight": weight, "cluster": cluster}
         asked: dict[str, Any] = {"epsilons": epsilons, "criterion": criterion, "compare": compare}
         call = call_text("lp.Audit.read", source, columns | asked | options)
-        seed = options.get("random_state")
-        provenance = Provenance.now(call, source=source, columns=columns, seed=seed)
-        named = ("missing_groups", "missing", "missing_values")
-        policy = MissingPolicy.of(**{name: options.pop(name) for name in named if name in options})
+        provenance = Provenance.now(call, source=source, columns=columns, seed=options.get("random_state"))
+        policy = MissingPolicy.taken_from(options)
         counted = asked | {"score_range": score_range, "allow_remote": allow_remote}
         data, missing = read_people(source, columns, engine, policy, **counted)
         # Imported here: the function makes an object of this class.
@@ -297,30 +289,8 @@ class Audit:
         dict
         """
         check_disclosure(self.counts, self.comparison, as_count(disclosure_limit, "disclosure_limit"))
-<<<<<<< HEAD
-        found: dict[str, Any] = asdict(replace(self, counts=ScoreCounts({}), pairs=(), unknown_groups=None))
-        del found["counts"]
-        found = {**found.pop("comparison"), **found}
-        for finding, plain in zip(self.findings, found["findings"], strict=True):
-            plain["window"]["sentence"] = finding.window.sentence_for(self.higher_is)
-        # A page of pairs is written field by field: there may be half a million.
-        found["pairs"] = [
-            {
-                **vars(pair),
-                "intervals": [{"low": each.low, "high": each.high} for each in pair.intervals],
-                "window": vars(pair.window),
-                "too_small": pair.too_small,
-            }
-            for pair in self.pairs
-        ]
-        if self.unknown_groups is not None:
-            found["unknown_groups"] = self.unknown_groups.to_dict()
-        found |= {"verdict": asdict(self.verdict), "assumptions": list(self.assumptions)}
-        return found
-=======
         # Imported here: a document is made of audits.
         from localparity.audit._document import plain_audit
->>>>>>> main
 
         return plain_audit(self)
 

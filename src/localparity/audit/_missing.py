@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -25,6 +25,9 @@ from localparity.counts._inputs import Data
 from localparity.metrics import UnknownGroups
 from localparity.metrics._unknown_groups import bounds_of
 from localparity.predictions import Predictions
+
+if TYPE_CHECKING:
+    from localparity.audit._audit import Audit
 
 KINDS = {"scores": "score", "labels": "label", "weights": "weight", "groups": "group"}
 
@@ -108,6 +111,12 @@ class MissingPolicy(NamedTuple):
         as_choice(missing, "missing", get_args(Missing))
         return cls(missing_groups, missing, as_texts(missing_values, "missing_values"))  # type: ignore[arg-type]
 
+    @classmethod
+    def taken_from(cls, options: dict[str, Any]) -> MissingPolicy:
+        """Check what a caller asks for, and take it out of other options."""
+        named = ("missing_groups", "missing", "missing_values")
+        return cls.of(**{name: options.pop(name) for name in named if name in options})
+
     @property
     def blanks(self) -> Blanks:
         """What stands for no group; an audit looks at such rows itself."""
@@ -152,6 +161,14 @@ def _is_unknown(group: Group) -> bool:
     """Whether a group, or a part of one, is nothing or blank."""
     parts = group if isinstance(group, tuple) else (group,)
     return any(part is UNKNOWN or (isinstance(part, str) and not part.strip()) for part in parts)
+
+
+def breakdown_sentences(audit: Audit, max_mcdp: float) -> tuple[str, ...]:
+    """How few groups could change a verdict on MCDP(0); nothing where that was not asked, or not answered."""
+    at_zero = audit.findings[0].epsilon == 0.0 and audit.counts.exchangeable
+    if audit.unknown_groups is None or not at_zero:
+        return ()
+    return audit.unknown_groups.breakdown(max_mcdp).sentences
 
 
 ROW_OPTION = "missing='drop' leaves them out"
