@@ -22,9 +22,12 @@ if TYPE_CHECKING:
     )
     from localparity.counts import Comparison, ScoreCounts
     from localparity.metrics import (
+        CategoryRate,
+        CategoryTable,
         GapCurve,
         Interval,
         McdpProfile,
+        ScoringRates,
         Window,
         abcc,
         abcc_bound,
@@ -37,6 +40,7 @@ if TYPE_CHECKING:
         mcdp_scorer,
         p_rule,
         relative_mcdp,
+        scoring_rates,
         spdd,
     )
     from localparity.models import load
@@ -64,6 +68,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Audit",
+    "CategoryRate",
+    "CategoryTable",
     "Compare",
     "Comparison",
     "Criterion",
@@ -85,6 +91,7 @@ __all__ = [
     "Predictions",
     "SafeCutoffs",
     "ScoreCounts",
+    "ScoringRates",
     "TestResult",
     "Verdict",
     "Window",
@@ -119,6 +126,7 @@ __all__ = [
     "report",
     "rows_needed",
     "safe_cutoffs",
+    "scoring_rates",
     "spdd",
     "worst_split",
 ]
@@ -147,9 +155,12 @@ __getattr__, __dir__ = lazy_names(
         "engines": [],
         "losses": [],
         "metrics": [
+            "CategoryRate",
+            "CategoryTable",
             "GapCurve",
             "Interval",
             "McdpProfile",
+            "ScoringRates",
             "Window",
             "abcc",
             "abcc_bound",
@@ -162,6 +173,7 @@ __getattr__, __dir__ = lazy_names(
             "mcdp_scorer",
             "p_rule",
             "relative_mcdp",
+            "scoring_rates",
             "spdd",
         ],
         "models": [],
