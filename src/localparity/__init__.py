@@ -24,9 +24,12 @@ if TYPE_CHECKING:
     )
     from localparity.counts import Comparison, ScoreCounts
     from localparity.metrics import (
+        CategoryRate,
+        CategoryTable,
         GapCurve,
         Interval,
         McdpProfile,
+        ScoringRates,
         Window,
         abcc,
         abcc_bound,
@@ -39,6 +42,7 @@ if TYPE_CHECKING:
         mcdp_scorer,
         p_rule,
         relative_mcdp,
+        scoring_rates,
         spdd,
     )
     from localparity.models import load
@@ -66,6 +70,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Audit",
+    "CategoryRate",
+    "CategoryTable",
     "Compare",
     "Comparison",
     "Criterion",
@@ -88,6 +94,7 @@ __all__ = [
     "Provenance",
     "SafeCutoffs",
     "ScoreCounts",
+    "ScoringRates",
     "SourceFile",
     "TestResult",
     "Verdict",
@@ -123,6 +130,7 @@ __all__ = [
     "report",
     "rows_needed",
     "safe_cutoffs",
+    "scoring_rates",
     "spdd",
     "worst_split",
 ]
@@ -153,9 +161,12 @@ __getattr__, __dir__ = lazy_names(
         "engines": [],
         "losses": [],
         "metrics": [
+            "CategoryRate",
+            "CategoryTable",
             "GapCurve",
             "Interval",
             "McdpProfile",
+            "ScoringRates",
             "Window",
             "abcc",
             "abcc_bound",
@@ -168,6 +179,7 @@ __getattr__, __dir__ = lazy_names(
             "mcdp_scorer",
             "p_rule",
             "relative_mcdp",
+            "scoring_rates",
             "spdd",
         ],
         "models": [],
