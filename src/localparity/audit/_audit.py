@@ -149,9 +149,10 @@ class Audit:
         asked: dict[str, Any] = {"epsilons": epsilons, "criterion": criterion, "compare": compare}
         call = call_text("lp.Audit.read", source, columns | asked | options)
         provenance = Provenance.now(call, source=source, columns=columns, seed=options.get("random_state"))
-        policy = MissingPolicy.taken_from(options)
-        counted = asked | {"score_range": score_range, "allow_remote": allow_remote}
-        data, missing = read_people(source, columns, engine, policy, **counted)
+        ranged = {"score_range": score_range, "allow_remote": allow_remote}
+        data, missing = read_people(
+            source, columns, engine, policy := MissingPolicy.taken_from(options), **asked, **ranged
+        )
         # Imported here: the function makes an object of this class.
         from localparity.audit._auditing import audit
 
@@ -231,11 +232,7 @@ class Audit:
                 f"MCDP({finding.epsilon:g}) is 0 whatever the groups: the scores span no window so "
                 f"wide in score_range {self.score_range}; give a smaller epsilon or the right score_range"
             )
-        ends = {
-            "estimate": finding.mcdp,
-            "upper": finding.interval.high,
-            "lower": finding.interval.low,
-        }
+        ends = {"estimate": finding.mcdp, "upper": finding.interval.high, "lower": finding.interval.low}
         return ends[as_choice(decide_by, "decide_by", get_args(DecideBy))] <= max_mcdp
 
     def finding(self, epsilon: float) -> Finding:
