@@ -149,7 +149,7 @@ class Audit:
         asked: dict[str, Any] = {"epsilons": epsilons, "criterion": criterion, "compare": compare}
         call = call_text("lp.Audit.read", source, columns | asked | options)
         provenance = Provenance.now(call, source=source, columns=columns, seed=options.get("random_state"))
-        ranged = {"score_range": score_range, "allow_remote": allow_remote}
+        ranged: dict[str, Any] = {"score_range": score_range, "allow_remote": allow_remote}
         data, missing = read_people(
             source, columns, engine, policy := MissingPolicy.taken_from(options), **asked, **ranged
         )

@@ -11,6 +11,7 @@ import numpy as np
 
 from localparity._types import ArrayLike, Criterion, FloatArray, Groups, ScoreRange
 from localparity._validation import UNKNOWN, Blanks, as_epsilons, as_fraction, as_texts
+from localparity.counts._atoms import Atoms
 from localparity.counts._comparison import Comparison
 from localparity.counts._inputs import Data, input_counts
 from localparity.counts._score_counts import ScoreCounts, strata_of
@@ -284,10 +285,11 @@ def bounds_of(counts: ScoreCounts, comparison: Comparison, epsilons: FloatArray)
     known = counts.without([UNKNOWN])
     curves = gap_curves(known, comparison)
     estimates = np.max([curve.mcdp_at(epsilons) for curve in curves], axis=0)
-    nobody = counts.without(known.groups)
     sides, people = [], [0, 0]
     for label, stratum in strata_of(known, comparison).items():
-        unknown = nobody._atoms_of(UNKNOWN, label)
+        unknown = Atoms.join(
+            found for (group, of), found in counts.atoms.items() if group is UNKNOWN and label in (None, of)
+        )
         options: dict[str, Any] = {"score_range": counts.score_range, "resolution": counts.resolution}
         pairs = combinations(stratum.values(), 2)
         neither = len(stratum) > 2
