@@ -9,11 +9,12 @@ from functools import cached_property
 from os import PathLike
 from typing import Any, Literal, get_args
 
-from localparity._types import Compare, Criterion, Group, HigherIs, ScoreRange
+from localparity._types import Compare, Criterion, DataRange, Group, HigherIs, Scale, ScoreRange
 from localparity._validation import as_choice, as_count, as_fraction, require
 from localparity.audit._findings import Finding, GroupSummary, LeftOut, PairSummary
 from localparity.audit._missing import NOTHING_MISSING, MissingPolicy, MissingRows
 from localparity.audit._reading import Engine, read_people
+from localparity.audit._scale import ScoreScale
 from localparity.audit._wording import Verdict, assumptions_of, interval_text, p_value_text, verdict_of
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, check_disclosure
@@ -56,6 +57,10 @@ class Audit:
         The counts of the groups that were compared, for figures; no part of what is written out.
     missing : MissingRows
         How many rows had no group, score, label or weight, and what was done with them.
+    scale : str
+        "score", or "rank" where scores were replaced by the share of people at or below them.
+    range_from_data : bool
+        Whether the score range is that of the scores themselves.
 
     Examples
     --------
@@ -81,6 +86,8 @@ class Audit:
     left_out: tuple[LeftOut, ...]
     counts: ScoreCounts = field(repr=False, compare=False)
     missing: MissingRows = NOTHING_MISSING
+    scale: Scale = "score"
+    range_from_data: bool = False
 
     @classmethod
     def read(
@@ -93,7 +100,7 @@ class Audit:
         weight: str | None = None,
         cluster: str | None = None,
         engine: Engine = "duckdb",
-        score_range: ScoreRange = (0.0, 1.0),
+        score_range: DataRange = (0.0, 1.0),
         epsilons: Sequence[float] = PAPER_EPSILONS,
         criterion: Criterion = "demographic_parity",
         compare: Compare = "between_groups",
@@ -115,8 +122,8 @@ class Audit:
             The columns of the labels 0 and 1, of the weights, and of the person or household.
         engine : str
             What counts the scores: "duckdb" or "spark". Clusters need "duckdb".
-        score_range : tuple of float
-            The lowest and the highest score there can be.
+        score_range : tuple of float or "data"
+            The lowest and the highest score there can be; "data" takes those of the scores themselves.
         epsilons : sequence of float
             The half-widths of windows at which MCDP is reported.
         criterion, compare : str
@@ -143,11 +150,14 @@ class Audit:
         asked: dict[str, Any] = {"epsilons": epsilons, "criterion": criterion, "compare": compare}
         named = ("missing_groups", "missing", "missing_values")
         policy = MissingPolicy.of(**{name: options.pop(name) for name in named if name in options})
-        counted = asked | {"score_range": score_range, "allow_remote": allow_remote}
+        scaled = ScoreScale.of(options.get("scale", "score"), score_range)
+        counted = asked | {"score_range": scaled.score_range, "allow_remote": allow_remote}
         data, missing = read_people(source, columns, engine, policy, **counted)
         # Imported here: the function makes an object of this class.
         from localparity.audit._auditing import audit
 
+        if scaled.from_data:
+            asked["score_range"] = score_range
         found = audit(data, **asked, missing_groups=policy.groups, **options)
         return replace(found, missing=missing.with_groups(found.missing))
 

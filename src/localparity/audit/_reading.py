@@ -19,6 +19,7 @@ from localparity.audit._missing import (
     MissingRows,
     rows_without,
 )
+from localparity.audit._scale import DATA, as_data_range
 from localparity.counts._inputs import Data
 from localparity.engines import from_duckdb, from_spark
 from localparity.engines._missing import LeftOutRows, count_missing, name_unknown, without_missing
@@ -43,18 +44,23 @@ def read_people(
     """The people in a table by its columns, and how many rows were left out since they lack a value."""
     as_choice(engine, "engine", get_args(Engine))
     cluster = columns.pop("cluster")
+    from_data = asked["score_range"] == DATA
     if engine == "spark":
-        for name, given in {"cluster": cluster, "missing_groups": policy != _REFUSE or None}.items():
+        needs = {"cluster": cluster, "missing_groups": policy != _REFUSE or None}
+        for name, given in (needs | {"score_range='data'": from_data or None}).items():
             if given is not None:
                 raise ValueError(f"{name} needs engine='duckdb', got {engine!r}")
         named = isinstance(source, str | PathLike)
         frame = read_spark(fspath(source), allow_remote=allow_remote) if named else source
         return from_spark(frame, **columns, **asked), NOTHING_MISSING
+    table = as_table(source, allow_remote=allow_remote)
+    if from_data:
+        ends = table.range_of(columns["score"])
+        asked["score_range"] = as_data_range(*ends, f"column {columns['score']!r}")
     read: Callable[[Table], Data] = partial(from_duckdb, **columns, **asked)
     if cluster is not None:
         read = partial(Predictions.read, **columns, cluster=cluster, score_range=asked["score_range"])
     groups = as_group_columns(columns["score"], columns["group"])
-    table = as_table(source, allow_remote=allow_remote)
     return _read_rows(read, table, ScoreColumns(**columns | {"group": groups}), policy)
 
 
