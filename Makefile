@@ -10,7 +10,7 @@ SPHINX := OMP_NUM_THREADS=1 $(BIN)/sphinx-build -q -W --keep-going -b html
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadfile
 CHECKED := src tests benchmarks docs examples
 
-.PHONY: demo test lint unit coverage coverage-floor instructions pages docs dist nightly test-slow mutants test-versions fuzz bench \
+.PHONY: demo test lint unit coverage coverage-floor instructions pages docs dist nightly test-slow mutants test-versions faults fuzz bench \
 	bench-scale promises clean
 
 demo: $(VENV)/.runtime
@@ -93,6 +93,10 @@ mutants: $(VENV)/.development
 
 test-versions: $(VENV)/.development
 	$(BIN)/python tests/versions.py
+
+# Every command that writes, with every change that it makes to files failing in every way; results/faults.md.
+faults: $(VENV)/.development
+	PYTHONPATH=tests $(BIN)/python -m faults --write
 
 fuzz: $(VENV)/.development
 	OMP_NUM_THREADS=1 LOCALPARITY_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/pytest -n auto tests/fuzz

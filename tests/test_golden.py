@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 import shutil
+from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
 
 import localparity as lp
-from localparity.monitoring import ScoreSketch
+from localparity.monitoring import Monitor, ScoreSketch
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -44,3 +45,44 @@ def test_a_model_of_another_format_is_named(tmp_path: Path, found: object, messa
     (folder / "model.json").write_text(json.dumps({**described, "format": found}))
     with pytest.raises(ValueError, match=message):
         lp.load(folder)
+
+
+@pytest.fixture
+def monitored(tmp_path: Path) -> Path:
+    pytest.importorskip("datasketches")
+    return shutil.copytree(GOLDEN / "monitor-3", tmp_path / "kept")
+
+
+def test_a_monitor_of_format_3_is_read_and_goes_on(monitored: Path) -> None:
+    monitor = Monitor(monitored)
+    assert [point.interval.estimate for point in monitor.series()] == [1.0, 0.5]
+    batch = lp.Predictions.from_arrays(None, [0.1, 0.3, 0.2], sensitive_features=["a", "a", "b"])
+    day = datetime(2026, 5, 18, tzinfo=UTC)
+    assert not monitor.append(batch, at=day, batch_id="2")
+    assert monitor.append(batch, at=day, batch_id="3")
+    assert [point.rows for point in monitor.series()] == [4, 7]
+
+
+@pytest.mark.parametrize(("found", "author"), [(1, "localparity 0.1"), (9, "a newer localparity")])
+def test_a_monitor_of_another_format_is_named(monitored: Path, found: int, author: str) -> None:
+    path = monitored / "2026-05-17.period"
+    content = path.read_bytes()
+    path.write_bytes(content[:8] + found.to_bytes(2, "little") + content[10:])
+    with pytest.raises(ValueError, match=rf"2026-05-17.period was written by {author}, in format {found}"):
+        Monitor(monitored).series()
+
+
+def test_a_store_of_format_1_is_read(tmp_path: Path) -> None:
+    store = lp.paper.Store(shutil.copytree(GOLDEN / "store-1", tmp_path / "store"))
+    run = lp.paper.Run("adult", "erm", 0.0, seed=0)
+    assert run in store
+    (record,) = store.records()
+    assert (record.run, record.metrics, record.seconds) == (run, {"ap": 0.75, "mcdp0": 1.0}, 1.5)
+
+
+@pytest.mark.parametrize(("found", "author"), [(0, "localparity 0.1"), (9, "a newer localparity")])
+def test_a_store_of_another_format_is_named(tmp_path: Path, found: int, author: str) -> None:
+    folder = shutil.copytree(GOLDEN / "store-1", tmp_path / "store")
+    (folder / "store.json").write_text(json.dumps({"format": found}))
+    with pytest.raises(ValueError, match=rf"store.json was written by {author}, in format {found}"):
+        lp.paper.Store(folder)

@@ -17,14 +17,19 @@ if TYPE_CHECKING:
         MissingRows,
         PairedModels,
         PairSummary,
+        Provenance,
+        SourceFile,
         Verdict,
         audit,
     )
     from localparity.counts import Comparison, ScoreCounts
     from localparity.metrics import (
+        CategoryRate,
+        CategoryTable,
         GapCurve,
         Interval,
         McdpProfile,
+        ScoringRates,
         Window,
         abcc,
         abcc_bound,
@@ -37,6 +42,7 @@ if TYPE_CHECKING:
         mcdp_scorer,
         p_rule,
         relative_mcdp,
+        scoring_rates,
         spdd,
     )
     from localparity.models import load
@@ -64,6 +70,8 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Audit",
+    "CategoryRate",
+    "CategoryTable",
     "Compare",
     "Comparison",
     "Criterion",
@@ -83,8 +91,11 @@ __all__ = [
     "PairedComparison",
     "PairedModels",
     "Predictions",
+    "Provenance",
     "SafeCutoffs",
     "ScoreCounts",
+    "ScoringRates",
+    "SourceFile",
     "TestResult",
     "Verdict",
     "Window",
@@ -119,6 +130,7 @@ __all__ = [
     "report",
     "rows_needed",
     "safe_cutoffs",
+    "scoring_rates",
     "spdd",
     "worst_split",
 ]
@@ -137,6 +149,8 @@ __getattr__, __dir__ = lazy_names(
             "MissingRows",
             "PairSummary",
             "PairedModels",
+            "Provenance",
+            "SourceFile",
             "Verdict",
             "audit",
         ],
@@ -147,9 +161,12 @@ __getattr__, __dir__ = lazy_names(
         "engines": [],
         "losses": [],
         "metrics": [
+            "CategoryRate",
+            "CategoryTable",
             "GapCurve",
             "Interval",
             "McdpProfile",
+            "ScoringRates",
             "Window",
             "abcc",
             "abcc_bound",
@@ -162,6 +179,7 @@ __getattr__, __dir__ = lazy_names(
             "mcdp_scorer",
             "p_rule",
             "relative_mcdp",
+            "scoring_rates",
             "spdd",
         ],
         "models": [],

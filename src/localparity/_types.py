@@ -47,3 +47,4 @@ Missing: TypeAlias = Literal["raise", "drop"]
 
 HigherIs: TypeAlias = Literal["better", "worse"]
 Scale: TypeAlias = Literal["score", "rank"]
+MeasuredScale: TypeAlias = Literal["score", "data", "rank"]

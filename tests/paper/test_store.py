@@ -171,7 +171,7 @@ def test_a_damaged_run_is_named_set_aside_and_counts_as_missing(
 
 def test_a_store_of_another_format_is_refused(tmp_path: Path) -> None:
     (tmp_path / "store.json").write_text('{"format": 7, "localparity": "9.0"}')
-    with pytest.raises(ValueError, match=r"format 1, got 7"):
+    with pytest.raises(ValueError, match=r"newer localparity, in format 7; this version reads format 1"):
         Store(tmp_path)
     (tmp_path / "store.json").write_text("{")
     with pytest.raises(ValueError, match=r"store\.json"):

@@ -284,3 +284,48 @@ def test_the_curve_draws_itself() -> None:
     pytest.importorskip("matplotlib").use("Agg")
     curve = lp.impact_ratio_curve(None, SCORES, sensitive_features=SEX)
     assert curve.plot(min_ratio=0.9).ax_.get_ylabel() == "ratio to the best-off group"
+
+
+@given(people(n_groups=2, max_size=30), st.integers(1, 6), st.sampled_from(["better", "worse"]))
+def test_no_step_of_what_is_written_rests_on_a_few_people(drawn: People, limit: int, higher_is: str) -> None:
+    curve = lp.impact_ratio_curve(None, drawn.scores, sensitive_features=drawn.groups, higher_is=higher_is)
+    sizes = curve.selection.sizes
+    if (sizes < limit).any():
+        with pytest.raises(ValueError, match=f"disclosure_limit={limit} does not allow group"):
+            curve.to_dict(disclosure_limit=limit)
+        return
+    plain = curve.to_dict(disclosure_limit=limit)
+    for each, size in zip(plain["groups"], sizes, strict=True):
+        ends = (1.0, 0.0) if higher_is == "better" else (0.0, 1.0)
+        counted = np.rint(np.array([ends[0], *each["rates"], ends[1]]) * size)
+        steps = np.abs(np.diff(counted))
+        assert ((steps == 0) | (steps >= limit)).all()
+        row = curve.groups.index(each["group"])
+        at = np.searchsorted(curve.cutoffs, plain["cutoffs"])
+        found = np.array([np.nan if value is None else value for value in each["ratios"]])
+        np.testing.assert_array_equal(found[1:], curve.ratios[row, at[1:]])
+        # Whatever cutoff lies in between, the bands of all scores are inside those of some.
+        stretch = np.searchsorted(plain["cutoffs"], curve.cutoffs, side="right") - 1
+        low, high = curve.rate_bands
+        assert (np.array(each["rates_low"])[stretch] <= low[row] + 1e-12).all()
+        assert (np.array(each["rates_high"])[stretch] >= high[row] - 1e-12).all()
+
+
+def test_what_is_written_of_weights_and_clusters() -> None:
+    rng = np.random.default_rng(0)
+    scores, groups, owner = rng.random(400), np.repeat(["a", "b"], 200), np.arange(400) // 2
+    rows = lp.Predictions.from_arrays(
+        rng.integers(0, 2, 400), scores, sensitive_features=groups, cluster=owner
+    )
+    plain = lp.impact_ratio_curve(rows, confidence=None).to_dict()
+    assert "ratios_low" not in plain["groups"][0]
+    assert len(plain["accuracy"]) == len(plain["cutoffs"])
+    for each in plain["groups"]:
+        assert np.abs(np.diff(np.rint(np.array(each["rates"]) * 200))).max() >= 20
+    weighted = lp.impact_ratio_curve(
+        None, scores, sensitive_features=groups, sample_weight=rng.random(400) + 0.1, confidence=None
+    ).to_dict()
+    assert 5 <= len(weighted["cutoffs"]) < 45
+    counts = lp.counts.disclosed(lp.ScoreCounts.from_predictions(rows))
+    plain = lp.impact_ratio_curve(counts, confidence=None).to_dict()
+    assert "standardised_difference" not in plain["groups"][0]

@@ -7,7 +7,7 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import localparity as lp
@@ -28,6 +28,7 @@ def oracle_safe(drawn: People, cutoff: Fraction, min_ratio: Fraction, higher_is:
 def test_a_cutoff_is_safe_exactly_when_the_definition_says_so(
     drawn: People, higher_is: str, least: str
 ) -> None:
+    assume(higher_is == "worse" or drawn.scores.any())
     min_ratio = Fraction(least)
     found = lp.safe_cutoffs(
         None,
@@ -41,7 +42,11 @@ def test_a_cutoff_is_safe_exactly_when_the_definition_says_so(
     knots = sorted({Fraction(0), Fraction(1), *drawn.exact_scores})
     for cutoff in [*knots, *((low + high) / 2 for low, high in pairwise(knots))]:
         at = float(cutoff)
-        inside = [each for each in found.by_estimate if each.low <= at < each.high or at == each.high == 1.0]
+        inside = [
+            each
+            for each in found.by_estimate
+            if each.low <= at < each.high or (each.up_to_top and at == each.high)
+        ]
         assert bool(inside) == oracle_safe(drawn, cutoff, min_ratio, higher_is)
     for one, other in pairwise(found.by_estimate):
         assert one.high < other.low
@@ -49,6 +54,7 @@ def test_a_cutoff_is_safe_exactly_when_the_definition_says_so(
 
 @given(people(n_groups=2))
 def test_what_is_safe_by_the_band_is_safe_by_estimate(drawn: People) -> None:
+    assume(drawn.scores.any())
     found = lp.safe_cutoffs(None, drawn.scores, sensitive_features=drawn.groups, min_ratio=0.2)
     assert found.by_band is not None
     for each in found.by_band:
@@ -141,9 +147,44 @@ def test_whole_scores_and_the_top_of_the_range() -> None:
     assert [each.text for each in end.by_estimate] == ["of 1"]
 
 
+def test_where_nobody_can_be_selected_there_is_no_ratio() -> None:
+    with pytest.raises(ValueError, match="no cutoff selects anybody"):
+        lp.safe_cutoffs(None, [0.0, 0.0], sensitive_features=["a", "b"])
+    rare = lp.safe_cutoffs(None, [0.0] * 99 + [0.5] + [0.0] * 100, sensitive_features=["a", "b"] * 100)
+    assert rare.worst.ratio == 0.0
+
+
+def test_the_worst_ratio_in_a_sentence() -> None:
+    found = lp.safe_cutoffs(None, **rows((100, 100), 0.2))
+    assert found.worst_cutoff == 0.79
+    assert "The lowest ratio is 0.00 (95% interval 0.00 to" in found.worst_sentence
+    assert "at a cutoff of 0.79, 0.00% of a are selected, and 20 more" in found.worst_sentence
+    assert found.worst_sentence.endswith("to reach the rate of b.")
+    bare = lp.safe_cutoffs(None, **rows((100, 100), 0.2), confidence=None)
+    assert "The lowest ratio is 0.00: at" in bare.worst_sentence
+    assert bare.to_dict()["worst_cutoff"] == bare.worst_cutoff
+
+
 def test_labels_name_the_most_accurate_cutoff_of_each_range() -> None:
     scores, labels = [0.1, 0.1, 0.4, 0.6, 0.9, 0.9], [0, 0, 0, 1, 1, 1]
     found = lp.safe_cutoffs(labels, scores, sensitive_features=["f", "m"] * 3, confidence=None)
     first, second = found.by_estimate
     assert (first.best_cutoff, first.accuracy) == (0.1, pytest.approx(5 / 6))
     assert (second.best_cutoff, second.accuracy) == (0.6, pytest.approx(5 / 6))
+
+
+def test_what_is_handed_on_of_safe_cutoffs_rests_on_enough_people() -> None:
+    rng = np.random.default_rng(0)
+    scores, groups = rng.random(3000), rng.choice(["a", "b"], 3000, p=[0.8, 0.2])
+    curve = lp.impact_ratio_curve(None, scores, sensitive_features=groups)
+    shown, exact = curve.disclosed().safe_cutoffs(), curve.safe_cutoffs()
+    assert shown.by_band is not None
+    assert exact.by_band is not None
+    for ranges, all_ranges in ((shown.by_band, exact.by_band), (shown.by_estimate, exact.by_estimate)):
+        assert ranges
+        for each in ranges:
+            assert any(one.low <= each.low and each.high <= one.high for one in all_ranges)
+    assert sum(each.high - each.low for each in shown.by_band) > 0.9 * sum(
+        each.high - each.low for each in exact.by_band
+    )
+    assert curve.disclosed(1, most=10**6).cutoffs.tolist() == curve.cutoffs.tolist()

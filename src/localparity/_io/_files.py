@@ -10,15 +10,17 @@ import re
 import shutil
 import stat
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import Any, BinaryIO, TypeVar
 from uuid import uuid4
 
 if sys.platform != "win32":
     import fcntl
+
+T = TypeVar("T")
 
 _PARSE_ERRORS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeError, RuntimeError)
 _SEAL = "sha256"
@@ -128,6 +130,32 @@ def locked(path: Path) -> Iterator[None]:
         finally:
             file.seek(0)
             msvcrt.locking(file.fileno(), msvcrt.LK_UNLCK, 1)
+
+
+@contextmanager
+def locked_folder(folder: Path) -> Iterator[None]:
+    """Hold the lock of a folder, one process at a time, where the system can lock folders."""
+    if sys.platform == "win32":
+        yield
+        return
+    descriptor = os.open(folder, os.O_RDONLY)
+    try:
+        with suppress(OSError):  # some network file systems lock files that are open to write, and no folders
+            fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def read_settled(path: Path, read: Callable[[bytes], T]) -> T:
+    """What a reader makes of a file and those that it names; again where a writer replaced it meanwhile."""
+    content = path.read_bytes()
+    try:
+        return read(content)
+    except (OSError, ValueError):
+        if path.read_bytes() == content:
+            raise
+    return read_settled(path, read)
 
 
 def sha256_of(content: bytes | Path) -> str:

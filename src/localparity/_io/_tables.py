@@ -102,6 +102,11 @@ class Table:
         self.types: dict[str, str] = dict(zip(map(str, names), map(str, types), strict=True))
 
     @property
+    def paths(self) -> list[str]:
+        """The paths of the files, also globs; none of a query and of a relation."""
+        return [] if self._files is None else self._files.paths
+
+    @property
     def columns(self) -> list[str]:
         """The names of the columns."""
         return list(self.types)

@@ -194,8 +194,7 @@ def audit(
         left_out=left_out,
         counts=counts,
         missing=lacking.with_groups(unknown),
-        scale=scaled.scale,
-        range_from_data=scaled.from_data,
+        scale=scaled.measured,
     )
 
 

@@ -8,7 +8,7 @@ from typing import Any, get_args
 
 import numpy as np
 
-from localparity._types import ArrayLike, Scale, ScoreRange
+from localparity._types import ArrayLike, MeasuredScale, Scale, ScoreRange
 from localparity._validation import as_choice, as_vector, range_length
 from localparity.counts import ScoreCounts
 from localparity.counts._ranks import ranked
@@ -33,6 +33,11 @@ class ScoreScale:
             raise ValueError(f"score_range must be two numbers (low, high) or 'data', got {score_range!r}")
         unit = not isinstance(score_range, str) and tuple(score_range) == _UNIT
         return cls(scale, DATA if scale == "rank" and unit else score_range)
+
+    @property
+    def measured(self) -> MeasuredScale:
+        """What an epsilon is a share of."""
+        return "data" if self.from_data and self.scale == "score" else self.scale
 
     @property
     def from_data(self) -> bool:

@@ -10,6 +10,7 @@ import typer
 import localparity
 from localparity.cli._commands import Commands
 from localparity.cli._group import Group
+from localparity.cli._interrupts import CODE, heeding_interrupts
 from localparity.cli._pipe import outliving_its_reader
 from localparity.cli._printing import note
 
@@ -44,7 +45,7 @@ def _options(
 def main() -> None:
     """Run the command; wrong usage or input is one line on the standard error and exit code 2."""
     try:
-        with outliving_its_reader():
+        with heeding_interrupts(), outliving_its_reader():
             code = app(standalone_mode=False)
     except _UsageError as error:
         _fail(error.format_message())
@@ -52,7 +53,7 @@ def main() -> None:
         _fail(str(error))
     except (typer.Abort, KeyboardInterrupt):
         typer.echo("interrupted", err=True)
-        sys.exit(130)
+        sys.exit(CODE)
     except MemoryError:
         _fail("there is not enough memory")
     except Exception as error:

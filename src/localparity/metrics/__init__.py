@@ -10,12 +10,16 @@ from localparity.metrics._profile import McdpProfile
 from localparity.metrics._rates import delta_dp, p_rule, spdd
 from localparity.metrics._relative import relative_mcdp
 from localparity.metrics._scorer import mcdp_scorer
+from localparity.metrics._scoring_rates import CategoryRate, CategoryTable, ScoringRates, scoring_rates
 from localparity.metrics._window import Window
 
 __all__ = [
+    "CategoryRate",
+    "CategoryTable",
     "GapCurve",
     "Interval",
     "McdpProfile",
+    "ScoringRates",
     "Window",
     "abcc",
     "abcc_bound",
@@ -28,5 +32,6 @@ __all__ = [
     "mcdp_scorer",
     "p_rule",
     "relative_mcdp",
+    "scoring_rates",
     "spdd",
 ]

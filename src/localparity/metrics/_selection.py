@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -36,6 +36,8 @@ class Selection:
         The least and the most that is selected from the cutoff up to the next.
     sizes : ndarray
         The weight of each group.
+    people : ndarray of shape (groups, cutoffs + 1)
+        How many people of each group, at the least, are selected at the cutoff; in the last column, of all.
     """
 
     groups: tuple[Group, ...]
@@ -44,34 +46,25 @@ class Selection:
     least: NDArray[Any]
     most: NDArray[Any]
     sizes: NDArray[Any]
+    people: NDArray[Any]
 
     @classmethod
     def at(cls, sides: Mapping[Group, Atoms], reach: FloatArray, higher_is: HigherIs) -> Selection:
         """At some cutoffs, each as far as its reach, of scores that are all known."""
-        return cls._of(sides, reach, [_places(atoms, reach) for atoms in sides.values()], higher_is)
+        places = [np.searchsorted(atoms.scores, reach, side="right") for atoms in sides.values()]
+        selected, sizes = _selected([atoms.below() for atoms in sides.values()], places, higher_is)
+        rows, all_rows = _selected([_cumulated(atoms.rows) for atoms in sides.values()], places, higher_is)
+        people = np.concatenate([rows, all_rows[:, None]], axis=1)
+        return cls(tuple(sides), reach, selected, selected, selected, sizes, people)
 
     @classmethod
     def everywhere(cls, counts: ScoreCounts, stratum: Stratum, higher_is: HigherIs) -> Selection:
         """At the bottom of the score range and at every score of a stratum."""
         scores = np.unique(np.concatenate([atoms.scores for atoms in stratum.values()]))
-        cutoffs = np.union1d(scores, counts.score_range[:1])
-        exact = cls._of(stratum, cutoffs, [_places(atoms, cutoffs) for atoms in stratum.values()], higher_is)
+        exact = cls.at(stratum, np.union1d(scores, counts.score_range[:1]), higher_is)
+        if counts.clusters is not None:
+            exact = replace(exact, people=exact.people / int(np.bincount(counts.clusters.clusters).max()))
         return exact if counts.rank_error == 0.0 else exact._bounded(counts.cells, counts.rank_error)
-
-    @classmethod
-    def _of(
-        cls,
-        sides: Mapping[Group, Atoms],
-        cutoffs: FloatArray,
-        places: list[IntArray],
-        higher_is: HigherIs,
-    ) -> Selection:
-        rows = []
-        below = [atoms.below() for atoms in sides.values()]
-        for up_to, at in zip(below, places, strict=True):
-            rows.append(up_to[-1] - up_to[at] if higher_is == "better" else up_to[at])
-        selected, sizes = np.stack(rows), np.stack([up_to[-1] for up_to in below])
-        return cls(tuple(sides), cutoffs, selected, selected, selected, sizes)
 
     def _bounded(self, cells: Cells | None, rank_error: float) -> Selection:
         """The same, where cells hide who is selected inside them, or any count may be off."""
@@ -86,7 +79,7 @@ class Selection:
             following = np.where(inside, self.selected[:, 1:], self.selected[:, :-1])
             following = np.concatenate([following, self.selected[:, -1:]], axis=1)
             least, most = np.minimum(self.selected, following), np.maximum(self.selected, following)
-        return Selection(self.groups, self.cutoffs, self.selected, least, most, self.sizes)
+        return replace(self, least=least, most=most)
 
     @cached_property
     def rates(self) -> FloatArray:
@@ -97,14 +90,61 @@ class Selection:
         """Weights of each group as shares of the group."""
         return np.asarray(selected / self.sizes[:, None], dtype=np.float64)
 
+    def disclosed(self, limit: int, most: int, higher_is: HigherIs) -> Selection:
+        """At so few cutoffs that no group has only a few people between any two of them.
+
+        What is selected in between is known by bounds. The first cutoff stays; where only a few people are on
+        one side of it, all are counted on the other.
+        """
+        count = self.cutoffs.size
+        places = np.unique(np.linspace(0, count - 1, min(most, count)).astype(np.int64))
+        kept = _far_apart(self.people, places, limit, higher_is)
+        few = kept[:1] != [0]
+        kept = [0, *kept] if few else kept
+        gaps = np.diff([*kept, count]) > 1
+        gaps[0] |= few
+        first, last = (self.sizes, 0 * self.sizes)[:: 1 if higher_is == "better" else -1]
+        selected, least, largest = (part[:, kept] for part in (self.selected, self.least, self.most))
+        if few:
+            selected[:, 0] = least[:, 0] = largest[:, 0] = first
+        least = np.where(gaps, np.minimum(least, np.column_stack([least[:, 1:], last])), least)
+        largest = np.where(gaps, np.maximum(largest, np.column_stack([largest[:, 1:], last])), largest)
+        people = self.people[:, [*kept, count]]
+        return Selection(self.groups, self.cutoffs[kept], selected, least, largest, self.sizes, people)
+
     def place(self, cutoff: float, resolution: float, score_range: ScoreRange) -> int:
         """The stretch of cutoffs that a cutoff lies in."""
         reach = reach_of(cutoff, resolution, score_range)
         return int(np.searchsorted(self.cutoffs, reach, side="right")) - 1
 
 
-def _places(atoms: Atoms, reach: FloatArray) -> IntArray:
-    return np.searchsorted(atoms.scores, reach, side="right")
+def _far_apart(people: NDArray[Any], places: IntArray, limit: int, higher_is: HigherIs) -> list[int]:
+    """Places between any two of which, and beyond the first and the last, no group has only a few people."""
+    nobody, everybody = np.zeros(len(people)), people[:, -1]
+    before, end = (everybody, nobody) if higher_is == "better" else (nobody, everybody)
+    kept: list[int] = []
+    for place in places.tolist():
+        here = people[:, place]
+        steps = np.abs(np.stack([here - before, here - end]))
+        if not ((steps > 0) & (steps < limit)).any():
+            kept.append(place)
+            before = here
+    return kept
+
+
+def _selected(
+    below: list[NDArray[Any]], places: list[IntArray], higher_is: HigherIs
+) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Of cumulated weights or rows, those selected in each group, and all of each group."""
+    found = [
+        up_to[-1] - up_to[at] if higher_is == "better" else up_to[at]
+        for up_to, at in zip(below, places, strict=True)
+    ]
+    return np.stack(found), np.stack([up_to[-1] for up_to in below])
+
+
+def _cumulated(rows: IntArray) -> IntArray:
+    return np.concatenate([[0], np.cumsum(rows)])
 
 
 def ratios_to_best(part: FloatArray, whole: FloatArray) -> FloatArray:

@@ -11,14 +11,14 @@ from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
-from localparity._io._files import parse_sealed, reading, seal_json, sha256_of, write_whole
+from localparity._io._files import parse_sealed, read_settled, reading, seal_json, sha256_of, write_whole
 from localparity._types import Criterion
 from localparity.metrics import Interval
 from localparity.metrics._window import percent
 from localparity.models._fitted_on import DISCLOSURE_LIMIT, FittedOn
 from localparity.models._held_out import HeldOutAudit
 
-_JSON, _MARKDOWN = "model_card.json", "model_card.md"
+CARD, _MARKDOWN = "model_card.json", "model_card.md"
 _UNKNOWN = "not recorded"
 _INTENDED = (
     "Scoring people of the population that the rows it was fitted on were drawn from, with an audit of its "
@@ -109,13 +109,20 @@ class ModelCard:
         -------
         ModelCard
         """
-        path = Path(folder) / _JSON
+        path = Path(folder) / "model.json"
         try:
-            content, model = path.read_bytes(), (path.parent / "model.json").read_bytes()
+            return read_settled(path, lambda model: cls._read(path, model))
         except OSError as error:
             raise ValueError(
-                f"{folder} has no model card: {path.name} cannot be read ({error.strerror})"
+                f"{folder} has no model card: {CARD} cannot be read ({error.strerror})"
             ) from error
+
+    @classmethod
+    def _read(cls, described: Path, model: bytes) -> ModelCard:
+        """Return the card of a model with such a description."""
+        with reading(str(described)):
+            path = described.parent / str(parse_sealed(model)["data"]) / CARD
+        content = path.read_bytes()
         with reading(str(path)):
             found = cls(**parse_sealed(content))
             if found.fitted_on is not None:
@@ -125,7 +132,7 @@ class ModelCard:
                 interval = Interval(**held_out.pop("interval"))
                 found = replace(found, held_out=HeldOutAudit(**held_out, interval=interval))
             if found.model_sha256 != sha256_of(model):
-                raise ValueError(f"it describes another model than {path.parent / 'model.json'}")
+                raise ValueError(f"it describes another model than {described}")
         return found
 
     def to_dict(self) -> dict[str, Any]:
@@ -214,15 +221,15 @@ def _version(library: str) -> str:
         return "unknown"
 
 
-def write_card(card: ModelCard, folder: Path) -> None:
-    """Write a card into a model folder."""
-    write_whole(folder / _JSON, seal_json(card.to_dict()), durable=True)
+def show_card(card: ModelCard, folder: Path) -> None:
+    """Write a card beside a model's description, where people look for it."""
+    write_whole(folder / CARD, seal_json(card.to_dict()), durable=True)
     write_whole(folder / _MARKDOWN, card.to_markdown().encode(), durable=True)
 
 
-def remove_card(folder: Path) -> None:
-    """Remove the card of a model that is about to be replaced."""
-    for name in (_JSON, _MARKDOWN):
+def remove_shown_card(folder: Path) -> None:
+    """Remove what people see of the card of a model that is about to be replaced."""
+    for name in (CARD, _MARKDOWN):
         (folder / name).unlink(missing_ok=True)
 
 

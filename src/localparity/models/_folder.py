@@ -2,7 +2,8 @@
 
 Nothing in a folder is run when it is loaded. The description names the subfolder of the data, and a new model
 takes the place of an old one when the description is replaced: whenever a `save` is interrupted, the folder
-holds the old model or the new one, whole. The card is for people; loading does not need it.
+holds the old model or the new one, whole, with its card. The card beside the description is a copy for
+people; loading needs none.
 """
 
 from __future__ import annotations
@@ -22,8 +23,17 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from localparity._io._files import check_format, parse_sealed, reading, seal_json, sha256_of, write_whole
-from localparity.models._card import ModelCard, remove_card, versions_of, write_card
+from localparity._io._files import (
+    check_format,
+    locked_folder,
+    parse_sealed,
+    read_settled,
+    reading,
+    seal_json,
+    sha256_of,
+    write_whole,
+)
+from localparity.models._card import CARD, ModelCard, remove_shown_card, show_card, versions_of
 from localparity.models._fitted_on import FittedOn
 
 FORMAT = 3
@@ -107,15 +117,17 @@ class FolderMixin(ABC):
         described, files = self._describe()
         data = f"data-{sha256_of(seal_json(described))[:12]}"
         description = seal_json({**described, "data": data})
-        top = Path(folder)
-        for name, content in files.items():
-            write_whole(top / data / name, content, durable=True)
-        remove_card(top)
-        write_whole(top / DESCRIPTION, description, durable=True)
-        write_card(replace(card, model_sha256=sha256_of(description)), top)
-        for other in top.iterdir():
-            if _DATA.fullmatch(other.name) and other.name != data:
-                shutil.rmtree(other, ignore_errors=True)
+        top, card = Path(folder), replace(card, model_sha256=sha256_of(description))
+        top.mkdir(parents=True, exist_ok=True)
+        with locked_folder(top):
+            for name, content in {**files, CARD: seal_json(card.to_dict())}.items():
+                write_whole(top / data / name, content, durable=True)
+            remove_shown_card(top)
+            write_whole(top / DESCRIPTION, description, durable=True)
+            show_card(card, top)
+            for other in top.iterdir():
+                if _DATA.fullmatch(other.name) and other.name != data:
+                    shutil.rmtree(other, ignore_errors=True)
 
     def card(self) -> ModelCard:
         """Return what the fitted estimator knows for its model card.
@@ -224,9 +236,13 @@ def parse_files(files: Files) -> Any:
 def _load(folder: Path, kind: type[FolderMixin] | None) -> Any:
     path = folder / DESCRIPTION
     try:
-        content = path.read_bytes()
+        return read_settled(path, lambda content: _load_described(folder, content, kind))
     except OSError as error:
         raise ValueError(f"{folder} is not a model: {path.name} cannot be read ({error.strerror})") from error
+
+
+def _load_described(folder: Path, content: bytes, kind: type[FolderMixin] | None) -> Any:
+    path = folder / DESCRIPTION
     with reading(str(path)):
         described = _parse_description(content, str(path))
         found, kind = described["estimator"], kind or _estimator_class(described)

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from localparity._io._files import parse_sealed, reading, seal_json, write_whole
+from localparity._io._files import check_format, parse_sealed, reading, seal_json, write_whole
 from localparity._io._sql import quote_text
 from localparity.paper._part_scores import PartScores
 from localparity.paper._run import Run
@@ -301,11 +301,7 @@ class Store:
     def _check_format(self) -> None:
         mark = self._mark()
         if mark:
-            if mark["format"] != FORMAT:
-                raise ValueError(
-                    f"the store {self.folder} must be of format {FORMAT}, got {mark['format']}; use the "
-                    "version of localparity that wrote it, or another folder"
-                )
+            check_format(mark["format"], FORMAT, str(self._marker), advice="use another folder")
         elif self.folder.exists() and any(self.folder.iterdir()):
             raise ValueError(f"{self.folder} is not a store: it has files and no store.json")
 

@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from localparity.metrics._window import percent
+from localparity.report._header import header_line
 from localparity.report._tables import (
     ReportTable,
     delta_dp_name,
@@ -60,6 +61,8 @@ def terminal_parts(audit: Audit, *, title: str = "Audit") -> Iterator[Renderable
     if audit.missing.sentences:
         yield Text(" ".join(audit.missing.sentences))
     yield Text("\n".join(audit.assumptions), style="dim")
+    if audit.provenance is not None:
+        yield Text(header_line(audit), style="dim")
 
 
 def paired_parts(paired: PairedModels) -> Iterator[RenderableType]:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from localparity._types import FloatArray, Group, HigherIs, ScoreRange
-from localparity._validation import as_fraction, as_number, as_probability
+from localparity._validation import as_count, as_fraction, as_number, as_probability
+from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics._interval import Interval
 from localparity.metrics._selection import Selection, quotients, ratios_to_best
 from localparity.uncertainty._rate_bands import rate_band, shared_error
@@ -21,6 +23,7 @@ if TYPE_CHECKING:
 
 MIN_RATE = 0.05
 _ALMOST = 1e-9
+_MOST_WRITTEN = 500
 
 
 @dataclass(frozen=True)
@@ -255,7 +258,7 @@ class ImpactRatioCurve:
         ----------
         min_rate : float
             Only cutoffs at which the reference's selection rate is at least this, so that a cutoff that
-            selects one person does not count.
+            selects one person does not count; where there are none, those with the highest rate.
 
         Returns
         -------
@@ -264,7 +267,9 @@ class ImpactRatioCurve:
         """
         min_rate = as_probability(min_rate, "min_rate")
         rates = self.rates if self.reference is None else self.rates[[self.groups.index(self.reference)]]
-        looked_at = np.flatnonzero(rates.max(axis=0) >= min_rate)
+        if not rates.any():
+            raise ValueError("no cutoff selects anybody of the reference group, so no ratio is defined")
+        looked_at = np.flatnonzero(rates.max(axis=0) >= min(min_rate, rates.max()))
         ratios = self.ratios[:, looked_at]
         row, column = np.unravel_index(int(ratios.argmin()), ratios.shape)
         place = int(looked_at[column])
@@ -285,6 +290,66 @@ class ImpactRatioCurve:
         from localparity.uncertainty._safe_cutoffs import find_safe_cutoffs
 
         return find_safe_cutoffs(self, as_fraction(min_ratio, "min_ratio"))
+
+    def disclosed(self, disclosure_limit: int = DISCLOSURE_LIMIT, *, most: int = 10_000) -> ImpactRatioCurve:
+        """Return the curve at so few cutoffs that every step rests on enough people, to be handed on.
+
+        Its bands, safe cutoffs and lowest ratio allow for what is left out: they hold as before, and may be a
+        little wider.
+
+        Parameters
+        ----------
+        disclosure_limit : int
+            Between two cutoffs a group has at least so many people, or none; a group with fewer is an error.
+        most : int
+            The most cutoffs that are kept.
+
+        Returns
+        -------
+        ImpactRatioCurve
+        """
+        limit = as_count(disclosure_limit, "disclosure_limit")
+        for group, people in zip(self.groups, self.selection.people[:, -1].tolist(), strict=True):
+            if people < limit:
+                raise ValueError(f"disclosure_limit={limit} does not allow group {group!r}, of fewer people")
+        shown = self.selection.disclosed(limit, as_count(most, "most"), self.higher_is)
+        kept = np.searchsorted(self.cutoffs, shown.cutoffs)
+        accuracy = None if self.accuracy is None else self.accuracy[kept]
+        return replace(self, selection=shown, accuracy=accuracy)
+
+    def to_dict(self, *, disclosure_limit: int = DISCLOSURE_LIMIT) -> dict[str, Any]:
+        """Return the curve as plain dictionaries and lists, at some hundred cutoffs at the most.
+
+        Parameters
+        ----------
+        disclosure_limit : int
+            As in `disclosed`.
+
+        Returns
+        -------
+        dict
+            What is not a number, as where nobody is selected, or infinite is None.
+        """
+        shown = self.disclosed(disclosure_limit, most=_MOST_WRITTEN)
+        arrays = {"rates": shown.rates, "ratios": shown.ratios, "odds_ratios": shown.odds_ratios}
+        arrays["shortfalls"] = shown.shortfall()
+        if self.confidence is not None:
+            for name in ("rate", "ratio", "odds_ratio"):
+                arrays[f"{name}s_low"], arrays[f"{name}s_high"] = getattr(shown, f"{name}_bands")
+        groups: list[dict[str, Any]] = [{"group": group} for group in self.groups]
+        for row, found in enumerate(groups):
+            if self.standardised_differences is not None:
+                found["standardised_difference"] = _plain(self.standardised_differences[self.groups[row]])
+            found |= {name: list(map(_plain, array[row].tolist())) for name, array in arrays.items()}
+        return {
+            "reference": self.reference,
+            "higher_is": self.higher_is,
+            "label": self.label,
+            "confidence": self.confidence,
+            "cutoffs": shown.cutoffs.tolist(),
+            "accuracy": None if shown.accuracy is None else shown.accuracy.tolist(),
+            "groups": groups,
+        }
 
     def plot(self, ax: Any = None, *, min_ratio: float = 0.8) -> ImpactRatioDisplay:
         """Draw the ratios with their bands, and shade the safe cutoffs.
@@ -316,6 +381,10 @@ class ImpactRatioCurve:
     def __repr__(self) -> str:
         reference = "the best-off group" if self.reference is None else repr(self.reference)
         return f"ImpactRatioCurve({len(self.groups)} groups, {self.cutoffs.size} cutoffs, over {reference})"
+
+
+def _plain(number: float) -> float | None:
+    return number if math.isfinite(number) else None
 
 
 def _odds(rates: FloatArray) -> FloatArray:

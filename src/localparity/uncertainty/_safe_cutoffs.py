@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from localparity._types import BoolArray
-from localparity.metrics._window import number_text, round_inward, run_text
+from localparity.counts._comparison import group_text
+from localparity.metrics._window import number_text, percent, round_inward, run_text
 
 if TYPE_CHECKING:
-    from localparity.uncertainty._impact import ImpactRatioCurve
+    from localparity.uncertainty._impact import ImpactRatio, ImpactRatioCurve
 
 
 _ALMOST = 1e-12
@@ -28,6 +29,8 @@ class CutoffRange:
     ----------
     low, high : float
         The ends, in the scores' own units.
+    up_to_top : bool
+        Whether `high` is the top of the score range and itself one of the cutoffs.
     selected_at_low, selected_at_high : float
         The share of all people that is selected at the first and at the last of the cutoffs.
     best_cutoff : float or None
@@ -48,6 +51,7 @@ class CutoffRange:
 
     low: float
     high: float
+    up_to_top: bool
     selected_at_low: float
     selected_at_high: float
     best_cutoff: float | None
@@ -73,6 +77,10 @@ class SafeCutoffs:
         The cutoffs at which every group's measured ratio is at least `min_ratio`, ascending.
     by_band : tuple of CutoffRange or None
         Those at which the lower end of every group's ratio is; None without bands.
+    worst : ImpactRatio
+        The lowest ratio of any group at any cutoff that selects at least 5% of the reference group.
+    worst_cutoff : float
+        The first cutoff that has it.
 
     Examples
     --------
@@ -88,6 +96,24 @@ class SafeCutoffs:
     confidence: float | None
     by_estimate: tuple[CutoffRange, ...]
     by_band: tuple[CutoffRange, ...] | None
+    worst: ImpactRatio
+    worst_cutoff: float
+
+    @property
+    def worst_sentence(self) -> str:
+        """The lowest ratio, where it is, and how sure, in one sentence."""
+        worst = self.worst
+        sure = ""
+        if worst.ratio_interval is not None:
+            low, high = worst.ratio_interval.low, worst.ratio_interval.high
+            sure = f" ({100.0 * worst.ratio_interval.confidence:g}% interval {low:.2f} to {high:.2f})"
+        where = f"at a cutoff of {number_text(self.worst_cutoff, 4)}"
+        selected = f"{percent(worst.rate)} of {group_text(worst.group)} are selected"
+        more = f"{worst.shortfall:,.0f} more would have to be to reach the rate of"
+        return (
+            f"The lowest ratio is {worst.ratio:.2f}{sure}: {where}, {selected}, and {more} "
+            f"{group_text(worst.reference)}."
+        )
 
     @property
     def sentence(self) -> str:
@@ -105,8 +131,16 @@ class SafeCutoffs:
         return f"No cutoff keeps {aim} {sure}; in these data, any cutoff {_one_of(self.by_estimate)} does."
 
     def to_dict(self) -> dict[str, Any]:
-        """Return the cutoffs as plain dictionaries and lists, with the sentence."""
-        return {**asdict(self), "sentence": self.sentence}
+        """Return the cutoffs as plain dictionaries and lists, with the sentences.
+
+        `ImpactRatioCurve.disclosed` makes a curve whose cutoffs may be handed on.
+
+        Returns
+        -------
+        dict
+        """
+        found = asdict(self)
+        return {"sentence": self.sentence, "worst_sentence": self.worst_sentence, **found}
 
 
 def _one_of(ranges: Sequence[CutoffRange]) -> str:
@@ -127,7 +161,8 @@ def find_safe_cutoffs(curve: ImpactRatioCurve, min_ratio: float) -> SafeCutoffs:
     by_band = None
     if curve.confidence is not None:
         by_band = _ranges(curve, np.all(curve.ratio_bands[0] >= aim, axis=0))
-    return SafeCutoffs(min_ratio, curve.confidence, by_estimate, by_band)
+    worst_cutoff, worst = curve.worst()
+    return SafeCutoffs(min_ratio, curve.confidence, by_estimate, by_band, worst, worst_cutoff)
 
 
 def _ranges(curve: ImpactRatioCurve, safe: BoolArray) -> tuple[CutoffRange, ...]:
@@ -144,9 +179,8 @@ def _ranges(curve: ImpactRatioCurve, safe: BoolArray) -> tuple[CutoffRange, ...]
             place = start + int(curve.accuracy[start:end].argmax())
             best, accuracy = float(curve.cutoffs[place]), float(curve.accuracy[place])
         text = _text(low, high, top, curve.whole)
-        found.append(
-            CutoffRange(low, high, float(shares[start]), float(shares[end - 1]), best, accuracy, text)
-        )
+        ends = float(shares[start]), float(shares[end - 1])
+        found.append(CutoffRange(low, high, top, *ends, best, accuracy, text))
     return tuple(found)
 
 

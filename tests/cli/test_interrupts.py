@@ -1,0 +1,67 @@
+"""Ctrl-C ends a command within a second and with exit code 130, wherever it comes."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from localparity.cli._interrupts import heeding_interrupts
+
+COMMAND = """
+import sys, time
+from localparity.cli import _app
+
+def busy(**options):
+    print("busy", flush=True)
+    {body}
+
+_app.app = busy
+_app.main()
+"""
+BODIES = {
+    "python": "time.sleep(60)",
+    "an error of a library": """
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        raise RuntimeError("Query interrupted")""",
+    "swallowed": """
+    try:
+        time.sleep(60)
+    except KeyboardInterrupt:
+        print("a traceback")""",
+    "a library that does not come back": """
+    import hashlib
+    hashlib.pbkdf2_hmac("sha256", b"", b"", 10**9)""",
+}
+
+
+@pytest.mark.parametrize("where", BODIES)
+def test_an_interrupt_ends_the_command(where: str) -> None:
+    process = subprocess.Popen(
+        [sys.executable, "-c", COMMAND.format(body=BODIES[where])],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert process.stdout is not None
+    assert process.stdout.readline() == "busy\n"
+    time.sleep(0.1)
+    begun = time.monotonic()
+    process.send_signal(signal.SIGINT)
+    _, error = process.communicate(timeout=30)
+    assert (process.returncode, error) == (130, "interrupted\n")
+    assert time.monotonic() - begun < 3.0
+
+
+def test_what_is_no_interrupt_is_left_as_it_is() -> None:
+    before = signal.getsignal(signal.SIGINT)
+    with pytest.raises(RuntimeError, match="own"), heeding_interrupts():
+        raise RuntimeError("own")
+    with heeding_interrupts():
+        pass
+    assert signal.getsignal(signal.SIGINT) is before

@@ -1,0 +1,1 @@
+"""Every command that writes, with every change that it makes to files failing in every way: make faults."""

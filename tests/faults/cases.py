@@ -1,0 +1,188 @@
+"""A command with a fault: what must hold after it, and after it is typed again."""
+
+from __future__ import annotations
+
+import os
+import random
+import shutil
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from faults.commands import PREPARE, Command, write_inputs
+from faults.forks import (
+    COUNT,
+    FAULTS,
+    Ended,
+    Fault,
+    armed,
+    fork,
+    import_what_it_needs,
+    renew,
+    steps_taken,
+    type_command,
+)
+
+KILLED, INTERRUPTED, REFUSED = -9, 130, 2
+
+
+@dataclass
+class Tally:
+    """What was tried of a command, and what went wrong."""
+
+    steps: int = 0
+    outcomes: Counter[str] = field(default_factory=Counter)
+    failures: list[str] = field(default_factory=list)
+
+
+class Bench:
+    """A folder with inputs and an output, and a library that fails steps below the output."""
+
+    def __init__(self, folder: Path, library: Path) -> None:
+        self.folder, self.library = folder, library
+        self.inputs, self.out, self.said = folder / "in", folder / "out", folder / "said.txt"
+        write_inputs(self.inputs)
+        self.out.mkdir()
+        for text in PREPARE:
+            self._typed_well(text)
+
+    def words(self, text: str) -> list[str]:
+        """A command line with the folders in it."""
+        return [
+            word.replace("{in}", str(self.inputs)).replace("{out}", str(self.out)) for word in text.split()
+        ]
+
+    def starts(self, command: Command) -> Iterator[tuple[str, Path]]:
+        """Folders to start from: empty, and with what an earlier command wrote."""
+        for name, text in (("nothing", ""), ("an older one", command.before)):
+            if name == "nothing" or text:
+                shutil.rmtree(self.out)
+                self.out.mkdir()
+                if text:
+                    self._typed_well(text)
+                template = self.folder / "template"
+                shutil.rmtree(template, ignore_errors=True)
+                shutil.copytree(self.out, template)
+                yield name, template
+
+    def _typed_well(self, text: str) -> None:
+        ended = import_what_it_needs(lambda: type_command(self.words(text)), self.said)
+        if ended.code not in (0, 1):
+            raise RuntimeError(f"{text}: {ended}")
+
+    def run(self, command: Command, arm: Callable[[], None] | None = None, **options: Any) -> Ended:
+        """The command in a child."""
+        return fork(lambda: type_command(self.words(command.words), arm), self.said, **options)
+
+    def look(self, command: Command, *, again: bool = False) -> Any:
+        """What can be read, where asked for after typing the command again; and the names of all files."""
+
+        def act() -> Any:
+            before = command.read(self.out)
+            code = type_command(self.words(command.words)) if again else None
+            after = command.read(self.out)
+            files = sorted(str(path.relative_to(self.out)) for path in self.out.rglob("*"))
+            return {"before": before, "code": code, "after": after, "files": files}
+
+        ended = fork(act, self.said)
+        return ended.value if isinstance(ended.value, dict) else {"failed": ended.said[-500:]}
+
+
+def try_command(bench: Bench, command: Command, *, kills: int = 0, seed: int = 0) -> Tally:
+    """A command with every fault at every step, and killed at random moments."""
+    tally = Tally()
+    for start, template in bench.starts(command):
+        trial = _Trial(bench, command, template, tally, start)
+        for step, name in enumerate(trial.steps):
+            for fault in FAULTS:
+                if name == "write" or not fault.writes_only:
+                    trial.fault(step, fault)
+        rng = random.Random(seed)
+        for _ in range(kills // (2 if command.before else 1)):
+            trial.kill(rng.random() * 1.05 * trial.seconds)
+        tally.steps += len(trial.steps)
+    return tally
+
+
+class _Trial:
+    """A command that starts from a folder; at first without a fault."""
+
+    def __init__(self, bench: Bench, command: Command, template: Path, tally: Tally, start: str) -> None:
+        self.bench, self.command, self.template, self.tally, self.start = (
+            bench,
+            command,
+            template,
+            tally,
+            start,
+        )
+        arm = armed(bench.library, bench.out, -1, COUNT)
+
+        def counted() -> Any:
+            code = type_command(bench.words(command.words), arm)
+            return [code, steps_taken(bench.library)]
+
+        renew(bench.out, template)
+        self.old = bench.look(command)["after"]
+        import_what_it_needs(counted, bench.said)
+        renew(bench.out, template)
+        begun = time.monotonic()
+        ended = fork(counted, bench.said)
+        self.seconds = time.monotonic() - begun
+        if ended.value is None:
+            raise RuntimeError(f"{command.name}: {ended}")
+        self.code, self.steps = ended.value
+        found = bench.look(command, again=True)
+        self.new, self.files, self.again = found["before"], found["files"], found["code"]
+
+    def fault(self, step: int, fault: Fault) -> None:
+        """Try a fault at a step."""
+        renew(self.bench.out, self.template)
+        ended = self.bench.run(self.command, armed(self.bench.library, self.bench.out, step, fault))
+        expected = {KILLED} if fault.killed else {self.code, REFUSED}
+        if fault.name == "interrupted":
+            expected = {self.code, INTERRUPTED}
+        self._judge(f"{fault.name} at step {step} ({self.steps[step]})", ended, expected)
+
+    def kill(self, seconds: float) -> None:
+        """Kill the command at a moment."""
+        renew(self.bench.out, self.template)
+        ended = self.bench.run(self.command, kill_after=seconds)
+        self._judge(f"killed after {seconds:.3f} s", ended, {KILLED, self.code})
+
+    def _judge(self, what: str, ended: Ended, expected: set[int]) -> None:
+        outcome = {KILLED: "killed", INTERRUPTED: "interrupted", REFUSED: "refused"}.get(ended.code, "done")
+        self.tally.outcomes[outcome] += 1
+        problem = self._problem(ended, expected)
+        if problem:
+            self.tally.failures.append(f"{self.command.name}, over {self.start}, {what}: {problem}")
+
+    def _problem(self, ended: Ended, expected: set[int]) -> str:
+        if ended.code not in expected:
+            return f"it ended with {ended.code}: {ended.said[-300:]}"
+        if ended.code == REFUSED and not ended.said.strip().split("\n")[-1].startswith("error: "):
+            return f"it said {ended.said[-300:]}"
+        found = self.bench.look(self.command, again=True)
+        if "failed" in found:
+            return f"it cannot be read or typed again: {found['failed']}"
+        for part in {**self.old, **self.new, **found["before"]}:
+            value = found["before"].get(part)
+            if value not in (self.old.get(part), self.new.get(part)):
+                return f"{part} is neither the old one nor the new one: {str(value)[:100]}"
+            if ended.code == self.code and value != self.new.get(part):
+                return f"{part} is not the new one, though it ended with {ended.code}"
+        if found["code"] != self.again:
+            return f"typed again it ended with {found['code']}"
+        if found["after"] != self.new:
+            return "typed again it gave something else"
+        if found["files"] != self.files:
+            return f"files differ in the end: {sorted(set(found['files']) ^ set(self.files))}"
+        return ""
+
+
+def memory_folder() -> Path | None:
+    """A folder in memory, where syncing takes no time."""
+    memory = Path("/dev/shm")
+    return memory if os.access(memory, os.W_OK) else None

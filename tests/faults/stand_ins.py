@@ -1,0 +1,43 @@
+"""Small things in the place of what takes long and writes nothing, or asks the network."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from typing import Any
+from unittest.mock import patch
+
+import experiment_runs
+
+_BANK = b'"age";"duration";"campaign";"pdays";"previous";"emp.var.rate";"cons.price.idx";"cons.conf.idx";'
+_BANK += b'"euribor3m";"nr.employed";"y"\n' + b"".join(
+    b'%d;1;1;1;1;1;1;1;1;1;"%s"\n' % (age, b"yes" if age % 3 else b"no") for age in range(20, 60)
+)
+
+
+def _save_figure(figure: Any, target: Any, **options: Any) -> None:
+    """What a figure says, without drawing it."""
+    texts = [axes.get_title() for axes in figure.axes]
+    target.write(repr((options["format"], texts, [len(axes.lines) for axes in figure.axes])).encode() * 50)
+
+
+@contextmanager
+def installed() -> Iterator[None]:
+    """Short trainings for `reproduce`, figures that are not drawn, a page without its library, a download."""
+    from matplotlib.figure import Figure
+
+    from localparity.cli import demo
+    from localparity.datasets import _fetch
+    from localparity.report.page import _page
+
+    with ExitStack() as stack:
+        stack.enter_context(experiment_runs.installed())
+        for owner, name, stand_in in (
+            (Figure, "savefig", _save_figure),
+            (_page, "_library", lambda: ""),
+            (demo, "_train", lambda *_: {}),
+            (_fetch, "_download", lambda _: _BANK),
+            (_fetch, "_check", lambda *_: None),
+        ):
+            stack.enter_context(patch.object(owner, name, stand_in))
+        yield
