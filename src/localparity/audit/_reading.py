@@ -44,10 +44,8 @@ def read_people(
 ) -> tuple[Data, MissingRows, dict[str, Any]]:
     """The people in a table by its columns, those left out since they lack a value, and options for them."""
     as_choice(engine, "engine", get_args(Engine))
-    named = {
-        name: options[name] for name in ("missing_groups", "missing", "missing_values") if name in options
-    }
-    policy = MissingPolicy.of(**named)
+    settled = {name: options[name] for name in _SETTLED if name in options}
+    policy = MissingPolicy.of(**settled)
     scaled = ScoreScale.of(options.get("scale", "score"), asked["score_range"])
     asked["score_range"], from_data = scaled.score_range, scaled.from_data
     further = {name: value for name, value in options.items() if name not in settled}
