@@ -85,6 +85,7 @@ def test_a_given_range_is_checked_also_for_ranks() -> None:
     ("scores", "options", "message"),
     [
         (INCOME, {"score_range": "all"}, "score_range must be two numbers .* or 'data', got 'all'"),
+        (INCOME, {"scale": "rank", "missing_groups": "bound"}, "missing_groups='bound' needs scale='score'"),
         (INCOME, {"scale": "log"}, "scale must be one of 'score', 'rank', got 'log'"),
         (np.full(200, 3.0), {"score_range": "data"}, "two different scores .* got 3 only"),
         (np.full(200, np.nan), {"score_range": "data"}, "y_score must have finite scores"),

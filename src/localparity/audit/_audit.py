@@ -17,6 +17,7 @@ from localparity.audit._reading import Engine, read_people
 from localparity.audit._wording import Verdict, assumptions_of, summary_of, verdict_of
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, check_disclosure
+from localparity.metrics import UnknownGroups
 from localparity.metrics._mcdp import PAPER_EPSILONS
 from localparity.uncertainty import ImpactRatioCurve
 from localparity.uncertainty._impact_curve import curve_of_counts
@@ -58,6 +59,8 @@ class Audit:
     scale : str
         What an epsilon is a share of: a range that was given ("score"), that of the scores ("data"), or the
         people ("rank").
+    unknown_groups : UnknownGroups or None
+        What the rows without a group could change, with ``missing_groups="bound"``.
     provenance : Provenance or None
         The files, the call, the time and the versions that it comes from; None for arrays.
 
@@ -86,6 +89,7 @@ class Audit:
     counts: ScoreCounts = field(repr=False, compare=False)
     missing: MissingRows = NOTHING_MISSING
     scale: MeasuredScale = "score"
+    unknown_groups: UnknownGroups | None = None
     provenance: Provenance | None = field(default=None, compare=False)
 
     @classmethod
@@ -147,8 +151,7 @@ class Audit:
         columns = {"score": score, "group": group, "label": label, "weight": weight, "cluster": cluster}
         asked: dict[str, Any] = {"epsilons": epsilons, "criterion": criterion, "compare": compare}
         call = call_text("lp.Audit.read", source, columns | asked | options)
-        seed = options.get("random_state")
-        provenance = Provenance.now(call, source=source, columns=columns, seed=seed)
+        provenance = Provenance.now(call, source=source, columns=columns, seed=options.get("random_state"))
         counted = asked | {"score_range": score_range, "allow_remote": allow_remote}
         data, missing, options = read_people(source, columns, engine, options, **counted)
         # Imported here: the function makes an object of this class.
@@ -230,11 +233,7 @@ class Audit:
                 f"MCDP({finding.epsilon:g}) is 0 whatever the groups: the scores span no window so "
                 f"wide in score_range {self.score_range}; give a smaller epsilon or the right score_range"
             )
-        ends = {
-            "estimate": finding.mcdp,
-            "upper": finding.interval.high,
-            "lower": finding.interval.low,
-        }
+        ends = {"estimate": finding.mcdp, "upper": finding.interval.high, "lower": finding.interval.low}
         return ends[as_choice(decide_by, "decide_by", get_args(DecideBy))] <= max_mcdp
 
     def finding(self, epsilon: float) -> Finding:

@@ -163,10 +163,13 @@ def audit(
         y_true = None
     arrays = {"y_true": y_true, "y_score": y_score, "sensitive_features": sensitive_features}
     arrays |= {"sample_weight": sample_weight, "cluster": cluster}
+    if policy.groups == "bound" and scaled.measured != "score":
+        raise ValueError("missing_groups='bound' needs scale='score' and a score_range of two numbers")
     found_range = scaled.range_of(y_true, y_score)
     check = partial(as_data, comparison, score_range=found_range, blanks=policy.blanks)
     data, lacking = checked_rows(check, arrays, policy)
-    counts, unknown = policy.settle(as_counts(data))
+    everyone = as_counts(data)
+    counts, unknown = policy.settle(everyone)
     counts, left_out = _counts_compared(counts, comparison, small_groups, disclosure_limit, scaled)
     draws = Draws(as_count(n_resamples, "n_resamples", at_least=0), random_state, n_jobs, on_resample)
     found_method = as_interval_method(method, counts)
@@ -195,6 +198,9 @@ def audit(
         counts=counts,
         missing=lacking.with_groups(unknown),
         scale=scaled.measured,
+        unknown_groups=policy.bounds(
+            everyone, counts.groups, comparison, epsilons=at, disclosure_limit=disclosure_limit
+        ),
     )
 
 

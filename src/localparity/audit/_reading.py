@@ -29,7 +29,6 @@ from localparity.predictions import Predictions
 
 Engine = Literal["duckdb", "spark"]
 
-_SETTLED = ("missing_groups", "missing", "missing_values")
 _REFUSE = MissingPolicy("raise", "raise", ())
 
 
@@ -44,11 +43,10 @@ def read_people(
 ) -> tuple[Data, MissingRows, dict[str, Any]]:
     """The people in a table by its columns, those left out since they lack a value, and options for them."""
     as_choice(engine, "engine", get_args(Engine))
-    settled = {name: options[name] for name in _SETTLED if name in options}
-    policy = MissingPolicy.of(**settled)
+    further = dict(options)
+    policy = MissingPolicy.taken_from(further)
     scaled = ScoreScale.of(options.get("scale", "score"), asked["score_range"])
     asked["score_range"], from_data = scaled.score_range, scaled.from_data
-    further = {name: value for name, value in options.items() if name not in settled}
     further |= {"missing_groups": policy.groups} | ({"score_range": DATA} if from_data else {})
     cluster = columns.pop("cluster")
     if engine == "spark":
