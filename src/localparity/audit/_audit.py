@@ -8,10 +8,10 @@ from functools import cached_property
 from os import PathLike
 from typing import Any, Literal, get_args
 
-from localparity._types import Compare, Criterion, Group, HigherIs, ScoreRange
+from localparity._types import Compare, Criterion, DataRange, Group, HigherIs, MeasuredScale, ScoreRange
 from localparity._validation import as_choice, as_count, as_fraction, require
 from localparity.audit._findings import Finding, GroupSummary, LeftOut, PairSummary
-from localparity.audit._missing import NOTHING_MISSING, MissingPolicy, MissingRows
+from localparity.audit._missing import NOTHING_MISSING, MissingRows
 from localparity.audit._provenance import Provenance, call_text
 from localparity.audit._reading import Engine, read_people
 from localparity.audit._wording import Verdict, assumptions_of, summary_of, verdict_of
@@ -56,6 +56,9 @@ class Audit:
         The counts of the groups that were compared, for figures; no part of what is written out.
     missing : MissingRows
         How many rows had no group, score, label or weight, and what was done with them.
+    scale : str
+        What an epsilon is a share of: a range that was given ("score"), that of the scores ("data"), or the
+        people ("rank").
     unknown_groups : UnknownGroups or None
         What the rows without a group could change, with ``missing_groups="bound"``.
     provenance : Provenance or None
@@ -85,6 +88,7 @@ class Audit:
     left_out: tuple[LeftOut, ...]
     counts: ScoreCounts = field(repr=False, compare=False)
     missing: MissingRows = NOTHING_MISSING
+    scale: MeasuredScale = "score"
     unknown_groups: UnknownGroups | None = None
     provenance: Provenance | None = field(default=None, compare=False)
 
@@ -99,7 +103,7 @@ class Audit:
         weight: str | None = None,
         cluster: str | None = None,
         engine: Engine = "duckdb",
-        score_range: ScoreRange = (0.0, 1.0),
+        score_range: DataRange = (0.0, 1.0),
         epsilons: Sequence[float] = PAPER_EPSILONS,
         criterion: Criterion = "demographic_parity",
         compare: Compare = "between_groups",
@@ -111,8 +115,7 @@ class Audit:
         Parameters
         ----------
         source : path, sequence of paths, query, relation, table or Spark data frame
-            CSV, TSV, Parquet, JSON lines or a workbook; a glob stands for the files that match it; or what
-            `open_table` returns.
+            CSV, TSV, Parquet, JSON lines or a workbook, also a glob; or what `open_table` returns.
         score : str
             The column of the scores.
         group : str or sequence of str
@@ -121,8 +124,8 @@ class Audit:
             The columns of the labels 0 and 1, of the weights, and of the person or household.
         engine : str
             What counts the scores: "duckdb" or "spark". Clusters need "duckdb".
-        score_range : tuple of float
-            The lowest and the highest score there can be.
+        score_range : tuple of float or "data"
+            The lowest and the highest score there can be; "data" takes those of the scores themselves.
         epsilons : sequence of float
             The half-widths of windows at which MCDP is reported.
         criterion, compare : str
@@ -149,14 +152,12 @@ class Audit:
         asked: dict[str, Any] = {"epsilons": epsilons, "criterion": criterion, "compare": compare}
         call = call_text("lp.Audit.read", source, columns | asked | options)
         provenance = Provenance.now(call, source=source, columns=columns, seed=options.get("random_state"))
-        ranged: dict[str, Any] = {"score_range": score_range, "allow_remote": allow_remote}
-        data, missing = read_people(
-            source, columns, engine, policy := MissingPolicy.taken_from(options), **asked, **ranged
-        )
+        counted = asked | {"score_range": score_range, "allow_remote": allow_remote}
+        data, missing, options = read_people(source, columns, engine, options, **counted)
         # Imported here: the function makes an object of this class.
         from localparity.audit._auditing import audit
 
-        found = audit(data, **asked, missing_groups=policy.groups, **options)
+        found = audit(data, **asked, **options)
         return replace(found, missing=missing.with_groups(found.missing), provenance=provenance)
 
     @property
