@@ -98,6 +98,10 @@ ScaleOption = Annotated[
     Scale, Option(help="Windows in the scores' units, or in ranks: an epsilon is a share of people.")
 ]
 MissingOption = Annotated[Missing, Option(help="Rows without a score, label or weight: refuse or leave out.")]
+ControlOption = Annotated[
+    list[str] | None,
+    Option(help="A column of strata, such as job or year, within which groups are compared too; repeatable."),
+]
 IdOption = Annotated[
     str | None,
     Option("--id", help="The column of the people's ids, where all files hold the same people."),
@@ -122,6 +126,7 @@ def audit(
     min_group_size: Annotated[int, Option(help="The fewest people that a group may have.")] = 1,
     small_groups: Annotated[SmallGroups, Option(help="Refuse small groups, or leave them out.")] = "raise",
     disclosure_limit: DisclosureOption = DISCLOSURE_LIMIT,
+    control: ControlOption = None,
     missing_groups: MissingGroupsOption = "raise",
     missing_values: MissingValueOption = None,
     missing: MissingOption = "raise",
@@ -170,6 +175,7 @@ def audit(
         "min_group_size": min_group_size,
         "small_groups": small_groups,
         "disclosure_limit": disclosure_limit,
+        "control": control or None,
         "missing_groups": missing_groups,
         "missing_values": missing_values or (),
         "missing": missing,

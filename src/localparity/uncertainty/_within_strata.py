@@ -120,6 +120,15 @@ class WithinStrata:
         return within.lower is not None and within.lower == overall.higher and not by_chance
 
     @property
+    def turn(self) -> str:
+        """What a sign that turns means, in words."""
+        lower, higher = (group_text(group) for group in (self.window.lower, self.window.higher))
+        return (
+            f"The sign turns: within strata {lower} has the lower scores, overall {higher} has. What differs "
+            "overall comes from how the groups are spread over the strata (Simpson's paradox)."
+        )
+
+    @property
     def sentences(self) -> tuple[str, ...]:
         """What was found, in words."""
         at = f"MCDP({self.epsilons[0]:g})"
@@ -134,11 +143,7 @@ class WithinStrata:
             f"{between}{_p_value(self.worst_p_value)}."
         )
         if self.turned:
-            lower, higher = (group_text(group) for group in (self.window.lower, self.window.higher))
-            found.append(
-                f"The sign turns: within strata {lower} has the lower scores, overall {higher} has. What "
-                "differs overall comes from how the groups are spread over the strata (Simpson's paradox)."
-            )
+            found.append(self.turn)
         if self.rows_left_out:
             found.append(
                 f"{self.rows_left_out:,} rows are in no comparison, those of {self.left_out:,} strata among "
