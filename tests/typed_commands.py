@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import json
 import os
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import warnings
 from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from pathlib import Path
-from typing import TextIO
+from typing import Any, TextIO
 from unittest.mock import patch
 
 import pytest
@@ -34,6 +35,16 @@ def run(*words: object, **environment: str) -> subprocess.CompletedProcess[str]:
     out, err = io.StringIO(), io.StringIO()
     code = _run(words, environment, out, err)
     return subprocess.CompletedProcess(list(map(str, words)), code, out.getvalue(), err.getvalue())
+
+
+def only_audit(text: str) -> dict[str, Any]:
+    """The one audit of a JSON document, without what names the file that it comes from."""
+    (audit,) = json.loads(text)["audits"]
+    for name in ("name", "provenance"):
+        del audit[name]
+    del audit["answers"][-1]["steps"]
+    found: dict[str, Any] = audit
+    return found
 
 
 def run_merged(*words: object, **environment: str) -> tuple[int, str]:

@@ -93,7 +93,7 @@ def test_groups_that_were_left_out_are_not_compared(files: list[str], tmp_path: 
         changed.append(str(tmp_path / f"changed_{Path(file).name}"))
         frame.to_csv(changed[-1], index=False)
     words = [*changed, *NAMED, "--min-group-size", 10, "--small-groups", "drop", "--json"]
-    found = json.loads(run(*words).stdout)[changed[1]]
+    found = json.loads(run(*words).stdout)["audits"][1]
     assert found["same_people"]["second"] == found["findings"][0]["mcdp"]
     assert found["left_out"][0]["group"] == "x"
 
@@ -107,9 +107,9 @@ def test_the_terminal_json_and_page_show_it_and_nobody(files: list[str], tmp_pat
     assert "0.00 points lower, which chance could explain" in told
     assert "compared with" in found.stdout
     plain = run(*files, *NAMED, "--json")
-    audits = json.loads(plain.stdout)
-    assert "same_people" not in audits[files[0]]
-    paired = audits[files[1]]["same_people"]
+    audits = json.loads(plain.stdout)["audits"]
+    assert audits[0]["same_people"] is None
+    paired = audits[1]["same_people"]
     assert paired["compared_with"] == files[0]
     assert paired["difference"]["estimate"] == pytest.approx(paired["second"] - paired["first"])
     html = page.read_text(encoding="utf-8")

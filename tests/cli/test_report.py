@@ -52,16 +52,16 @@ def test_a_glob_is_one_model(
     files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_here(monkeypatch, "audit", tmp_path / "*.csv", *OPTIONS, "--json") == 0
-    assert sum(group["rows"] for group in json.loads(capsys.readouterr().out)["groups"]) == 600
+    assert sum(group["rows"] for group in json.loads(capsys.readouterr().out)["audits"][0]["groups"]) == 600
 
 
 def test_json_of_several_files_has_their_names(
     files: list[Path], monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_here(monkeypatch, "audit", *files, *OPTIONS, "--json") == 0
-    found = json.loads(capsys.readouterr().out)
-    assert list(found) == [str(path) for path in files]
-    assert found[str(files[0])]["groups"][0]["rows"] > 0
+    found = json.loads(capsys.readouterr().out)["audits"]
+    assert [audit["name"] for audit in found] == [str(path) for path in files]
+    assert found[0]["groups"][0]["rows"] > 0
 
 
 def test_one_model_above_the_bound_fails_all(
@@ -138,5 +138,6 @@ def test_the_demo_ends_with_the_path_of_a_page(
     assert run_here(monkeypatch, "demo", "--rows", 500, "--report", page) == 0
     assert capsys.readouterr().out.splitlines()[-1] == f"All models on one page:  {page}"
     assert run_here(monkeypatch, "demo", "--rows", 500, "--report", page, "--force", "--json") == 0
-    assert list(json.loads(capsys.readouterr().out)) == ["as made", "ERM", "DiffMCDP"]
+    audits = json.loads(capsys.readouterr().out)["audits"]
+    assert [audit["name"] for audit in audits] == ["as made", "ERM", "DiffMCDP"]
     assert [model["name"] for model in page_data(page)["models"]] == ["as made", "ERM", "DiffMCDP"]

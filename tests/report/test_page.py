@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import localparity as lp
+from localparity.audit._document import Document
 from localparity.report.page._page import render_page
 
 
@@ -26,17 +27,17 @@ def test_the_numbers_are_in_the_page_as_json(audit: lp.Audit, tmp_path: Path) ->
     text = (tmp_path / "report.html").read_text(encoding="utf-8")
     numbers = re.search(r'id="numbers">(.*?)</script>', text, re.DOTALL)
     assert numbers is not None
-    assert json.loads(numbers[1])["scores"] == json.loads(audit.to_json())
+    assert json.loads(numbers[1]) == json.loads(audit.to_json()) | {"title": "A title"}
     assert "<title>A title</title>" in text
 
 
 def test_a_page_is_the_same_every_time(audit: lp.Audit) -> None:
-    pages = {render_page({"scores": audit}, title="Same", notes={}) for _ in range(2)}
+    pages = {render_page(Document(audits={"scores": audit}, title="Same")) for _ in range(2)}
     assert len(pages) == 1
 
 
 def test_nothing_in_the_page_points_elsewhere(audit: lp.Audit) -> None:
-    text = render_page({"scores": audit}, title="Alone", notes={})
+    text = render_page(Document(audits={"scores": audit}, title="Alone"))
     without_scripts = re.sub(r"<script.*?</script>", "", text, flags=re.DOTALL)
     assert not re.search(r"https?:|<link|<img|\bsrc=|@import|url\(", without_scripts)
     assert text.count("<script") == text.count("</script>") == 4
@@ -91,7 +92,7 @@ def test_an_interrupted_write_leaves_nothing(
 
 def test_no_model_is_an_error() -> None:
     with pytest.raises(ValueError, match=r"audits.*at least one"):
-        render_page({}, title="Nobody", notes={})
+        render_page(Document(audits={}))
 
 
 def test_notes_tell_what_was_left_out_and_what_is_uncertain() -> None:
@@ -105,7 +106,7 @@ def test_notes_tell_what_was_left_out_and_what_is_uncertain() -> None:
         name: lp.audit(counts, method="finite_sample", **options)  # type: ignore[arg-type]
         for name in ("one", "two")
     }
-    text = render_page(audits, title="Notes", notes={"Source": "a survey"})
+    text = render_page(Document(audits=audits), {"Source": "a survey"})
     for note in (
         "Left out as too small, one",
         "few (fewer than 10)",
@@ -120,7 +121,7 @@ def test_pairs_that_do_not_fit_are_mentioned() -> None:
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(42), 5)
     audit = lp.audit(None, rng.random(groups.size), sensitive_features=groups, n_resamples=0)
-    text = render_page({"scores": audit}, title="Many", notes={}, disclosure_limit=1)
+    text = render_page(Document(audits={"scores": audit}, disclosure_limit=1))
     assert len(audit.pairs) == 861
     assert "in the table the 250 worst of each model, on the sliders the 800 worst" in text
     assert text.count('<tr><th scope="row">') == 4 + 4 * 250 + 42

@@ -33,7 +33,7 @@ def test_every_slider_position_has_the_values_of_the_library(people: People) -> 
     audit = lp.audit(
         None, people.scores, sensitive_features=people.groups, epsilons=[0, 0.033], n_resamples=0
     )
-    plan, (data,) = plan_page({"model": audit})
+    plan, (data,) = plan_page({"model": audit}, 1)
     assert 0.033 in plan.epsilons
     assert len(data["views"]) == len(data["pairs"]) == 3
     for view in data["views"]:
@@ -65,7 +65,7 @@ def labelled(n_groups: int, *, criterion: Any, rows: int = 4000) -> lp.Audit:
 
 def test_with_labels_every_criterion_can_be_chosen() -> None:
     audit = labelled(2, criterion="demographic_parity")
-    _, (data,) = plan_page({"model": audit})
+    _, (data,) = plan_page({"model": audit}, 1)
     assert data["criteria"] == list(CRITERIA)
     assert {view["label"] for view in data["views"]} == {None, 0, 1}
     assert 0.123 in data["thresholds"]
@@ -76,13 +76,13 @@ def test_a_group_without_one_label_leaves_that_criterion_out() -> None:
         [0, 1, 0, 0], [0.1, 0.2, 0.3, 0.4], sensitive_features=["a", "a", "b", "b"]
     )
     audit = lp.audit(lp.ScoreCounts.from_predictions(predictions), n_resamples=0)
-    _, (data,) = plan_page({"model": audit})
+    _, (data,) = plan_page({"model": audit}, 1)
     assert data["criteria"] == ["demographic_parity", "predictive_equality"]
 
 
 def test_more_pairs_than_fit_leave_the_least_bad_out() -> None:
     audit = labelled(30, criterion="equalized_odds")
-    _, (data,) = plan_page({"model": audit})
+    _, (data,) = plan_page({"model": audit}, 1)
     assert len(data["views"]) == MOST_VIEWS
     assert data["criteria"] == ["equal_opportunity", "predictive_equality", "equalized_odds"]
     assert data["pairs"][0] == [str(group) for group in audit.pairs[0].groups]
@@ -94,7 +94,7 @@ def test_everyone_and_other_ranges() -> None:
     audit = lp.audit(
         None, scores, sensitive_features=groups, compare="to_overall", score_range=(300, 850), n_resamples=0
     )
-    _, (data,) = plan_page({"model": audit})
+    _, (data,) = plan_page({"model": audit}, 1)
     assert {pair[1] for pair in data["pairs"]} == {"everyone"}
     everyone = data["views"][0]["sides"][1]
     rates = (scores[None, :] > np.array(data["thresholds"])[:, None]).mean(axis=1)

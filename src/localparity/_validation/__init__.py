@@ -34,6 +34,7 @@ from localparity._validation._groups import (
     Grouping,
     as_groups,
     check_group_count,
+    group_columns,
 )
 from localparity._validation._numbers import (
     as_choice,
@@ -113,6 +114,7 @@ __all__ = [
     "even_thresholds",
     "example_rows",
     "fractions_of",
+    "group_columns",
     "held_ends",
     "is_missing",
     "missing_among",

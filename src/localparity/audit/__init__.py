@@ -4,6 +4,7 @@ from localparity.audit._audit import Audit
 from localparity.audit._auditing import audit
 from localparity.audit._findings import Finding, GroupSummary, LeftOut, PairSummary
 from localparity.audit._missing import MissingRows
+from localparity.audit._provenance import Provenance, SourceFile
 from localparity.audit._same_people import PairedModels
 from localparity.audit._wording import Verdict
 
@@ -15,6 +16,8 @@ __all__ = [
     "MissingRows",
     "PairSummary",
     "PairedModels",
+    "Provenance",
+    "SourceFile",
     "Verdict",
     "audit",
 ]

@@ -2,23 +2,23 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator, Sequence
-from dataclasses import asdict, dataclass, field, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from os import PathLike
 from typing import Any, Literal, get_args
 
-from localparity._types import Compare, Criterion, Group, HigherIs, ScoreRange
+from localparity._types import Compare, Criterion, DataRange, Group, HigherIs, MeasuredScale, ScoreRange
 from localparity._validation import as_choice, as_count, as_fraction, require
 from localparity.audit._findings import Finding, GroupSummary, LeftOut, PairSummary
-from localparity.audit._missing import NOTHING_MISSING, MissingPolicy, MissingRows
+from localparity.audit._missing import NOTHING_MISSING, MissingRows
+from localparity.audit._provenance import Provenance, call_text
 from localparity.audit._reading import Engine, read_people
-from localparity.audit._wording import Verdict, assumptions_of, interval_text, p_value_text, verdict_of
+from localparity.audit._wording import Verdict, assumptions_of, summary_of, verdict_of
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, check_disclosure
+from localparity.metrics import UnknownGroups
 from localparity.metrics._mcdp import PAPER_EPSILONS
-from localparity.metrics._window import percent
 from localparity.uncertainty import ImpactRatioCurve
 from localparity.uncertainty._impact_curve import curve_of_counts
 from localparity.uncertainty._resampling import least_resamples
@@ -56,6 +56,13 @@ class Audit:
         The counts of the groups that were compared, for figures; no part of what is written out.
     missing : MissingRows
         How many rows had no group, score, label or weight, and what was done with them.
+    scale : str
+        What an epsilon is a share of: a range that was given ("score"), that of the scores ("data"), or the
+        people ("rank").
+    unknown_groups : UnknownGroups or None
+        What the rows without a group could change, with ``missing_groups="bound"``.
+    provenance : Provenance or None
+        The files, the call, the time and the versions that it comes from; None for arrays.
 
     Examples
     --------
@@ -81,6 +88,9 @@ class Audit:
     left_out: tuple[LeftOut, ...]
     counts: ScoreCounts = field(repr=False, compare=False)
     missing: MissingRows = NOTHING_MISSING
+    scale: MeasuredScale = "score"
+    unknown_groups: UnknownGroups | None = None
+    provenance: Provenance | None = field(default=None, compare=False)
 
     @classmethod
     def read(
@@ -93,7 +103,7 @@ class Audit:
         weight: str | None = None,
         cluster: str | None = None,
         engine: Engine = "duckdb",
-        score_range: ScoreRange = (0.0, 1.0),
+        score_range: DataRange = (0.0, 1.0),
         epsilons: Sequence[float] = PAPER_EPSILONS,
         criterion: Criterion = "demographic_parity",
         compare: Compare = "between_groups",
@@ -105,8 +115,7 @@ class Audit:
         Parameters
         ----------
         source : path, sequence of paths, query, relation, table or Spark data frame
-            CSV, TSV, Parquet, JSON lines or a workbook; a glob stands for the files that match it; or what
-            `open_table` returns.
+            CSV, TSV, Parquet, JSON lines or a workbook, also a glob; or what `open_table` returns.
         score : str
             The column of the scores.
         group : str or sequence of str
@@ -115,8 +124,8 @@ class Audit:
             The columns of the labels 0 and 1, of the weights, and of the person or household.
         engine : str
             What counts the scores: "duckdb" or "spark". Clusters need "duckdb".
-        score_range : tuple of float
-            The lowest and the highest score there can be.
+        score_range : tuple of float or "data"
+            The lowest and the highest score there can be; "data" takes those of the scores themselves.
         epsilons : sequence of float
             The half-widths of windows at which MCDP is reported.
         criterion, compare : str
@@ -141,15 +150,20 @@ class Audit:
         """
         columns = {"score": score, "group": group, "label": label, "weight": weight, "cluster": cluster}
         asked: dict[str, Any] = {"epsilons": epsilons, "criterion": criterion, "compare": compare}
-        named = ("missing_groups", "missing", "missing_values")
-        policy = MissingPolicy.of(**{name: options.pop(name) for name in named if name in options})
+        call = call_text("lp.Audit.read", source, columns | asked | options)
+        provenance = Provenance.now(call, source=source, columns=columns, seed=options.get("random_state"))
         counted = asked | {"score_range": score_range, "allow_remote": allow_remote}
-        data, missing = read_people(source, columns, engine, policy, **counted)
+        data, missing, options = read_people(source, columns, engine, options, **counted)
         # Imported here: the function makes an object of this class.
         from localparity.audit._auditing import audit
 
-        found = audit(data, **asked, missing_groups=policy.groups, **options)
-        return replace(found, missing=missing.with_groups(found.missing))
+        found = audit(data, **asked, **options)
+        return replace(found, missing=missing.with_groups(found.missing), provenance=provenance)
+
+    @property
+    def rows(self) -> int:
+        """How many rows were compared."""
+        return sum(group.rows for group in self.groups)
 
     @property
     def confidence(self) -> float:
@@ -219,11 +233,7 @@ class Audit:
                 f"MCDP({finding.epsilon:g}) is 0 whatever the groups: the scores span no window so "
                 f"wide in score_range {self.score_range}; give a smaller epsilon or the right score_range"
             )
-        ends = {
-            "estimate": finding.mcdp,
-            "upper": finding.interval.high,
-            "lower": finding.interval.low,
-        }
+        ends = {"estimate": finding.mcdp, "upper": finding.interval.high, "lower": finding.interval.low}
         return ends[as_choice(decide_by, "decide_by", get_args(DecideBy))] <= max_mcdp
 
     def finding(self, epsilon: float) -> Finding:
@@ -277,80 +287,85 @@ class Audit:
         dict
         """
         check_disclosure(self.counts, self.comparison, as_count(disclosure_limit, "disclosure_limit"))
-        found: dict[str, Any] = asdict(replace(self, counts=ScoreCounts({}), pairs=()))
-        del found["counts"]
-        found = {**found.pop("comparison"), **found}
-        for finding, plain in zip(self.findings, found["findings"], strict=True):
-            plain["window"]["sentence"] = finding.window.sentence_for(self.higher_is)
-        # A page of pairs is written field by field: there may be half a million.
-        found["pairs"] = [
-            {
-                **vars(pair),
-                "intervals": [{"low": each.low, "high": each.high} for each in pair.intervals],
-                "window": vars(pair.window),
-                "too_small": pair.too_small,
-            }
-            for pair in self.pairs
-        ]
-        found |= {"verdict": asdict(self.verdict), "assumptions": list(self.assumptions)}
-        return found
+        # Imported here: a document is made of audits.
+        from localparity.audit._document import plain_audit
 
-    def to_json(self, *, disclosure_limit: int = DISCLOSURE_LIMIT) -> str:
-        """Return the whole audit as JSON; groups that JSON cannot represent become text.
+        return plain_audit(self)
+
+    def to_json(
+        self,
+        *,
+        max_mcdp: float | None = None,
+        decide_by: DecideBy = "estimate",
+        disclosure_limit: int = DISCLOSURE_LIMIT,
+    ) -> str:
+        """Return the whole audit as JSON, in the shape that the command prints.
 
         Parameters
         ----------
+        max_mcdp : float, optional
+            The most that MCDP may be; the JSON says whether it is.
+        decide_by : str
+            What is compared with it, as in `passes`.
         disclosure_limit : int
             A group with fewer people is an error, as in `to_dict`.
 
         Returns
         -------
         str
+            Groups that JSON cannot represent become text.
         """
-        found = self.to_dict(disclosure_limit=disclosure_limit)
-        return json.dumps(found, indent=2, default=str, ensure_ascii=False)
+        from localparity.audit._document import Document
+
+        return Document(
+            audits={"scores": self},
+            max_mcdp=max_mcdp,
+            decide_by=decide_by,
+            disclosure_limit=disclosure_limit,
+        ).to_json()
+
+    def to_markdown(self, *, title: str = "Local disparity audit", **options: Any) -> str:
+        """Return the audit as Markdown, for a pull request or a wiki.
+
+        Parameters
+        ----------
+        title : str
+            The heading.
+        **options
+            ``max_mcdp``, ``decide_by`` and ``disclosure_limit``, as in `to_json`.
+
+        Returns
+        -------
+        str
+
+        Examples
+        --------
+        >>> import localparity as lp
+        >>> census = lp.datasets.make_census(2000, random_state=0)
+        >>> found = lp.audit(None, census.score, sensitive_features=census.sensitive_features, random_state=0)
+        >>> print(found.to_markdown(max_mcdp=0.1).splitlines()[0])
+        # Local disparity audit
+        """
+        from localparity.audit._document import Document
+        from localparity.report._markdown import to_markdown
+
+        return to_markdown(Document(audits={"scores": self}, title=title, **options))
 
     def to_frame(self) -> Any:
         """Return all pairs at all epsilons as a pandas data frame, one row for each."""
-        rows = [
-            {
-                "group_a": pair.groups[0],
-                "group_b": pair.groups[1],
-                "label": pair.label,
-                "epsilon": finding.epsilon,
-                "mcdp": pair.mcdp[i],
-                "low": pair.intervals[i].low,
-                "high": pair.intervals[i].high,
-                "p_value": None if pair.p_values is None else pair.p_values[i],
-                "too_small": pair.too_small,
-                "abcc": pair.abcc,
-                "delta_dp": pair.delta_dp,
-            }
-            for pair in self.pairs
-            for i, finding in enumerate(self.findings)
-        ]
-        return require("pandas", extra="data").DataFrame(rows)
+        from localparity.audit._document import pair_rows
 
-    def to_html(
-        self,
-        path: str | PathLike[str],
-        *,
-        title: str = "Local disparity audit",
-        disclosure_limit: int = DISCLOSURE_LIMIT,
-        force: bool = False,
-    ) -> None:
+        return require("pandas", extra="data").DataFrame(pair_rows(self))
+
+    def to_html(self, path: str | PathLike[str], **options: Any) -> None:
         """Write the audit as one page that opens anywhere, offline; `localparity.report.write_page`.
 
         Parameters
         ----------
         path : path
             Where to write it.
-        title : str
-            The page's heading.
-        disclosure_limit : int
-            No group, and no step of a curve, rests on fewer people than this.
-        force : bool
-            Overwrite a file that already exists.
+        **options
+            ``title``, ``max_mcdp``, ``decide_by``, ``disclosure_limit`` and ``force``, as in `write_page`.
 
         Examples
         --------
@@ -365,17 +380,11 @@ class Audit:
         """
         from localparity.report import write_page
 
-        write_page(path, {"scores": self}, title=title, disclosure_limit=disclosure_limit, force=force)
+        write_page(path, {"scores": self}, **options)
 
     def __repr__(self) -> str:
         """The verdict, and MCDP of the worst pair at each epsilon."""
-        rows = [
-            f"{finding.epsilon:>9g}  {percent(finding.mcdp):>7}  {interval_text(finding.interval):>17}  "
-            + p_value_text(None if finding.test is None else finding.test.p_value)
-            for finding in self.findings
-        ]
-        head = f"{'epsilon':>9}  {'MCDP':>7}  {f'{100 * self.confidence:g}% interval':>17}  p-value"
-        return "\n".join([self.verdict.headline, head, *rows])
+        return summary_of(self)
 
     def _repr_html_(self) -> str | None:
         """The verdict and the findings for a notebook; nothing without the extra `report`."""

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Literal
 from localparity._types import Group, HigherIs
 from localparity.audit._findings import TOO_COARSE, GroupSummary, PairSummary
 from localparity.counts._comparison import group_text
-from localparity.counts._score_counts import strata_of
-from localparity.metrics import Interval
-from localparity.metrics._gap_curves import gap_curves
+from localparity.counts._score_counts import strata_of, with_everyone
+from localparity.metrics import Interval, Window
+from localparity.metrics._gap_curves import curve_between
 from localparity.metrics._window import percent
 from localparity.uncertainty._resampling import least_resamples
 
@@ -116,20 +116,17 @@ def verdict_of(audit: Audit) -> Verdict:
     >>> print(verdict_of(audit).headline)
     There is a disparity: MCDP(0) is 30.02% between Female and Male.
     """
-    for place, finding in enumerate(audit.findings):
-        found = [pair for pair in audit.pairs if pair.significant_at(place, by_test=audit.tested)]
-        if found:
-            clearest = max(found, key=lambda pair: pair.mcdp[place] / pair.radius)
-            return Verdict(
-                "found",
-                f"There is a disparity: {_pair_at(audit, clearest, place)}.",
-                _where(audit, clearest, finding.epsilon),
-                _how_sure(audit, clearest, place),
-                (*_other_pairs(audit, found, clearest, place), *_notes(audit, found, place)),
-            )
-    judged = [pair for pair in audit.pairs if not pair.too_small]
-    worst = max(judged or audit.pairs, key=lambda pair: pair.mcdp[0])
-    largest = f"the largest {_pair_at(audit, worst, 0)}"
+    pair, place, found = named_pair(audit)
+    if found:
+        return Verdict(
+            "found",
+            f"There is a disparity: {_pair_at(audit, pair, place)}.",
+            _where(audit, pair, audit.findings[place].epsilon),
+            _how_sure(audit, pair, place),
+            (*_other_pairs(audit, found, pair, place), *_notes(audit, found, place)),
+        )
+    judged = not pair.too_small
+    largest = f"the largest {_pair_at(audit, pair, 0)}"
     vacuous = audit.findings[0].vacuous
     if vacuous:
         epsilon = audit.findings[0].epsilon
@@ -143,10 +140,23 @@ def verdict_of(audit: Audit) -> Verdict:
     return Verdict(
         "not found" if judged and audit.tested and not vacuous else "undecided",
         headline,
-        _where(audit, worst, audit.findings[0].epsilon),
-        _how_sure(audit, worst, 0),
+        _where(audit, pair, audit.findings[0].epsilon),
+        _how_sure(audit, pair, 0),
         _notes(audit, [], 0),
     )
+
+
+def named_pair(audit: Audit) -> tuple[PairSummary, int, list[PairSummary]]:
+    """The pair that a verdict names, the place of the epsilon, and all pairs with a disparity there.
+
+    Where no pair has one, it is the worst of those that are large enough to judge.
+    """
+    for place in range(len(audit.findings)):
+        found = [pair for pair in audit.pairs if pair.significant_at(place, by_test=audit.tested)]
+        if found:
+            return max(found, key=lambda pair: pair.mcdp[place] / pair.radius), place, found
+    judged = [pair for pair in audit.pairs if not pair.too_small]
+    return max(judged or audit.pairs, key=lambda pair: pair.mcdp[0]), 0, []
 
 
 def _pair_at(audit: Audit, pair: PairSummary, place: int) -> str:
@@ -155,15 +165,17 @@ def _pair_at(audit: Audit, pair: PairSummary, place: int) -> str:
     return f"{mcdp} between {pair_text(pair.groups)}{among}"
 
 
-def _where(audit: Audit, pair: PairSummary, epsilon: float) -> str:
+def window_of(audit: Audit, pair: PairSummary, epsilon: float) -> Window:
+    """Where the gap of a pair is largest, for windows of a half-width."""
     if epsilon == audit.findings[0].epsilon:
-        return pair.window.sentence_for(audit.higher_is)
-    curve = next(
-        curve
-        for curve in gap_curves(audit.counts, audit.comparison)
-        if (curve.groups, curve.label) == (pair.groups, pair.label)
-    )
-    return curve.worst_window(epsilon).sentence_for(audit.higher_is)
+        return pair.window
+    stratum = strata_of(audit.counts, audit.comparison)[pair.label]
+    sides = with_everyone(stratum) if audit.comparison.compare == "to_overall" else stratum
+    return curve_between(audit.counts, sides, pair.groups, pair.label).worst_window(epsilon)
+
+
+def _where(audit: Audit, pair: PairSummary, epsilon: float) -> str:
+    return window_of(audit, pair, epsilon).sentence_for(audit.higher_is)
 
 
 def _how_sure(audit: Audit, pair: PairSummary, place: int) -> str:
@@ -224,6 +236,17 @@ def _listed(groups: Sequence[GroupSummary]) -> str:
     return ", ".join(names) + (f" and {more:,} more" if more else "")
 
 
+def summary_of(audit: Audit) -> str:
+    """The verdict, and MCDP of the worst pair at each epsilon, as text."""
+    rows = [
+        f"{finding.epsilon:>9g}  {percent(finding.mcdp):>7}  {interval_text(finding.interval):>17}  "
+        + p_value_text(None if finding.test is None else finding.test.p_value)
+        for finding in audit.findings
+    ]
+    head = f"{'epsilon':>9}  {'MCDP':>7}  {f'{100 * audit.confidence:g}% interval':>17}  p-value"
+    return "\n".join([audit.verdict.headline, head, *rows])
+
+
 def assumptions_of(audit: Audit) -> tuple[str, ...]:
     """What an audit's intervals and p-values take for granted, and over what they hold.
 
@@ -249,9 +272,27 @@ def assumptions_of(audit: Audit) -> tuple[str, ...]:
             found.append(
                 f"Few rows carry most of the weight of {', '.join(few)}: there the confidence is approximate."
             )
+    found += _on_what_scale(audit)
     found.append(_over_what(audit))
     found.append("Nothing is adjusted for several models, criteria or looks at the same people.")
     return tuple(found)
+
+
+def _on_what_scale(audit: Audit) -> list[str]:
+    """What an epsilon and a threshold are shares of, where that is not a range that was given."""
+    if audit.scale == "rank":
+        return [
+            "Scores are replaced by their ranks, the share of the people compared at or below them: an "
+            "epsilon is a share of people, and a threshold of 0.9 is the score that the top 10% exceed. "
+            "Intervals hold on the scale that these ranks make."
+        ]
+    if audit.scale == "data":
+        low, high = audit.score_range
+        return [
+            f"The score range, {low:g} to {high:g}, is that of these scores, rounded: an epsilon is a share "
+            "of it, and of another range for other scores."
+        ]
+    return []
 
 
 def _over_what(audit: Audit) -> str:

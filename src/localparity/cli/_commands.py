@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,9 +13,11 @@ from typer.core import TyperCommand
 
 from localparity._io._forecast import forecasts_to
 from localparity.cli._messages import in_options, options_of
+from localparity.cli._panels import sort_into_panels
 from localparity.cli._printing import note
 from localparity.cli._warnings import warnings_in_lines
 
+_TYPED = "localparity.typed"
 _URL = re.compile(r"[A-Za-z][\w+.-]+:/")
 
 
@@ -28,11 +31,17 @@ def local_path(path: Path, param: Any) -> Path:
         raise typer.BadParameter(f"{str(path)!r} cannot be used: {error}", param=param) from error
 
 
+def typed_command(ctx: typer.Context) -> str:
+    """The command that is running, as it was typed."""
+    return str(ctx.meta[_TYPED])
+
+
 class Command(TyperCommand):
     """A command to which a second value of an option is an error, where the parser would keep the last."""
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words that were typed."""
+        ctx.meta[_TYPED] = shlex.join(["localparity", str(self.name), *args])
         parsed: Any = self.make_parser(ctx).parse_args(args=list(args))
         for word in args:
             if word.encode(errors="ignore").decode() != word:
@@ -49,6 +58,11 @@ class Command(TyperCommand):
             if isinstance(ctx.params.get(param.name), Path):
                 ctx.params[param.name] = local_path(ctx.params[param.name], param)
         return rest
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, with many options in panels."""
+        self.params = sort_into_panels(self.params)
+        super().format_help(ctx, formatter)
 
     def invoke(self, ctx: Any) -> Any:
         """Run, with what the library complains of in the command's own words."""

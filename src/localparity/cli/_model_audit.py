@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -46,7 +47,7 @@ class ModelAudit(NamedTuple):
             labels = self._labels(known[self.target], table.name)
         table.warn({value for name in group for value in known[name].tolist()})
         warn_of_training_file(self.folder, table.name)
-        return lp.audit(
+        found = lp.audit(
             labels,
             self.scorer.score(table, group),
             sensitive_features={name: known[name] for name in group},
@@ -54,6 +55,15 @@ class ModelAudit(NamedTuple):
             cluster=known[cluster] if cluster else None,
             **options,
         )
+        columns = {
+            "group": group,
+            "target": self.target,
+            "label": label,
+            "weight": weight,
+            "cluster": cluster,
+        }
+        seed = options.get("random_state")
+        return replace(found, provenance=lp.Provenance.now("", source=table, columns=columns, seed=seed))
 
     def _labels(self, classes: NDArray[Any], source: str) -> NDArray[np.int64]:
         """Return 1 for the class whose probability is the score; a file may write a class as a text."""

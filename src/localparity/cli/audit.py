@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from functools import partial
-from json import dumps
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -13,12 +13,21 @@ from rich.console import Console
 from typer import Option
 
 from localparity._io._tables import open_table
-from localparity._text import visible, visible_lines
-from localparity._types import HigherIs, IntervalMethod, Missing, MissingGroups
+from localparity._types import HigherIs, IntervalMethod, Missing, MissingGroups, Scale
 from localparity.audit._audit import Audit, DecideBy
 from localparity.audit._auditing import SmallGroups
+from localparity.audit._document import Document
 from localparity.audit._reading import Engine
 from localparity.audit._same_people import PairedModels
+from localparity.cli._audit_outputs import (
+    AuditFormat,
+    check_format,
+    show,
+    tell_verdicts,
+    write_out,
+    write_report,
+)
+from localparity.cli._commands import typed_command
 from localparity.cli._options import (
     CompareOption,
     ConfidenceOption,
@@ -38,11 +47,8 @@ from localparity.cli._options import (
     parse_epsilons,
     parse_range,
 )
-from localparity.cli._printing import note
 from localparity.cli._remote import RemoteOption, announce_remote
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
-from localparity.metrics._window import percent
-from localparity.report._terminal import paired_parts, terminal_parts
 
 FilesArgument = Annotated[
     list[str],
@@ -65,6 +71,13 @@ MethodOption = Annotated[
     IntervalMethod | None,
     Option(help="How intervals are made; finite_sample, or bootstrap with weights or clusters."),
 ]
+FormatOption = Annotated[
+    AuditFormat, Option("--format", help="Print tables, JSON, or Markdown for a pull request.")
+]
+OutOption = Annotated[
+    Path | None,
+    Option(help="Write a zip here: the page, JSON, Markdown, a model's card, the command and checksums."),
+]
 ReportOption = Annotated[
     Path | None, Option(help="Write a page with charts here, all models on it; opens offline.")
 ]
@@ -78,6 +91,12 @@ MissingGroupsOption = Annotated[
 MissingValueOption = Annotated[
     list[str] | None, Option("--missing-value", help="What stands for no group beside blanks; repeatable.")
 ]
+ScoreRangeOption = Annotated[
+    str, Option(help="The lowest and the highest score there can be, or data: those of the scores.")
+]
+ScaleOption = Annotated[
+    Scale, Option(help="Windows in the scores' units, or in ranks: an epsilon is a share of people.")
+]
 MissingOption = Annotated[Missing, Option(help="Rows without a score, label or weight: refuse or leave out.")]
 IdOption = Annotated[
     str | None,
@@ -86,6 +105,7 @@ IdOption = Annotated[
 
 
 def audit(
+    ctx: typer.Context,
     files: FilesArgument,
     group: GroupOption,
     score: ScoreOption = None,
@@ -96,7 +116,8 @@ def audit(
     epsilon: EpsilonsOption = "0,0.01,0.05,0.1",
     criterion: CriterionOption = "demographic_parity",
     compare: CompareOption = "between_groups",
-    score_range: Annotated[str, Option(help="The lowest and the highest score there can be.")] = "0,1",
+    score_range: ScoreRangeOption = "0,1",
+    scale: ScaleOption = "score",
     threshold: Annotated[float | None, Option(help="Threshold of delta-DP; by default mean scores.")] = None,
     min_group_size: Annotated[int, Option(help="The fewest people that a group may have.")] = 1,
     small_groups: Annotated[SmallGroups, Option(help="Refuse small groups, or leave them out.")] = "raise",
@@ -117,10 +138,12 @@ def audit(
     normalise_groups: NormaliseOption = False,
     seed: SeedOption = 0,
     jobs: Annotated[int, Option(help="How many resamples run at a time; -1 for all cores.")] = -1,
-    json: Annotated[bool, Option("--json", help="Print the audit as JSON.")] = False,
+    form: FormatOption = "text",
+    json: Annotated[bool, Option("--json", help="The same as --format json.")] = False,
     max_mcdp: MaxMcdpOption = None,
     decide_by: DecideByOption = "estimate",
     report: ReportOption = None,
+    out: OutOption = None,
     force: ForceOption = False,
     allow_remote: RemoteOption = False,
 ) -> None:
@@ -130,13 +153,16 @@ def audit(
     """
     check_bound(max_mcdp, decide_by)
     check_file(report, "--report", read=files, replace=force)
+    check_file(out, "--out", read=files, replace=force)
+    form = check_format(form, json)
     _check_source(score, model, target=target, label=label, engine=engine)
     check_labels(criterion, target or label, "--label" if model is None else "--target")
-    _check_id(person_id, files, model=model, engine=engine)
+    _check_id(person_id, files, model=model, engine=engine, scale=scale)
     announce_remote(files, allow_remote=allow_remote)
     columns = {"group": group, "label": label, "weight": weight, "cluster": cluster}
     asked = {
-        "score_range": parse_range(score_range, "--score-range"),
+        "score_range": "data" if score_range == "data" else parse_range(score_range, "--score-range"),
+        "scale": scale,
         "epsilons": parse_epsilons(epsilon),
         "criterion": criterion,
         "compare": compare,
@@ -157,15 +183,24 @@ def audit(
     read = _reader(score, model, target, engine, allow_remote)
     reading = {"encoding": encoding, "decimal": decimal, "sheet": sheet, "normalise_groups": normalise_groups}
     tables = {file: _opened(file, engine, allow_remote, reading) for file in _each_once(files)}
-    found = {file: _read(read, table, **columns, **asked) for file, table in tables.items()}
+    found = {file: _read(ctx, read, table, **columns, **asked) for file, table in tables.items()}
     paired = None
     if person_id is not None:
         paired = _compare(found, list(tables.values()), {"id": person_id, "score": score, **columns}, asked)
-    _show(found, paired, json, disclosure_limit)
-    passed = max_mcdp is None or _tell_verdicts(found, max_mcdp, decide_by)
+    document = Document(
+        audits=found,
+        title=f"Local disparity by {', '.join(group)}",
+        paired=paired,
+        max_mcdp=max_mcdp,
+        decide_by=decide_by,
+        disclosure_limit=disclosure_limit,
+    )
+    show(document, form)
+    passed = max_mcdp is None or tell_verdicts(document)
     if report is not None:
-        named = {"score": score, "target": target, **columns}
-        _write_report(report, found, named, paired, disclosure_limit=disclosure_limit, force=force)
+        write_report(document, report, force=force)
+    if out is not None:
+        write_out(document, out, model=model, force=force)
     if not passed:
         raise typer.Exit(1)
 
@@ -188,7 +223,9 @@ def _check_source(
         raise typer.BadParameter(f"must be duckdb with --model, got {engine}", param_hint="--engine")
 
 
-def _check_id(person_id: str | None, files: list[str], *, model: Path | None, engine: Engine) -> None:
+def _check_id(
+    person_id: str | None, files: list[str], *, model: Path | None, engine: Engine, scale: Scale
+) -> None:
     """Check that there are files to compare, and that they can be."""
     if person_id is None:
         return
@@ -198,6 +235,8 @@ def _check_id(person_id: str | None, files: list[str], *, model: Path | None, en
         raise typer.BadParameter("needs --score; one model gives a person one score", param_hint="--id")
     if engine != "duckdb":
         raise typer.BadParameter(f"needs --engine duckdb, got {engine}", param_hint="--id")
+    if scale != "score":
+        raise typer.BadParameter(f"needs --scale score, got {scale}", param_hint="--id")
 
 
 def _reader(
@@ -229,7 +268,14 @@ def _opened(file: str, engine: Engine, allow_remote: bool, reading: Mapping[str,
     return file
 
 
-def _read(read: Callable[..., Audit], file: Any, **options: Any) -> Audit:
+def _read(ctx: typer.Context, read: Callable[..., Audit], file: Any, **options: Any) -> Audit:
+    """Audit a file and note the command that did."""
+    found = _read_with_progress(read, file, **options)
+    assert found.provenance is not None  # what reads a file says so
+    return replace(found, provenance=replace(found.provenance, call=typed_command(ctx)))
+
+
+def _read_with_progress(read: Callable[..., Audit], file: Any, **options: Any) -> Audit:
     """Audit a file, with a bar on a terminal; it starts anew where there are more resamples."""
     console = Console(stderr=True)
     if not console.is_terminal:
@@ -256,6 +302,9 @@ def _compare(
     """The models on the same people, each compared with the first at the smallest epsilon."""
     shared = ("score_range", "criterion", "compare", "confidence", "n_resamples", "random_state", "n_jobs")
     first = next(iter(audits.values()))
+    if asked["score_range"] == "data":
+        lows, highs = zip(*(audit.score_range for audit in audits.values()), strict=True)
+        asked = {**asked, "score_range": (min(lows), max(highs))}
     return PairedModels.read(
         tables,
         **columns,
@@ -263,65 +312,3 @@ def _compare(
         epsilon=first.findings[0].epsilon,
         **{name: asked[name] for name in shared},
     )
-
-
-def _show(
-    audits: Mapping[str, Audit], paired: PairedModels | None, json: bool, disclosure_limit: int
-) -> None:
-    if json:
-        typer.echo(visible_lines(audits_json(audits, paired, disclosure_limit)))
-        return
-    console = Console()
-    for file, audit in audits.items():
-        console.print(*terminal_parts(audit, title=visible(file)), sep="\n")
-    if paired is not None:
-        console.print(*paired_parts(paired), sep="\n")
-
-
-def _write_report(
-    path: Path,
-    audits: Mapping[str, Audit],
-    columns: Mapping[str, Any],
-    paired: PairedModels | None,
-    **options: Any,
-) -> None:
-    from localparity.report import write_page
-
-    groups = ", ".join(columns["group"])
-    named = {**columns, "group": groups}
-    notes = {f"Column of the {what}s": name for what, name in named.items() if name}
-    title = f"Local disparity by {groups}"
-    write_page(path, audits, title=title, notes=notes, paired=paired, **options)
-    note(f"report: {path}")
-
-
-def audits_json(
-    audits: Mapping[str, Audit],
-    paired: PairedModels | None = None,
-    disclosure_limit: int = DISCLOSURE_LIMIT,
-) -> str:
-    """One audit as its own JSON, several under their names, with the comparison with the first."""
-    if len(audits) == 1:
-        return next(iter(audits.values())).to_json(disclosure_limit=disclosure_limit)
-    plain = {name: audit.to_dict(disclosure_limit=disclosure_limit) for name, audit in audits.items()}
-    if paired is not None:
-        for name in paired.found:
-            plain[name]["same_people"] = paired.to_dict(name)
-    return dumps(plain, indent=2, default=str, ensure_ascii=False)
-
-
-def _tell_verdicts(audits: Mapping[str, Audit], max_mcdp: float, decide_by: DecideBy) -> bool:
-    """Say of each file whether it is within the bound; whether all are."""
-    passed = [audit.passes(max_mcdp, decide_by=decide_by) for audit in audits.values()]
-    for (file, audit), passes in zip(audits.items(), passed, strict=True):
-        finding = audit.findings[0]
-        name, interval = f"MCDP({finding.epsilon:g})", finding.interval
-        what = {
-            "estimate": f"{name} is {percent(finding.mcdp)}",
-            "upper": f"the upper end of {name} is {percent(interval.high)}",
-            "lower": f"the lower end of {name} is {percent(interval.low)}",
-        }[decide_by]
-        verdict, relation = ("pass", "within") if passes else ("fail", "above")
-        whose = f"{file}: " if len(audits) > 1 else ""
-        note(f"{verdict}: {whose}{what}, {relation} the bound of {percent(max_mcdp)}")
-    return all(passed)

@@ -12,8 +12,8 @@ from rich.text import Text
 import localparity as lp
 from localparity._types import FloatArray
 from localparity._validation import as_count, require
+from localparity.audit._document import Document
 from localparity.cli._options import ForceOption, SeedOption, check_file
-from localparity.cli.audit import audits_json
 from localparity.metrics._window import percent
 from localparity.report._terminal import terminal_parts
 
@@ -55,7 +55,7 @@ def demo(
     except ImportError as error:
         console.print(Text(f"No page with charts: {error}"), soft_wrap=True)
     if json:
-        typer.echo(audits_json(audits))
+        typer.echo(Document(audits=audits, title="An invented census").to_json())
 
 
 def _audit(scores: FloatArray, census: Any, seed: int) -> lp.Audit:

@@ -72,9 +72,8 @@ def disclosed(
 
 def all_disclosed(counts: ScoreCounts, limit: int) -> bool:
     """Whether every group has enough people of each label, so that all criteria may be shown."""
-    if not counts.labelled:
-        return limit == 1 or not few_people(counts, Comparison(), limit)
-    return not few_people(counts, Comparison("equalized_odds"), limit)
+    comparison = Comparison("equalized_odds") if counts.labelled else Comparison()
+    return limit == 1 or not few_people(counts, comparison, limit)
 
 
 def few_people(counts: ScoreCounts, comparison: Comparison, limit: int) -> list[Group]:

@@ -5,6 +5,7 @@ from typing import TYPE_CHECKING
 from localparity._lazy import lazy_names
 
 if TYPE_CHECKING:
+    from localparity.report._bundle import write_bundle
     from localparity.report.displays._gap_curve import GapCurveDisplay
     from localparity.report.displays._group_cdf import GroupCdfDisplay
     from localparity.report.displays._impact_ratio import ImpactRatioDisplay
@@ -22,6 +23,7 @@ __all__ = [
     "McdpProfileDisplay",
     "SelectionRateDisplay",
     "TradeOffDisplay",
+    "write_bundle",
     "write_page",
 ]
 
@@ -35,6 +37,7 @@ __getattr__, __dir__ = lazy_names(
         "displays._profile": ["McdpProfileDisplay"],
         "displays._selection_rate": ["SelectionRateDisplay"],
         "displays._trade_off": ["TradeOffDisplay"],
+        "_bundle": ["write_bundle"],
         "page._page": ["write_page"],
     },
 )

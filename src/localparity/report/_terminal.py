@@ -13,6 +13,7 @@ from rich.table import Table
 from rich.text import Text
 
 from localparity.metrics._window import percent
+from localparity.report._header import header_line
 from localparity.report._tables import (
     ReportTable,
     delta_dp_name,
@@ -59,7 +60,11 @@ def terminal_parts(audit: Audit, *, title: str = "Audit") -> Iterator[Renderable
         yield Text(f"Left out as too small: {', '.join(map(str, audit.left_out))}.")
     if audit.missing.sentences:
         yield Text(" ".join(audit.missing.sentences))
+    if audit.unknown_groups is not None:
+        yield Text("\n".join(bounds.sentence for bounds in audit.unknown_groups.bounds))
     yield Text("\n".join(audit.assumptions), style="dim")
+    if audit.provenance is not None:
+        yield Text(header_line(audit), style="dim")
 
 
 def paired_parts(paired: PairedModels) -> Iterator[RenderableType]:

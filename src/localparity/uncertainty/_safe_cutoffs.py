@@ -29,6 +29,8 @@ class CutoffRange:
     ----------
     low, high : float
         The ends, in the scores' own units.
+    up_to_top : bool
+        Whether `high` is the top of the score range and itself one of the cutoffs.
     selected_at_low, selected_at_high : float
         The share of all people that is selected at the first and at the last of the cutoffs.
     best_cutoff : float or None
@@ -49,6 +51,7 @@ class CutoffRange:
 
     low: float
     high: float
+    up_to_top: bool
     selected_at_low: float
     selected_at_high: float
     best_cutoff: float | None
@@ -177,7 +180,7 @@ def _ranges(curve: ImpactRatioCurve, safe: BoolArray) -> tuple[CutoffRange, ...]
             best, accuracy = float(curve.cutoffs[place]), float(curve.accuracy[place])
         text = _text(low, high, top, curve.whole)
         ends = float(shares[start]), float(shares[end - 1])
-        found.append(CutoffRange(low, high, *ends, best, accuracy, text))
+        found.append(CutoffRange(low, high, top, *ends, best, accuracy, text))
     return tuple(found)
 
 

@@ -13,11 +13,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import localparity
-from localparity._io._files import write_whole
 from localparity._validation import require
-from localparity.audit._wording import COMPARE_WORDS, CRITERION_WORDS
+from localparity.audit._document import Document
+from localparity.audit._wording import CRITERION_WORDS
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics._window import number_text
+from localparity.report._header import header_rows
 from localparity.report._tables import (
     findings_table,
     groups_table,
@@ -25,11 +26,12 @@ from localparity.report._tables import (
     paired_table,
     pairs_table,
 )
+from localparity.report._written import write_new
 from localparity.report.page._charts import chart_specs
 from localparity.report.page._data import Plan, plan_page
 
 if TYPE_CHECKING:
-    from localparity.audit._audit import Audit
+    from localparity.audit._audit import Audit, DecideBy
     from localparity.audit._same_people import PairedModels
 
 
@@ -40,6 +42,8 @@ def write_page(
     title: str = "Local disparity audit",
     notes: Mapping[str, str] | None = None,
     paired: PairedModels | None = None,
+    max_mcdp: float | None = None,
+    decide_by: DecideBy = "estimate",
     disclosure_limit: int = DISCLOSURE_LIMIT,
     force: bool = False,
 ) -> None:
@@ -61,6 +65,10 @@ def write_page(
         What else to say about the data, a text under each name.
     paired : PairedModels, optional
         The models compared person by person, where all scored the same people.
+    max_mcdp : float, optional
+        The most that MCDP may be; the page says whether it is.
+    decide_by : str
+        What is compared with it, as in `Audit.passes`.
     disclosure_limit : int
         No group, and no step of a curve, rests on fewer people than this; a group with fewer is an error, and
         `localparity.audit` leaves such groups out when asked to.
@@ -80,30 +88,21 @@ def write_page(
     >>> path.stat().st_size < 3_000_000
     True
     """
-    place = Path(path)
-    if place.exists() and not force:
-        raise FileExistsError(f"{place} already exists; pass force=True to overwrite")
-    page = render_page(
-        audits, title=title, notes=notes or {}, paired=paired, disclosure_limit=disclosure_limit
+    document = Document(
+        audits=audits,
+        title=title,
+        paired=paired,
+        max_mcdp=max_mcdp,
+        decide_by=decide_by,
+        disclosure_limit=disclosure_limit,
     )
-    try:
-        write_whole(place, page.encode())
-    except OSError as error:
-        raise OSError(f"{place} cannot be written: {error.strerror}") from error
+    write_new(Path(path), render_page(document, notes).encode(), force=force)
 
 
-def render_page(
-    audits: Mapping[str, Audit],
-    *,
-    title: str,
-    notes: Mapping[str, str],
-    paired: PairedModels | None = None,
-    disclosure_limit: int = DISCLOSURE_LIMIT,
-) -> str:
+def render_page(document: Document, notes: Mapping[str, str] | None = None) -> str:
     """The page as text."""
-    if not audits:
-        raise ValueError("audits must have at least one model, got none")
-    plan, models = plan_page(audits, disclosure_limit)
+    audits, paired = document.audits, document.paired
+    plan, models = plan_page(audits, document.disclosure_limit)
     data = {
         "epsilons": plan.epsilons.tolist(),
         "criteria": CRITERION_WORDS,
@@ -112,20 +111,21 @@ def render_page(
     }
     library, script = _library(), _text("page.js")
     html: str = _template("page.html.j2").render(
-        title=title,
+        title=document.title,
         style=_text("page.css"),
         library=library,
         script=script,
         hashes=" ".join(_script_hash(code) for code in (library, script)),
         data=_script_json(data),
-        numbers=_script_json({name: _numbers(audit, plan) for name, audit in audits.items()}),
+        numbers=_script_json(_numbers(document, plan)),
         verdicts={name: audit.verdict for name, audit in audits.items()},
         paired=[] if paired is None else [paired.sentence(name) for name in paired.found],
         tables=_tables(audits, plan, paired),
         notes={
-            **notes,
+            **(notes or {}),
+            **dict(header_rows(document.first)),
             **_method_notes(audits, plan),
-            **_privacy(disclosure_limit),
+            **_privacy(document.disclosure_limit),
             **_paired_notes(paired),
         },
         version=localparity.__version__,
@@ -175,8 +175,6 @@ def _method_notes(audits: Mapping[str, Audit], plan: Plan) -> dict[str, str]:
     }[audit.method]
     threshold = "mean scores" if audit.threshold is None else f"shares above {number_text(audit.threshold)}"
     notes = {
-        "People compared": CRITERION_WORDS[audit.comparison.criterion],
-        "Groups compared": COMPARE_WORDS[audit.comparison.compare],
         "Score range": f"{number_text(low)} to {number_text(high)}",
         "Intervals": intervals,
         "Assumed": " ".join(audit.assumptions),
@@ -198,12 +196,16 @@ def _method_notes(audits: Mapping[str, Audit], plan: Plan) -> dict[str, str]:
         if audit.missing.sentences:
             missing = " ".join(audit.missing.sentences)
             notes["Missing values" + (f", {name}" if len(audits) > 1 else "")] = missing
+        if audit.unknown_groups is not None:
+            bounds = " ".join(bounds.sentence for bounds in audit.unknown_groups.bounds)
+            notes["Unknown groups" + (f", {name}" if len(audits) > 1 else "")] = bounds
     return notes
 
 
-def _numbers(audit: Audit, plan: Plan) -> dict[str, Any]:
-    numbers = audit.to_dict(disclosure_limit=1)  # the page's groups are checked already
-    numbers["pairs"] = numbers["pairs"][: plan.pairs]
+def _numbers(document: Document, plan: Plan) -> dict[str, Any]:
+    numbers = document.to_dict()
+    for audit in numbers["audits"]:
+        audit["pairs"] = audit["pairs"][: plan.pairs]
     return numbers
 
 

@@ -1,0 +1,231 @@
+"""Six questions about an audit, each answered in words that need no statistics."""
+
+from __future__ import annotations
+
+import shlex
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from localparity.audit._findings import Finding, PairSummary
+from localparity.audit._wording import interval_text, named_pair, p_value_text, window_of
+from localparity.counts._comparison import group_text
+from localparity.metrics._window import percent
+
+if TYPE_CHECKING:
+    from localparity.audit._audit import Audit, DecideBy
+
+SHOWN_EPSILON = 0.05
+"""The half-width of the window that a page opens on."""
+
+_USUAL_BOUND = 0.05
+
+
+@dataclass(frozen=True)
+class Answer:
+    """A question, the answer in a word or two, and the answer in a sentence or two."""
+
+    question: str
+    short: str
+    text: str
+
+
+@dataclass(frozen=True)
+class Step:
+    """What can be done, and the command that does it."""
+
+    text: str
+    command: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundResult:
+    """A bound, what was compared with it, and whether it holds."""
+
+    max_mcdp: float
+    decide_by: str
+    epsilon: float
+    value: float
+    within: bool
+
+    @property
+    def sentence(self) -> str:
+        """What was compared, and how it came out."""
+        name = f"MCDP({self.epsilon:g})"
+        what = name if self.decide_by == "estimate" else f"the {self.decide_by} end of {name}"
+        relation = "within" if self.within else "above"
+        return f"{what} is {percent(self.value)}, {relation} the bound of {percent(self.max_mcdp)}"
+
+
+def bound_result(audit: Audit, max_mcdp: float, decide_by: DecideBy) -> BoundResult:
+    """Whether an audit is within a bound, with what was compared."""
+    finding = audit.findings[0]
+    value = {"estimate": finding.mcdp, "upper": finding.interval.high, "lower": finding.interval.low}
+    return BoundResult(
+        max_mcdp=max_mcdp,
+        decide_by=decide_by,
+        epsilon=finding.epsilon,
+        value=value[decide_by],
+        within=audit.passes(max_mcdp, decide_by=decide_by),
+    )
+
+
+def shown_finding(audit: Audit) -> Finding:
+    """The finding whose window is shown first: of the epsilon nearest to 0.05 that windows fit in."""
+    fitting = [finding for finding in audit.findings if not finding.vacuous] or audit.findings
+    return min(fitting, key=lambda finding: abs(finding.epsilon - SHOWN_EPSILON))
+
+
+@dataclass(frozen=True)
+class Answers:
+    """The answers of an audit.
+
+    Attributes
+    ----------
+    answers : tuple of Answer
+        Is there a disparity; how large and where; for whom; how sure; within the bound or not; what now.
+    steps : tuple of Step
+        What can be done now.
+    bound : BoundResult or None
+        The bound, where there is one.
+    """
+
+    answers: tuple[Answer, ...]
+    steps: tuple[Step, ...]
+    bound: BoundResult | None
+
+    @classmethod
+    def of(cls, audit: Audit, max_mcdp: float | None = None, decide_by: DecideBy = "estimate") -> Answers:
+        """Answer the questions.
+
+        Examples
+        --------
+        >>> import localparity as lp
+        >>> census = lp.datasets.make_census(5000, random_state=0)
+        >>> audit = lp.audit(
+        ...     None, census.score, sensitive_features=census.sensitive_features, random_state=0
+        ... )
+        >>> for answer in Answers.of(audit, max_mcdp=0.1).answers[::4]:
+        ...     print(answer.question, answer.short)
+        Is there a disparity? Yes
+        Is it within the bound? No
+        """
+        bound = None if max_mcdp is None else bound_result(audit, max_mcdp, decide_by)
+        pair, place, found = named_pair(audit)
+        steps = _steps(audit, bound)
+        answers = (
+            _whether(audit),
+            _how_large(audit, pair),
+            _for_whom(audit, pair, len(found)),
+            _how_sure(audit, pair, place),
+            _within(bound),
+            Answer("What now?", steps[0].text, " ".join(f"{step.text}." for step in steps[1:])),
+        )
+        return cls(answers, steps, bound)
+
+    def to_list(self) -> list[dict[str, Any]]:
+        """The answers as plain dictionaries, the last with the steps."""
+        plain = [asdict(answer) for answer in self.answers]
+        plain[-1]["steps"] = [asdict(step) for step in self.steps]
+        return plain
+
+
+def _whether(audit: Audit) -> Answer:
+    question = "Is there a disparity?"
+    if audit.verdict.status == "found":
+        return Answer(
+            question, "Yes", "The groups' scores differ by more than chance explains with this many people."
+        )
+    if audit.verdict.status == "not found":
+        return Answer(
+            question,
+            "None found",
+            "What differs is no more than chance would show with this many people. A smaller disparity than "
+            "this audit can see may still be there.",
+        )
+    return Answer(question, "Cannot be told", audit.verdict.headline)
+
+
+def _how_large(audit: Audit, pair: PairSummary) -> Answer:
+    question = "How large, and where?"
+    window = window_of(audit, pair, shown_finding(audit).epsilon)
+    if window.gap == 0.0:
+        window = pair.window
+    single = ""
+    if window.gap < pair.window.gap:
+        single = f" At the worst single threshold the difference is {_points(pair.window.gap)}."
+    return Answer(question, _points(pair.window.gap), window.sentence_for(audit.higher_is) + single)
+
+
+def _points(gap: float) -> str:
+    return f"{100.0 * gap:.1f} points"
+
+
+def _for_whom(audit: Audit, pair: PairSummary, found: int) -> Answer:
+    first, second = (group_text(group) for group in pair.groups)
+    among = "" if pair.label is None else f", among people with label {pair.label}"
+    window, whose = pair.window, ""
+    if window.lower is not None and window.higher is not None:
+        lower = group_text(window.lower)
+        outcome = "" if audit.higher_is is None else f", and a higher score is the {audit.higher_is} outcome"
+        whose = f"{lower} has the lower scores there{outcome}."
+    others = ""
+    if len(audit.pairs) > 1:
+        many = "pair differs" if found == 1 else "pairs differ"
+        others = f" Of {len(audit.pairs):,} pairs compared, {found:,} {many} by more than chance explains."
+    short = f"{first} compared with {second}"
+    return Answer("For whom?", short + among, (whose + others).strip())
+
+
+def _how_sure(audit: Audit, pair: PairSummary, place: int) -> Answer:
+    interval = pair.intervals[place]
+    at = audit.findings[place].epsilon
+    which = "the largest difference" if at == 0.0 else f"the largest difference that lasts over {2 * at:g}"
+    sentence = (
+        f"With {100 * interval.confidence:g}% confidence, {which} is between {100 * interval.low:.1f} and "
+        f"{100 * interval.high:.1f} points."
+    )
+    if pair.p_values is None or not audit.tested:
+        return Answer("How sure is that?", interval_text(interval), sentence + " It was not tested.")
+    p_value = pair.p_values[place]
+    chance = f" If the groups did not differ, chance alone would show as much in {percent(p_value)} of audits"
+    text = f"{sentence}{chance} (p-value {p_value_text(p_value)})."
+    return Answer("How sure is that?", interval_text(interval), text)
+
+
+def _within(bound: BoundResult | None) -> Answer:
+    question = "Is it within the bound?"
+    if bound is None:
+        return Answer(question, "No bound was set", "Set the most that you accept with --max-mcdp.")
+    sentence = bound.sentence[0].upper() + bound.sentence[1:]
+    return Answer(question, "Yes" if bound.within else "No", f"{sentence}.")
+
+
+def _steps(audit: Audit, bound: BoundResult | None) -> tuple[Step, ...]:
+    """What the finding calls for, the most pressing first."""
+    provenance = audit.provenance
+    columns = {} if provenance is None else dict(provenance.columns)
+    named = [] if provenance is None else [file.name for file in provenance.files]
+    file = shlex.quote(named[0]) if len(named) == 1 else "FILE"
+    groups = " ".join(f"--group {shlex.quote(name)}" for name in columns.get("group", ["GROUP"]))
+    most = f"{_USUAL_BOUND if bound is None else bound.max_mcdp:g}"
+    target = shlex.quote(str(columns.get("target", columns.get("label", "TARGET"))))
+    fit = f"{file} --target {target} {groups} --max-mcdp {most}"
+    score = shlex.quote(str(columns.get("score", "SCORE")))
+    watch = Step(
+        "Watch the scores as new people are scored",
+        f"localparity monitor history {file} --score {score} {groups} --max-mcdp {most}",
+    )
+    status = audit.verdict.status
+    if status == "undecided":
+        sizes = ",".join(str(group.rows) for group in audit.groups[:20])
+        plan = f"localparity plan --group-sizes {sizes} --mcdp {most}"
+        return (Step("Find out how many people it takes", plan), watch)
+    if status == "not found" and (bound is None or bound.within):
+        return (watch,)
+    if bound is not None and bound.within:
+        return (watch, Step("Or repair the scores further", f"localparity repair {fit} --out repaired"))
+    return (
+        Step("Repair the scores to a bound", f"localparity repair {fit} --out repaired"),
+        Step("Or train a model within the bound", f"localparity train {fit} --out trained"),
+        watch,
+    )

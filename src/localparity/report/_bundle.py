@@ -1,0 +1,91 @@
+"""An audit to file: the page, the JSON, the Markdown, the command and checksums in one zip file."""
+
+from __future__ import annotations
+
+import io
+import zipfile
+from collections.abc import Mapping
+from os import PathLike
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from localparity._io._files import sha256_of
+from localparity.audit._document import Document
+from localparity.report._markdown import to_markdown
+from localparity.report._written import write_new
+from localparity.report.page._page import render_page
+
+if TYPE_CHECKING:
+    from localparity.audit._audit import Audit
+
+CHECKSUMS = "SHA256SUMS"
+_CARDS = ("model_card.md", "model_card.json")
+_NO_TIME = (1980, 1, 1, 0, 0, 0)
+
+
+def write_bundle(
+    path: str | PathLike[str],
+    audits: Mapping[str, Audit],
+    *,
+    model: str | PathLike[str] | None = None,
+    force: bool = False,
+    **options: Any,
+) -> None:
+    """Write the audits of one model or several as a zip file to sign and to file.
+
+    It has the page (``report.html``), the JSON (``audit.json``), the Markdown (``audit.md``), the command or
+    call (``command.txt``), the card of a model, and ``SHA256SUMS`` over all of them, which ``sha256sum -c``
+    checks. The same audits give the same bytes.
+
+    Parameters
+    ----------
+    path : path
+        Where to write it. The file is written whole or not at all.
+    audits : mapping
+        The audit of each model, by the model's name.
+    model : path, optional
+        The folder of the saved model that made the scores, for its model card.
+    force : bool
+        Overwrite the file if it exists.
+    **options
+        ``title``, ``paired``, ``max_mcdp``, ``decide_by`` and ``disclosure_limit``, as in `write_page`.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile, zipfile
+    >>> import localparity as lp
+    >>> census = lp.datasets.make_census(2000, random_state=0)
+    >>> found = lp.audit(None, census.score, sensitive_features=census.sensitive_features, random_state=0)
+    >>> path = pathlib.Path(tempfile.mkdtemp()) / "audit.zip"
+    >>> lp.report.write_bundle(path, {"census": found}, max_mcdp=0.1)
+    >>> zipfile.ZipFile(path).namelist()
+    ['report.html', 'audit.json', 'audit.md', 'command.txt', 'SHA256SUMS']
+    """
+    folder = None if model is None else Path(model)
+    write_new(Path(path), bundle(Document(audits=audits, **options), folder), force=force)
+
+
+def bundle(document: Document, model: Path | None = None) -> bytes:
+    """The bytes of the zip file."""
+    calls = [audit.provenance.call for audit in document.audits.values() if audit.provenance is not None]
+    contents = {
+        "report.html": render_page(document).encode(),
+        "audit.json": f"{document.to_json()}\n".encode(),
+        "audit.md": to_markdown(document).encode(),
+        "command.txt": "".join(f"{call}\n" for call in dict.fromkeys(calls)).encode(),
+        **({} if model is None else _cards(model)),
+    }
+    sums = "".join(f"{sha256_of(content)}  {name}\n" for name, content in contents.items())
+    buffer = io.BytesIO()
+    # Stored, since what is compressed depends on the version of zlib.
+    with zipfile.ZipFile(buffer, "w", zipfile.ZIP_STORED) as archive:
+        for name, content in {**contents, CHECKSUMS: sums.encode()}.items():
+            entry = zipfile.ZipInfo(name, _NO_TIME)
+            entry.create_system, entry.external_attr = 3, 0o100644 << 16
+            archive.writestr(entry, content)
+    return buffer.getvalue()
+
+
+def _cards(model: Path) -> dict[str, bytes]:
+    """The model card, as it is in the model's folder; a model needs none."""
+    return {name: (model / name).read_bytes() for name in _CARDS if (model / name).is_file()}

@@ -1,0 +1,110 @@
+"""A document as Markdown, for a pull request or a wiki."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+
+from localparity._text import visible
+from localparity.audit._document import Document
+from localparity.report._header import header_rows
+from localparity.report._tables import (
+    ReportTable,
+    findings_table,
+    groups_table,
+    models_table,
+    paired_table,
+    pairs_table,
+)
+
+_MOST_PAIRS = 20
+_MARKUP = re.compile(r"([\\`*_\[\]<>#|~&$@]|:(?=//)|(?<=\bwww)\.)")
+
+
+def to_markdown(document: Document) -> str:
+    """The document: what was audited, the answers to six questions, and the tables."""
+    return "\n\n".join(_parts(document)) + "\n"
+
+
+def escaped(text: str) -> str:
+    r"""A text as Markdown shows it as it is: on one line, without markup, links or HTML.
+
+    Examples
+    --------
+    >>> print(escaped("a|b <i> https://x *c*"))
+    a\|b \<i\> https\://x \*c\*
+    """
+    return _MARKUP.sub(r"\\\1", visible(text))
+
+
+def _parts(document: Document) -> Iterator[str]:
+    yield f"# {escaped(document.title)}"
+    audits = document.audits
+    for name in audits:
+        answers = document.answers(name)
+        if len(audits) > 1:
+            yield f"## {escaped(name)}"
+        lines = [
+            f"- **{answer.question}** {escaped(f'{answer.short}.' if answer.text else answer.short)} "
+            f"{escaped(answer.text)}".rstrip()
+            for answer in answers.answers
+        ]
+        yield "\n".join(lines)
+        yield "\n".join(["```sh", *(visible(step.command) for step in answers.steps), "```"])
+    if document.paired is not None:
+        yield "\n\n".join(escaped(document.paired.sentence(name)) for name in document.paired.found)
+    for table in _tables(document):
+        yield f"**{escaped(table.caption)}**"
+        yield _table(table)
+    for name, audit in audits.items():
+        whose = f" of {escaped(name)}" if len(audits) > 1 else ""
+        yield "\n".join(
+            [
+                f"**What was audited{whose}**",
+                "",
+                *(f"- {escaped(what)}: {escaped(text)}" for what, text in header_rows(audit)),
+            ]
+        )
+        yield "\n".join(f"- {escaped(sentence)}" for sentence in audit.assumptions)
+    yield _all_digits(document)
+
+
+def _tables(document: Document) -> Iterator[ReportTable]:
+    audits = document.audits
+    if len(audits) > 1:
+        yield models_table(audits)
+    if document.paired is not None:
+        yield paired_table(document.paired)
+    yield findings_table(audits)
+    if any(len(audit.pairs) > 1 for audit in audits.values()):
+        yield pairs_table(audits, _MOST_PAIRS)
+    yield groups_table(audits)
+
+
+def _table(table: ReportTable) -> str:
+    head = [*table.names, *table.numbers]
+    rule = ["---"] * len(table.names) + ["---:"] * len(table.numbers)
+    rows = [head, rule, *table.rows]
+    cells = [rule if row is rule else [escaped(cell) for cell in row] for row in rows]
+    return "\n".join(f"| {' | '.join(row)} |" for row in cells)
+
+
+def _all_digits(document: Document) -> str:
+    """The findings with all their digits, for whoever checks them."""
+    found = {
+        name: [
+            {
+                "epsilon": finding.epsilon,
+                "mcdp": finding.mcdp,
+                "low": finding.interval.low,
+                "high": finding.interval.high,
+                "p_value": None if finding.test is None else finding.test.p_value,
+            }
+            for finding in audit.findings
+        ]
+        for name, audit in document.audits.items()
+    }
+    # A name of back ticks would end the block.
+    text = json.dumps(found, indent=1).replace("`", "\\u0060")
+    return f"<details><summary>All digits</summary>\n\n```json\n{text}\n```\n\n</details>"

@@ -1,0 +1,100 @@
+"""The zip file to sign and to file."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import zipfile
+from pathlib import Path
+
+import pytest
+
+import localparity as lp
+from typed_commands import run_here
+
+NAMES = ["report.html", "audit.json", "audit.md", "command.txt"]
+
+
+@pytest.fixture(scope="module")
+def scores(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    census = lp.datasets.make_census(300, random_state=0)
+    path = tmp_path_factory.mktemp("bundle") / "scores.csv"
+    census.data.assign(p=census.score, sex=census.sensitive_features).to_csv(path, index=False)
+    return path
+
+
+def opened(path: Path) -> dict[str, bytes]:
+    """What is in a bundle, checked against its checksums."""
+    with zipfile.ZipFile(path) as archive:
+        found = {name: archive.read(name) for name in archive.namelist()}
+    sums = found.pop("SHA256SUMS").decode()
+    assert sums == "".join(f"{hashlib.sha256(text).hexdigest()}  {name}\n" for name, text in found.items())
+    return found
+
+
+def test_the_command_writes_what_it_prints(
+    scores: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "0")
+    options = ["--score", "p", "--group", "sex", "--resamples", "5", "--jobs", "1", "--max-mcdp", "0.9"]
+    printed = {}
+    for form in ("json", "markdown"):
+        words = ["audit", scores, *options, "--format", form, "--out", tmp_path / f"{form}.zip"]
+        assert run_here(monkeypatch, *words) == 0
+        printed[form], err = capsys.readouterr()
+        assert err.splitlines()[1] == f"bundle: {tmp_path / f'{form}.zip'}"
+        found = opened(tmp_path / f"{form}.zip")
+        assert list(found) == NAMES
+        assert found["command.txt"].decode() == f"localparity {' '.join(map(str, words))}\n"
+        name = {"json": "audit.json", "markdown": "audit.md"}[form]
+        assert found[name].decode() == printed[form]
+        assert b"<!doctype html>" in found["report.html"]
+    assert json.loads(printed["json"])["audits"][0]["bound"]["within"]
+    assert "**Is it within the bound?** Yes." in printed["markdown"]
+
+
+def test_the_same_audit_gives_the_same_bytes(scores: Path, tmp_path: Path) -> None:
+    audit = lp.Audit.read(scores, score="p", group="sex", n_resamples=5, random_state=0)
+    for name in ("a.zip", "b.zip"):
+        lp.report.write_bundle(tmp_path / name, {"model": audit}, title="Same")
+    assert (tmp_path / "a.zip").read_bytes() == (tmp_path / "b.zip").read_bytes()
+    with pytest.raises(FileExistsError, match=r"a\.zip already exists.*force=True"):
+        lp.report.write_bundle(tmp_path / "a.zip", {"model": audit})
+    lp.report.write_bundle(tmp_path / "a.zip", {"model": audit}, force=True)
+
+
+def test_the_card_of_a_model_is_in_it(scores: Path, tmp_path: Path) -> None:
+    audit = lp.Audit.read(scores, score="p", group="sex", n_resamples=0)
+    folder = tmp_path / "model"
+    folder.mkdir()
+    lp.report.write_bundle(tmp_path / "without.zip", {"model": audit}, model=folder)
+    assert list(opened(tmp_path / "without.zip")) == NAMES
+    (folder / "model_card.md").write_text("# Model card\n")
+    lp.report.write_bundle(tmp_path / "with.zip", {"model": audit}, model=folder)
+    assert opened(tmp_path / "with.zip")["model_card.md"] == b"# Model card\n"
+
+
+def test_an_interrupted_write_leaves_nothing(
+    scores: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def interrupt(*_: object) -> None:
+        raise KeyboardInterrupt
+
+    audit = lp.Audit.read(scores, score="p", group="sex", n_resamples=0)
+    monkeypatch.setattr(Path, "replace", interrupt)
+    with pytest.raises(KeyboardInterrupt):
+        lp.report.write_bundle(tmp_path / "audit.zip", {"model": audit})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_wrong_use_is_noticed_before_the_work(
+    scores: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = ["audit", scores, "--score", "p", "--group", "sex"]
+    assert run_here(monkeypatch, *words, "--json", "--format", "markdown") == 2
+    assert "--format: must be json with --json, got markdown" in capsys.readouterr().err
+    assert run_here(monkeypatch, *words, "--out", scores, "--force") == 2
+    assert "is the file that is read" in capsys.readouterr().err
+    assert run_here(monkeypatch, *words, "--out", tmp_path) == 2
+    out, err = capsys.readouterr()
+    assert (out, "is a folder, not a file" in err) == ("", True)
