@@ -24,7 +24,7 @@ FORMAT, FORMAT_VERSION = "localparity-audit", 2
 
 def plain_audit(audit: Audit) -> dict[str, Any]:
     """Everything that an audit says, as plain dictionaries and lists."""
-    found: dict[str, Any] = asdict(replace(audit, counts=ScoreCounts({}), pairs=()))
+    found: dict[str, Any] = asdict(replace(audit, counts=ScoreCounts({}), pairs=(), unknown_groups=None))
     del found["counts"]
     found = {**found.pop("comparison"), **found}
     for finding, plain in zip(audit.findings, found["findings"], strict=True):
@@ -39,6 +39,8 @@ def plain_audit(audit: Audit) -> dict[str, Any]:
         }
         for pair in audit.pairs
     ]
+    if audit.unknown_groups is not None:
+        found["unknown_groups"] = audit.unknown_groups.to_dict()
     told = {"verdict": asdict(audit.verdict), "assumptions": list(audit.assumptions)}
     return found | {"rows": audit.rows, "confidence": audit.confidence} | told
 

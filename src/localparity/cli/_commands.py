@@ -12,6 +12,7 @@ import typer
 from typer.core import TyperCommand
 
 from localparity.cli._messages import in_options, options_of
+from localparity.cli._panels import sort_into_panels
 from localparity.cli._warnings import warnings_in_lines
 
 _TYPED = "localparity.typed"
@@ -55,6 +56,11 @@ class Command(TyperCommand):
             if isinstance(ctx.params.get(param.name), Path):
                 ctx.params[param.name] = local_path(ctx.params[param.name], param)
         return rest
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, with many options in panels."""
+        self.params = sort_into_panels(self.params)
+        super().format_help(ctx, formatter)
 
     def invoke(self, ctx: Any) -> Any:
         """Run, with what the library complains of in the command's own words."""

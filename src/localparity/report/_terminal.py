@@ -63,6 +63,8 @@ def terminal_parts(audit: Audit, *, title: str = "Audit") -> Iterator[Renderable
         yield Text(f"Left out as too small: {', '.join(map(str, audit.left_out))}.")
     if audit.missing.sentences:
         yield Text(" ".join(audit.missing.sentences))
+    if audit.unknown_groups is not None:
+        yield Text("\n".join(bounds.sentence for bounds in audit.unknown_groups.bounds))
     yield Text("\n".join(audit.assumptions), style="dim")
     if audit.provenance is not None:
         yield Text(header_line(audit), style="dim")
