@@ -44,10 +44,12 @@ from localparity.cli._options import (
     check_bound,
     check_file,
     check_labels,
+    check_ratio,
     parse_epsilons,
     parse_range,
 )
 from localparity.cli._remote import RemoteOption, announce_remote
+from localparity.cli._scoring import check_scoring, scoring_rates_of
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 
 FilesArgument = Annotated[
@@ -102,6 +104,13 @@ ControlOption = Annotated[
     list[str] | None,
     Option(help="A column of strata, such as job or year, within which groups are compared too; repeatable."),
 ]
+MinRatioOption = Annotated[
+    float | None,
+    Option(help="Find the cutoffs that keep every group's selection rate at this share of the highest."),
+]
+ScoringOption = Annotated[
+    bool, Option("--scoring-rates", help="Add the table of scoring rates that New York City's rule asks for.")
+]
 IdOption = Annotated[
     str | None,
     Option("--id", help="The column of the people's ids, where all files hold the same people."),
@@ -147,6 +156,8 @@ def audit(
     json: Annotated[bool, Option("--json", help="The same as --format json.")] = False,
     max_mcdp: MaxMcdpOption = None,
     decide_by: DecideByOption = "estimate",
+    min_ratio: MinRatioOption = None,
+    scoring: ScoringOption = False,
     report: ReportOption = None,
     out: OutOption = None,
     force: ForceOption = False,
@@ -160,6 +171,9 @@ def audit(
     check_file(report, "--report", read=files, replace=force)
     check_file(out, "--out", read=files, replace=force)
     form = check_format(form, json)
+    check_ratio(min_ratio, criterion)
+    unfit = {"--model": model, "--weight": weight, "--cluster": cluster, "--engine spark": engine == "spark"}
+    check_scoring(scoring, unfit)
     _check_source(score, model, target=target, label=label, engine=engine)
     check_labels(criterion, target or label, "--label" if model is None else "--target")
     _check_id(person_id, files, model=model, engine=engine, scale=scale)
@@ -200,6 +214,8 @@ def audit(
         max_mcdp=max_mcdp,
         decide_by=decide_by,
         disclosure_limit=disclosure_limit,
+        min_ratio=min_ratio,
+        scoring=scoring_rates_of(tables, str(score), group, asked) if scoring else {},
     )
     show(document, form)
     passed = max_mcdp is None or tell_verdicts(document)
