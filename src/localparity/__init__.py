@@ -24,12 +24,15 @@ if TYPE_CHECKING:
     )
     from localparity.counts import Comparison, ScoreCounts
     from localparity.metrics import (
+        Breakdown,
         CategoryRate,
         CategoryTable,
         GapCurve,
+        GroupBounds,
         Interval,
         McdpProfile,
         ScoringRates,
+        UnknownGroups,
         Window,
         abcc,
         abcc_bound,
@@ -44,6 +47,7 @@ if TYPE_CHECKING:
         relative_mcdp,
         scoring_rates,
         spdd,
+        unknown_groups,
     )
     from localparity.models import load
     from localparity.predictions import Predictions
@@ -70,6 +74,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Audit",
+    "Breakdown",
     "CategoryRate",
     "CategoryTable",
     "Compare",
@@ -79,6 +84,7 @@ __all__ = [
     "Detectable",
     "Finding",
     "GapCurve",
+    "GroupBounds",
     "GroupSummary",
     "ImpactRatio",
     "ImpactRatioCurve",
@@ -97,6 +103,7 @@ __all__ = [
     "ScoringRates",
     "SourceFile",
     "TestResult",
+    "UnknownGroups",
     "Verdict",
     "Window",
     "WorstSplit",
@@ -132,6 +139,7 @@ __all__ = [
     "safe_cutoffs",
     "scoring_rates",
     "spdd",
+    "unknown_groups",
     "worst_split",
 ]
 
@@ -161,11 +169,14 @@ __getattr__, __dir__ = lazy_names(
         "engines": [],
         "losses": [],
         "metrics": [
+            "Breakdown",
             "CategoryRate",
             "CategoryTable",
             "GapCurve",
+            "GroupBounds",
             "Interval",
             "McdpProfile",
+            "UnknownGroups",
             "ScoringRates",
             "Window",
             "abcc",
@@ -181,6 +192,7 @@ __getattr__, __dir__ = lazy_names(
             "relative_mcdp",
             "scoring_rates",
             "spdd",
+            "unknown_groups",
         ],
         "models": [],
         "models._folder": ["load"],

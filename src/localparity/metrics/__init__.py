@@ -11,15 +11,19 @@ from localparity.metrics._rates import delta_dp, p_rule, spdd
 from localparity.metrics._relative import relative_mcdp
 from localparity.metrics._scorer import mcdp_scorer
 from localparity.metrics._scoring_rates import CategoryRate, CategoryTable, ScoringRates, scoring_rates
+from localparity.metrics._unknown_groups import Breakdown, GroupBounds, UnknownGroups, unknown_groups
 from localparity.metrics._window import Window
 
 __all__ = [
+    "Breakdown",
     "CategoryRate",
     "CategoryTable",
     "GapCurve",
+    "GroupBounds",
     "Interval",
     "McdpProfile",
     "ScoringRates",
+    "UnknownGroups",
     "Window",
     "abcc",
     "abcc_bound",
@@ -34,4 +38,5 @@ __all__ = [
     "relative_mcdp",
     "scoring_rates",
     "spdd",
+    "unknown_groups",
 ]
