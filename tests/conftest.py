@@ -54,6 +54,7 @@ OPTIONAL = [
     "jinja2",
     "lightgbm",
     "matplotlib",
+    "opendp",
     "pandas",
     "PIL",
     "playwright",

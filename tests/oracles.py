@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from fractions import Fraction
-from itertools import combinations, pairwise, permutations
+from itertools import combinations, pairwise, permutations, product
 from typing import Any
 
 Sample = Sequence[tuple[Fraction, Fraction]]
@@ -262,3 +262,38 @@ def best_selection(
         method="highs",
     )
     return -float(found.fun), float((differences @ found.x).max())
+
+
+def every_assignment(first: Sample, second: Sample, unknown: Sample) -> Iterator[tuple[Sample, Sample]]:
+    """Every way in which people of unknown group may be of the one or the other."""
+    for chosen in product((True, False), repeat=len(unknown)):
+        joined = [person for person, is_first in zip(unknown, chosen, strict=True) if is_first]
+        others = [person for person, is_first in zip(unknown, chosen, strict=True) if not is_first]
+        yield [*first, *joined], [*second, *others]
+
+
+def fewest_changes(
+    groups: Sequence[Sample], changes: Iterator[tuple[int, Sequence[Sample]]], bound: Fraction
+) -> int | None:
+    """The least number of changes whose groups are on the other side of a bound of MCDP(0)."""
+    passes = mcdp(*groups, Fraction(0)) <= bound
+    found = [number for number, changed in changes if (mcdp(*changed, Fraction(0)) <= bound) != passes]
+    return min(found, default=None)
+
+
+def every_wrong_group(first: Sample, second: Sample) -> Iterator[tuple[int, Sequence[Sample]]]:
+    """Every way in which people may be in the wrong one of two groups, with their number; none is empty."""
+    people = [(person, 0) for person in first] + [(person, 1) for person in second]
+    for wrong in product((0, 1), repeat=len(people)):
+        found: tuple[list[Any], list[Any]] = ([], [])
+        for (person, group), is_wrong in zip(people, wrong, strict=True):
+            found[group ^ is_wrong].append(person)
+        if all(found):
+            yield sum(wrong), found
+
+
+def every_addition(first: Sample, second: Sample, unknown: Sample) -> Iterator[tuple[int, Sequence[Sample]]]:
+    """Every way in which some people of unknown group may join the groups, with their number."""
+    for chosen in product((0, 1, 2), repeat=len(unknown)):
+        joined = [[p for p, to in zip(unknown, chosen, strict=True) if to == group] for group in (1, 2)]
+        yield len(joined[0]) + len(joined[1]), ([*first, *joined[0]], [*second, *joined[1]])

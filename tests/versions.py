@@ -25,7 +25,7 @@ PINS, LOWEST = ROOT / "constraints.txt", ROOT / "constraints-lowest.txt"
 
 _TOOLS = ("pytest", "pytest-xdist", "hypothesis")
 # Wheels of torch without CUDA are not everywhere, so only the developer's environment has the extra `train`.
-_EXTRAS = ("arrow", "boost", "dask", "data", "images", "report", "sketch", "spark")
+_EXTRAS = ("arrow", "boost", "dask", "data", "excel", "images", "private", "report", "sketch", "spark")
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,7 @@ def lower_bounds(pyproject: str) -> dict[str, str]:
     extras = project["optional-dependencies"]
     wanted = [
         *project["dependencies"],
-        *(each for name in extras if name not in ("dev", "docs") for each in extras[name]),
+        *(each for name in extras if name not in ("dev", "docs", "release") for each in extras[name]),
     ]
     found = (re.fullmatch(r"([\w-]+)>=([\d.]+)", each) for each in wanted)
     return {match[1]: match[2] for match in found if match}

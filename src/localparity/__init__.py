@@ -24,9 +24,15 @@ if TYPE_CHECKING:
     )
     from localparity.counts import Comparison, ScoreCounts
     from localparity.metrics import (
+        Breakdown,
+        CategoryRate,
+        CategoryTable,
         GapCurve,
+        GroupBounds,
         Interval,
         McdpProfile,
+        ScoringRates,
+        UnknownGroups,
         Window,
         abcc,
         abcc_bound,
@@ -39,7 +45,9 @@ if TYPE_CHECKING:
         mcdp_scorer,
         p_rule,
         relative_mcdp,
+        scoring_rates,
         spdd,
+        unknown_groups,
     )
     from localparity.models import load
     from localparity.predictions import Predictions
@@ -66,6 +74,9 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Audit",
+    "Breakdown",
+    "CategoryRate",
+    "CategoryTable",
     "Compare",
     "Comparison",
     "Criterion",
@@ -73,6 +84,7 @@ __all__ = [
     "Detectable",
     "Finding",
     "GapCurve",
+    "GroupBounds",
     "GroupSummary",
     "ImpactRatio",
     "ImpactRatioCurve",
@@ -88,8 +100,10 @@ __all__ = [
     "Provenance",
     "SafeCutoffs",
     "ScoreCounts",
+    "ScoringRates",
     "SourceFile",
     "TestResult",
+    "UnknownGroups",
     "Verdict",
     "Window",
     "WorstSplit",
@@ -123,7 +137,9 @@ __all__ = [
     "report",
     "rows_needed",
     "safe_cutoffs",
+    "scoring_rates",
     "spdd",
+    "unknown_groups",
     "worst_split",
 ]
 
@@ -153,9 +169,15 @@ __getattr__, __dir__ = lazy_names(
         "engines": [],
         "losses": [],
         "metrics": [
+            "Breakdown",
+            "CategoryRate",
+            "CategoryTable",
             "GapCurve",
+            "GroupBounds",
             "Interval",
             "McdpProfile",
+            "UnknownGroups",
+            "ScoringRates",
             "Window",
             "abcc",
             "abcc_bound",
@@ -168,7 +190,9 @@ __getattr__, __dir__ = lazy_names(
             "mcdp_scorer",
             "p_rule",
             "relative_mcdp",
+            "scoring_rates",
             "spdd",
+            "unknown_groups",
         ],
         "models": [],
         "models._folder": ["load"],

@@ -30,6 +30,9 @@ Seed: TypeAlias = int | np.random.Generator | None
 ScoreRange: TypeAlias = tuple[float, float]
 """The lowest and the highest score there can be."""
 
+DataRange: TypeAlias = ScoreRange | Literal["data"]
+"""The same, or that of the scores themselves."""
+
 Criterion: TypeAlias = Literal[
     "demographic_parity", "equal_opportunity", "predictive_equality", "equalized_odds"
 ]
@@ -43,3 +46,5 @@ Missing: TypeAlias = Literal["raise", "drop"]
 """What is done with rows that have no score, label or weight."""
 
 HigherIs: TypeAlias = Literal["better", "worse"]
+Scale: TypeAlias = Literal["score", "rank"]
+MeasuredScale: TypeAlias = Literal["score", "data", "rank"]

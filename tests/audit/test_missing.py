@@ -176,3 +176,32 @@ def test_the_command_names_its_options_and_counts_the_rows(path: Path) -> None:
     found = run(*words, "--missing-groups", "drop", "--missing", "drop", "--missing-value", "zz")
     assert found.returncode == 0
     assert "1 row without a score was left out. 2 rows without a group were left out." in found.stdout
+
+
+def test_what_unknown_groups_could_change(path: Path) -> None:
+    found = audit(missing_groups="bound", missing_values="NA", epsilons=[0, 0.1])
+    assert found.unknown_groups == lp.unknown_groups(
+        None, SCORES, sensitive_features=SEX, missing_values="NA", epsilon=[0, 0.1]
+    )
+    assert (found.missing.groups, found.missing.missing_groups) == (2, "bound")
+    plain = found.to_dict(disclosure_limit=1)["unknown_groups"]
+    assert plain["bounds"][1]["high"] == found.unknown_groups.bounds[1].high
+    assert audit(SCORES[:6], SEX[:6], missing_groups="bound").unknown_groups is None
+    many = audit(5 * SCORES, 5 * SEX, missing_groups="bound", missing_values="NA", disclosure_limit=11)
+    assert (many.missing.groups, many.unknown_groups) == (10, None)
+    with pytest.raises(ValueError, match="missing_groups='bound' needs compare='between_groups'"):
+        audit(missing_groups="bound", compare="to_overall")
+    read_from = read(path, missing="drop", missing_groups="bound", missing_values=["zz"], epsilons=[0])
+    assert read_from.unknown_groups.unknown == 2
+
+
+def test_the_command_says_what_unknown_groups_could_change(path: Path, tmp_path: Path) -> None:
+    words = ["audit", path, "--score", "p", "--group", "g", "--resamples", 0, "--disclosure-limit", 1]
+    words += ["--missing-groups", "bound", "--missing", "drop", "--missing-value", "zz"]
+    found = run(*words, "--max-mcdp", 0.5, "--report", tmp_path / "page.html")
+    assert found.returncode == 1
+    assert "Whatever the unknown groups are, MCDP(0) is between " in found.stdout
+    assert "MCDP(0) of the known groups is above 50.00%; " in found.stderr
+    page = (tmp_path / "page.html").read_text()
+    assert "Whatever the unknown groups are" in page
+    assert "2 rows without a group were left out." in page

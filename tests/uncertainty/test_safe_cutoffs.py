@@ -42,7 +42,11 @@ def test_a_cutoff_is_safe_exactly_when_the_definition_says_so(
     knots = sorted({Fraction(0), Fraction(1), *drawn.exact_scores})
     for cutoff in [*knots, *((low + high) / 2 for low, high in pairwise(knots))]:
         at = float(cutoff)
-        inside = [each for each in found.by_estimate if each.low <= at < each.high or at == each.high == 1.0]
+        inside = [
+            each
+            for each in found.by_estimate
+            if each.low <= at < each.high or (each.up_to_top and at == each.high)
+        ]
         assert bool(inside) == oracle_safe(drawn, cutoff, min_ratio, higher_is)
     for one, other in pairwise(found.by_estimate):
         assert one.high < other.low

@@ -6,6 +6,7 @@ texts until a column is read as numbers, and a malformed line or value is an err
 
 from __future__ import annotations
 
+import math
 import re
 import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
@@ -224,10 +225,25 @@ class Table:
         found: dict[str, NDArray[Any]] = {name: np.ma.getdata(columns[name]) for name in numbers}
         return found | {name: with_none(columns[name]) for name in values}
 
+    def range_of(self, name: str) -> tuple[float, float]:
+        """The lowest and the highest of a column's finite numbers; inf and -inf where there are none."""
+        self.check([name])
+        number = f"CAST({self.number(name)} AS DOUBLE)"
+        found = self.fetch(
+            f"SELECT min(n) FILTER (isfinite(n)) AS low, max(n) FILTER (isfinite(n)) AS high, "
+            f"count(*) FILTER (n IS NULL AND NOT {self.lacks(name)}) AS others "
+            f"FROM (SELECT *, {number} AS n FROM {self.rows})"
+        )
+        if found["others"][0] and self.repair([name]):
+            return self.range_of(name)
+        ends = (with_none(found[end])[0] for end in ("low", "high"))
+        low, high = (math.nan if end is None else float(end) for end in ends)
+        return (math.inf, -math.inf) if math.isnan(low) else (low, high)
+
     def check_percentages(self, name: str, score_range: Any) -> None:
         """Raise a ValueError where scores are percentages, and their range is not that of fractions."""
         percent = name in self._formats and self._formats[name].percent
-        if percent and as_score_range(score_range) != (0.0, 1.0):
+        if percent and as_score_range(score_range)[1] > 1.0:
             raise ValueError(
                 f"column {name!r} of {self.name} has percent signs: 37% is 0.37, and score_range must be "
                 f"(0, 1), got {score_range}"

@@ -18,7 +18,7 @@ from localparity._validation._arrays import (
     check_rows,
     place,
 )
-from localparity._validation._blanks import NO_BLANKS, UNKNOWN, Blanks, as_texts
+from localparity._validation._blanks import NO_BLANKS, UNKNOWN, Blanks, as_texts, is_unknown
 from localparity._validation._codes import (
     Coded,
     encode,
@@ -34,6 +34,7 @@ from localparity._validation._groups import (
     Grouping,
     as_groups,
     check_group_count,
+    group_columns,
 )
 from localparity._validation._numbers import (
     as_choice,
@@ -113,8 +114,10 @@ __all__ = [
     "even_thresholds",
     "example_rows",
     "fractions_of",
+    "group_columns",
     "held_ends",
     "is_missing",
+    "is_unknown",
     "missing_among",
     "place",
     "range_length",

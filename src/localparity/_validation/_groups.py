@@ -63,6 +63,16 @@ def check_group_count(groups: int, name: str, at_most: int = MOST_GROUPS) -> Non
 
 def _columns(sensitive_features: Any, name: str) -> dict[str, Any]:
     """The columns by the name that messages call them."""
+    columns = group_columns(sensitive_features, name)
+    if columns.keys() == {None}:
+        return {name: columns[None]}
+    if isinstance(name, Column):
+        return {Column(f"column {key!r}", name.first_row): column for key, column in columns.items()}
+    return {f"{name}[{key!r}]": column for key, column in columns.items()}
+
+
+def group_columns(sensitive_features: Any, name: str = "sensitive_features") -> dict[Any, Any]:
+    """The columns by their names; one that has none is under None."""
     if sensitive_features is None:
         raise ValueError(f"{name} must be the group of each row, got None")
     try:
@@ -76,12 +86,10 @@ def _columns(sensitive_features: Any, name: str) -> dict[str, Any]:
     elif frame is None and getattr(sensitive_features, "ndim", 1) == 2:
         columns = dict(enumerate(np.asarray(sensitive_features).T))
     else:
-        return {name: sensitive_features if frame is None else frame}
+        return {None: sensitive_features if frame is None else frame}
     if not columns:
         raise ValueError(f"{name} has no columns")
-    if isinstance(name, Column):
-        return {Column(f"column {key!r}", name.first_row): column for key, column in columns.items()}
-    return {f"{name}[{key!r}]": column for key, column in columns.items()}
+    return columns
 
 
 def _coded(column: Any, rows: int, name: str, at_most: int) -> Coded:

@@ -8,15 +8,16 @@ from functools import cached_property
 from os import PathLike
 from typing import Any, Literal, get_args
 
-from localparity._types import Compare, Criterion, Group, HigherIs, ScoreRange
+from localparity._types import Compare, Criterion, DataRange, Group, HigherIs, MeasuredScale, ScoreRange
 from localparity._validation import as_choice, as_count, as_fraction, require
 from localparity.audit._findings import Finding, GroupSummary, LeftOut, PairSummary
-from localparity.audit._missing import NOTHING_MISSING, MissingPolicy, MissingRows
+from localparity.audit._missing import NOTHING_MISSING, MissingRows
 from localparity.audit._provenance import Provenance, call_text
 from localparity.audit._reading import Engine, read_people
 from localparity.audit._wording import Verdict, assumptions_of, summary_of, verdict_of
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, check_disclosure
+from localparity.metrics import UnknownGroups
 from localparity.metrics._mcdp import PAPER_EPSILONS
 from localparity.uncertainty import ImpactRatioCurve
 from localparity.uncertainty._impact_curve import curve_of_counts
@@ -55,6 +56,11 @@ class Audit:
         The counts of the groups that were compared, for figures; no part of what is written out.
     missing : MissingRows
         How many rows had no group, score, label or weight, and what was done with them.
+    scale : str
+        What an epsilon is a share of: a range that was given ("score"), that of the scores ("data"), or the
+        people ("rank").
+    unknown_groups : UnknownGroups or None
+        What the rows without a group could change, with ``missing_groups="bound"``.
     provenance : Provenance or None
         The files, the call, the time and the versions that it comes from; None for arrays.
 
@@ -82,6 +88,8 @@ class Audit:
     left_out: tuple[LeftOut, ...]
     counts: ScoreCounts = field(repr=False, compare=False)
     missing: MissingRows = NOTHING_MISSING
+    scale: MeasuredScale = "score"
+    unknown_groups: UnknownGroups | None = None
     provenance: Provenance | None = field(default=None, compare=False)
 
     @classmethod
@@ -95,7 +103,7 @@ class Audit:
         weight: str | None = None,
         cluster: str | None = None,
         engine: Engine = "duckdb",
-        score_range: ScoreRange = (0.0, 1.0),
+        score_range: DataRange = (0.0, 1.0),
         epsilons: Sequence[float] = PAPER_EPSILONS,
         criterion: Criterion = "demographic_parity",
         compare: Compare = "between_groups",
@@ -107,8 +115,7 @@ class Audit:
         Parameters
         ----------
         source : path, sequence of paths, query, relation, table or Spark data frame
-            CSV, TSV, Parquet, JSON lines or a workbook; a glob stands for the files that match it; or what
-            `open_table` returns.
+            CSV, TSV, Parquet, JSON lines or a workbook, also a glob; or what `open_table` returns.
         score : str
             The column of the scores.
         group : str or sequence of str
@@ -117,8 +124,8 @@ class Audit:
             The columns of the labels 0 and 1, of the weights, and of the person or household.
         engine : str
             What counts the scores: "duckdb" or "spark". Clusters need "duckdb".
-        score_range : tuple of float
-            The lowest and the highest score there can be.
+        score_range : tuple of float or "data"
+            The lowest and the highest score there can be; "data" takes those of the scores themselves.
         epsilons : sequence of float
             The half-widths of windows at which MCDP is reported.
         criterion, compare : str
@@ -144,16 +151,13 @@ class Audit:
         columns = {"score": score, "group": group, "label": label, "weight": weight, "cluster": cluster}
         asked: dict[str, Any] = {"epsilons": epsilons, "criterion": criterion, "compare": compare}
         call = call_text("lp.Audit.read", source, columns | asked | options)
-        seed = options.get("random_state")
-        provenance = Provenance.now(call, source=source, columns=columns, seed=seed)
-        named = ("missing_groups", "missing", "missing_values")
-        policy = MissingPolicy.of(**{name: options.pop(name) for name in named if name in options})
+        provenance = Provenance.now(call, source=source, columns=columns, seed=options.get("random_state"))
         counted = asked | {"score_range": score_range, "allow_remote": allow_remote}
-        data, missing = read_people(source, columns, engine, policy, **counted)
+        data, missing, options = read_people(source, columns, engine, options, **counted)
         # Imported here: the function makes an object of this class.
         from localparity.audit._auditing import audit
 
-        found = audit(data, **asked, missing_groups=policy.groups, **options)
+        found = audit(data, **asked, **options)
         return replace(found, missing=missing.with_groups(found.missing), provenance=provenance)
 
     @property
@@ -229,11 +233,7 @@ class Audit:
                 f"MCDP({finding.epsilon:g}) is 0 whatever the groups: the scores span no window so "
                 f"wide in score_range {self.score_range}; give a smaller epsilon or the right score_range"
             )
-        ends = {
-            "estimate": finding.mcdp,
-            "upper": finding.interval.high,
-            "lower": finding.interval.low,
-        }
+        ends = {"estimate": finding.mcdp, "upper": finding.interval.high, "lower": finding.interval.low}
         return ends[as_choice(decide_by, "decide_by", get_args(DecideBy))] <= max_mcdp
 
     def finding(self, epsilon: float) -> Finding:

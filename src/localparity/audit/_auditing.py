@@ -13,12 +13,13 @@ from localparity._types import (
     ArrayLike,
     Compare,
     Criterion,
+    DataRange,
     Groups,
     HigherIs,
     IntervalMethod,
     Missing,
     MissingGroups,
-    ScoreRange,
+    Scale,
     Seed,
 )
 from localparity._validation import (
@@ -40,6 +41,7 @@ from localparity.audit._findings import (
     without_small_groups,
 )
 from localparity.audit._missing import MissingPolicy, checked_rows
+from localparity.audit._scale import ScoreScale
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._inputs import Data, as_counts, as_data
 from localparity.metrics._mcdp import PAPER_EPSILONS
@@ -61,7 +63,8 @@ def audit(
     threshold: float | None = None,
     sample_weight: ArrayLike | None = None,
     cluster: ArrayLike | None = None,
-    score_range: ScoreRange = (0.0, 1.0),
+    score_range: DataRange = (0.0, 1.0),
+    scale: Scale = "score",
     min_group_size: int = 1,
     small_groups: SmallGroups = "raise",
     disclosure_limit: int = 1,
@@ -100,8 +103,11 @@ def audit(
         Weights that are not negative.
     cluster : array-like, optional
         The person or household that each row belongs to; rows are assumed independent without it.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
+    score_range : tuple of float or "data"
+        The lowest and the highest score there can be; "data" takes those of the scores themselves.
+    scale : str
+        "score" measures windows in the scores' own units, as fractions of `score_range`; "rank" replaces each
+        score by the share of people at or below it, so that an epsilon is a share of people.
     min_group_size : int
         A group with fewer rows among the people compared is too small.
     small_groups : str
@@ -151,15 +157,20 @@ def audit(
     if not at.size:
         raise ValueError("epsilons must have at least one number, got none")
     comparison = Comparison(criterion, compare, min_group_size)
+    scaled = ScoreScale.of(scale, score_range)
     policy = MissingPolicy.of(missing_groups, missing, missing_values)
     if not comparison.needs_labels and not isinstance(y_true, Predictions | ScoreCounts):
         y_true = None
     arrays = {"y_true": y_true, "y_score": y_score, "sensitive_features": sensitive_features}
     arrays |= {"sample_weight": sample_weight, "cluster": cluster}
-    check = partial(as_data, comparison, score_range=score_range, blanks=policy.blanks)
+    if policy.groups == "bound" and scaled.measured != "score":
+        raise ValueError("missing_groups='bound' needs scale='score' and a score_range of two numbers")
+    found_range = scaled.range_of(y_true, y_score)
+    check = partial(as_data, comparison, score_range=found_range, blanks=policy.blanks)
     data, lacking = checked_rows(check, arrays, policy)
-    counts, unknown = policy.settle(as_counts(data))
-    counts, left_out = _counts_compared(counts, comparison, small_groups, disclosure_limit)
+    everyone = as_counts(data)
+    counts, unknown = policy.settle(everyone)
+    counts, left_out = _counts_compared(counts, comparison, small_groups, disclosure_limit, scaled)
     draws = Draws(as_count(n_resamples, "n_resamples", at_least=0), random_state, n_jobs, on_resample)
     found_method = as_interval_method(method, counts)
     threshold = None if threshold is None else as_threshold(threshold, counts.score_range)
@@ -186,11 +197,19 @@ def audit(
         left_out=left_out,
         counts=counts,
         missing=lacking.with_groups(unknown),
+        scale=scaled.measured,
+        unknown_groups=policy.bounds(
+            everyone, counts.groups, comparison, epsilons=at, disclosure_limit=disclosure_limit
+        ),
     )
 
 
 def _counts_compared(
-    counts: ScoreCounts, comparison: Comparison, small_groups: SmallGroups, disclosure_limit: int
+    counts: ScoreCounts,
+    comparison: Comparison,
+    small_groups: SmallGroups,
+    disclosure_limit: int,
+    scaled: ScoreScale,
 ) -> tuple[ScoreCounts, tuple[LeftOut, ...]]:
     """The counts of the groups that are compared, and the groups that are left out."""
     shown = replace(comparison, min_group_size=as_count(disclosure_limit, "disclosure_limit"))
@@ -202,5 +221,6 @@ def _counts_compared(
         counts, small = without_small_groups(counts, comparison)
         left_out += small
     check_group_count(counts, comparison)
+    counts = scaled.apply(counts)
     warn_of_narrow_scores(counts, stacklevel=3)
     return counts, left_out

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 import numpy as np
 
@@ -17,11 +17,18 @@ from localparity._validation import (
     as_texts,
     as_vector,
     check_rows,
+    is_unknown,
     missing_among,
 )
-from localparity.counts import ScoreCounts
+from localparity.counts import Comparison, ScoreCounts
+from localparity.counts._disclosure import few_people
 from localparity.counts._inputs import Data
+from localparity.metrics import UnknownGroups
+from localparity.metrics._unknown_groups import bounds_of
 from localparity.predictions import Predictions
+
+if TYPE_CHECKING:
+    from localparity.audit._audit import Audit
 
 KINDS = {"scores": "score", "labels": "label", "weights": "weight", "groups": "group"}
 
@@ -105,14 +112,35 @@ class MissingPolicy(NamedTuple):
         as_choice(missing, "missing", get_args(Missing))
         return cls(missing_groups, missing, as_texts(missing_values, "missing_values"))  # type: ignore[arg-type]
 
+    @classmethod
+    def taken_from(cls, options: dict[str, Any]) -> MissingPolicy:
+        """Check what a caller asks for, and take it out of other options."""
+        named = ("missing_groups", "missing", "missing_values")
+        return cls.of(**{name: options.pop(name) for name in named if name in options})
+
     @property
     def blanks(self) -> Blanks:
         """What stands for no group; an audit looks at such rows itself."""
         return Blanks(self.texts, kept=True)
 
+    def bounds(
+        self, everyone: ScoreCounts, kept: Sequence[Group], comparison: Comparison, **asked: Any
+    ) -> UnknownGroups | None:
+        """What the rows without a group could change, where that is asked for and enough people have none."""
+        if self.groups != "bound" or UNKNOWN not in everyone.groups:
+            return None
+        if comparison.compare != "between_groups":
+            raise ValueError(
+                f"missing_groups='bound' needs compare='between_groups', got {comparison.compare!r}"
+            )
+        found = everyone.without(set(everyone.groups) - {UNKNOWN, *kept})
+        if UNKNOWN in few_people(found, comparison, asked["disclosure_limit"]):
+            return None
+        return bounds_of(found, comparison, asked["epsilons"])
+
     def settle(self, counts: ScoreCounts) -> tuple[ScoreCounts, MissingRows]:
         """The counts of the groups that are compared, and how many rows have none."""
-        unknown = [group for group in counts.groups if _is_unknown(group)]
+        unknown = [group for group in counts.groups if is_unknown(group)]
         rows = sum(atoms.size for (group, _), atoms in counts.atoms.items() if group in unknown)
         if not rows:
             return counts.without(unknown), NOTHING_MISSING
@@ -130,10 +158,12 @@ GROUP_OPTIONS = (
 )
 
 
-def _is_unknown(group: Group) -> bool:
-    """Whether a group, or a part of one, is nothing or blank."""
-    parts = group if isinstance(group, tuple) else (group,)
-    return any(part is UNKNOWN or (isinstance(part, str) and not part.strip()) for part in parts)
+def breakdown_sentences(audit: Audit, max_mcdp: float) -> tuple[str, ...]:
+    """How few groups could change a verdict on MCDP(0); nothing where that was not asked, or not answered."""
+    at_zero = audit.findings[0].epsilon == 0.0 and audit.counts.exchangeable
+    if audit.unknown_groups is None or not at_zero:
+        return ()
+    return audit.unknown_groups.breakdown(max_mcdp).sentences
 
 
 ROW_OPTION = "missing='drop' leaves them out"

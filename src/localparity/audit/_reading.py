@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from functools import partial
 from os import PathLike, fspath
@@ -19,6 +19,7 @@ from localparity.audit._missing import (
     MissingRows,
     rows_without,
 )
+from localparity.audit._scale import DATA, ScoreScale, as_data_range
 from localparity.counts._inputs import Data
 from localparity.engines import from_duckdb, from_spark
 from localparity.engines._missing import LeftOutRows, count_missing, name_unknown, without_missing
@@ -35,27 +36,36 @@ def read_people(
     source: Any,
     columns: dict[str, Any],
     engine: Engine,
-    policy: MissingPolicy,
+    options: Mapping[str, Any],
     *,
     allow_remote: bool,
     **asked: Any,
-) -> tuple[Data, MissingRows]:
-    """The people in a table by its columns, and how many rows were left out since they lack a value."""
+) -> tuple[Data, MissingRows, dict[str, Any]]:
+    """The people in a table by its columns, those left out since they lack a value, and options for them."""
     as_choice(engine, "engine", get_args(Engine))
+    further = dict(options)
+    policy = MissingPolicy.taken_from(further)
+    scaled = ScoreScale.of(options.get("scale", "score"), asked["score_range"])
+    asked["score_range"], from_data = scaled.score_range, scaled.from_data
+    further |= {"missing_groups": policy.groups} | ({"score_range": DATA} if from_data else {})
     cluster = columns.pop("cluster")
     if engine == "spark":
-        for name, given in {"cluster": cluster, "missing_groups": policy != _REFUSE or None}.items():
+        needs = {"cluster": cluster, "missing_groups": policy != _REFUSE or None}
+        for name, given in (needs | {"score_range='data'": from_data or None}).items():
             if given is not None:
                 raise ValueError(f"{name} needs engine='duckdb', got {engine!r}")
         named = isinstance(source, str | PathLike)
         frame = read_spark(fspath(source), allow_remote=allow_remote) if named else source
-        return from_spark(frame, **columns, **asked), NOTHING_MISSING
+        return from_spark(frame, **columns, **asked), NOTHING_MISSING, further
+    table = as_table(source, allow_remote=allow_remote)
+    if from_data:
+        ends = table.range_of(columns["score"])
+        asked["score_range"] = as_data_range(*ends, f"column {columns['score']!r}")
     read: Callable[[Table], Data] = partial(from_duckdb, **columns, **asked)
     if cluster is not None:
         read = partial(Predictions.read, **columns, cluster=cluster, score_range=asked["score_range"])
     groups = as_group_columns(columns["score"], columns["group"])
-    table = as_table(source, allow_remote=allow_remote)
-    return _read_rows(read, table, ScoreColumns(**columns | {"group": groups}), policy)
+    return *_read_rows(read, table, ScoreColumns(**columns | {"group": groups}), policy), further
 
 
 def _read_rows(

@@ -272,9 +272,27 @@ def assumptions_of(audit: Audit) -> tuple[str, ...]:
             found.append(
                 f"Few rows carry most of the weight of {', '.join(few)}: there the confidence is approximate."
             )
+    found += _on_what_scale(audit)
     found.append(_over_what(audit))
     found.append("Nothing is adjusted for several models, criteria or looks at the same people.")
     return tuple(found)
+
+
+def _on_what_scale(audit: Audit) -> list[str]:
+    """What an epsilon and a threshold are shares of, where that is not a range that was given."""
+    if audit.scale == "rank":
+        return [
+            "Scores are replaced by their ranks, the share of the people compared at or below them: an "
+            "epsilon is a share of people, and a threshold of 0.9 is the score that the top 10% exceed. "
+            "Intervals hold on the scale that these ranks make."
+        ]
+    if audit.scale == "data":
+        low, high = audit.score_range
+        return [
+            f"The score range, {low:g} to {high:g}, is that of these scores, rounded: an epsilon is a share "
+            "of it, and of another range for other scores."
+        ]
+    return []
 
 
 def _over_what(audit: Audit) -> str:

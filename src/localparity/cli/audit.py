@@ -13,7 +13,7 @@ from rich.console import Console
 from typer import Option
 
 from localparity._io._tables import open_table
-from localparity._types import HigherIs, IntervalMethod, Missing, MissingGroups
+from localparity._types import HigherIs, IntervalMethod, Missing, MissingGroups, Scale
 from localparity.audit._audit import Audit, DecideBy
 from localparity.audit._auditing import SmallGroups
 from localparity.audit._document import Document
@@ -44,10 +44,12 @@ from localparity.cli._options import (
     check_bound,
     check_file,
     check_labels,
+    check_ratio,
     parse_epsilons,
     parse_range,
 )
 from localparity.cli._remote import RemoteOption, announce_remote
+from localparity.cli._scoring import check_scoring, scoring_rates_of
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 
 FilesArgument = Annotated[
@@ -91,7 +93,20 @@ MissingGroupsOption = Annotated[
 MissingValueOption = Annotated[
     list[str] | None, Option("--missing-value", help="What stands for no group beside blanks; repeatable.")
 ]
+ScoreRangeOption = Annotated[
+    str, Option(help="The lowest and the highest score there can be, or data: those of the scores.")
+]
+ScaleOption = Annotated[
+    Scale, Option(help="Windows in the scores' units, or in ranks: an epsilon is a share of people.")
+]
 MissingOption = Annotated[Missing, Option(help="Rows without a score, label or weight: refuse or leave out.")]
+MinRatioOption = Annotated[
+    float | None,
+    Option(help="Find the cutoffs that keep every group's selection rate at this share of the highest."),
+]
+ScoringOption = Annotated[
+    bool, Option("--scoring-rates", help="Add the table of scoring rates that New York City's rule asks for.")
+]
 IdOption = Annotated[
     str | None,
     Option("--id", help="The column of the people's ids, where all files hold the same people."),
@@ -110,7 +125,8 @@ def audit(
     epsilon: EpsilonsOption = "0,0.01,0.05,0.1",
     criterion: CriterionOption = "demographic_parity",
     compare: CompareOption = "between_groups",
-    score_range: Annotated[str, Option(help="The lowest and the highest score there can be.")] = "0,1",
+    score_range: ScoreRangeOption = "0,1",
+    scale: ScaleOption = "score",
     threshold: Annotated[float | None, Option(help="Threshold of delta-DP; by default mean scores.")] = None,
     min_group_size: Annotated[int, Option(help="The fewest people that a group may have.")] = 1,
     small_groups: Annotated[SmallGroups, Option(help="Refuse small groups, or leave them out.")] = "raise",
@@ -135,6 +151,8 @@ def audit(
     json: Annotated[bool, Option("--json", help="The same as --format json.")] = False,
     max_mcdp: MaxMcdpOption = None,
     decide_by: DecideByOption = "estimate",
+    min_ratio: MinRatioOption = None,
+    scoring: ScoringOption = False,
     report: ReportOption = None,
     out: OutOption = None,
     force: ForceOption = False,
@@ -148,13 +166,17 @@ def audit(
     check_file(report, "--report", read=files, replace=force)
     check_file(out, "--out", read=files, replace=force)
     form = check_format(form, json)
+    check_ratio(min_ratio, criterion)
+    unfit = {"--model": model, "--weight": weight, "--cluster": cluster, "--engine spark": engine == "spark"}
+    check_scoring(scoring, unfit)
     _check_source(score, model, target=target, label=label, engine=engine)
     check_labels(criterion, target or label, "--label" if model is None else "--target")
-    _check_id(person_id, files, model=model, engine=engine)
+    _check_id(person_id, files, model=model, engine=engine, scale=scale)
     announce_remote(files, allow_remote=allow_remote)
     columns = {"group": group, "label": label, "weight": weight, "cluster": cluster}
     asked = {
-        "score_range": parse_range(score_range, "--score-range"),
+        "score_range": "data" if score_range == "data" else parse_range(score_range, "--score-range"),
+        "scale": scale,
         "epsilons": parse_epsilons(epsilon),
         "criterion": criterion,
         "compare": compare,
@@ -186,6 +208,8 @@ def audit(
         max_mcdp=max_mcdp,
         decide_by=decide_by,
         disclosure_limit=disclosure_limit,
+        min_ratio=min_ratio,
+        scoring=scoring_rates_of(tables, str(score), group, asked) if scoring else {},
     )
     show(document, form)
     passed = max_mcdp is None or tell_verdicts(document)
@@ -215,7 +239,9 @@ def _check_source(
         raise typer.BadParameter(f"must be duckdb with --model, got {engine}", param_hint="--engine")
 
 
-def _check_id(person_id: str | None, files: list[str], *, model: Path | None, engine: Engine) -> None:
+def _check_id(
+    person_id: str | None, files: list[str], *, model: Path | None, engine: Engine, scale: Scale
+) -> None:
     """Check that there are files to compare, and that they can be."""
     if person_id is None:
         return
@@ -225,6 +251,8 @@ def _check_id(person_id: str | None, files: list[str], *, model: Path | None, en
         raise typer.BadParameter("needs --score; one model gives a person one score", param_hint="--id")
     if engine != "duckdb":
         raise typer.BadParameter(f"needs --engine duckdb, got {engine}", param_hint="--id")
+    if scale != "score":
+        raise typer.BadParameter(f"needs --scale score, got {scale}", param_hint="--id")
 
 
 def _reader(
@@ -290,6 +318,9 @@ def _compare(
     """The models on the same people, each compared with the first at the smallest epsilon."""
     shared = ("score_range", "criterion", "compare", "confidence", "n_resamples", "random_state", "n_jobs")
     first = next(iter(audits.values()))
+    if asked["score_range"] == "data":
+        lows, highs = zip(*(audit.score_range for audit in audits.values()), strict=True)
+        asked = {**asked, "score_range": (min(lows), max(highs))}
     return PairedModels.read(
         tables,
         **columns,

@@ -10,12 +10,20 @@ from localparity.metrics._profile import McdpProfile
 from localparity.metrics._rates import delta_dp, p_rule, spdd
 from localparity.metrics._relative import relative_mcdp
 from localparity.metrics._scorer import mcdp_scorer
+from localparity.metrics._scoring_rates import CategoryRate, CategoryTable, ScoringRates, scoring_rates
+from localparity.metrics._unknown_groups import Breakdown, GroupBounds, UnknownGroups, unknown_groups
 from localparity.metrics._window import Window
 
 __all__ = [
+    "Breakdown",
+    "CategoryRate",
+    "CategoryTable",
     "GapCurve",
+    "GroupBounds",
     "Interval",
     "McdpProfile",
+    "ScoringRates",
+    "UnknownGroups",
     "Window",
     "abcc",
     "abcc_bound",
@@ -28,5 +36,7 @@ __all__ = [
     "mcdp_scorer",
     "p_rule",
     "relative_mcdp",
+    "scoring_rates",
     "spdd",
+    "unknown_groups",
 ]

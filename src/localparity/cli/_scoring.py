@@ -1,0 +1,36 @@
+"""`localparity audit --scoring-rates`: the categories of a file, those that are not known among them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import typer
+
+from localparity._io._tables import Table, as_group_columns
+from localparity.engines._missing import without_missing
+from localparity.engines._sql import ScoreColumns
+from localparity.metrics import ScoringRates, scoring_rates
+
+
+def check_scoring(asked: bool, options: Mapping[str, object]) -> None:
+    """Check that nothing is asked for that scoring rates do not have."""
+    for option, given in options.items():
+        if asked and given:
+            raise typer.BadParameter(f"cannot be used with {option}", param_hint="--scoring-rates")
+
+
+def scoring_rates_of(
+    tables: Mapping[str, Table], score: str, group: Sequence[str], asked: Mapping[str, Any]
+) -> dict[str, ScoringRates]:
+    """The scoring rates of files, in which rows without a category count as unknown."""
+    names = as_group_columns(score, group)
+    options = {name: asked[name] for name in ("missing_values", "score_range", "disclosure_limit")}
+    found = {}
+    for file, table in tables.items():
+        columns = ScoreColumns(score, names)
+        scored = without_missing(table, columns, groups="raise", missing=asked["missing"], texts=())
+        values = scored.read(numbers=[score], groups=names)
+        categories = {name: values[name] for name in names}
+        found[file] = scoring_rates(None, values[score], sensitive_features=categories, **options)
+    return found

@@ -1,0 +1,28 @@
+"""Help on a command with many options shows them by what they are about."""
+
+from __future__ import annotations
+
+import re
+
+import typer
+
+from localparity.cli._app import app
+from typed_commands import run
+
+
+def test_every_option_of_an_audit_has_a_panel() -> None:
+    shown = run("audit", "--help", COLUMNS="200").stdout
+    panels = dict(re.findall(r"─ ([A-Z][a-z ]+) ─(.*?)╰", shown, re.DOTALL))
+    assert list(panels) == [
+        "Arguments", "Options", "Scores and columns", "What is compared", "Bounds and rules", "How sure", "Reading files", "Output",
+    ]  # fmt: skip
+    assert re.findall(r"--[a-z-]+", panels["Options"]) == ["--help"]
+    command = typer.main.get_command(app).commands["audit"]  # type: ignore[attr-defined]
+    options = [param.opts[0] for param in command.params if param.param_type_name == "option"]
+    assert len(options) > 30
+    assert all(f"{option} " in shown for option in options)
+
+
+def test_few_options_have_one_panel() -> None:
+    shown = run("predict", "--help", COLUMNS="200").stdout
+    assert re.findall(r"─ ([A-Z][a-z ]+) ─", shown) == ["Arguments", "Options"]

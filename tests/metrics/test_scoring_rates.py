@@ -1,0 +1,172 @@
+"""Scoring rates and impact ratios by category."""
+
+from __future__ import annotations
+
+import csv
+import statistics
+from collections import Counter
+from fractions import Fraction
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+
+import localparity as lp
+from strategies import People, people
+
+SCORES = [0.1, 0.3, 0.6, 0.4, 0.6, 0.8]
+SEX = ["f", "f", "f", "m", "m", "m"]
+
+
+def by_hand(
+    rows: list[dict[str, str]], columns: list[str], median: float
+) -> dict[Any, tuple[int, Fraction, Fraction | None]]:
+    """The people, the scoring rate and the impact ratio of each category, counted row by row."""
+    of = [tuple(row[name] for name in columns) for row in rows]
+    size = Counter(of)
+    above = Counter(key for key, row in zip(of, rows, strict=True) if int(row["decile_score"]) > median)
+    rates = {key: Fraction(above[key], size[key]) for key in size}
+    counted = {key for key in size if size[key] >= 10 and Fraction(size[key], len(rows)) >= Fraction(2, 100)}
+    highest = max(rates[key] for key in counted)
+    return {key: (size[key], rates[key], rates[key] / highest if key in counted else None) for key in size}
+
+
+def test_every_number_of_compas_by_hand(data_folder: Path) -> None:
+    path = data_folder / "compas" / "compas.csv"
+    with path.open() as file:
+        rows = list(csv.DictReader(file))
+    median = statistics.median(int(row["decile_score"]) for row in rows)
+    read = lp.Predictions.read(path, score="decile_score", group=["sex", "race"], score_range=(1, 10))
+    arrays = {
+        "y_score": [int(row["decile_score"]) for row in rows],
+        "sensitive_features": {name: [row[name] for row in rows] for name in ("sex", "race")},
+        "score_range": (1, 10),
+    }
+    for found in (lp.scoring_rates(read, columns=["sex", "race"]), lp.scoring_rates(None, **arrays)):
+        assert found.median == median == 4
+        assert found.people == 7214
+        assert [table.columns for table in found.tables] == [("sex",), ("race",), ("sex", "race")]
+        for table in found.tables:
+            expected = by_hand(rows, list(table.columns), median)
+            assert table.unknown == 0
+            assert len(table.categories) == len(expected)
+            for each in table.categories:
+                key = each.category if isinstance(each.category, tuple) else (each.category,)
+                size, rate, ratio = expected[key]
+                if each.people is None:
+                    assert table.columns == ("sex", "race")
+                    continue
+                assert each.people == size
+                assert each.share == pytest.approx(size / 7214, abs=1e-12)
+                assert each.scoring_rate == pytest.approx(float(rate), abs=1e-12)
+                assert each.impact_ratio == (
+                    None if ratio is None else pytest.approx(float(ratio), abs=1e-12)
+                )
+        sex, race, both = ({each.category: each for each in table.categories} for table in found.tables)
+        # 591 of 1,395 women and 2,726 of 5,819 men score above 4.
+        assert sex["Female"].impact_ratio == pytest.approx(591 / 1395 / (2726 / 5819))
+        assert race["Other"].impact_ratio == pytest.approx(79 / 377 / (2174 / 3696))
+        # 18 people, the highest rate of all, are 0.25% of the data and not the highest of the table.
+        assert (race["Native American"].people, race["Native American"].impact_ratio) == (18, None)
+        assert both[("Female", "Asian")].people is None
+    assert "Native American: 18, 0.667, -" in str(found)
+    assert "Female × Asian: not shown" in str(found)
+    assert any("less than 2%" in note for note in found.notes)
+    assert any("fewer than 10 people" in note for note in found.notes)
+    assert not any("complian" in note for note in found.notes)
+
+
+@given(people(n_groups=3, max_size=12))
+def test_it_is_the_definition(drawn: People) -> None:
+    found = lp.scoring_rates(
+        None, drawn.scores, sensitive_features=drawn.groups, min_share=0, disclosure_limit=1
+    )
+    median = statistics.median(drawn.exact_scores)
+    assert found.median == pytest.approx(float(median), abs=1e-12)
+    rates = [Fraction(sum(score > median for score, _ in sample), len(sample)) for sample in drawn.samples()]
+    for each, rate in zip(found.tables[0].categories, rates, strict=True):
+        assert each.scoring_rate == pytest.approx(float(rate))
+        ratio = None if max(rates) == 0 else pytest.approx(float(rate / max(rates)))
+        assert each.impact_ratio == ratio
+
+
+def test_people_without_a_category_are_counted_and_not_in_the_table() -> None:
+    sex = ["f", None, "f", "m", "m", "m"]
+    race = ["x", "y", "unknown", "x", "y", "x"]
+    found = lp.scoring_rates(
+        None,
+        SCORES,
+        sensitive_features={"sex": sex, "race": race},
+        missing_values="unknown",
+        disclosure_limit=1,
+    )
+    assert found.people == 6
+    assert [table.unknown for table in found.tables] == [1, 1, 2]
+    women, men = found.tables[0].categories
+    # The median is that of all six scores.
+    assert found.median == 0.5
+    assert (women.people, women.scoring_rate, men.people, men.scoring_rate) == (
+        2,
+        0.5,
+        3,
+        pytest.approx(2 / 3),
+    )
+    assert [each.category for each in found.tables[2].categories] == [("f", "x"), ("m", "x"), ("m", "y")]
+    few = lp.scoring_rates(None, SCORES * 20, sensitive_features=[None, *(SEX * 20)[1:]], score_range=(0, 1))
+    assert few.tables[0].unknown is None
+    assert "unknown: fewer than 10" in str(few)
+
+
+def test_counts_with_rows_without_a_category() -> None:
+    from localparity._validation import Blanks
+    from localparity.predictions import check_predictions
+
+    groups = {"sex": ["f", None, "f", "m", "m", "m"], "race": ["x", "y", "x", "x", "y", "x"]}
+    rows = check_predictions(None, SCORES, groups, blanks=Blanks(kept=True))
+    found = lp.scoring_rates(rows, disclosure_limit=1)
+    assert [table.columns for table in found.tables] == [
+        ("category 1",),
+        ("category 2",),
+        ("category 1", "category 2"),
+    ]
+    # Of an intersection, a row that lacks one part lacks a category in every table.
+    assert [table.unknown for table in found.tables] == [1, 1, 1]
+    one = lp.scoring_rates(
+        lp.Predictions.from_arrays(None, SCORES, sensitive_features=SEX), disclosure_limit=1
+    )
+    assert one.tables[0].columns == ("category",)
+    assert one.to_dict()["tables"][0]["categories"][0]["impact_ratio"] == 0.5
+
+
+def test_nobody_above_the_median_has_no_ratio() -> None:
+    found = lp.scoring_rates(None, [0.5] * 6, sensitive_features=SEX, disclosure_limit=1)
+    assert [each.impact_ratio for each in found.tables[0].categories] == [None, None]
+    small = lp.scoring_rates(None, SCORES, sensitive_features=SEX)
+    assert [each.people for each in small.tables[0].categories] == [None, None]
+
+
+def test_frames_and_tables_of_columns() -> None:
+    pd = pytest.importorskip("pandas")
+    frame = pd.DataFrame({"sex": SEX, "race": ["x", "y"] * 3})
+    found = lp.scoring_rates(None, SCORES, sensitive_features=frame, disclosure_limit=1)
+    again = lp.scoring_rates(
+        None, SCORES, sensitive_features=frame.to_numpy(), disclosure_limit=1, columns=["sex", "race"]
+    )
+    assert found == again
+
+
+def test_wrong_arguments() -> None:
+    with pytest.raises(ValueError, match="columns must have 1 names, got 2"):
+        lp.scoring_rates(None, SCORES, sensitive_features=SEX, columns=["a", "b"])
+    with pytest.raises(ValueError, match=r"min_share .*got 2"):
+        lp.scoring_rates(None, SCORES, sensitive_features=SEX, min_share=2)
+    weighted = lp.Predictions.from_arrays(None, SCORES, sensitive_features=SEX, sample_weight=[2.0] * 6)
+    with pytest.raises(ValueError, match="rows of weight 1"):
+        lp.scoring_rates(weighted)
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 2, 60_000)
+    counts = lp.engines.from_arrays(rng.random(60_000) ** (1.0 + 0.3 * groups), groups)
+    with pytest.raises(ValueError, match="needs every score"):
+        lp.scoring_rates(counts)
