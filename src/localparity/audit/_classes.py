@@ -34,7 +34,8 @@ class ClassAudits:
     >>> sex = rng.choice(["f", "m"], 400)
     >>> scores = rng.dirichlet([2, 2, 2], 400)
     >>> scores[sex == "f"] = rng.dirichlet([2, 2, 4], np.count_nonzero(sex == "f"))
-    >>> found = lp.audit_classes(None, scores, sensitive_features=sex, classes=["a", "b", "c"], random_state=0)
+    >>> asked = {"sensitive_features": sex, "classes": ["a", "b", "c"], "random_state": 0}
+    >>> found = lp.audit_classes(None, scores, **asked)
     >>> found.worst, found.p_value < 0.05
     ('c', True)
     """
@@ -60,7 +61,7 @@ class ClassAudits:
 
     @property
     def p_value(self) -> float:
-        """How often parity in every class would measure as much in some class, at most; nan without a test."""
+        """At most how often parity in all classes would measure as much in one; nan without a test."""
         return float(min(self.p_values.values()))
 
     @property

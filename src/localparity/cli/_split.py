@@ -16,39 +16,62 @@ from localparity.engines._sql import ScoreColumns
 from localparity.metrics._window import percent
 from localparity.uncertainty import WorstSplit
 
-_NOT_WITH = ("group", "model", "weight", "cluster", "report", "out", "id", "method", "threshold")
+_NOT_WITH = ("group", "model", "weight", "cluster", "report", "out", "person_id", "method")
+_NEEDED = {"scale": "score", "decide_by": "estimate", "engine": "duckdb"}
 
 
-def check_split(split: str | None, given: Mapping[str, Any]) -> None:
+def check_split_and_classes(given: Mapping[str, Any]) -> None:
+    """Check the options of an audit that say what is compared."""
+    _check_split(given)
+    _check_classes(given)
+
+
+def _check_split(given: Mapping[str, Any]) -> None:
     """Check that there are groups or a number to split, and no options that a split has no use for."""
-    if split is None:
+    if given["split"] is None:
         if not given["group"]:
-            raise typer.BadParameter(
-                "must name the column of the groups, or --split one of numbers, got neither", param_hint="--group"
-            )
+            needed = "must name the column of the groups, or --split one of numbers, got neither"
+            raise typer.BadParameter(needed, param_hint="--group")
         return
-    for name in _NOT_WITH:
-        if given.get(name):
-            raise typer.BadParameter(f"cannot be used with --{name}", param_hint="--split")
-    for name, needed in {"scale": "score", "decide_by": "estimate", "engine": "duckdb", "form": None}.items():
-        if given[name] != needed and (name != "form" or given[name] == "markdown"):
-            option = "format" if name == "form" else name.replace("_", "-")
-            raise typer.BadParameter(f"cannot be used with --{option} {given[name]}", param_hint="--split")
+    unused = [f"--{_option(name)}" for name in _NOT_WITH if given[name]]
+    unused += [f"--{_option(name)} {given[name]}" for name, need in _NEEDED.items() if given[name] != need]
+    if given["form"] == "markdown":
+        unused.append("--format markdown")
+    if unused:
+        raise typer.BadParameter(f"cannot be used with {unused[0]}", param_hint="--split")
+
+
+def _check_classes(given: Mapping[str, Any]) -> None:
+    """Check that several scores are those of classes in one file, of which no labels say which is right."""
+    score = given["score"] or []
+    if len(score) < 2:
+        return
+    repeated = next((name for name in score if score.count(name) > 1), None)
+    if repeated is not None:
+        raise typer.BadParameter(f"{repeated!r} is named twice", param_hint="--score")
+    others = [f"--{_option(name)}" for name in ("label", "person_id", "split") if given[name]]
+    others += ["several files"] if len(given["files"]) > 1 else []
+    if others:
+        raise typer.BadParameter(
+            f"must be one column with {others[0]}, got {len(score)}", param_hint="--score"
+        )
+
+
+def _option(name: str) -> str:
+    return "id" if name == "person_id" else name.replace("_", "-")
 
 
 def audit_splits(
     tables: Mapping[str, Table],
     feature: str,
     score: str,
-    label: str | None,
     asked: Mapping[str, Any],
     *,
-    max_mcdp: float | None,
     json: bool,
 ) -> bool:
     """Print the worst split of each file; whether all are within the bound."""
-    found = {file: _worst_split(table, feature, score, label, asked) for file, table in tables.items()}
-    epsilons = asked["epsilons"]
+    found = {file: _worst_split(table, feature, score, asked) for file, table in tables.items()}
+    epsilons, max_mcdp = asked["epsilons"], asked["max_mcdp"]
     if json:
         print_json({file: _plain(split, feature, epsilons) for file, split in found.items()})
     else:
@@ -64,12 +87,10 @@ def audit_splits(
     return max_mcdp is None or all(split.mcdp <= max_mcdp for split in found.values())
 
 
-def _worst_split(
-    table: Table, feature: str, score: str, label: str | None, asked: Mapping[str, Any]
-) -> WorstSplit:
+def _worst_split(table: Table, feature: str, score: str, asked: Mapping[str, Any]) -> WorstSplit:
     from localparity.uncertainty import worst_split  # which imports numba
 
-    score_range = asked["score_range"]
+    score_range, label = asked["score_range"], asked["label"]
     if score_range == "data":
         score_range = as_data_range(*table.range_of(score), f"column {score!r}")
     table.check([score, feature])
@@ -106,9 +127,7 @@ def _plain(found: WorstSplit, feature: str, epsilons: list[float]) -> dict[str, 
 def _told(found: WorstSplit, file: str, feature: str, epsilons: list[float]) -> list[str]:
     low, high = found.sizes
     test = p_value_text(None if found.test is None else found.p_value)
-    others = ", ".join(
-        f"MCDP({each:g}) {percent(found.curve.mcdp(each))}" for each in epsilons if each > 0.0
-    )
+    others = ", ".join(f"MCDP({each:g}) {percent(found.curve.mcdp(each))}" for each in epsilons if each > 0.0)
     return [
         f"{file}: of all splits of {feature}, that at {found.split:g} has the largest MCDP(0), "
         f"{percent(found.mcdp)}: {low:,} people at or below it, {high:,} above.",
