@@ -13,6 +13,8 @@ import pytest
 
 import localparity as lp
 from localparity.audit._document import FORMAT_VERSION, Document
+from localparity.audit._ratios import RatioResult
+from localparity.report._markdown import to_markdown
 
 SCHEMA = Path(__file__).parents[2] / "docs" / "reference" / "audit.schema.json"
 
@@ -118,3 +120,35 @@ def test_the_schema_refuses_what_is_not_an_audit() -> None:
         del without["audits"][0][name]
         with pytest.raises(jsonschema.ValidationError, match=name):
             check(json.dumps(without))
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_what_is_written_is_as_the_schema_says(weighted: bool) -> None:
+    labels, scores, groups = people(2)
+    rows = lp.Predictions.from_arrays(
+        labels, scores, sensitive_features=groups, sample_weight=scores + 1.0 if weighted else None
+    )
+    found = lp.audit(rows, n_resamples=20, random_state=0)
+    scoring = {"m": lp.scoring_rates(None, scores, sensitive_features={"group": groups})}
+    document = Document(audits={"m": found}, min_ratio=0.8, scoring=scoring)
+    (plain,) = check(document.to_json())["audits"]
+    ratios, result = plain["impact_ratios"], document.ratios("m")
+    assert isinstance(result, RatioResult)
+    assert ratios["sentences"] == list(result.sentences)
+    assert ratios["safe_cutoffs"]["worst"]["ratio"] == result.safe.worst.ratio
+    assert len(ratios["groups"][0]["ratios"]) == len(ratios["cutoffs"])
+    assert ("ratios_low" in ratios["groups"][0]) is not weighted
+    assert ("these numbers are estimates" in result.sentences[-1]) is weighted
+    assert "The most accurate of them" in result.sentences[1] or not result.safe.by_band
+    assert plain["scoring_rates"]["median"] == np.median(scores)
+    shown = to_markdown(document)
+    assert "Scoring rates by group" in shown
+    assert "The lowest ratio is" in shown
+
+
+def test_without_a_ratio_nothing_is_said_of_ratios() -> None:
+    _, scores, groups = people(2)
+    found = lp.audit(None, scores, sensitive_features=groups, n_resamples=0)
+    (plain,) = check(Document(audits={"m": found}).to_json())["audits"]
+    assert plain["impact_ratios"] is None
+    assert plain["scoring_rates"] is None

@@ -294,7 +294,11 @@ def test_no_step_of_what_is_written_rests_on_a_few_people(drawn: People, limit: 
         with pytest.raises(ValueError, match=f"disclosure_limit={limit} does not allow group"):
             curve.to_dict(disclosure_limit=limit)
         return
-    plain = curve.to_dict(disclosure_limit=limit)
+    try:
+        plain = curve.to_dict(disclosure_limit=limit)
+    except ValueError as error:
+        assert "no cutoff that selects anybody" in str(error)  # noqa: PT017
+        return
     for each, size in zip(plain["groups"], sizes, strict=True):
         ends = (1.0, 0.0) if higher_is == "better" else (0.0, 1.0)
         counted = np.rint(np.array([ends[0], *each["rates"], ends[1]]) * size)
@@ -303,10 +307,11 @@ def test_no_step_of_what_is_written_rests_on_a_few_people(drawn: People, limit: 
         row = curve.groups.index(each["group"])
         at = np.searchsorted(curve.cutoffs, plain["cutoffs"])
         found = np.array([np.nan if value is None else value for value in each["ratios"]])
-        np.testing.assert_array_equal(found[1:], curve.ratios[row, at[1:]])
+        np.testing.assert_array_equal(found, curve.ratios[row, at])
         # Whatever cutoff lies in between, the bands of all scores are inside those of some.
-        stretch = np.searchsorted(plain["cutoffs"], curve.cutoffs, side="right") - 1
-        low, high = curve.rate_bands
+        covered = curve.cutoffs >= plain["cutoffs"][0]
+        stretch = np.searchsorted(plain["cutoffs"], curve.cutoffs[covered], side="right") - 1
+        low, high = (end[:, covered] for end in curve.rate_bands)
         assert (np.array(each["rates_low"])[stretch] <= low[row] + 1e-12).all()
         assert (np.array(each["rates_high"])[stretch] >= high[row] - 1e-12).all()
 

@@ -18,7 +18,7 @@ from localparity._validation._arrays import (
     check_rows,
     place,
 )
-from localparity._validation._blanks import NO_BLANKS, UNKNOWN, Blanks, as_texts
+from localparity._validation._blanks import NO_BLANKS, UNKNOWN, Blanks, as_texts, is_unknown
 from localparity._validation._codes import (
     Coded,
     encode,
@@ -117,6 +117,7 @@ __all__ = [
     "group_columns",
     "held_ends",
     "is_missing",
+    "is_unknown",
     "missing_among",
     "place",
     "range_length",

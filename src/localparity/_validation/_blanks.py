@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._types import BoolArray
+from localparity._types import BoolArray, Group
 from localparity._validation._codes import missing_among
 
 
@@ -53,6 +53,12 @@ class Blanks(NamedTuple):
 
 
 NO_BLANKS = Blanks()
+
+
+def is_unknown(group: Group) -> bool:
+    """Whether a group, or a part of one, is nothing or blank."""
+    parts = group if isinstance(group, tuple) else (group,)
+    return any(part is UNKNOWN or (isinstance(part, str) and not part.strip()) for part in parts)
 
 
 def as_texts(texts: str | Sequence[Any], name: str) -> tuple[str, ...]:

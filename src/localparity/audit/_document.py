@@ -4,14 +4,16 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from localparity._types import Criterion
 from localparity._version import __version__
 from localparity.audit._answers import Answers
+from localparity.audit._ratios import RatioResult
 from localparity.counts import ScoreCounts
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
+from localparity.metrics import ScoringRates
 
 if TYPE_CHECKING:
     from localparity.audit._audit import Audit, DecideBy
@@ -82,6 +84,10 @@ class Document:
         What is compared with the bound, as in `Audit.passes`.
     disclosure_limit : int
         No group rests on fewer people than this.
+    min_ratio : float or None
+        The least ratio of selection rates that is safe; None says nothing of ratios.
+    scoring : mapping
+        The scoring rates of each model, where they are asked for.
     """
 
     audits: Mapping[str, Audit]
@@ -90,6 +96,8 @@ class Document:
     max_mcdp: float | None = None
     decide_by: DecideBy = "estimate"
     disclosure_limit: int = DISCLOSURE_LIMIT
+    min_ratio: float | None = None
+    scoring: Mapping[str, ScoringRates] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.audits:
@@ -109,6 +117,12 @@ class Document:
         """The six questions, answered for a model."""
         return Answers.of(self.audits[name], self.max_mcdp, self.decide_by)
 
+    def ratios(self, name: str) -> RatioResult | None:
+        """The selection ratios of a model, where they are asked for."""
+        if self.min_ratio is None:
+            return None
+        return RatioResult.of(self.audits[name], self.min_ratio, self.disclosure_limit)
+
     def to_dict(self) -> dict[str, Any]:
         """The document as plain dictionaries and lists; docs/reference/audit.schema.json describes it."""
         return {
@@ -125,7 +139,7 @@ class Document:
         return json.dumps(self.to_dict(), indent=2, default=str, ensure_ascii=False)
 
     def _audit(self, name: str) -> dict[str, Any]:
-        audit, paired = self.audits[name], self.paired
+        audit, paired, ratios = self.audits[name], self.paired, self.ratios(name)
         answers = self.answers(name)
         return {
             "name": name,
@@ -133,4 +147,6 @@ class Document:
             "bound": None if answers.bound is None else asdict(answers.bound),
             "answers": answers.to_list(),
             "same_people": paired.to_dict(name) if paired is not None and name in paired.found else None,
+            "impact_ratios": None if ratios is None else ratios.to_dict(),
+            "scoring_rates": self.scoring[name].to_dict() if name in self.scoring else None,
         }

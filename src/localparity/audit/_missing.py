@@ -17,6 +17,7 @@ from localparity._validation import (
     as_texts,
     as_vector,
     check_rows,
+    is_unknown,
     missing_among,
 )
 from localparity.counts import Comparison, ScoreCounts
@@ -139,7 +140,7 @@ class MissingPolicy(NamedTuple):
 
     def settle(self, counts: ScoreCounts) -> tuple[ScoreCounts, MissingRows]:
         """The counts of the groups that are compared, and how many rows have none."""
-        unknown = [group for group in counts.groups if _is_unknown(group)]
+        unknown = [group for group in counts.groups if is_unknown(group)]
         rows = sum(atoms.size for (group, _), atoms in counts.atoms.items() if group in unknown)
         if not rows:
             return counts.without(unknown), NOTHING_MISSING
@@ -155,12 +156,6 @@ GROUP_OPTIONS = (
     "missing_groups='drop' leaves them out, missing_groups='group' takes them for a group, and "
     "missing_groups='bound' says what they could change"
 )
-
-
-def _is_unknown(group: Group) -> bool:
-    """Whether a group, or a part of one, is nothing or blank."""
-    parts = group if isinstance(group, tuple) else (group,)
-    return any(part is UNKNOWN or (isinstance(part, str) and not part.strip()) for part in parts)
 
 
 def breakdown_sentences(audit: Audit, max_mcdp: float) -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from localparity._text import visible, visible_lines
 from localparity.audit._document import Document
 from localparity.audit._missing import breakdown_sentences
 from localparity.cli._printing import note
-from localparity.report._terminal import paired_parts, terminal_parts
+from localparity.report._terminal import paired_parts, ratio_parts, terminal_parts
 
 AuditFormat = Literal["text", "json", "markdown"]
 
@@ -36,6 +36,7 @@ def show(document: Document, form: AuditFormat) -> None:
         console = Console()
         for file, audit in document.audits.items():
             console.print(*terminal_parts(audit, title=visible(file)), sep="\n")
+            console.print(*ratio_parts(document.ratios(file), document.scoring.get(file)), sep="\n")
         if document.paired is not None:
             console.print(*paired_parts(document.paired), sep="\n")
 

@@ -62,6 +62,15 @@ def check_bound(max_mcdp: float | None, decide_by: str) -> None:
         as_fraction(max_mcdp, "--max-mcdp")
 
 
+def check_ratio(min_ratio: float | None, criterion: str) -> None:
+    """Check the least ratio, which belongs to people of one kind."""
+    if min_ratio is not None:
+        as_fraction(min_ratio, "--min-ratio")
+        if criterion == "equalized_odds":
+            message = "needs people of one label; use --criterion equal_opportunity or predictive_equality"
+            raise typer.BadParameter(message, param_hint="--min-ratio")
+
+
 def check_file(path: Path | None, option: str, *, read: Sequence[str] = (), replace: bool = True) -> None:
     """Check that a file can be written, before the work whose result it is to have.
 

@@ -44,11 +44,13 @@ from localparity.cli._options import (
     check_bound,
     check_file,
     check_labels,
+    check_ratio,
     parse_epsilons,
     parse_range,
 )
 from localparity.cli._printing import note
 from localparity.cli._remote import RemoteOption, announce_remote
+from localparity.cli._scoring import check_scoring, scoring_rates_of
 from localparity.cli._split import audit_splits, check_split_and_classes
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 
@@ -109,6 +111,13 @@ ScaleOption = Annotated[
     Scale, Option(help="Windows in the scores' units, or in ranks: an epsilon is a share of people.")
 ]
 MissingOption = Annotated[Missing, Option(help="Rows without a score, label or weight: refuse or leave out.")]
+MinRatioOption = Annotated[
+    float | None,
+    Option(help="Find the cutoffs that keep every group's selection rate at this share of the highest."),
+]
+ScoringOption = Annotated[
+    bool, Option("--scoring-rates", help="Add the table of scoring rates that New York City's rule asks for.")
+]
 IdOption = Annotated[
     str | None,
     Option("--id", help="The column of the people's ids, where all files hold the same people."),
@@ -154,6 +163,8 @@ def audit(
     json: Annotated[bool, Option("--json", help="The same as --format json.")] = False,
     max_mcdp: MaxMcdpOption = None,
     decide_by: DecideByOption = "estimate",
+    min_ratio: MinRatioOption = None,
+    scoring: ScoringOption = False,
     report: ReportOption = None,
     out: OutOption = None,
     force: ForceOption = False,
@@ -167,6 +178,8 @@ def audit(
     check_file(report, "--report", read=files, replace=force)
     check_file(out, "--out", read=files, replace=force)
     form = check_format(form, json)
+    check_ratio(min_ratio, criterion)
+    check_scoring(ctx.params)
     _check_source(score, model, target=target, label=label, engine=engine)
     check_split_and_classes(ctx.params)
     check_labels(criterion, target or label, "--label" if model is None else "--target")
@@ -215,24 +228,34 @@ def audit(
         max_mcdp=max_mcdp,
         decide_by=decide_by,
         disclosure_limit=disclosure_limit,
+        min_ratio=min_ratio,
+        scoring=scoring_rates_of(tables, named, asked) if scoring else {},
     )
-    show(document, form)
-    if len(read) > 1:
-        note(ClassAudits(found, confidence).sentence)
-    passed = max_mcdp is None or tell_verdicts(document)
-    _write(document, report, out, model=model, force=force)
-    if not passed:
+    if not _tell(document, form, len(read) > 1, report, out, model=model, confidence=confidence, force=force):
         raise typer.Exit(1)
 
 
-def _write(
-    document: Document, report: Path | None, out: Path | None, *, model: Path | None, force: bool
-) -> None:
-    """Write the page and the bundle, where they are asked for."""
+def _tell(
+    document: Document,
+    form: AuditFormat,
+    classes: bool,
+    report: Path | None,
+    out: Path | None,
+    *,
+    model: Path | None,
+    confidence: float,
+    force: bool,
+) -> bool:
+    """Print the audits, and write the page and the bundle where they are asked for; whether all pass."""
+    show(document, form)
+    if classes:
+        note(ClassAudits(document.audits, confidence).sentence)
+    passed = document.max_mcdp is None or tell_verdicts(document)
     if report is not None:
         write_report(document, report, force=force)
     if out is not None:
         write_out(document, out, model=model, force=force)
+    return passed
 
 
 def _check_source(

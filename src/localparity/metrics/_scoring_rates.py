@@ -9,7 +9,15 @@ from typing import Any
 import numpy as np
 
 from localparity._types import ArrayLike, Group, Groups, ScoreRange
-from localparity._validation import UNKNOWN, Blanks, as_count, as_fraction, as_texts, group_columns
+from localparity._validation import (
+    UNKNOWN,
+    Blanks,
+    as_count,
+    as_fraction,
+    as_texts,
+    group_columns,
+    is_unknown,
+)
 from localparity.counts._atoms import Atoms
 from localparity.counts._comparison import group_text
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, suppressed
@@ -290,7 +298,7 @@ def _table(
     for (group, _), atoms in counts.atoms.items():
         parts[group].append(atoms)
     of = {group: Atoms.join(found) for group, found in parts.items()}
-    unknown = of.pop(UNKNOWN).size if UNKNOWN in of else 0
+    unknown = sum(of.pop(group).size for group in counts.groups if is_unknown(group))
     people = {group: atoms.size for group, atoms in of.items()}
     cells = {group if isinstance(group, tuple) else (group,): size for group, size in people.items()}
     hidden = suppressed(cells, limit)

@@ -91,25 +91,20 @@ class Selection:
         return np.asarray(selected / self.sizes[:, None], dtype=np.float64)
 
     def disclosed(self, limit: int, most: int, higher_is: HigherIs) -> Selection:
-        """At so few cutoffs that no group has only a few people between any two of them.
+        """At so few cutoffs that no group has only a few people between any two of them, or beyond.
 
-        What is selected in between is known by bounds. The first cutoff stays; where only a few people are on
-        one side of it, all are counted on the other.
+        What is selected in between is known by bounds.
         """
         count = self.cutoffs.size
         places = np.unique(np.linspace(0, count - 1, min(most, count)).astype(np.int64))
         kept = _far_apart(self.people, places, limit, higher_is)
-        few = kept[:1] != [0]
-        kept = [0, *kept] if few else kept
         gaps = np.diff([*kept, count]) > 1
-        gaps[0] |= few
-        first, last = (self.sizes, 0 * self.sizes)[:: 1 if higher_is == "better" else -1]
-        selected, least, largest = (part[:, kept] for part in (self.selected, self.least, self.most))
-        if few:
-            selected[:, 0] = least[:, 0] = largest[:, 0] = first
+        last = 0 * self.sizes if higher_is == "better" else self.sizes
+        least, largest = (part[:, kept] for part in (self.least, self.most))
         least = np.where(gaps, np.minimum(least, np.column_stack([least[:, 1:], last])), least)
         largest = np.where(gaps, np.maximum(largest, np.column_stack([largest[:, 1:], last])), largest)
         people = self.people[:, [*kept, count]]
+        selected = self.selected[:, kept]
         return Selection(self.groups, self.cutoffs[kept], selected, least, largest, self.sizes, people)
 
     def place(self, cutoff: float, resolution: float, score_range: ScoreRange) -> int:

@@ -85,9 +85,9 @@ class Window:
         among = "" if self.label is None else f"among people with label {self.label}, "
         if self.gap == 0.0:
             first, second = (group_text(group) for group in self.groups)
-            return _capitalised(f"{among}no window of this width has a gap between {first} and {second}.")
+            return capitalised(f"{among}no window of this width has a gap between {first} and {second}.")
         where = f"{among}with a threshold {run_text(self.low, self.high, self.whole)}, "
-        return _capitalised(where + self._difference(higher_is))
+        return capitalised(where + self._difference(higher_is))
 
     def _difference(self, higher_is: HigherIs | None) -> str:
         """How the groups differ at the thresholds of the run; whoever fares worse is named first."""
@@ -109,7 +109,7 @@ def _people(group: Group, compared: tuple[Group, Group]) -> str:
     return "people overall" if group == EVERYONE == compared[1] else f"people in {group_text(group)}"
 
 
-def _capitalised(text: str) -> str:
+def capitalised(text: str) -> str:
     return text[0].upper() + text[1:]
 
 

@@ -16,6 +16,7 @@ from localparity.report._tables import (
     models_table,
     paired_table,
     pairs_table,
+    scoring_tables,
 )
 
 _MOST_PAIRS = 20
@@ -51,12 +52,21 @@ def _parts(document: Document) -> Iterator[str]:
             for answer in answers.answers
         ]
         yield "\n".join(lines)
+        ratios = document.ratios(name)
+        if ratios is not None:
+            yield "\n".join(f"- {escaped(sentence)}" for sentence in ratios.sentences)
         yield "\n".join(["```sh", *(visible(step.command) for step in answers.steps), "```"])
     if document.paired is not None:
         yield "\n\n".join(escaped(document.paired.sentence(name)) for name in document.paired.found)
     for table in _tables(document):
         yield f"**{escaped(table.caption)}**"
         yield _table(table)
+    for name, scoring in document.scoring.items():
+        whose = f"{escaped(name)}: " if len(audits) > 1 else ""
+        for table in scoring_tables(scoring):
+            yield f"**{whose}{escaped(table.caption)}**"
+            yield _table(table)
+        yield "\n".join(f"- {escaped(sentence)}" for sentence in scoring.notes)
     for name, audit in audits.items():
         whose = f" of {escaped(name)}" if len(audits) > 1 else ""
         yield "\n".join(

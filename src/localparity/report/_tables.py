@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from localparity._text import visible
 from localparity.audit._wording import interval_text, p_value_text, pair_name
 from localparity.counts._comparison import group_text
 from localparity.metrics._window import number_text, percent
@@ -14,6 +15,7 @@ if TYPE_CHECKING:
     from localparity.audit._audit import Audit
     from localparity.audit._findings import PairSummary
     from localparity.audit._same_people import PairedModels
+    from localparity.metrics import ScoringRates
 
 
 @dataclass(frozen=True)
@@ -126,6 +128,27 @@ def groups_table(audits: Mapping[str, Audit]) -> ReportTable:
     names = (*_if(len(audits) > 1, "model"), "group")
     numbers = (*_if(labelled, "label"), "rows", *_if(weighted, "effective rows"), "mean score")
     return ReportTable("groups", "Groups", names, numbers, tuple(rows))
+
+
+def scoring_tables(scoring: ScoringRates) -> Iterator[ReportTable]:
+    """The categories of each column and of their intersections."""
+    for place, table in enumerate(scoring.tables):
+        rows = [
+            (group_text(each.category), *map(_cell, (each.people, each.scoring_rate, each.impact_ratio)))
+            for each in table.categories
+        ]
+        few = f"fewer than {scoring.disclosure_limit}"
+        rows.append(("unknown", few if table.unknown is None else f"{table.unknown:,}", "-", "-"))
+        caption = f"Scoring rates by {' × '.join(map(visible, table.columns))}"
+        numbers = ("people", "scoring rate", "impact ratio")
+        yield ReportTable(f"scoring-{place + 1}", caption, ("category",), numbers, tuple(rows))
+
+
+def _cell(number: float | None) -> str:
+    """A count, a fraction, or nothing."""
+    if number is None:
+        return "-"
+    return f"{number:,}" if isinstance(number, int) else f"{number:.3f}"
 
 
 def delta_dp_name(audits: Mapping[str, Audit]) -> str:

@@ -21,11 +21,14 @@ from localparity.report._tables import (
     groups_table,
     paired_table,
     pairs_table,
+    scoring_tables,
 )
 
 if TYPE_CHECKING:
     from localparity.audit._audit import Audit
+    from localparity.audit._ratios import RatioResult
     from localparity.audit._same_people import PairedModels
+    from localparity.metrics import ScoringRates
 
 MOST_PAIRS = 10
 _WIDEST_NAME = 12
@@ -65,6 +68,20 @@ def terminal_parts(audit: Audit, *, title: str = "Audit") -> Iterator[Renderable
     yield Text("\n".join(audit.assumptions), style="dim")
     if audit.provenance is not None:
         yield Text(header_line(audit), style="dim")
+
+
+def ratio_parts(ratios: RatioResult | None, scoring: ScoringRates | None) -> Iterator[RenderableType]:
+    """For rich, selection ratios and scoring rates, where they are asked for."""
+    if ratios is not None:
+        yield Text("Selection ratios", style="bold")
+        *found, how = ratios.sentences
+        yield Text("\n".join(found))
+        yield Text(how, style="dim")
+    if scoring is not None:
+        yield Text("Scoring rates", style="bold")
+        for table in scoring_tables(scoring):
+            yield _rich_table(table)
+        yield Text("\n".join(scoring.notes), style="dim")
 
 
 def paired_parts(paired: PairedModels) -> Iterator[RenderableType]:

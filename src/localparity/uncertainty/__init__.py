@@ -1,8 +1,9 @@
 """How sure a measured disparity is: intervals, a test against parity, and what is expected under parity."""
 
 from localparity.metrics._interval import Interval
-from localparity.uncertainty._impact import ImpactRatio, ImpactRatioCurve
+from localparity.uncertainty._impact import ImpactRatioCurve
 from localparity.uncertainty._impact_curve import impact_ratio_curve, safe_cutoffs
+from localparity.uncertainty._impact_ratio import ImpactRatio
 from localparity.uncertainty._intervals import mcdp_interval
 from localparity.uncertainty._noise_floor import NoiseFloor, noise_floor
 from localparity.uncertainty._paired import PairedComparison, compare_scores

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -15,6 +14,7 @@ from localparity._validation import as_count, as_fraction, as_number, as_probabi
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics._interval import Interval
 from localparity.metrics._selection import Selection, quotients, ratios_to_best
+from localparity.uncertainty._impact_ratio import ImpactRatio, finite
 from localparity.uncertainty._rate_bands import rate_band, shared_error
 
 if TYPE_CHECKING:
@@ -24,45 +24,6 @@ if TYPE_CHECKING:
 MIN_RATE = 0.05
 _ALMOST = 1e-9
 _MOST_WRITTEN = 500
-
-
-@dataclass(frozen=True)
-class ImpactRatio:
-    """A group at one cutoff: how many are selected, and how that compares with the reference group.
-
-    Attributes
-    ----------
-    group, reference : hashable
-        The group, and the group that it is compared with.
-    selected, size : float
-        How many of the group are selected, of how many; with weights, their weight.
-    rate, ratio, odds_ratio : float
-        The selection rate, and what it is as a ratio to the reference's: of rates, and of odds.
-    rate_interval, ratio_interval, odds_ratio_interval : Interval or None
-        Their intervals, which hold at all cutoffs and for all groups together; None without bands.
-    shortfall : float
-        How many more of the group would have to be selected to reach the reference's rate.
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> scores, sex = [0.1, 0.3, 0.6, 0.4, 0.6, 0.8], ["f", "f", "f", "m", "m", "m"]
-    >>> first, _ = lp.impact_ratio_curve(None, scores, sensitive_features=sex).at(0.5)
-    >>> first.group, first.reference, first.ratio, first.shortfall
-    ('f', 'm', 0.5, 1.0)
-    """
-
-    group: Group
-    reference: Group
-    selected: float
-    size: float
-    rate: float
-    ratio: float
-    odds_ratio: float
-    rate_interval: Interval | None
-    ratio_interval: Interval | None
-    odds_ratio_interval: Interval | None
-    shortfall: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -227,6 +188,9 @@ class ImpactRatioCurve:
         if not low <= cutoff <= high:
             raise ValueError(f"cutoff must be inside score_range ({low}, {high}), got {cutoff:g}")
         place = self.selection.place(cutoff, self.resolution, self.score_range)
+        if place < 0:
+            first = f"{self.cutoffs[0]:g}"
+            raise ValueError(f"cutoff must be >= {first}, below which too few people are, got {cutoff:g}")
         if not self.selection.selected[:, place].any():
             raise ValueError(f"nobody is selected at cutoff {cutoff:g}, so no ratio is defined")
         return tuple(self._ratio(row, place) for row in range(len(self.groups)))
@@ -313,6 +277,11 @@ class ImpactRatioCurve:
             if people < limit:
                 raise ValueError(f"disclosure_limit={limit} does not allow group {group!r}, of fewer people")
         shown = self.selection.disclosed(limit, as_count(most, "most"), self.higher_is)
+        if not shown.selected.any():
+            raise ValueError(
+                f"no cutoff that selects anybody parts every group into {limit} people and more, or none; "
+                "leave small groups out, or pass a smaller disclosure_limit"
+            )
         kept = np.searchsorted(self.cutoffs, shown.cutoffs)
         accuracy = None if self.accuracy is None else self.accuracy[kept]
         return replace(self, selection=shown, accuracy=accuracy)
@@ -339,8 +308,8 @@ class ImpactRatioCurve:
         groups: list[dict[str, Any]] = [{"group": group} for group in self.groups]
         for row, found in enumerate(groups):
             if self.standardised_differences is not None:
-                found["standardised_difference"] = _plain(self.standardised_differences[self.groups[row]])
-            found |= {name: list(map(_plain, array[row].tolist())) for name, array in arrays.items()}
+                found["standardised_difference"] = finite(self.standardised_differences[self.groups[row]])
+            found |= {name: finite(array[row].tolist()) for name, array in arrays.items()}
         return {
             "reference": self.reference,
             "higher_is": self.higher_is,
@@ -381,10 +350,6 @@ class ImpactRatioCurve:
     def __repr__(self) -> str:
         reference = "the best-off group" if self.reference is None else repr(self.reference)
         return f"ImpactRatioCurve({len(self.groups)} groups, {self.cutoffs.size} cutoffs, over {reference})"
-
-
-def _plain(number: float) -> float | None:
-    return number if math.isfinite(number) else None
 
 
 def _odds(rates: FloatArray) -> FloatArray:

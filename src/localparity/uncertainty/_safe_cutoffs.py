@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from localparity._types import BoolArray
 from localparity.counts._comparison import group_text
-from localparity.metrics._window import number_text, percent, round_inward, run_text
-
-if TYPE_CHECKING:
-    from localparity.uncertainty._impact import ImpactRatio, ImpactRatioCurve
-
+from localparity.metrics._window import capitalised, number_text, percent, round_inward, run_text
+from localparity.uncertainty._impact import ImpactRatioCurve
+from localparity.uncertainty._impact_ratio import ImpactRatio, finite
 
 _ALMOST = 1e-12
 _MOST_NAMED = 3
@@ -58,6 +56,11 @@ class CutoffRange:
     accuracy: float | None
     text: str
 
+    @property
+    def single(self) -> bool:
+        """Whether the text names one cutoff, as a whole score."""
+        return self.text.startswith("of ")
+
 
 @dataclass(frozen=True)
 class SafeCutoffs:
@@ -100,6 +103,13 @@ class SafeCutoffs:
     worst_cutoff: float
 
     @property
+    def best(self) -> CutoffRange | None:
+        """The range with the most accurate cutoff, of those by the band where there is one."""
+        ranges = self.by_estimate if self.by_band is None else self.by_band
+        known = [each for each in ranges if each.accuracy is not None]
+        return max(known, key=lambda each: each.accuracy or 0.0, default=None)
+
+    @property
     def worst_sentence(self) -> str:
         """The lowest ratio, where it is, and how sure, in one sentence."""
         worst = self.worst
@@ -122,13 +132,13 @@ class SafeCutoffs:
         if self.by_band is None or self.confidence is None:
             if not self.by_estimate:
                 return f"No cutoff keeps {aim} in these data."
-            return f"Any cutoff {_one_of(self.by_estimate)} keeps {aim} in these data."
+            return capitalised(f"{_one_of(self.by_estimate)} keeps {aim} in these data.")
         sure = f"with {number_text(100.0 * self.confidence, 10)}% confidence"
         if self.by_band:
-            return f"Any cutoff {_one_of(self.by_band)} keeps {aim} {sure}."
+            return capitalised(f"{_one_of(self.by_band)} keeps {aim} {sure}.")
         if not self.by_estimate:
             return f"No cutoff keeps {aim}, neither in these data nor {sure}."
-        return f"No cutoff keeps {aim} {sure}; in these data, any cutoff {_one_of(self.by_estimate)} does."
+        return f"No cutoff keeps {aim} {sure}; in these data, {_one_of(self.by_estimate)} does."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the cutoffs as plain dictionaries and lists, with the sentences.
@@ -139,8 +149,9 @@ class SafeCutoffs:
         -------
         dict
         """
-        found = asdict(self)
-        return {"sentence": self.sentence, "worst_sentence": self.worst_sentence, **found}
+        said = {"sentence": self.sentence, "worst_sentence": self.worst_sentence}
+        plain: dict[str, Any] = finite({**said, **asdict(self)})
+        return plain
 
 
 def _one_of(ranges: Sequence[CutoffRange]) -> str:
@@ -148,7 +159,8 @@ def _one_of(ranges: Sequence[CutoffRange]) -> str:
     widest = sorted(ranges, key=lambda each: each.low - each.high)[:_MOST_NAMED]
     least = _LEAST_NAMED * (widest[0].high - widest[0].low)
     named = sorted([each for each in widest if each.high - each.low >= least], key=lambda each: each.low)
-    text, others = ", or ".join(each.text for each in named), len(ranges) - len(named)
+    text = ", or ".join(f"{'a' if each.single else 'any'} cutoff {each.text}" for each in named)
+    others = len(ranges) - len(named)
     if not others:
         return text
     return f"{text}, or in {'a narrower range' if others == 1 else f'one of {others:,} narrower ranges'},"
