@@ -111,6 +111,10 @@ ScaleOption = Annotated[
     Scale, Option(help="Windows in the scores' units, or in ranks: an epsilon is a share of people.")
 ]
 MissingOption = Annotated[Missing, Option(help="Rows without a score, label or weight: refuse or leave out.")]
+ControlOption = Annotated[
+    list[str] | None,
+    Option(help="A column of strata, such as job or year, within which groups are compared too; repeatable."),
+]
 MinRatioOption = Annotated[
     float | None,
     Option(help="Find the cutoffs that keep every group's selection rate at this share of the highest."),
@@ -143,6 +147,7 @@ def audit(
     min_group_size: Annotated[int, Option(help="The fewest people that a group may have.")] = 1,
     small_groups: Annotated[SmallGroups, Option(help="Refuse small groups, or leave them out.")] = "raise",
     disclosure_limit: DisclosureOption = DISCLOSURE_LIMIT,
+    control: ControlOption = None,
     missing_groups: MissingGroupsOption = "raise",
     missing_values: MissingValueOption = None,
     missing: MissingOption = "raise",
@@ -196,6 +201,7 @@ def audit(
         "min_group_size": min_group_size,
         "small_groups": small_groups,
         "disclosure_limit": disclosure_limit,
+        "control": control or None,
         "missing_groups": missing_groups,
         "missing_values": missing_values or (),
         "missing": missing,
