@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from localparity._text import visible
-from localparity.audit._wording import interval_text, p_value_text, pair_name
+from localparity.audit._wording import interval_text, p_value_text, pair_name, pair_text
 from localparity.counts._comparison import group_text
 from localparity.metrics import Interval
 from localparity.metrics._window import number_text, percent
@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from localparity.audit._findings import PairSummary
     from localparity.audit._same_people import PairedModels
     from localparity.metrics import ScoringRates
+    from localparity.uncertainty import WithinStrata
 
 
 class Shown(str):
@@ -173,6 +174,21 @@ def groups_table(audits: Mapping[str, Audit]) -> ReportTable:
     names = (*_if(len(audits) > 1, "model"), "group")
     numbers = (*_if(labelled, "label"), "rows", *_if(weighted, "effective rows"), "mean score")
     return ReportTable("groups", "Groups", names, numbers, tuple(rows))
+
+
+def strata_table(found: WithinStrata, most: int) -> ReportTable:
+    """The first strata, the worst first: MCDP of the worst pair at each epsilon."""
+    rows = [
+        (
+            group_text(each.stratum) + ("" if each.label is None else f", label {each.label}"),
+            pair_text(each.window.groups),
+            f"{each.rows:,}",
+            *map(percent, each.mcdp),
+        )
+        for each in found.strata[:most]
+    ]
+    numbers = ("rows", *(f"MCDP({epsilon:g})" for epsilon in found.epsilons))
+    return ReportTable("strata", "Strata, the worst first", ("stratum", "worst pair"), numbers, tuple(rows))
 
 
 def scoring_tables(scoring: ScoringRates) -> Iterator[ReportTable]:

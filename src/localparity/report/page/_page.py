@@ -209,6 +209,9 @@ def _method_notes(audits: Mapping[str, Audit], plan: Plan) -> dict[str, str]:
         if audit.missing.sentences:
             missing = " ".join(audit.missing.sentences)
             notes["Missing values" + (f", {name}" if len(audits) > 1 else "")] = missing
+        if audit.within_strata is not None:
+            strata = " ".join(audit.within_strata.sentences)
+            notes["Within strata" + (f", {name}" if len(audits) > 1 else "")] = strata
         if audit.unknown_groups is not None:
             bounds = " ".join(bounds.sentence for bounds in audit.unknown_groups.bounds)
             notes["Unknown groups" + (f", {name}" if len(audits) > 1 else "")] = bounds
