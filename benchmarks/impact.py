@@ -198,8 +198,10 @@ ADULT = """
 
 Boosted trees on Adult (LightGBM, penalty strength {strength:g}, half of the rows for training): on the other
 half, MCDP(0) between women and men is {mcdp:.3f}. Where half of the people are selected, the ratio is
-{middle}; among the top 5%, it is {top}. Relative MCDP of those selected, as a ratio, is {relative}
-at epsilon 0.05: no window that wide is free of such ratios. {sentence}
+{middle};
+among the top 5%, it is {top}.
+By relative MCDP, there is a window of half-width 0.05 with a ratio of at most {relative} at all of its cutoffs.
+{sentence}
 """
 
 
