@@ -10,7 +10,7 @@ SPHINX := OMP_NUM_THREADS=1 $(BIN)/sphinx-build -q -W --keep-going -b html
 PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadfile
 CHECKED := src tests benchmarks docs examples
 
-.PHONY: demo test lint unit coverage coverage-floor instructions pages docs dist nightly test-slow mutants test-versions faults fuzz bench \
+.PHONY: demo test lint unit coverage coverage-floor instructions pages docs dist nightly test-slow mutants test-versions faults campaign fuzz bench \
 	bench-scale promises clean
 
 demo: $(VENV)/.runtime
@@ -97,6 +97,10 @@ test-versions: $(VENV)/.development
 # Every command that writes, with every change that it makes to files failing in every way; results/faults.md.
 faults: $(VENV)/.development
 	PYTHONPATH=tests $(BIN)/python -m faults --write
+
+# Ten thousand generated bad files and argument lists; results/campaign.md.
+campaign: $(VENV)/.development
+	PYTHONPATH=tests $(BIN)/python -m campaign --write
 
 fuzz: $(VENV)/.development
 	OMP_NUM_THREADS=1 LOCALPARITY_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/pytest -n auto tests/fuzz

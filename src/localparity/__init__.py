@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from localparity._version import __version__ as __version__
     from localparity.audit import (
         Audit,
+        ClassAudits,
         Finding,
         GroupSummary,
         LeftOut,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         SourceFile,
         Verdict,
         audit,
+        audit_classes,
     )
     from localparity.counts import Comparison, ScoreCounts
     from localparity.metrics import (
@@ -59,7 +61,9 @@ if TYPE_CHECKING:
         NoiseFloor,
         PairedComparison,
         SafeCutoffs,
+        StratumSummary,
         TestResult,
+        WithinStrata,
         WorstSplit,
         compare_scores,
         impact_ratio_curve,
@@ -69,6 +73,7 @@ if TYPE_CHECKING:
         permutation_test,
         rows_needed,
         safe_cutoffs,
+        within_strata,
         worst_split,
     )
 
@@ -77,6 +82,7 @@ __all__ = [
     "Breakdown",
     "CategoryRate",
     "CategoryTable",
+    "ClassAudits",
     "Compare",
     "Comparison",
     "Criterion",
@@ -102,14 +108,17 @@ __all__ = [
     "ScoreCounts",
     "ScoringRates",
     "SourceFile",
+    "StratumSummary",
     "TestResult",
     "UnknownGroups",
     "Verdict",
     "Window",
+    "WithinStrata",
     "WorstSplit",
     "abcc",
     "abcc_bound",
     "audit",
+    "audit_classes",
     "compare_scores",
     "counts",
     "datasets",
@@ -140,6 +149,7 @@ __all__ = [
     "scoring_rates",
     "spdd",
     "unknown_groups",
+    "within_strata",
     "worst_split",
 ]
 
@@ -151,6 +161,7 @@ __getattr__, __dir__ = lazy_names(
         "_version": ["__version__"],
         "audit": [
             "Audit",
+            "ClassAudits",
             "Finding",
             "GroupSummary",
             "LeftOut",
@@ -161,6 +172,7 @@ __getattr__, __dir__ = lazy_names(
             "SourceFile",
             "Verdict",
             "audit",
+            "audit_classes",
         ],
         "counts": [],
         "counts._comparison": ["Comparison"],
@@ -208,7 +220,9 @@ __getattr__, __dir__ = lazy_names(
             "NoiseFloor",
             "PairedComparison",
             "SafeCutoffs",
+            "StratumSummary",
             "TestResult",
+            "WithinStrata",
             "WorstSplit",
             "compare_scores",
             "impact_ratio_curve",
@@ -218,6 +232,7 @@ __getattr__, __dir__ = lazy_names(
             "permutation_test",
             "rows_needed",
             "safe_cutoffs",
+            "within_strata",
             "worst_split",
         ],
     },

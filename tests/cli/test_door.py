@@ -45,10 +45,23 @@ def test_groups_that_are_bytes(tmp_path: Path, scores: Path) -> None:
     refused("column 'sex' must be texts, numbers or dates", "audit", path, *COLUMNS)
 
 
-@pytest.mark.parametrize("number", [2**31, 2**63 - 1, 2**63, 10**30])
-def test_a_number_that_no_loop_reaches(scores: Path, number: int) -> None:
+@pytest.mark.parametrize("number", [10**9, 2**31, 2**63 - 1, 2**63, 10**30])
+def test_a_number_that_no_loop_reaches(scores: Path, tmp_path: Path, number: int) -> None:
     asked = [*COLUMNS[:-1], number]
-    refused(f"--resamples must be <= 2147483647, got {number}", "audit", scores, *asked)
+    refused(f"--resamples must be <= 1000000, got {number}", "audit", scores, *asked)
+    refused(
+        f"--resamples must be <= 1000000, got {number}", "plan", "--group-sizes=9,9", "--resamples", number
+    )
+    sweep = "reproduce", "adult", "--store", tmp_path / "store", "--device", "cpu"
+    refused(f"--seeds must be <= 1000, got {number}", *sweep, "--seeds", number)
+    refused(f"--jobs must be <= 1000, got {number}", *sweep, "--jobs", number)
+    refused(f"--rows must be <= 10000000, got {number}", "demo", "--rows", number)
+    people = tmp_path / "people.csv"
+    people.write_text("age,sex,y\n" + "".join(f"{age},{'fm'[age % 2]},{age // 3 % 2}\n" for age in range(40)))
+    train = "train", people, "--target", "y", "--group", "sex", "--out", tmp_path / "model"
+    refused(f"--steps must be <= 100000000, got {number}", *train, "--steps", number)
+    compare = "compare", people, "--target", "y", "--group", "sex"
+    refused(f"--steps must be <= 100000000, got {number}", *compare, "--steps", number)
 
 
 def test_names_that_are_not_utf_8(scores: Path) -> None:

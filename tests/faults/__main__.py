@@ -29,7 +29,7 @@ def main() -> int:
     tallies: dict[str, Tally] = {}
     from faults.stand_ins import installed
 
-    with installed(), tempfile.TemporaryDirectory(dir=memory_folder()) as folder:
+    with tempfile.TemporaryDirectory(dir=memory_folder()) as folder, installed(Path(folder)):
         bench = Bench(Path(folder), library)
         for command in COMMANDS:
             if options.only is None or command.name == options.only:
@@ -40,10 +40,10 @@ def main() -> int:
                 )
                 for failure in tally.failures[:10]:
                     print(f"  {failure}", flush=True)
+                if options.write:
+                    write_results(tallies, options.kills)
     failed = sum(len(tally.failures) for tally in tallies.values())
     print(f"{sum(tally.outcomes.total() for tally in tallies.values()):,} cases, {failed} failed")
-    if options.write:
-        write_results(tallies, options.kills)
     return int(failed > 0)
 
 

@@ -82,13 +82,15 @@ def import_what_it_needs(act: Callable[[], Any], said: Path) -> Ended:
     return Ended(found if isinstance(found, int) else 0, ended.said, found)
 
 
-def fork(act: Callable[[], Any], said: Path, *, kill_after: float | None = None) -> Ended:
+def fork(
+    act: Callable[[], Any], said: Path, *, kill_after: float | None = None, seconds: int = HANG
+) -> Ended:
     """Call a function in a child, which is killed after a time or when it hangs; what it gives is JSON."""
     value = said.with_suffix(".json")
     value.unlink(missing_ok=True)
     child = os.fork()
     if not child:
-        _act(act, said, value)
+        _act(act, said, value, seconds)
     if kill_after is not None:
         time.sleep(kill_after)
         os.kill(child, signal.SIGKILL)
@@ -97,12 +99,12 @@ def fork(act: Callable[[], Any], said: Path, *, kill_after: float | None = None)
     return Ended(code, said.read_text(errors="replace"), found)
 
 
-def _act(act: Callable[[], Any], said: Path, value: Path) -> None:
+def _act(act: Callable[[], Any], said: Path, value: Path, seconds: int) -> None:
     """What a child does: it never returns."""
     code = 70
     try:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
-        signal.alarm(HANG)
+        signal.alarm(seconds)
         told = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         for stream in (1, 2):
             os.dup2(told, stream)

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import random
+import sqlite3
 import subprocess
 import sys
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
-from unittest.mock import Mock
+from unittest.mock import Mock, patch
 
 import numpy as np
 import pytest
@@ -207,6 +208,21 @@ def test_an_index_that_is_missing_damaged_or_stale_is_rebuilt(
     assert monitor.append(batch(2), at=NOON + timedelta(days=2), batch_id="2")
     assert looks(monitor) == [(1, 0), (2, 0), (3, 0)]
     assert [point.rows for point in monitor.series()] == [300, 300, 300]
+
+
+def test_an_index_that_cannot_be_written_is_named(tmp_path: Path) -> None:
+    (tmp_path / "index.sqlite").mkdir()
+    (tmp_path / "index.sqlite" / "mine").touch()
+    with pytest.raises(OSError, match=r"index\.sqlite"):
+        Monitor(tmp_path).append(batch(0), at=NOON, batch_id="0")
+    (tmp_path / "index.sqlite" / "mine").unlink()
+    (tmp_path / "index.sqlite").rmdir()
+    with (
+        patch.object(sqlite3, "connect", side_effect=sqlite3.OperationalError("disk full")),
+        pytest.raises(OSError, match=r"index\.sqlite cannot be written: disk full"),
+    ):
+        Monitor(tmp_path).append(batch(0), at=NOON, batch_id="0")
+    assert Monitor(tmp_path).append(batch(0), at=NOON, batch_id="0")
 
 
 def test_a_period_that_was_deleted_can_be_appended_again(tmp_path: Path) -> None:

@@ -117,3 +117,9 @@ def test_what_is_found_is_frozen_and_equal_to_what_says_the_same() -> None:
     for each in (*found(), split):
         with pytest.raises(FrozenInstanceError):
             setattr(each, fields(each)[0].name, None)
+
+
+def test_more_resamples_than_streams_are_kept_for_are_those_of_one_spawn() -> None:
+    rng = np.random.default_rng(7)
+    found = repeat(lambda stream: stream.random(), Draws(5000, random_state=7))
+    assert found[:, 0].tolist() == [stream.random() for stream in rng.spawn(5000)]

@@ -15,6 +15,18 @@ from localparity._types import FloatArray, HigherIs, ScoreRange, Seed
 
 Choice = TypeVar("Choice", bound=str | None)
 
+_MOST = {
+    "cv": 1_000,
+    "jobs": 1_000,
+    "n_estimators": 1_000_000,
+    "n_jobs": 1_000,
+    "n_resamples": 1_000_000,
+    "n_samples": 100_000_000,
+    "seeds": 1_000,
+    "steps": 100_000_000,
+}
+"""The most of what takes long in proportion: beyond it a number is a slip of the hand, or a hang."""
+
 
 def as_number(value: Any, name: str) -> float:
     """One number, NaN excepted."""
@@ -110,16 +122,20 @@ def as_epsilon(epsilon: Any, name: str = "epsilon") -> float:
     return float(epsilons)
 
 
-def as_count(value: Any, name: str, *, at_least: int = 1, at_most: float = 2**31 - 1) -> int:
-    """A whole number between a least and a largest one; by default what every library can count to."""
+def as_count(value: Any, name: str, *, at_least: int = 1, at_most: float | None = None) -> int:
+    """A whole number between a least and a largest one.
+
+    The largest is by default what `_MOST` has for the argument, else what every library can count to.
+    """
     try:
         count = operator.index(value)
     except TypeError:
         raise ValueError(f"{name} must be an integer, got {value!r}") from None
     if count < at_least:
         raise ValueError(f"{name} must be >= {at_least}, got {count}")
-    if count > at_most:
-        raise ValueError(f"{name} must be <= {at_most}, got {count}")
+    most = _MOST.get(name, 2**31 - 1) if at_most is None else at_most
+    if count > most:
+        raise ValueError(f"{name} must be <= {most}, got {count}")
     return count
 
 

@@ -19,7 +19,7 @@ from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, check_disclosure
 from localparity.metrics import UnknownGroups
 from localparity.metrics._mcdp import PAPER_EPSILONS
-from localparity.uncertainty import ImpactRatioCurve
+from localparity.uncertainty import ImpactRatioCurve, WithinStrata
 from localparity.uncertainty._impact_curve import curve_of_counts
 from localparity.uncertainty._resampling import least_resamples
 
@@ -61,6 +61,8 @@ class Audit:
         people ("rank").
     unknown_groups : UnknownGroups or None
         What the rows without a group could change, with ``missing_groups="bound"``.
+    within_strata : WithinStrata or None
+        The groups compared within strata, where there are control features.
     provenance : Provenance or None
         The files, the call, the time and the versions that it comes from; None for arrays.
 
@@ -90,6 +92,7 @@ class Audit:
     missing: MissingRows = NOTHING_MISSING
     scale: MeasuredScale = "score"
     unknown_groups: UnknownGroups | None = None
+    within_strata: WithinStrata | None = None
     provenance: Provenance | None = field(default=None, compare=False)
 
     @classmethod
@@ -133,7 +136,7 @@ class Audit:
         allow_remote : bool
             Whether files may be on other machines, which DuckDB then installs extensions for.
         **options
-            Further arguments of `localparity.audit`, such as ``confidence`` or ``n_resamples``.
+            Others of `localparity.audit`, such as ``confidence``, and ``control``, the columns of strata.
 
         Returns
         -------
@@ -317,12 +320,8 @@ class Audit:
         """
         from localparity.audit._document import Document
 
-        return Document(
-            audits={"scores": self},
-            max_mcdp=max_mcdp,
-            decide_by=decide_by,
-            disclosure_limit=disclosure_limit,
-        ).to_json()
+        bound: dict[str, Any] = {"max_mcdp": max_mcdp, "decide_by": decide_by}
+        return Document(audits={"scores": self}, **bound, disclosure_limit=disclosure_limit).to_json()
 
     def to_markdown(self, *, title: str = "Local disparity audit", **options: Any) -> str:
         """Return the audit as Markdown, for a pull request or a wiki.

@@ -31,6 +31,7 @@ from localparity._validation import (
     as_threshold,
 )
 from localparity.audit._audit import Audit
+from localparity.audit._control import as_people
 from localparity.audit._evidence import Evidence
 from localparity.audit._findings import (
     LeftOut,
@@ -43,7 +44,7 @@ from localparity.audit._findings import (
 from localparity.audit._missing import MissingPolicy, checked_rows
 from localparity.audit._scale import ScoreScale
 from localparity.counts import Comparison, ScoreCounts
-from localparity.counts._inputs import Data, as_counts, as_data
+from localparity.counts._inputs import Data, as_counts
 from localparity.metrics._mcdp import PAPER_EPSILONS
 from localparity.predictions import Predictions
 from localparity.uncertainty._bands import as_interval_method
@@ -57,6 +58,7 @@ def audit(
     y_score: ArrayLike | None = None,
     *,
     sensitive_features: Groups | None = None,
+    control_features: Groups | None = None,
     epsilons: Sequence[float] = PAPER_EPSILONS,
     criterion: Criterion = "demographic_parity",
     compare: Compare = "between_groups",
@@ -90,6 +92,8 @@ def audit(
         Scores inside `score_range`.
     sensitive_features : array-like, data frame or mapping of columns
         The group of each row. Of several columns, the groups are the combinations that occur.
+    control_features : array-like, data frame or mapping of columns, optional
+        The stratum of each row, such as job, region or year: groups are compared within strata too.
     epsilons : sequence of float
         The half-widths of windows at which MCDP is reported.
     criterion : str
@@ -162,15 +166,17 @@ def audit(
     if not comparison.needs_labels and not isinstance(y_true, Predictions | ScoreCounts):
         y_true = None
     arrays = {"y_true": y_true, "y_score": y_score, "sensitive_features": sensitive_features}
-    arrays |= {"sample_weight": sample_weight, "cluster": cluster}
-    if policy.groups == "bound" and scaled.measured != "score":
-        raise ValueError("missing_groups='bound' needs scale='score' and a score_range of two numbers")
+    arrays |= {"sample_weight": sample_weight, "cluster": cluster, "control_features": control_features}
+    if scaled.measured != "score" and (policy.groups == "bound" or control_features is not None):
+        name = "missing_groups='bound'" if control_features is None else "control_features"
+        raise ValueError(f"{name} needs scale='score' and a score_range of two numbers")
     found_range = scaled.range_of(y_true, y_score)
-    check = partial(as_data, comparison, score_range=found_range, blanks=policy.blanks)
-    data, lacking = checked_rows(check, arrays, policy)
+    check = partial(as_people, comparison, score_range=found_range, blanks=policy.blanks)
+    (data, strata), lacking = checked_rows(check, arrays, policy)
     everyone = as_counts(data)
     counts, unknown = policy.settle(everyone)
     counts, left_out = _counts_compared(counts, comparison, small_groups, disclosure_limit, scaled)
+    shown = replace(comparison, min_group_size=max(min_group_size, disclosure_limit))
     draws = Draws(as_count(n_resamples, "n_resamples", at_least=0), random_state, n_jobs, on_resample)
     found_method = as_interval_method(method, counts)
     threshold = None if threshold is None else as_threshold(threshold, counts.score_range)
@@ -201,6 +207,7 @@ def audit(
         unknown_groups=policy.bounds(
             everyone, counts.groups, comparison, epsilons=at, disclosure_limit=disclosure_limit
         ),
+        within_strata=None if strata is None else strata.compared(counts.groups, shown, at, draws),
     )
 
 

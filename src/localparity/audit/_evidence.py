@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
+from localparity._io._forecast import foretold
 from localparity._types import BoolArray, FloatArray
 from localparity.audit._findings import ROUNDING, Finding, PairSummary
 from localparity.counts import Comparison, ScoreCounts
@@ -86,9 +87,9 @@ class Evidence:
         draws: Draws,
     ) -> Evidence:
         """Measure all pairs, and draw the resamples."""
-        measures = [
-            PairMeasures.of(curve, epsilons, threshold) for curve in each_gap_curve(counts, comparison)
-        ]
+        n_pairs = len(comparison.labels) * len(comparison.pair_places(counts.groups))
+        curves = foretold(each_gap_curve(counts, comparison), n_pairs, "pairs of groups")
+        measures = [PairMeasures.of(curve, epsilons, threshold) for curve in curves]
         resampled = None
         least = np.array([pair.least for pair in measures])
         if draws.n_resamples:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, get_args
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
@@ -22,13 +22,14 @@ from localparity._validation import (
 )
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._disclosure import few_people
-from localparity.counts._inputs import Data
 from localparity.metrics import UnknownGroups
 from localparity.metrics._unknown_groups import bounds_of
 from localparity.predictions import Predictions
 
 if TYPE_CHECKING:
     from localparity.audit._audit import Audit
+
+Checked = TypeVar("Checked")
 
 KINDS = {"scores": "score", "labels": "label", "weights": "weight", "groups": "group"}
 
@@ -172,8 +173,8 @@ _ARRAYS = {"y_score": "scores", "y_true": "labels", "sample_weight": "weights"}
 
 
 def checked_rows(
-    check: Callable[..., Data], arrays: Mapping[str, Any], policy: MissingPolicy
-) -> tuple[Data, MissingRows]:
+    check: Callable[..., Checked], arrays: Mapping[str, Any], policy: MissingPolicy
+) -> tuple[Checked, MissingRows]:
     """What is made of arrays without the rows that have no score, label or weight, and how many those are."""
     if isinstance(arrays["y_true"], Predictions | ScoreCounts):
         return check(**arrays), NOTHING_MISSING

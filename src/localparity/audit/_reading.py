@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from os import PathLike, fspath
@@ -10,6 +10,7 @@ from typing import Any, Literal, get_args
 
 from localparity._io._tables import Table, as_group_columns, as_table
 from localparity._validation import as_choice
+from localparity.audit._control import Strata
 from localparity.audit._missing import (
     GROUP_OPTIONS,
     KINDS,
@@ -20,6 +21,7 @@ from localparity.audit._missing import (
     rows_without,
 )
 from localparity.audit._scale import DATA, ScoreScale, as_data_range
+from localparity.counts import ScoreCounts
 from localparity.counts._inputs import Data
 from localparity.engines import from_duckdb, from_spark
 from localparity.engines._missing import LeftOutRows, count_missing, name_unknown, without_missing
@@ -48,9 +50,9 @@ def read_people(
     scaled = ScoreScale.of(options.get("scale", "score"), asked["score_range"])
     asked["score_range"], from_data = scaled.score_range, scaled.from_data
     further |= {"missing_groups": policy.groups} | ({"score_range": DATA} if from_data else {})
-    cluster = columns.pop("cluster")
+    cluster, control = columns.pop("cluster"), _control_columns(columns, further.pop("control", None))
     if engine == "spark":
-        needs = {"cluster": cluster, "missing_groups": policy != _REFUSE or None}
+        needs = {"cluster": cluster, "control": control or None, "missing_groups": policy != _REFUSE or None}
         for name, given in (needs | {"score_range='data'": from_data or None}).items():
             if given is not None:
                 raise ValueError(f"{name} needs engine='duckdb', got {engine!r}")
@@ -63,9 +65,27 @@ def read_people(
         asked["score_range"] = as_data_range(*ends, f"column {columns['score']!r}")
     read: Callable[[Table], Data] = partial(from_duckdb, **columns, **asked)
     if cluster is not None:
+        if control:
+            raise ValueError("control must be None with cluster")
         read = partial(Predictions.read, **columns, cluster=cluster, score_range=asked["score_range"])
     groups = as_group_columns(columns["score"], columns["group"])
-    return *_read_rows(read, table, ScoreColumns(**columns | {"group": groups}), policy), further
+    data, missing = _read_rows(read, table, ScoreColumns(**columns | {"group": groups}), policy)
+    if control and isinstance(data, ScoreCounts):
+        strata = Strata.of_columns(data, len(groups) - len(control))
+        return strata.together, missing, further | {"control_features": strata}
+    return data, missing, further
+
+
+def _control_columns(columns: dict[str, Any], control: str | Sequence[str] | None) -> tuple[str, ...]:
+    """The columns of the strata, which rows are counted by as they are by those of the groups."""
+    found = (control,) if isinstance(control, str) else tuple(control or ())
+    if found:
+        groups = as_group_columns(columns["score"], columns["group"])
+        repeated = next((name for name in found if name in (columns["score"], *groups)), None)
+        if repeated is not None:
+            raise ValueError(f"column {repeated!r} cannot be both a control and the score or a group")
+        columns["group"] = (*groups, *found)
+    return found
 
 
 def _read_rows(

@@ -11,8 +11,10 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
+from localparity._io._forecast import forecasts_to
 from localparity.cli._messages import in_options, options_of
 from localparity.cli._panels import sort_into_panels
+from localparity.cli._printing import note
 from localparity.cli._warnings import warnings_in_lines
 
 _TYPED = "localparity.typed"
@@ -66,7 +68,7 @@ class Command(TyperCommand):
         """Run, with what the library complains of in the command's own words."""
         options = options_of(self.params)
         try:
-            with warnings_in_lines(options):
+            with warnings_in_lines(options), forecasts_to(note):
                 return super().invoke(ctx)
         except (ValueError, ImportError, OSError) as error:
             ctx.fail(in_options(str(error), options) or type(error).__name__)

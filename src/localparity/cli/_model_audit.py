@@ -36,12 +36,13 @@ class ModelAudit(NamedTuple):
         label: str | None,
         weight: str | None,
         cluster: str | None,
+        control: Sequence[str] | None = None,
         **options: Any,
     ) -> lp.Audit:
         """Score the people in a file and audit the scores."""
         numbers = [name for name in (label, weight) if name]
         values = [name for name in (self.target, cluster) if name]
-        known = table.read(numbers=numbers, values=values, groups=group)
+        known = table.read(numbers=numbers, values=values, groups=[*group, *(control or ())])
         labels = known[label] if label else None
         if self.target:
             labels = self._labels(known[self.target], table.name)
@@ -53,6 +54,7 @@ class ModelAudit(NamedTuple):
             sensitive_features={name: known[name] for name in group},
             sample_weight=known[weight] if weight else None,
             cluster=known[cluster] if cluster else None,
+            control_features={name: known[name] for name in control} if control else None,
             **options,
         )
         columns = {

@@ -11,12 +11,13 @@ from rich.text import Text
 
 import localparity as lp
 from localparity._types import FloatArray
-from localparity._validation import require
+from localparity._validation import as_count, require
 from localparity.audit._document import Document
 from localparity.cli._options import ForceOption, SeedOption, check_file
 from localparity.metrics._window import percent
 from localparity.report._terminal import terminal_parts
 
+_MOST_ROWS = 10_000_000
 _PAGE = Path("localparity-demo.html")
 
 
@@ -28,6 +29,7 @@ def demo(
     force: ForceOption = False,
 ) -> None:
     """Audit an invented model on an invented census, then train one without and one with a penalty."""
+    as_count(rows, "--rows", at_most=_MOST_ROWS)
     # A page under the demo's own name is the demo's.
     check_file(report, "--report", replace=force or report == _PAGE)
     console = Console(stderr=json)

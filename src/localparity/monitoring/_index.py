@@ -9,8 +9,8 @@ hide one, so the sha256 of the index is kept beside it, and an index that does n
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable
-from contextlib import closing
+from collections.abc import Iterable, Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import NamedTuple
 
@@ -47,6 +47,14 @@ class BatchIndex:
         self._path = path
         self._checksum = path.with_suffix(".sha256")
         self._connection: sqlite3.Connection | None = None
+
+    @contextmanager
+    def writing(self) -> Iterator[None]:
+        """Inside, what SQLite complains of is that the file cannot be written."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise OSError(f"{self._path} cannot be written: {error}") from error
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""

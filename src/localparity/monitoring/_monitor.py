@@ -16,6 +16,7 @@ from typing import Any, Literal, get_args
 import numpy as np
 
 from localparity._io._files import locked, parse_sealed, reading, seal_json, sha256_of, write_whole
+from localparity._io._forecast import foretold
 from localparity._types import Compare, Criterion, ScoreRange
 from localparity._validation import (
     as_choice,
@@ -262,7 +263,8 @@ class Monitor:
 
     def _periods(self, comparison: Comparison) -> Iterator[Period]:
         """The periods, in order."""
-        for name in self._names():
+        names = self._names()
+        for name in foretold(names, len(names), "periods"):
             path = self._path(name)
             stored = StoredPeriod.read(path)
             sketch = ScoreSketch.from_bytes(stored.sketch, f"the sketch in {path}")
@@ -288,8 +290,9 @@ class Monitor:
             try:
                 return self._count(batch, added, allow_duplicate)
             except StaleIndexError:
-                self._index.rebuild(map(self._indexed, self._names()))
-                return self._count(batch, added, allow_duplicate)
+                with self._index.writing():
+                    self._index.rebuild(map(self._indexed, self._names()))
+                    return self._count(batch, added, allow_duplicate)
 
     def _count(self, batch: Predictions, added: Batch, allow_duplicate: bool) -> bool:
         """Add a batch to its period unless its id is known; nothing is written where the index is stale."""

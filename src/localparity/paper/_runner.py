@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
+from localparity._io._forecast import foretold
 from localparity._validation import as_choice, as_count, require
 from localparity.paper._run import Run
 from localparity.paper._store import Store
@@ -81,7 +82,7 @@ def run_missing(
         done = Parallel(return_as="generator_unordered" if backend == "loky" else "list")(
             delayed(_run_task)(store.folder, task, device) for task in tasks
         )
-        for finished in done:
+        for finished in foretold(done, len(tasks), "runs" if not stacked else "stacks of runs"):
             for run, metrics in finished:
                 if progress is not None:
                     progress(run, metrics)

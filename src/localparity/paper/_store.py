@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from localparity._io._files import check_format, parse_sealed, reading, seal_json, write_whole
+from localparity._io._forecast import foretold
 from localparity._io._sql import quote_text
 from localparity.paper._part_scores import PartScores
 from localparity.paper._run import Run
@@ -157,7 +158,8 @@ class Store:
             The runs without their scores.
         """
         found, outdated = [], 0
-        for path in sorted(self.runs.glob("*.json")):
+        paths = sorted(self.runs.glob("*.json"))
+        for path in foretold(paths, len(paths), "runs"):
             facts = self._read(path)
             if facts is None:
                 continue

@@ -22,6 +22,7 @@ from localparity.report._tables import (
     paired_table,
     pairs_table,
     scoring_tables,
+    strata_table,
 )
 
 if TYPE_CHECKING:
@@ -65,6 +66,9 @@ def terminal_parts(audit: Audit, *, title: str = "Audit") -> Iterator[Renderable
         yield Text(" ".join(audit.missing.sentences))
     if audit.unknown_groups is not None:
         yield Text("\n".join(bounds.sentence for bounds in audit.unknown_groups.bounds))
+    if audit.within_strata is not None:
+        yield Text("\n".join(audit.within_strata.sentences))
+        yield _rich_table(strata_table(audit.within_strata, MOST_PAIRS))
     yield Text("\n".join(audit.assumptions), style="dim")
     if audit.provenance is not None:
         yield Text(header_line(audit), style="dim")

@@ -10,6 +10,7 @@ from localparity.uncertainty._paired import PairedComparison, compare_scores
 from localparity.uncertainty._permutation import TestResult, permutation_test
 from localparity.uncertainty._power import Detectable, minimum_detectable, rows_needed
 from localparity.uncertainty._safe_cutoffs import CutoffRange, SafeCutoffs
+from localparity.uncertainty._within_strata import StratumSummary, WithinStrata, within_strata
 from localparity.uncertainty._worst_split import WorstSplit, worst_split
 
 __all__ = [
@@ -21,7 +22,9 @@ __all__ = [
     "NoiseFloor",
     "PairedComparison",
     "SafeCutoffs",
+    "StratumSummary",
     "TestResult",
+    "WithinStrata",
     "WorstSplit",
     "compare_scores",
     "impact_ratio_curve",
@@ -31,5 +34,6 @@ __all__ = [
     "permutation_test",
     "rows_needed",
     "safe_cutoffs",
+    "within_strata",
     "worst_split",
 ]

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
+from localparity._io._forecast import Forecast
 from localparity._types import FloatArray
 from localparity._validation import as_count, as_jobs, as_rng
 from localparity.counts._comparison import Comparison
@@ -19,7 +20,7 @@ from localparity.uncertainty._pairs import PairRows
 from localparity.uncertainty._windows import Measure
 
 _VALUES_AT_ONCE = 2**14
-_MOST_AT_ONCE = 16
+_MOST_AT_ONCE, _MOST_STREAMS = 16, 4096
 """Resamples are measured a few together, as many as have about so many values, which a fast cache holds."""
 
 
@@ -155,17 +156,20 @@ def repeat_together(several: Measure, draws: Draws, columns: int, *, at_once: in
     on how many of them run at a time.
     """
     n_resamples = as_count(draws.n_resamples, "n_resamples")
-    streams = as_rng(draws.random_state).spawn(n_resamples)
+    rng, jobs = as_rng(draws.random_state), as_jobs(draws.n_jobs)
     at_once = int(np.clip(at_once, 1, _MOST_AT_ONCE))
-    together = [streams[start : start + at_once] for start in range(0, n_resamples, at_once)]
-    jobs = as_jobs(draws.n_jobs)
     found = np.empty((n_resamples, columns))
-    measured = 0
+    measured, forecast = 0, Forecast(n_resamples, "resamples")
     with ThreadPoolExecutor(jobs) as executor:
-        for rows in executor.map(several, together) if jobs > 1 else map(several, together):
-            found[measured : measured + len(rows)] = rows
-            measured += len(rows)
-            if draws.on_resample is not None:
-                for _ in rows:
-                    draws.on_resample()
+        while measured < n_resamples:
+            # Streams take memory, so that there are never many more than are measured next.
+            streams = rng.spawn(min(n_resamples - measured, _MOST_STREAMS))
+            together = [streams[start : start + at_once] for start in range(0, len(streams), at_once)]
+            for rows in executor.map(several, together) if jobs > 1 else map(several, together):
+                found[measured : measured + len(rows)] = rows
+                measured += len(rows)
+                forecast.advance(len(rows))
+                if draws.on_resample is not None:
+                    for _ in rows:
+                        draws.on_resample()
     return found

@@ -11,6 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from localparity._io._forecast import Forecast
 from localparity._types import Criterion
 from localparity.metrics import mcdp
 from localparity.models._progress import Progress
@@ -113,9 +114,11 @@ class _Fit:
         plan = self.plan
         if self.checkpoint is not None and self.checkpoint.exists():
             self._resume(self.checkpoint)
+        forecast = Forecast(plan.steps - self.step, "steps")
         while self.step < plan.steps and not self._is_exhausted():
             self.losses.append(self.steps.take(self.step))
             self.step += 1
+            forecast.advance()
             if self.step % plan.check_every == 0 or self.step == plan.steps:
                 self._check()
                 if self.checkpoint is not None and process_index() == 0:

@@ -1,0 +1,80 @@
+"""How long work will take, said once it is known to be long, to whoever listens: the commands do."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import TypeVar
+
+T = TypeVar("T")
+Tell = Callable[[str], None]
+
+_PATIENCE = 1.5
+_LONG = 5.0
+_tell: ContextVar[Tell | None] = ContextVar("tell", default=None)
+
+
+@contextmanager
+def forecasts_to(tell: Tell) -> Iterator[None]:
+    """Inside, `tell` is called with a line about work that takes long."""
+    token = _tell.set(tell)
+    try:
+        yield
+    finally:
+        _tell.reset(token)
+
+
+class Forecast:
+    """A forecast of how long so many units take, once the first of them have taken a moment.
+
+    Parameters
+    ----------
+    total : int
+        How many units there are.
+    unit : str
+        What they are, in the plural.
+    """
+
+    def __init__(self, total: int, unit: str) -> None:
+        self._total, self._unit, self._done = total, unit, 0
+        self._tell, self._begun = _tell.get(), time.monotonic()
+
+    def advance(self, units: int = 1) -> None:
+        """Count units as done, and say how long the others take if that is long."""
+        self._done += units
+        if self._tell is None:
+            return
+        passed = time.monotonic() - self._begun
+        if passed < _PATIENCE:
+            return
+        left = passed / self._done * (self._total - self._done)
+        if left > _LONG:
+            self._tell(f"{self._total:,} {self._unit} take about {duration(passed + left)}; Ctrl-C stops")
+        self._tell = None
+
+
+def foretold(items: Iterable[T], total: int, unit: str) -> Iterator[T]:
+    """The items, with a forecast while they are worked on."""
+    forecast = Forecast(total, unit)
+    for item in items:
+        yield item
+        forecast.advance()
+
+
+def duration(seconds: float) -> str:
+    """A time in the two largest units.
+
+    Examples
+    --------
+    >>> duration(42.4), duration(200), duration(9000), duration(400_000)
+    ('42 s', '3 min 20 s', '2 h 30 min', '4 d 15 h')
+    """
+    left = round(seconds)
+    parts: list[str] = []
+    for size, name in ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")):
+        count, left = divmod(left, size)
+        if count or parts:
+            parts.append(f"{count} {name}")
+    return " ".join(part for part in parts[:2] if not part.startswith("0 ")) or "0 s"

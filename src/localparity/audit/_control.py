@@ -1,0 +1,91 @@
+"""Control features: people counted by group and stratum at once, for an audit within strata."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, replace
+from typing import Any
+
+from localparity._types import FloatArray, Group
+from localparity._validation import UNKNOWN, Blanks, as_groups, as_vector, check_indexes
+from localparity.counts import Comparison, ScoreCounts
+from localparity.counts._atoms import Atoms
+from localparity.counts._inputs import Data, as_counts, as_data
+from localparity.predictions import Predictions
+from localparity.uncertainty import WithinStrata
+from localparity.uncertainty._resampling import Draws
+from localparity.uncertainty._within_strata import strata_compared
+
+
+@dataclass(frozen=True, eq=False)
+class Strata:
+    """People counted by group and stratum.
+
+    Attributes
+    ----------
+    counts : ScoreCounts
+        Their groups are both at once.
+    names : mapping
+        The group and the stratum that each of these stands for.
+    """
+
+    counts: ScoreCounts
+    names: Mapping[Group, tuple[Group, Group]]
+
+    @classmethod
+    def of_columns(cls, counts: ScoreCounts, width: int) -> Strata:
+        """Counts by some columns, of which the first so many are of the groups."""
+
+        def name(key: Any) -> tuple[Group, Group]:
+            if key is UNKNOWN:
+                return UNKNOWN, UNKNOWN
+            group, stratum = key[:width], key[width:]
+            return (group[0] if width == 1 else group), (stratum[0] if len(stratum) == 1 else stratum)
+
+        return cls(counts, {key: name(key) for key in counts.groups})
+
+    @property
+    def together(self) -> ScoreCounts:
+        """The counts of the groups, strata put together."""
+        parts: dict[Any, list[Atoms]] = {}
+        for (key, label), atoms in self.counts.atoms.items():
+            parts.setdefault((self.names[key][0], label), []).append(atoms)
+        return replace(self.counts, atoms={key: Atoms.join(found) for key, found in parts.items()})
+
+    def compared(
+        self, groups: Collection[Group], comparison: Comparison, epsilons: FloatArray, draws: Draws
+    ) -> WithinStrata:
+        """Some of the groups compared within strata, with a warning where the sign turns."""
+        if comparison.compare != "between_groups":
+            raise ValueError(f"control_features needs compare='between_groups', got {comparison.compare!r}")
+        kept = {key: (group, stratum) for key, (group, stratum) in self.names.items() if group in groups}
+        counts = self.counts.without(set(self.names) - set(kept))
+        found = strata_compared(counts, kept, comparison, epsilons, draws)
+        if found.turned:
+            warnings.warn(found.turn, stacklevel=4)
+        return found
+
+
+def as_people(
+    comparison: Comparison, *, control_features: Any, blanks: Blanks, **arrays: Any
+) -> tuple[Data, Strata | None]:
+    """The people that an audit compares, and their strata where there are control features."""
+    if control_features is None or isinstance(control_features, Strata):
+        return as_data(comparison, blanks=blanks, **arrays), control_features
+    if isinstance(arrays["y_true"], Predictions | ScoreCounts):
+        raise ValueError(f"control_features must be None with {type(arrays['y_true']).__name__}")
+    if arrays["cluster"] is not None:
+        raise ValueError("control_features must be None with cluster")
+    features = arrays.pop("sensitive_features")
+    check_indexes(
+        {"y_score": arrays["y_score"], "sensitive_features": features, "control_features": control_features}
+    )
+    rows = as_vector(arrays["y_score"], "y_score").size
+    groups = as_groups(features, rows, blanks=blanks)
+    strata = as_groups(control_features, rows, "control_features", at_least=1, blanks=Blanks(kept=True))
+    both = {"group": groups.codes, "stratum": strata.codes}
+    counts = as_counts(as_data(comparison, sensitive_features=both, **arrays))
+    names = {key: (groups.names[key[0]], strata.names[key[1]]) for key in counts.groups}  # type: ignore[index]
+    found = Strata(counts, names)
+    return found.together, found

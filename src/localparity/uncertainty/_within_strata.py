@@ -1,0 +1,290 @@
+"""Groups compared within strata: among people of one job, region or year.
+
+Groups that are spread over strata in different ways may differ overall and in no stratum, or the other way
+round. The standardised gap is the mean of the strata's gaps, each with its share of all people compared.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, ScoreRange, Seed
+from localparity._validation import as_count, as_epsilons, as_groups, as_vector
+from localparity.counts._comparison import Comparison, group_text
+from localparity.counts._inputs import input_counts
+from localparity.counts._score_counts import ScoreCounts
+from localparity.metrics._gap_curve import GapCurve
+from localparity.metrics._window import Window, percent
+from localparity.uncertainty._resampling import Draws
+from localparity.uncertainty._strata import (
+    StratumPeople,
+    StratumTest,
+    pairs_of,
+    people_of,
+    standardised_curve,
+    together,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class StratumSummary:
+    """The worst pair of groups within one stratum.
+
+    Attributes
+    ----------
+    stratum, label : hashable, int or None
+        The value of the control feature, and the label of the people compared.
+    rows : int
+        How many rows were compared.
+    mcdp : tuple of float
+        MCDP of the worst pair at each epsilon.
+    window : Window
+        Where the gap is largest at the first epsilon, and between whom.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> scores, sex, job = [0.2, 0.4, 0.6, 0.7], ["f", "m", "f", "m"], ["cook", "cook", "nurse", "nurse"]
+    >>> found = lp.within_strata(
+    ...     None, scores, sensitive_features=sex, control_features=job, n_resamples=0
+    ... )
+    >>> [(each.stratum, each.mcdp) for each in found.strata]
+    [('cook', (1.0,)), ('nurse', (1.0,))]
+    """
+
+    stratum: Group
+    label: int | None
+    rows: int
+    mcdp: tuple[float, ...]
+    window: Window
+
+
+@dataclass(frozen=True, kw_only=True)
+class WithinStrata:
+    """Groups compared within strata.
+
+    Attributes
+    ----------
+    epsilons : tuple of float
+        The half-widths of windows.
+    overall : tuple of float
+        MCDP of the worst pair at each epsilon, strata put together, of the people who are compared in one.
+    standardised : tuple of float
+        MCDP of the standardised gap of the worst pair at each epsilon: the mean of the strata's gaps, each
+        with its share of all people compared.
+    window, overall_window : Window
+        Where the standardised gap is largest at the first epsilon, and where the overall gap of that pair is.
+    strata : tuple of StratumSummary
+        Every stratum, the worst first.
+    left_out, rows_left_out : int
+        The strata in which fewer than two groups have enough people, and the rows that are in no comparison.
+    p_value, worst_p_value : float or None
+        How often groups dealt at random within strata give as large a standardised gap; as large a gap in
+        some stratum, each studentised by its sizes. None where no test was made.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> scores = [0.2, 0.4, 0.3, 0.5] * 20 + [0.7, 0.9, 0.6, 0.8] * 20
+    >>> sex = ["f", "m", "f", "m"] * 40
+    >>> job = ["cook"] * 80 + ["nurse"] * 80
+    >>> found = lp.within_strata(
+    ...     None, scores, sensitive_features=sex, control_features=job, random_state=0
+    ... )
+    >>> found.overall, found.standardised, found.p_value < 0.01, found.turned
+    ((0.25,), (0.5,), True, False)
+    """
+
+    epsilons: tuple[float, ...]
+    overall: tuple[float, ...]
+    standardised: tuple[float, ...]
+    window: Window
+    overall_window: Window
+    strata: tuple[StratumSummary, ...]
+    left_out: int
+    rows_left_out: int
+    p_value: float | None
+    worst_p_value: float | None
+
+    @property
+    def turned(self) -> bool:
+        """Whether the group with the lower scores within strata is the one with the higher scores overall.
+
+        Where the test was made and its p-value is above 0.05, nothing is said to have turned.
+        """
+        within, overall = self.window, self.overall_window
+        by_chance = self.p_value is not None and self.p_value > 0.05
+        return within.lower is not None and within.lower == overall.higher and not by_chance
+
+    @property
+    def turn(self) -> str:
+        """What a sign that turns means, in words."""
+        lower, higher = (group_text(group) for group in (self.window.lower, self.window.higher))
+        return (
+            f"The sign turns: within strata {lower} has the lower scores, overall {higher} has. What differs "
+            "overall comes from how the groups are spread over the strata (Simpson's paradox)."
+        )
+
+    @property
+    def sentences(self) -> tuple[str, ...]:
+        """What was found, in words."""
+        at = f"MCDP({self.epsilons[0]:g})"
+        found = [
+            f"Within {len(self.strata):,} strata the standardised {at} is {percent(self.standardised[0])}"
+            f"{_p_value(self.p_value)}; overall it is {percent(self.overall[0])}."
+        ]
+        worst = self.strata[0]
+        between = " and ".join(map(group_text, worst.window.groups))
+        found.append(
+            f"The worst stratum is {group_text(worst.stratum)}, where it is {percent(worst.mcdp[0])} between "
+            f"{between}{_p_value(self.worst_p_value)}."
+        )
+        if self.turned:
+            found.append(self.turn)
+        if self.rows_left_out:
+            found.append(
+                f"{self.rows_left_out:,} rows are in no comparison, those of {self.left_out:,} strata among "
+                "them, since too few people are of their group there."
+            )
+        return tuple(found)
+
+
+def _p_value(p_value: float | None) -> str:
+    return "" if p_value is None else f" (p-value {p_value:.4f})"
+
+
+def within_strata(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: Groups,
+    control_features: Groups,
+    epsilon: float | Sequence[float] | FloatArray = 0.0,
+    criterion: Criterion = "demographic_parity",
+    sample_weight: ArrayLike | None = None,
+    score_range: ScoreRange = (0.0, 1.0),
+    min_group_size: int = 1,
+    n_resamples: int = 1000,
+    random_state: Seed = None,
+    n_jobs: int | None = None,
+) -> WithinStrata:
+    """Compare groups among people who have the same values of control features, such as job, region or year.
+
+    Parameters
+    ----------
+    y_true : array-like or None
+        Labels 0 and 1; None where the criterion does not need them.
+    y_score : array-like
+        Scores inside `score_range`.
+    sensitive_features : array-like, data frame or mapping of columns
+        The group of each row. Of several columns, the groups are the combinations that occur.
+    control_features : array-like, data frame or mapping of columns
+        The stratum of each row. Of several columns, the strata are the combinations that occur.
+    epsilon : float or sequence of float
+        The half-width of the windows, as a fraction of the score range; the test is at the first.
+    criterion : str
+        Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1),
+        "predictive_equality" (label 0) or "equalized_odds" (the worse of the two labels).
+    sample_weight : array-like, optional
+        Weights that are not negative; there is no test with weights.
+    score_range : tuple of float
+        The lowest and the highest score there can be.
+    min_group_size : int
+        A group with fewer rows in a stratum is left out there; a stratum with one group is left out.
+    n_resamples : int
+        How many times groups are dealt out at random within strata; 0 leaves the test out.
+    random_state : int, Generator or None
+        The same seed gives the same result.
+    n_jobs : int, optional
+        How many resamples run at a time, -1 for as many as there are cores.
+
+    Returns
+    -------
+    WithinStrata
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> scores = [0.2, 0.4, 0.3, 0.5] * 20 + [0.7, 0.9, 0.6, 0.8] * 20
+    >>> sex, job = ["f", "m", "f", "m"] * 40, ["cook"] * 80 + ["nurse"] * 80
+    >>> found = lp.within_strata(
+    ...     None, scores, sensitive_features=sex, control_features=job, random_state=0
+    ... )
+    >>> print(found.sentences[0])
+    Within 2 strata the standardised MCDP(0) is 50.00% (p-value 0.0010); overall it is 25.00%.
+    """
+    comparison = Comparison(criterion, min_group_size=min_group_size)
+    rows = as_vector(y_score, "y_score").size
+    groups = as_groups(sensitive_features, rows)
+    control = as_groups(control_features, rows, "control_features", at_least=1)
+    both = {"group": groups.codes, "stratum": control.codes}
+    arrays = {"sample_weight": sample_weight, "score_range": score_range}
+    counts = input_counts(comparison, y_true, y_score, both, **arrays)
+    names = {code: (groups.names[code[0]], control.names[code[1]]) for code in counts.groups}  # type: ignore[index]
+    draws = Draws(as_count(n_resamples, "n_resamples", at_least=0), random_state, n_jobs)
+    return strata_compared(counts, names, comparison, np.atleast_1d(as_epsilons(epsilon)), draws)
+
+
+def strata_compared(
+    counts: ScoreCounts,
+    names: Mapping[Group, tuple[Group, Group]],
+    comparison: Comparison,
+    epsilons: FloatArray,
+    draws: Draws,
+) -> WithinStrata:
+    """Compare groups within strata, of counts whose groups are both; `names` tells the two apart."""
+    if counts.rank_error > 0.0:
+        raise ValueError("control_features needs counts of every score; there are too many: round the scores")
+    people = people_of(counts, names, comparison)
+    if not people:
+        raise ValueError(
+            f"control_features leaves no stratum with two groups of at least {comparison.min_group_size} rows"
+        )
+    first = float(epsilons[0])
+    overall, within = [], []
+    for everyone in together(people):
+        of_label = [each for each in people if each.label == everyone.label]
+        for pair in pairs_of(of_label):
+            overall.append(standardised_curve(counts, [everyone], pair))
+            within.append(standardised_curve(counts, of_label, pair))
+    worst = int(np.argmax([curve.mcdp(first) for curve in within]))
+    summaries = [_summary(counts, each, epsilons) for each in people]
+    tested = draws.n_resamples > 0 and counts.exchangeable
+    p_values = StratumTest.of(counts, people, first).p_values(draws) if tested else (None, None)
+    rows = sum(
+        found.size
+        for (_, label), found in counts.atoms.items()
+        if label in comparison.labels or not comparison.needs_labels
+    )
+    return WithinStrata(
+        epsilons=tuple(epsilons.tolist()),
+        overall=_worst(overall, epsilons),
+        standardised=_worst(within, epsilons),
+        window=within[worst].worst_window(first),
+        overall_window=overall[worst].worst_window(first),
+        strata=tuple(sorted(summaries, key=lambda each: [-value for value in each.mcdp])),
+        left_out=len({stratum for _, stratum in names.values()} - {each.stratum for each in people}),
+        rows_left_out=rows - sum(each.rows for each in people),
+        p_value=p_values[0],
+        worst_p_value=p_values[1],
+    )
+
+
+def _worst(curves: Sequence[GapCurve], epsilons: FloatArray) -> tuple[float, ...]:
+    return tuple(np.max([curve.mcdp_at(epsilons) for curve in curves], axis=0).tolist())
+
+
+def _summary(counts: ScoreCounts, people: StratumPeople, epsilons: FloatArray) -> StratumSummary:
+    """The worst pair of a stratum."""
+    first = float(epsilons[0])
+    curves = [standardised_curve(counts, [people], pair) for pair in pairs_of([people])]
+    return StratumSummary(
+        stratum=people.stratum,
+        label=people.label,
+        rows=people.rows,
+        mcdp=_worst(curves, epsilons),
+        window=max(curves, key=lambda curve: curve.mcdp(first)).worst_window(first),
+    )

@@ -1,0 +1,53 @@
+"""What is said of work that takes long, and when."""
+
+from __future__ import annotations
+
+import pytest
+
+from localparity._io import _forecast
+from localparity._io._forecast import Forecast, forecasts_to, foretold
+
+
+class Clock:
+    """A clock that a test advances."""
+
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    made = Clock()
+    monkeypatch.setattr(_forecast, "time", made)
+    return made
+
+
+def work(clock: Clock, seconds: float, total: int) -> list[tuple[float, str]]:
+    """What is said, and when, while each item takes some seconds."""
+    told: list[tuple[float, str]] = []
+    with forecasts_to(lambda line: told.append((clock.now, line))):
+        for _ in foretold(range(total), total, "pairs"):
+            clock.now += seconds
+    return told
+
+
+def test_long_work_is_announced_once_within_two_seconds(clock: Clock) -> None:
+    assert work(clock, 0.25, 1200) == [(1.5, "1,200 pairs take about 5 min; Ctrl-C stops")]
+
+
+def test_an_item_that_takes_long_by_itself_is_known_after_it(clock: Clock) -> None:
+    assert work(clock, 40.0, 100) == [(40.0, "100 pairs take about 1 h 6 min; Ctrl-C stops")]
+
+
+def test_short_work_is_not_announced(clock: Clock) -> None:
+    assert work(clock, 0.25, 24) == []
+    assert work(clock, 0.01, 10) == []
+
+
+def test_nobody_listens_outside_commands(clock: Clock) -> None:
+    forecast = Forecast(1000, "steps")
+    clock.now = 10.0
+    forecast.advance(10)

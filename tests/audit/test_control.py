@@ -1,0 +1,116 @@
+"""Control features of an audit: the same numbers from arrays, from a file and from the command."""
+
+from __future__ import annotations
+
+import csv
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import localparity as lp
+from typed_commands import run
+
+
+def made(rows: int = 600) -> dict[str, Any]:
+    rng = np.random.default_rng(0)
+    job = rng.integers(0, 2, rows)
+    sex = np.where(rng.random(rows) < np.where(job, 0.8, 0.2), "f", "m")
+    scores = np.clip(0.3 + 0.3 * job - 0.08 * (sex == "f") + 0.1 * rng.standard_normal(rows), 0, 1).round(3)
+    year = np.where(np.arange(rows) % 3, "2024", "2025")
+    return {"p": scores, "sex": sex, "job": np.array(["cook", "nurse"])[job], "year": year}
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    columns = made()
+    file = tmp_path / "scores.csv"
+    with file.open("w", newline="") as stream:
+        csv.writer(stream).writerows([list(columns), *zip(*columns.values(), strict=True)])
+    return file
+
+
+ASKED: dict[str, Any] = {"epsilons": [0, 0.05], "n_resamples": 39, "random_state": 0}
+
+
+def audit(columns: dict[str, Any], control: Any, **options: Any) -> lp.Audit:
+    return lp.audit(
+        None, columns["p"], sensitive_features=columns["sex"], control_features=control, **ASKED | options
+    )
+
+
+def test_arrays_and_files_say_the_same(path: Path) -> None:
+    columns = made()
+    with pytest.warns(UserWarning, match="The sign turns: within strata f"):
+        found = audit(columns, columns["job"])
+    alone = lp.within_strata(
+        None,
+        columns["p"],
+        sensitive_features=columns["sex"],
+        control_features=columns["job"],
+        epsilon=[0, 0.05],
+        n_resamples=39,
+        random_state=0,
+    )
+    assert found.within_strata == alone
+    with pytest.warns(UserWarning, match="The sign turns"):
+        read = lp.Audit.read(path, score="p", group="sex", control="job", **ASKED)
+    assert read.within_strata == alone
+    assert [finding.mcdp for finding in read.findings] == [finding.mcdp for finding in found.findings]
+    assert found.to_dict()["within_strata"]["standardised"] == alone.standardised
+
+
+@pytest.mark.filterwarnings("ignore:The sign turns")
+def test_strata_of_two_columns_and_people_without_a_group(path: Path) -> None:
+    columns = made()
+    columns["sex"] = columns["sex"].astype(object)
+    columns["sex"][::10] = None
+    both = {name: columns[name] for name in ("job", "year")}
+    found = audit(columns, both, missing_groups="drop", disclosure_limit=10)
+    assert {each.stratum for each in found.within_strata.strata} <= {
+        (job, year) for job in ("cook", "nurse") for year in ("2024", "2025")
+    }
+    assert sum(each.rows for each in found.within_strata.strata) + found.within_strata.rows_left_out == 540
+    text = path.read_text().replace(",f,", ",,", 20)
+    path.write_text(text)
+    options = {"control": ["job", "year"], "missing_groups": "bound", "disclosure_limit": 10}
+    read = lp.Audit.read(path, score="p", group="sex", **options, **ASKED)
+    assert read.missing.groups == 20
+    assert sum(each.rows for each in read.within_strata.strata) + read.within_strata.rows_left_out == 580
+
+
+def test_what_cannot_be_controlled_for(path: Path) -> None:
+    columns = made()
+    with pytest.raises(ValueError, match="control_features must be None with cluster"):
+        audit(columns, columns["job"], cluster=np.arange(600))
+    with pytest.raises(ValueError, match="control_features needs compare='between_groups'"):
+        audit(columns, columns["job"], compare="to_overall")
+    with pytest.raises(ValueError, match="control_features needs scale='score'"):
+        audit(columns, columns["job"], scale="rank")
+    counts = audit(columns, None).counts
+    with pytest.raises(ValueError, match="control_features must be None with ScoreCounts"):
+        lp.audit(counts, control_features=columns["job"])
+    with pytest.raises(ValueError, match="control_features has 599 rows, y_score has 600"):
+        audit(columns, columns["job"][1:])
+    asked = {"score": "p", "group": "sex", **ASKED}
+    with pytest.raises(ValueError, match="column 'sex' cannot be both a control and the score or a group"):
+        lp.Audit.read(path, control="sex", **asked)
+    with pytest.raises(ValueError, match="control must be None with cluster"):
+        lp.Audit.read(path, control="job", cluster="year", **asked)
+
+
+def test_the_command_compares_within_strata(path: Path, tmp_path: Path) -> None:
+    words = ["audit", path, "--score", "p", "--group", "sex", "--control", "job", "--resamples", 39]
+    words += ["--epsilon", "0,0.05"]
+    page = tmp_path / "page.html"
+    shown = run(*words, "--report", page, PYTHONWARNINGS="default")
+    assert shown.returncode == 0
+    assert "Within 2 strata the standardised MCDP(0) is " in shown.stdout
+    assert "Strata, the worst first" in shown.stdout
+    assert "The sign turns: within strata f has the lower scores" in shown.stderr
+    assert "Within 2 strata the standardised" in page.read_text()
+    plain = json.loads(run(*words, "--json", PYTHONWARNINGS="ignore").stdout)
+    (found,) = plain["audits"]
+    assert found["within_strata"]["strata"][0]["stratum"] in ("cook", "nurse")

@@ -1,0 +1,1 @@
+"""Thousands of bad files and argument lists for every command: make campaign."""

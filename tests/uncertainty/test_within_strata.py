@@ -1,0 +1,135 @@
+"""Groups compared within strata: the strata's own MCDP, the mean of their gaps, and a test that holds its level."""
+
+from __future__ import annotations
+
+from fractions import Fraction
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import localparity as lp
+import oracles
+from localparity.uncertainty import _strata
+from localparity.uncertainty._within_strata import strata_compared
+from strategies import People, epsilons, people
+
+
+def within(scores: Any, groups: Any, strata: Any, **options: Any) -> lp.WithinStrata:
+    options = {"n_resamples": 0} | options
+    return lp.within_strata(
+        options.pop("labels", None), scores, sensitive_features=groups, control_features=strata, **options
+    )
+
+
+@given(people(n_groups=4, max_size=5), st.data())
+def test_the_gap_is_the_mean_of_the_gaps_of_the_strata(people: People, data: st.DataObject) -> None:
+    """Groups 0 and 1 are the two of one stratum, 2 and 3 those of the other."""
+    epsilon = data.draw(epsilons(people.grid))
+    found = within(people.scores, people.groups % 2, people.groups // 2, epsilon=[0.0, float(epsilon)])
+    a, b, c, d = people.samples()
+    shares = [Fraction(len(one) + len(other), len(people.scores)) for one, other in ((a, b), (c, d))]
+    scores = sorted({score for score, _ in (*a, *b, *c, *d)})
+
+    def gap(y: Fraction) -> Fraction:
+        return shares[0] * oracles.gap(a, b, y) + shares[1] * oracles.gap(c, d, y)
+
+    assert found.standardised[0] == pytest.approx(float(max(abs(gap(y)) for y in scores)), abs=1e-12)
+    expected = [[oracles.mcdp(*pair, at) for at in (Fraction(0), epsilon)] for pair in ((a, b), (c, d))]
+    for stratum in found.strata:
+        assert stratum.mcdp == pytest.approx([float(value) for value in expected[stratum.stratum]], abs=1e-12)
+    assert found.overall[0] == pytest.approx(float(oracles.mcdp([*a, *c], [*b, *d], Fraction(0))), abs=1e-12)
+    assert (found.left_out, found.rows_left_out, found.p_value) == (0, 0, None)
+
+
+def simpson(rows: int, seed: int = 0) -> tuple[Any, Any, Any]:
+    """Women score lower in each job and, as most of them are in the better one, higher overall."""
+    rng = np.random.default_rng(seed)
+    job = rng.integers(0, 2, rows)
+    sex = np.where(rng.random(rows) < np.where(job, 0.8, 0.2), "f", "m")
+    noise = 0.1 * rng.standard_normal(rows)
+    return np.clip(0.3 + 0.3 * job - 0.08 * (sex == "f") + noise, 0, 1), sex, np.array(["cook", "nurse"])[job]
+
+
+def test_a_sign_that_turns() -> None:
+    found = within(*simpson(2000), n_resamples=99, random_state=0)
+    assert found.turned
+    assert (found.window.lower, found.overall_window.lower) == ("f", "m")
+    assert found.p_value == found.worst_p_value == 0.01
+    assert "within strata f has the lower scores, overall m has" in found.sentences[2]
+    again = within(*simpson(2000), n_resamples=99, random_state=0, n_jobs=2)
+    assert again == found
+
+
+def test_a_sign_that_chance_may_have_turned_is_not_told() -> None:
+    scores, groups = [0.1, 0.9, 0.8, 0.2, 0.3, 0.4], ["a", "b", "a", "b", "a", "b"]
+    strata = ["x", "x", "y", "y", "y", "y"]
+    found = within(scores, groups, strata, n_resamples=19, random_state=0)
+    assert found.p_value > 0.05
+    assert not found.turned
+
+
+def test_small_groups_and_strata_are_left_out_and_counted() -> None:
+    scores = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
+    groups = ["a", "b", "a", "b", "c", "a", "a", "b"]
+    strata = ["x", "x", "x", "x", "x", "y", "y", "y"]
+    found = within(scores, groups, strata, min_group_size=2)
+    assert [(each.stratum, each.rows) for each in found.strata] == [("x", 4)]
+    assert (found.left_out, found.rows_left_out) == (1, 4)
+    assert "4 rows are in no comparison, those of 1 strata" in found.sentences[-1]
+    with pytest.raises(ValueError, match="no stratum with two groups of at least 3 rows"):
+        within(scores, groups, strata, min_group_size=3)
+
+
+def test_labels_count_by_themselves_and_windows_may_be_wide() -> None:
+    scores, sex, job = simpson(400)
+    labels = np.arange(400) % 2
+    options: dict[str, Any] = {"labels": labels, "epsilon": 0.02, "n_resamples": 19, "random_state": 0}
+    both = within(scores, sex, job, criterion="equalized_odds", **options)
+    each = [
+        within(scores, sex, job, criterion=name, **options)
+        for name in ("predictive_equality", "equal_opportunity")
+    ]
+    assert both.standardised[0] == max(found.standardised[0] for found in each)
+    assert {stratum.label for stratum in both.strata} == {0, 1}
+    assert len(both.strata) == 4
+    assert both.rows_left_out == each[0].rows_left_out == 0
+
+
+def test_weights_count_and_are_not_tested() -> None:
+    scores, sex, job = simpson(200)
+    doubled = within(np.tile(scores, 2), np.tile(sex, 2), np.tile(job, 2))
+    found = within(scores, sex, job, sample_weight=np.full(200, 2.0), n_resamples=19)
+    assert found.standardised == pytest.approx(doubled.standardised)
+    assert found.p_value is None
+
+
+def test_many_scores_are_compared_at_some(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(_strata, "_MOST_THRESHOLDS", 8)
+    assert within(*simpson(500), n_resamples=19, random_state=0).p_value == 0.05
+
+
+def test_counts_on_a_grid_are_refused() -> None:
+    rng = np.random.default_rng(0)
+    predictions = lp.Predictions.from_arrays(None, rng.random(100), sensitive_features=["a", "b"] * 50)
+    counts = lp.counts.bounded(lp.ScoreCounts.from_predictions(predictions), max_scores=10, level=3)
+    with pytest.raises(ValueError, match="control_features needs counts of every score"):
+        strata_compared(counts, {}, lp.Comparison(), np.zeros(1), None)  # type: ignore[arg-type]
+
+
+@pytest.mark.slow
+def test_the_level_holds_where_strata_explain_everything() -> None:
+    """Groups are alike within strata and far apart overall; ties, tiny and lopsided strata, wide windows."""
+    rejected, runs = np.zeros(2), 800
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        job = rng.integers(0, 4, 150)
+        sex = (rng.random(150) < np.array([0.05, 0.3, 0.6, 0.95])[job]).astype(int)
+        scores = np.round(np.clip(0.2 * job + 0.2 * rng.random(150), 0, 1), 2)
+        options = {"epsilon": [0.0, 0.02][seed % 2], "n_resamples": 39, "random_state": seed}
+        found = within(scores, sex, job, **options)
+        rejected += [found.p_value <= 0.05, found.worst_p_value <= 0.05]
+    error = 3 * np.sqrt(0.05 * 0.95 / runs)
+    assert (rejected / runs <= 0.05 + error).all()
