@@ -200,7 +200,7 @@ Boosted trees on Adult (LightGBM, penalty strength {strength:g}, half of the row
 half, MCDP(0) between women and men is {mcdp:.3f}. Where half of the people are selected, the ratio is
 {middle};
 among the top 5%, it is {top}.
-By relative MCDP, there is a window of half-width 0.05 with a ratio of at most {relative} at all of its cutoffs.
+By relative MCDP, a window of half-width 0.05 has a ratio of at most {relative} at all of its cutoffs.
 {sentence}
 """
 
