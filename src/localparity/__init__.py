@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from localparity._version import __version__ as __version__
     from localparity.audit import (
         Audit,
+        ClassAudits,
         Finding,
         GroupSummary,
         LeftOut,
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
         SourceFile,
         Verdict,
         audit,
+        audit_classes,
     )
     from localparity.counts import Comparison, ScoreCounts
     from localparity.metrics import (
@@ -83,6 +85,7 @@ __all__ = [
     "Breakdown",
     "CategoryRate",
     "CategoryTable",
+    "ClassAudits",
     "Compare",
     "Comparison",
     "Criterion",
@@ -120,6 +123,7 @@ __all__ = [
     "abcc",
     "abcc_bound",
     "audit",
+    "audit_classes",
     "compare_scores",
     "counts",
     "datasets",
@@ -163,6 +167,7 @@ __getattr__, __dir__ = lazy_names(
         "_version": ["__version__"],
         "audit": [
             "Audit",
+            "ClassAudits",
             "Finding",
             "GroupSummary",
             "LeftOut",
@@ -173,6 +178,7 @@ __getattr__, __dir__ = lazy_names(
             "SourceFile",
             "Verdict",
             "audit",
+            "audit_classes",
         ],
         "counts": [],
         "counts._comparison": ["Comparison"],

@@ -71,7 +71,10 @@ def typed(
         ),
         (["audit", "scores.csv", *AUDIT, "--max-mcdp", "5"], "--max-mcdp must be between 0 and 1, got 5"),
         (["audti", "scores.csv"], "No such command 'audti'"),
-        (["audit", "scores.csv", *AUDIT, "--score", "q"], "--score was given 2 times; it takes one value"),
+        (
+            ["audit", "scores.csv", *AUDIT, "--label", "q", "--label", "y"],
+            "--label was given 2 times; it takes",
+        ),
         (["audit", "scores.csv", *AUDIT, "--json", "--json"], "--json was given 2 times"),
         (["train", "people.csv", *TRAIN, "--out", "b", "--out", "c"], "--out was given 3 times"),
         (["monitor", "kept", *AUDIT, "--epsilon", "0", "--epsilon", "0.1"], "--epsilon was given 2 times"),

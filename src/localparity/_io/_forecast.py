@@ -72,7 +72,7 @@ def duration(seconds: float) -> str:
     ('42 s', '3 min 20 s', '2 h 30 min', '4 d 15 h')
     """
     left = round(seconds)
-    parts = []
+    parts: list[str] = []
     for size, name in ((86_400, "d"), (3_600, "h"), (60, "min"), (1, "s")):
         count, left = divmod(left, size)
         if count or parts:

@@ -2,6 +2,7 @@
 
 from localparity.audit._audit import Audit
 from localparity.audit._auditing import audit
+from localparity.audit._classes import ClassAudits, audit_classes
 from localparity.audit._findings import Finding, GroupSummary, LeftOut, PairSummary
 from localparity.audit._missing import MissingRows
 from localparity.audit._provenance import Provenance, SourceFile
@@ -10,6 +11,7 @@ from localparity.audit._wording import Verdict
 
 __all__ = [
     "Audit",
+    "ClassAudits",
     "Finding",
     "GroupSummary",
     "LeftOut",
@@ -20,4 +22,5 @@ __all__ = [
     "SourceFile",
     "Verdict",
     "audit",
+    "audit_classes",
 ]

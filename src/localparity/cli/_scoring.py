@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
 import typer
@@ -13,23 +13,27 @@ from localparity.engines._sql import ScoreColumns
 from localparity.metrics import ScoringRates, scoring_rates
 
 
-def check_scoring(asked: bool, options: Mapping[str, object]) -> None:
+def check_scoring(given: Mapping[str, Any]) -> None:
     """Check that nothing is asked for that scoring rates do not have."""
-    for option, given in options.items():
-        if asked and given:
+    options = {f"--{name}": given[name] for name in ("model", "weight", "cluster", "split")}
+    options |= {"--engine spark": given["engine"] == "spark", "--scale rank": given["scale"] == "rank"}
+    options["several --score"] = len(given["score"] or []) > 1
+    for option, value in options.items():
+        if given["scoring"] and value:
             raise typer.BadParameter(f"cannot be used with {option}", param_hint="--scoring-rates")
 
 
 def scoring_rates_of(
-    tables: Mapping[str, Table], score: str, group: Sequence[str], asked: Mapping[str, Any]
+    tables: Mapping[str, Table], columns: Mapping[str, Any], asked: Mapping[str, Any]
 ) -> dict[str, ScoringRates]:
     """The scoring rates of files, in which rows without a category count as unknown."""
-    names = as_group_columns(score, group)
+    score = columns["score"]
+    names = as_group_columns(score, columns["group"])
     options = {name: asked[name] for name in ("missing_values", "score_range", "disclosure_limit")}
     found = {}
     for file, table in tables.items():
-        columns = ScoreColumns(score, names)
-        scored = without_missing(table, columns, groups="raise", missing=asked["missing"], texts=())
+        named = ScoreColumns(score, names)
+        scored = without_missing(table, named, groups="raise", missing=asked["missing"], texts=())
         values = scored.read(numbers=[score], groups=names)
         categories = {name: values[name] for name in names}
         found[file] = scoring_rates(None, values[score], sensitive_features=categories, **options)

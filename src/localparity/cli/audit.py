@@ -16,6 +16,7 @@ from localparity._io._tables import open_table
 from localparity._types import HigherIs, IntervalMethod, Missing, MissingGroups, Scale
 from localparity.audit._audit import Audit, DecideBy
 from localparity.audit._auditing import SmallGroups
+from localparity.audit._classes import ClassAudits, class_confidence
 from localparity.audit._document import Document
 from localparity.audit._reading import Engine
 from localparity.audit._same_people import PairedModels
@@ -35,7 +36,6 @@ from localparity.cli._options import (
     DecimalOption,
     EncodingOption,
     ForceOption,
-    GroupOption,
     LabelOption,
     NormaliseOption,
     SeedOption,
@@ -48,8 +48,10 @@ from localparity.cli._options import (
     parse_epsilons,
     parse_range,
 )
+from localparity.cli._printing import note
 from localparity.cli._remote import RemoteOption, announce_remote
 from localparity.cli._scoring import check_scoring, scoring_rates_of
+from localparity.cli._split import audit_splits, check_split_and_classes
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 
 FilesArgument = Annotated[
@@ -59,7 +61,16 @@ FilesArgument = Annotated[
         help="CSV, TSV, Parquet, JSON lines or a workbook, a model each; a glob in quotes is one model.",
     ),
 ]
-ScoreOption = Annotated[str | None, Option(help="The column of the scores, if no --model makes them.")]
+GroupsOption = Annotated[
+    list[str] | None, Option("--group", help="The column of the groups; repeat it to compare intersections.")
+]
+SplitOption = Annotated[
+    str | None, Option(help="Instead of --group, a column of numbers such as age: find its worst cutoff.")
+]
+ScoreOption = Annotated[
+    list[str] | None,
+    Option(help="The column of the scores, if no --model makes them; repeat it for several classes."),
+]
 ModelOption = Annotated[Path | None, Option(help="The folder of a saved model that scores the files.")]
 TargetOption = Annotated[str | None, Option(help="With --model, the column of the two classes.")]
 EpsilonsOption = Annotated[str, Option(help="Half-widths of windows, as fractions of the score range.")]
@@ -120,7 +131,8 @@ IdOption = Annotated[
 def audit(
     ctx: typer.Context,
     files: FilesArgument,
-    group: GroupOption,
+    group: GroupsOption = None,
+    split: SplitOption = None,
     score: ScoreOption = None,
     model: ModelOption = None,
     target: TargetOption = None,
@@ -172,9 +184,9 @@ def audit(
     check_file(out, "--out", read=files, replace=force)
     form = check_format(form, json)
     check_ratio(min_ratio, criterion)
-    unfit = {"--model": model, "--weight": weight, "--cluster": cluster, "--engine spark": engine == "spark"}
-    check_scoring(scoring, unfit)
+    check_scoring(ctx.params)
     _check_source(score, model, target=target, label=label, engine=engine)
+    check_split_and_classes(ctx.params)
     check_labels(criterion, target or label, "--label" if model is None else "--target")
     _check_id(person_id, files, model=model, engine=engine, scale=scale)
     announce_remote(files, allow_remote=allow_remote)
@@ -200,39 +212,64 @@ def audit(
         "n_jobs": jobs,
         "higher_is": higher_is,
     }
-    read = _reader(score, model, target, engine, allow_remote)
     reading = {"encoding": encoding, "decimal": decimal, "sheet": sheet, "normalise_groups": normalise_groups}
     tables = {file: _opened(file, engine, allow_remote, reading) for file in _each_once(files)}
-    found = {file: _read(ctx, read, table, **columns, **asked) for file, table in tables.items()}
-    paired = None
-    if person_id is not None:
-        paired = _compare(found, list(tables.values()), {"id": person_id, "score": score, **columns}, asked)
+    if split is not None and score is not None:
+        asked |= {"max_mcdp": max_mcdp, "label": label}
+        within = audit_splits(tables, split, score[0], asked, json=form == "json")
+        raise typer.Exit(0 if within else 1)
+    read = _reader(score, model, target, engine, allow_remote)
+    asked["confidence"] = class_confidence(confidence, len(read))
+    found = {
+        column if len(read) > 1 else file: _read(ctx, each, table, **columns, **asked)
+        for file, table in tables.items()
+        for column, each in read.items()
+    }
+    named = {"id": person_id, "score": (score or [""])[0], **columns}
+    paired = None if person_id is None else _compare(found, list(tables.values()), named, asked)
     document = Document(
         audits=found,
-        title=f"Local disparity by {', '.join(group)}",
+        title=f"Local disparity by {', '.join(group or [])}",
         paired=paired,
         max_mcdp=max_mcdp,
         decide_by=decide_by,
         disclosure_limit=disclosure_limit,
         min_ratio=min_ratio,
-        scoring=scoring_rates_of(tables, str(score), group, asked) if scoring else {},
+        scoring=scoring_rates_of(tables, named, asked) if scoring else {},
     )
+    if not _tell(document, form, len(read) > 1, report, out, model=model, confidence=confidence, force=force):
+        raise typer.Exit(1)
+
+
+def _tell(
+    document: Document,
+    form: AuditFormat,
+    classes: bool,
+    report: Path | None,
+    out: Path | None,
+    *,
+    model: Path | None,
+    confidence: float,
+    force: bool,
+) -> bool:
+    """Print the audits, and write the page and the bundle where they are asked for; whether all pass."""
     show(document, form)
-    passed = max_mcdp is None or tell_verdicts(document)
+    if classes:
+        note(ClassAudits(document.audits, confidence).sentence)
+    passed = document.max_mcdp is None or tell_verdicts(document)
     if report is not None:
         write_report(document, report, force=force)
     if out is not None:
         write_out(document, out, model=model, force=force)
-    if not passed:
-        raise typer.Exit(1)
+    return passed
 
 
 def _check_source(
-    score: str | None, model: Path | None, *, target: str | None, label: str | None, engine: Engine
+    score: list[str] | None, model: Path | None, *, target: str | None, label: str | None, engine: Engine
 ) -> None:
     """Check that scores are read or made, and that options of the one are not given for the other."""
-    if (score is None) == (model is None):
-        got = "neither" if score is None else "both"
+    if (not score) == (model is None):
+        got = "both" if score else "neither"
         raise typer.BadParameter(
             f"must name the column of the scores, or --model a folder that makes them, got {got}",
             param_hint="--score",
@@ -262,14 +299,15 @@ def _check_id(
 
 
 def _reader(
-    score: str | None, model: Path | None, target: str | None, engine: Engine, allow_remote: bool
-) -> Callable[..., Audit]:
-    """What audits a file: the scores in a column, or those that a model gives."""
+    score: list[str] | None, model: Path | None, target: str | None, engine: Engine, allow_remote: bool
+) -> dict[str, Callable[..., Audit]]:
+    """What audits a file, by the columns of the scores; or for those that a model gives."""
     if model is None:
-        return partial(Audit.read, score=str(score), engine=engine, allow_remote=allow_remote)
+        shared: dict[str, Any] = {"engine": engine, "allow_remote": allow_remote}
+        return {column: partial(Audit.read, score=column, **shared) for column in score or []}
     from localparity.cli._model_audit import ModelAudit
 
-    return ModelAudit.load(model, target).read
+    return {"": ModelAudit.load(model, target).read}
 
 
 def _each_once(files: list[str]) -> list[str]:

@@ -1,0 +1,104 @@
+"""`localparity audit --split age`, and several --score of one file."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import localparity as lp
+from typed_commands import run
+
+RNG = np.random.default_rng(0)
+AGE = RNG.integers(18, 80, 400)
+SCORE = np.round(RNG.beta(2, 4, 400) * np.where(AGE < 35, 0.5, 1.0), 4)
+OTHER = np.round(1 - SCORE, 4)
+SEX = RNG.choice(["f", "m"], 400)
+ASKED = ["--score", "p", "--split", "age", "--resamples", "99"]
+
+
+@pytest.fixture
+def path(tmp_path: Path) -> Path:
+    file = tmp_path / "scores.csv"
+    rows = zip(SCORE, OTHER, AGE, SEX, RNG.integers(0, 2, 400), strict=True)
+    file.write_text("p,q,age,sex,y\n" + "".join(f"{p},{q},{age},{sex},{y}\n" for p, q, age, sex, y in rows))
+    return file
+
+
+def test_the_worst_split_of_a_file_is_that_of_its_arrays(path: Path) -> None:
+    expected = lp.worst_split(None, SCORE, sensitive_features=AGE, n_resamples=99, random_state=0)
+    done = run("audit", path, *ASKED, "--json")
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)[str(path)]
+    assert (found["split"], found["mcdp"], found["p_value"]) == (
+        expected.split,
+        expected.mcdp,
+        expected.p_value,
+    )
+    assert found["rows"] == list(expected.sizes)
+    assert found["sentence"] == expected.window.sentence
+    assert found["at_this_split"][2]["mcdp"] == expected.curve.mcdp(0.05)
+    words = " ".join(run("audit", path, *ASKED).stdout.split())
+    assert f"of all splits of age, that at {expected.split:g} has the largest MCDP(0)" in words
+    assert f"is {expected.p_value:.4f}." in words
+
+
+def test_a_bound_on_the_worst_split(path: Path) -> None:
+    assert run("audit", path, *ASKED, "--max-mcdp", "0.9").returncode == 0
+    done = run("audit", path, *ASKED, "--max-mcdp", "0.1")
+    assert done.returncode == 1
+    assert done.stderr.startswith("fail: MCDP(0) is ")
+
+
+def test_labels_ranges_and_rows_without_a_value(path: Path) -> None:
+    labelled = ["--label", "y", "--criterion", "equal_opportunity", "--score-range", "data"]
+    assert run("audit", path, *ASKED, *labelled).returncode == 0
+    path.write_text(path.read_text() + "0.5,0.5,,f,1\n,0.5,30,f,1\n")
+    done = run("audit", path, *ASKED)
+    assert done.returncode == 2
+    assert "must be numbers, got no value" in done.stderr
+    dropped = run("audit", path, *ASKED, "--missing", "drop", "--missing-groups", "drop", "--json")
+    assert sum(json.loads(dropped.stdout)[str(path)]["rows"]) == 400
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--group", "sex"], "--split: cannot be used with --group"),
+        (["--weight", "q"], "--split: cannot be used with --weight"),
+        (["--report", "a.html"], "--split: cannot be used with --report"),
+        (["--scale", "rank"], "--split: cannot be used with --scale rank"),
+        (["--decide-by", "upper", "--max-mcdp", "0.1"], "--split: cannot be used with --decide-by upper"),
+        (["--format", "markdown"], "--split: cannot be used with --format markdown"),
+        (["--score", "q"], "--score: must be one column with --split, got 2"),
+    ],
+)
+def test_what_a_split_has_no_use_for(path: Path, words: list[str], message: str) -> None:
+    done = run("audit", path, *ASKED, *words)
+    assert done.returncode == 2
+    assert message in done.stderr
+
+
+def test_several_scores_are_classes(path: Path) -> None:
+    asked = ["--group", "sex", "--score", "p", "--score", "q", "--resamples", "199"]
+    expected = lp.audit_classes(
+        None, {"p": SCORE, "q": OTHER}, sensitive_features=SEX, n_resamples=199, random_state=0
+    )
+    done = run("audit", path, *asked, "--json")
+    assert done.returncode == 0, done.stderr
+    found = {each["name"]: each for each in json.loads(done.stdout)["audits"]}
+    assert set(found) == {"p", "q"}
+    for name, audit in expected.audits.items():
+        assert found[name]["findings"][0]["mcdp"] == audit.findings[0].mcdp
+        assert found[name]["confidence"] == pytest.approx(0.975)
+    assert expected.sentence in done.stderr
+    for words, message in {
+        ("--label", "y"): "--score: must be one column with --label, got 2",
+        ("--score", "p"): "--score: 'p' is named twice",
+        (path.with_name("b.csv"),): "--score: must be one column with several files, got 2",
+    }.items():
+        refused = run("audit", path, *asked, *words)
+        assert refused.returncode == 2
+        assert message in refused.stderr
