@@ -48,7 +48,7 @@ def test_a_disparity_above_the_bound() -> None:
         "young has the lower scores there, and a higher score is the better outcome."
     )
     interval = audit.findings[0].interval
-    assert f"between {100 * interval.low:.1f} and {100 * interval.high:.1f} points" in answers.answers[3].text
+    assert found[3] == f"{100 * interval.low:.1f} to {100 * interval.high:.1f} points"
     assert "1.00% of audits (p-value 0.0100)" in answers.answers[3].text
     assert [step.command.split()[1] for step in answers.steps] == ["repair", "train", "monitor"]
     assert all("--max-mcdp 0.05" in step.command for step in answers.steps)

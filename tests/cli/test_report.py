@@ -45,7 +45,7 @@ def test_several_files_are_several_models_on_one_page(
     models = page_data(page)["models"]
     assert [model["name"] for model in models] == [str(path) for path in files]
     assert models[0]["criteria"] == list(CRITERIA)
-    assert "Column of the labels" in page.read_text(encoding="utf-8")
+    assert "label y" in page.read_text(encoding="utf-8")
 
 
 def test_a_glob_is_one_model(

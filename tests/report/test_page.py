@@ -123,8 +123,8 @@ def test_pairs_that_do_not_fit_are_mentioned() -> None:
     audit = lp.audit(None, rng.random(groups.size), sensitive_features=groups, n_resamples=0)
     text = render_page(Document(audits={"scores": audit}, disclosure_limit=1))
     assert len(audit.pairs) == 861
-    assert "in the table the 250 worst of each model, on the sliders the 800 worst" in text
-    assert text.count('<tr><th scope="row">') == 4 + 4 * 250 + 42
+    assert "in the table the 150 worst of each model, on the sliders the 800 worst" in text
+    assert text.count('<tr><th scope="row">') == 100 + 4 + 4 * 150 + 42
 
 
 def test_an_audit_shows_itself_in_a_notebook(audit: lp.Audit, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from localparity.audit._findings import Finding, PairSummary
-from localparity.audit._wording import interval_text, named_pair, p_value_text, window_of
+from localparity.audit._wording import named_pair, p_value_text, window_of
 from localparity.counts._comparison import group_text
 from localparity.metrics._window import percent
 
@@ -180,16 +180,14 @@ def _how_sure(audit: Audit, pair: PairSummary, place: int) -> Answer:
     interval = pair.intervals[place]
     at = audit.findings[place].epsilon
     which = "the largest difference" if at == 0.0 else f"the largest difference that lasts over {2 * at:g}"
-    sentence = (
-        f"With {100 * interval.confidence:g}% confidence, {which} is between {100 * interval.low:.1f} and "
-        f"{100 * interval.high:.1f} points."
-    )
+    short = f"{100 * interval.low:.1f} to {100 * interval.high:.1f} points"
+    sentence = f"With {100 * interval.confidence:g}% confidence, {which} lies in this interval."
     if pair.p_values is None or not audit.tested:
-        return Answer("How sure is that?", interval_text(interval), sentence + " It was not tested.")
+        return Answer("How sure is that?", short, sentence + " It was not tested.")
     p_value = pair.p_values[place]
     chance = f" If the groups did not differ, chance alone would show as much in {percent(p_value)} of audits"
     text = f"{sentence}{chance} (p-value {p_value_text(p_value)})."
-    return Answer("How sure is that?", interval_text(interval), text)
+    return Answer("How sure is that?", short, text)
 
 
 def _within(bound: BoundResult | None) -> Answer:

@@ -91,7 +91,7 @@ class Window:
 
     def _difference(self, higher_is: HigherIs | None) -> str:
         """How the groups differ at the thresholds of the run; whoever fares worse is named first."""
-        points = _points_text(self.gap)
+        points = points_text(self.gap)
         if self.higher is None or self.lower is None:
             first, second = (group_text(group) for group in self.groups)
             return f"{first} and {second} differ by {points}, in a direction that changes inside."
@@ -113,12 +113,12 @@ def capitalised(text: str) -> str:
     return text[0].upper() + text[1:]
 
 
-def _points_text(gap: float) -> str:
+def points_text(gap: float) -> str:
     """A gap that is not 0 in percentage points, rounded down, to the first digit that is not 0.
 
     Examples
     --------
-    >>> _points_text(0.27349), _points_text(0.00047), _points_text(1e-12)
+    >>> points_text(0.27349), points_text(0.00047), points_text(1e-12)
     ('at least 27.3 points', 'at least 0.04 points', 'more than 0 points')
     """
     for decimals in range(1, 7):

@@ -12,7 +12,7 @@ if TYPE_CHECKING:
     from localparity.audit._audit import Audit
 
 _MOST_FILES = 20
-_MOST_GROUPS = 12
+_MOST_GROUPS = 6
 
 
 def header_rows(audit: Audit) -> list[tuple[str, str]]:
@@ -38,8 +38,8 @@ def header_rows(audit: Audit) -> list[tuple[str, str]]:
         ("Pairs compared", COMPARE_WORDS[audit.comparison.compare]),
     ]
     if found is not None:
-        for use, name in found.columns.items():
-            rows.append((f"Column of the {use}s", name if isinstance(name, str) else ", ".join(name)))
+        columns = [(use, [name] if isinstance(name, str) else name) for use, name in found.columns.items()]
+        rows.append(("Columns", "; ".join(f"{use} {', '.join(names)}" for use, names in columns)))
         rows += [("Date", found.date), ("Call", found.call)]
         rows += [(f"sha256 of {file.name}", file.sha256 or "unknown") for file in files[:_MOST_FILES]]
     seed = None if found is None else found.seed

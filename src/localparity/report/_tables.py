@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from localparity._text import visible
 from localparity.audit._wording import interval_text, p_value_text, pair_name, pair_text
 from localparity.counts._comparison import group_text
+from localparity.metrics import Interval
 from localparity.metrics._window import number_text, percent
 
 if TYPE_CHECKING:
@@ -17,6 +18,41 @@ if TYPE_CHECKING:
     from localparity.audit._same_people import PairedModels
     from localparity.metrics import ScoringRates
     from localparity.uncertainty import WithinStrata
+
+
+class Shown(str):
+    """A number as a text, with the number that it shows; of an interval, both ends.
+
+    Examples
+    --------
+    >>> cell = Shown("29.98%", 0.29984)
+    >>> cell, cell.value
+    ('29.98%', 0.29984)
+    """
+
+    __slots__ = ("high", "value")
+
+    value: float
+    high: float | None
+
+    def __new__(cls, text: str, value: float, high: float | None = None) -> Self:
+        """A text that shows a number or two."""
+        found = super().__new__(cls, text)
+        found.value, found.high = value, high
+        return found
+
+
+def _percent(fraction: float) -> Shown:
+    return Shown(percent(fraction), fraction)
+
+
+def _p_value(p_value: float | None) -> str:
+    text = p_value_text(p_value)
+    return text if p_value is None else Shown(text, p_value)
+
+
+def _interval(interval: Interval) -> Shown:
+    return Shown(interval_text(interval), interval.low, interval.high)
 
 
 @dataclass(frozen=True)
@@ -39,11 +75,11 @@ def models_table(audits: Mapping[str, Audit]) -> ReportTable:
     epsilons = [finding.epsilon for finding in next(iter(audits.values())).findings]
     rows = []
     for name, audit in audits.items():
-        found = {finding.epsilon: percent(finding.mcdp) for finding in audit.findings}
+        found = {finding.epsilon: _percent(finding.mcdp) for finding in audit.findings}
         first = audit.findings[0]
         cells = [found.get(epsilon, "-") for epsilon in epsilons]
-        p_value = p_value_text(None if first.test is None else first.test.p_value)
-        rows.append((name, *cells, interval_text(first.interval), p_value))
+        p_value = _p_value(None if first.test is None else first.test.p_value)
+        rows.append((name, *cells, _interval(first.interval), p_value))
     columns = [f"MCDP({epsilon:g})" for epsilon in epsilons]
     numbers = (*columns, f"interval of {columns[0]}", "p-value")
     return ReportTable("models", "The models side by side", ("model",), numbers, tuple(rows))
@@ -52,12 +88,21 @@ def models_table(audits: Mapping[str, Audit]) -> ReportTable:
 def paired_table(paired: PairedModels) -> ReportTable:
     """The models on the same people, each compared with the first."""
     others = list(paired.found.values())
-    rows = [(paired.first, percent(others[0].first), "-", "-", "-")]
+    rows = [(paired.first, _percent(others[0].first), "-", "-", "-")]
     for name, found in paired.found.items():
         low, change, high = (
-            points_text(getattr(found.difference, end)) for end in ("low", "estimate", "high")
+            Shown(points_text(points), points)
+            for points in (found.difference.low, found.difference.estimate, found.difference.high)
         )
-        rows.append((name, percent(found.second), change, f"{low} to {high}", p_value_text(found.p_value)))
+        rows.append(
+            (
+                name,
+                _percent(found.second),
+                change,
+                Shown(f"{low} to {high}", low.value, high.value),
+                _p_value(found.p_value),
+            )
+        )
     interval = f"{100 * others[0].difference.confidence:g}% interval"
     numbers = (f"MCDP({paired.epsilon:g})", "points more", interval, "p-value")
     caption = f"The models on the same people, compared with {paired.first}"
@@ -82,7 +127,7 @@ def findings_table(audits: Mapping[str, Audit], *, name_pairs: bool = True) -> R
         for place, finding in enumerate(audit.findings):
             pair = audit.worst_pair(finding)
             cells = (*_if(len(audits) > 1, name), *_if(name_pairs, pair_name(pair)))
-            expected = "-" if finding.test is None else percent(finding.test.null_mean)
+            expected = "-" if finding.test is None else _percent(finding.test.null_mean)
             rows.append((*cells, *_numbers_at(audit, pair, place), expected))
     names = (*_if(len(audits) > 1, "model"), *_if(name_pairs, "worst pair"))
     numbers = (*_number_columns(audits), "expected under parity")
@@ -99,8 +144,8 @@ def pairs_table(audits: Mapping[str, Audit], most: int) -> ReportTable:
                 *_if(len(audits) > 1, name),
                 pair_name(pair),
                 *_if(labelled, str(pair.label)),
-                percent(pair.abcc),
-                percent(pair.delta_dp),
+                _percent(pair.abcc),
+                _percent(pair.delta_dp),
             )
             rows += [(*cells, *_numbers_at(audit, pair, place)) for place in range(len(audit.findings))]
     names = (*_if(len(audits) > 1, "model"), "pair")
@@ -120,9 +165,9 @@ def groups_table(audits: Mapping[str, Audit]) -> ReportTable:
             *_if(len(audits) > 1, name),
             group_text(group.group),
             *_if(labelled, str(group.label)),
-            f"{group.rows:,}" + (" (too small to judge)" if group.too_small else ""),
-            *_if(weighted, f"{group.effective_rows:,.1f}"),
-            number_text(group.mean_score, 4),
+            Shown(f"{group.rows:,}" + (" (too small to judge)" if group.too_small else ""), group.rows),
+            *_if(weighted, Shown(f"{group.effective_rows:,.1f}", group.effective_rows)),
+            Shown(number_text(group.mean_score, 4), group.mean_score),
         )
         for name, group in groups
     ]
@@ -181,11 +226,12 @@ def _number_columns(audits: Mapping[str, Audit]) -> tuple[str, ...]:
 
 def _numbers_at(audit: Audit, pair: PairSummary, place: int) -> tuple[str, ...]:
     """What was found of a pair at one of the audit's epsilons."""
+    epsilon = audit.findings[place].epsilon
     return (
-        f"{audit.findings[place].epsilon:g}",
-        percent(pair.mcdp[place]),
-        interval_text(pair.intervals[place]),
-        p_value_text(None if pair.p_values is None else pair.p_values[place]),
+        Shown(f"{epsilon:g}", epsilon),
+        _percent(pair.mcdp[place]),
+        _interval(pair.intervals[place]),
+        _p_value(None if pair.p_values is None else pair.p_values[place]),
     )
 
 

@@ -30,7 +30,7 @@ MOST_VIEWS = 800
 _MOST_CURVE_POINTS = 16_000
 _MOST_WINDOWS = 50_000
 _MOST_RATES = 60_000
-_MOST_LISTED = 1000
+_MOST_LISTED = 600
 
 _FULL_SCALE = 2**32 - 1
 # The widest range whose whole numbers fractions of that scale still tell apart, with some room.

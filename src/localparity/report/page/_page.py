@@ -14,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import localparity
 from localparity._validation import require
+from localparity.audit._answers import shown_finding
 from localparity.audit._document import Document
 from localparity.audit._wording import CRITERION_WORDS
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics._window import number_text
-from localparity.report._header import header_rows
+from localparity.report._header import header_line, header_rows
 from localparity.report._tables import (
     findings_table,
     groups_table,
@@ -28,7 +29,10 @@ from localparity.report._tables import (
 )
 from localparity.report._written import write_new
 from localparity.report.page._charts import chart_specs
-from localparity.report.page._data import Plan, plan_page
+from localparity.report.page._data import PageModel, Plan
+from localparity.report.page._pictures import model_dots, pair_dots, rates_picture
+from localparity.report.page._ratios import ratios_of
+from localparity.report.page._words import GLOSSARY, explained
 
 if TYPE_CHECKING:
     from localparity.audit._audit import Audit, DecideBy
@@ -102,12 +106,14 @@ def write_page(
 def render_page(document: Document, notes: Mapping[str, str] | None = None) -> str:
     """The page as text."""
     audits, paired = document.audits, document.paired
-    plan, models = plan_page(audits, document.disclosure_limit)
+    models = [PageModel(name, audit, document.disclosure_limit) for name, audit in audits.items()]
+    plan = Plan.of(models)
     data = {
         "epsilons": plan.epsilons.tolist(),
+        "shown_epsilon": shown_finding(document.first).epsilon,
         "criteria": CRITERION_WORDS,
         "charts": chart_specs(),
-        "models": models,
+        "models": [model.data(plan) for model in models],
     }
     library, script = _library(), _text("page.js")
     html: str = _template("page.html.j2").render(
@@ -118,16 +124,24 @@ def render_page(document: Document, notes: Mapping[str, str] | None = None) -> s
         hashes=" ".join(_script_hash(code) for code in (library, script)),
         data=_script_json(data),
         numbers=_script_json(_numbers(document, plan)),
+        audited=[(name, header_rows(audit)) for name, audit in audits.items()],
+        lines=[header_line(audit) for audit in audits.values()],
+        answers={name: document.answers(name) for name in audits},
         verdicts={name: audit.verdict for name, audit in audits.items()},
+        picture=rates_picture(models[0]) if len(audits) == 1 else None,
+        models=model_dots(document) if len(audits) > 1 else None,
+        pairs={name: pair_dots(document, name) for name, audit in audits.items() if len(audit.pairs) > 1},
+        ratios=[found for model in models if (found := ratios_of(model, document.disclosure_limit))],
         paired=[] if paired is None else [paired.sentence(name) for name in paired.found],
         tables=_tables(audits, plan, paired),
         notes={
             **(notes or {}),
-            **dict(header_rows(document.first)),
             **_method_notes(audits, plan),
             **_privacy(document.disclosure_limit),
             **_paired_notes(paired),
         },
+        assumptions=document.first.assumptions,
+        glossary=GLOSSARY,
         version=localparity.__version__,
     )
     return html
@@ -177,7 +191,6 @@ def _method_notes(audits: Mapping[str, Audit], plan: Plan) -> dict[str, str]:
     notes = {
         "Score range": f"{number_text(low)} to {number_text(high)}",
         "Intervals": intervals,
-        "Assumed": " ".join(audit.assumptions),
         "delta-DP": f"the difference of {threshold}",
         "Curves": f"drawn at {plan.steps + 1:,} thresholds and up to {plan.points:,} scores between them, "
         "the extremes among these; the sliders' values are computed from every row",
@@ -221,6 +234,7 @@ def _template(name: str) -> Any:
     jinja2 = require("jinja2", extra="report")
     loader = jinja2.PackageLoader("localparity.report.page", "")
     environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
+    environment.filters["explained"] = explained
     return environment.get_template(name)
 
 

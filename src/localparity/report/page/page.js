@@ -118,6 +118,9 @@ function tellRates(chosen, view) {
   show("rate-a", a);
   show("rate-b", b);
   show("difference", Math.abs(a - b));
+  const ratio = Math.max(a, b) > 0 ? Math.min(a, b) / Math.max(a, b) : null;
+  element("ratio").value = ratio === null ? "" : String(ratio);
+  element("ratio").textContent = ratio === null ? "-" : ratio.toFixed(3);
   return [a, b];
 }
 
@@ -197,11 +200,13 @@ function describe(chosen, view, place, rates) {
   const epsilon = short(data.epsilons[place]), threshold = short(chosen.thresholds[thresholdPlace()]);
   const value = percent(unpack(view.mcdp)[place]);
   element("epsilon-shown").textContent = epsilon;
-  element("threshold-shown").textContent = threshold;
+  if (document.activeElement !== element("typed")) element("typed").value = threshold;
   element("epsilon").setAttribute("aria-valuetext", `epsilon ${epsilon}: MCDP ${value}`);
   element("threshold").setAttribute("aria-valuetext",
     `threshold ${threshold}: ${percent(rates[0])} against ${percent(rates[1])} selected, a difference of ${percent(Math.abs(rates[0] - rates[1]))}`);
   const pair = names.map(isolated).join(" and ") + among(view);
+  const whose = data.models.length > 1 ? `${isolated(chosen.name)}; ` : "";
+  element("chosen").textContent = `Shown: ${whose}${pair}; ${data.criteria[element("criterion").value]}; epsilon ${epsilon}; threshold ${threshold}.`;
   element("cdfs").setAttribute("aria-label", `Cumulative distributions of ${pair}. ${element("window").textContent}`);
   element("gap").setAttribute("aria-label", `Gap between ${pair}. MCDP at epsilon ${epsilon} is ${value}.`);
   element("profiles").setAttribute("aria-label", `MCDP of ${pair} falls from ${percent(unpack(view.mcdp)[0])} at epsilon 0 to ${value} at epsilon ${epsilon}.`);
@@ -280,6 +285,29 @@ function chooseModel() {
   element("threshold").value = nearest(chosen.thresholds, at);
 }
 
+/* A threshold that is typed: the nearest that the page has */
+function typeThreshold() {
+  const chosen = model(), typed = element("typed"), told = element("typed-note");
+  const wanted = Number(typed.value.trim().replace(",", "."));
+  const wrong = typed.value.trim() === "" || !Number.isFinite(wanted) || wanted < chosen.range[0] || wanted > chosen.range[1];
+  typed.setAttribute("aria-invalid", String(wrong));
+  if (wrong) {
+    told.textContent = `Type a number from ${short(chosen.range[0])} to ${short(chosen.range[1])}.`;
+    return;
+  }
+  const place = nearest(chosen.thresholds, wanted);
+  element("threshold").value = place;
+  const off = Math.abs(chosen.thresholds[place] - wanted) > 1e-9 * (chosen.range[1] - chosen.range[0]);
+  told.textContent = off ? `The nearest threshold on this page is ${short(chosen.thresholds[place])}.` : "";
+  update();
+}
+
+function slideThreshold() {
+  element("typed-note").textContent = "";
+  element("typed").setAttribute("aria-invalid", "false");
+  update();
+}
+
 function sortBy(header) {
   const down = header.getAttribute("aria-sort") !== "descending" && header.classList.contains("number")
     || header.getAttribute("aria-sort") === "ascending";
@@ -288,8 +316,8 @@ function sortBy(header) {
   const body = header.closest("table").tBodies[0];
   const numeric = header.classList.contains("number");
   const keyOf = (row) => {
-    const text = row.children[header.cellIndex].textContent;
-    return numeric ? parseFloat(text.replaceAll(",", "")) : text;
+    const cell = row.children[header.cellIndex];
+    return numeric ? parseFloat(cell.dataset.value ?? cell.textContent) : cell.textContent;
   };
   const before = (a, b) => (numeric ? (a || 0) - (b || 0) : a.localeCompare(b));
   const rows = Array.from(body.rows, (row) => [keyOf(row), row]);
@@ -314,12 +342,15 @@ async function drawCharts() {
 
 fill("model", data.models.map((one, i) => [String(i), one.name]), "0");
 element("epsilon").max = data.epsilons.length - 1;
-element("epsilon").value = data.epsilons.indexOf(data.models[0].findings[0].epsilon);
+element("epsilon").value = data.epsilons.indexOf(data.shown_epsilon);
 chooseModel();
 element("interactive").hidden = false;
 element("model").addEventListener("change", () => { chooseModel(); update(); drawProfiles(); });
 for (const id of ["criterion", "pair"]) element(id).addEventListener("change", () => { update(); drawProfiles(); });
-for (const id of ["epsilon", "threshold"]) element(id).addEventListener("input", update);
+element("epsilon").addEventListener("input", update);
+element("threshold").addEventListener("input", slideThreshold);
+element("typed").addEventListener("input", typeThreshold);
+element("typed").addEventListener("blur", update);
 for (const button of document.querySelectorAll("thead button")) button.addEventListener("click", () => sortBy(button.closest("th")));
 update();
 drawCharts();

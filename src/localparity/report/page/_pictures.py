@@ -1,0 +1,229 @@
+"""The page's pictures that need no script: curves and ranked dots, as numbers for a template."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from localparity._types import FloatArray, ScoreRange
+from localparity.audit._answers import shown_finding
+from localparity.audit._wording import interval_text, named_pair, p_value_text, pair_text, window_of
+from localparity.counts._comparison import group_text
+from localparity.metrics._gap_curves import curve_between
+from localparity.metrics._window import number_text, percent, points_text
+from localparity.report._thin import thin_steps
+from localparity.uncertainty._impact import ImpactRatioCurve
+
+if TYPE_CHECKING:
+    from localparity.audit._document import Document
+    from localparity.report.page._data import PageModel
+
+WIDTH, HEIGHT = 560.0, 300.0
+_LEFT, _RIGHT, _TOP, _BOTTOM = 50.0, 14.0, 30.0, 42.0
+_POINTS = 300
+MOST_DOTS = 100
+
+
+@dataclass(frozen=True)
+class Frame:
+    """Where numbers are on a picture: thresholds from left to right, shares from the bottom up."""
+
+    score_range: ScoreRange
+    ticks_of_y: str = "{:.0%}"
+
+    def x(self, threshold: float) -> float:
+        """The place of a threshold."""
+        low, high = self.score_range
+        return _LEFT + (threshold - low) / (high - low) * (WIDTH - _LEFT - _RIGHT)
+
+    def y(self, share: float) -> float:
+        """The place of a share."""
+        return HEIGHT - _BOTTOM - share * (HEIGHT - _TOP - _BOTTOM)
+
+    def steps(self, thresholds: FloatArray, shares: FloatArray) -> str:
+        """The path of a step function; it breaks where there is no number."""
+        parts, pen = [], False
+        for threshold, share in zip(thresholds.tolist(), shares.tolist(), strict=True):
+            if math.isnan(share):
+                pen = False
+                continue
+            x, y = self.x(threshold), self.y(min(share, 1.0))
+            parts.append(f"H{x:.1f}V{y:.1f}" if pen else f"M{x:.1f},{y:.1f}")
+            pen = True
+        return "".join(parts)
+
+    def ticks(self) -> tuple[list[tuple[float, str]], list[tuple[float, str]]]:
+        """Five marks on each axis, with their texts."""
+        low, high = self.score_range
+        at = [low + (high - low) * part / 4 for part in range(5)]
+        shares = [part / 4 for part in range(5)]
+        return (
+            [(round(self.x(one), 1), number_text(one, 4)) for one in at],
+            [(round(self.y(one), 1), self.ticks_of_y.format(one)) for one in shares],
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Curves:
+    """A picture of step functions."""
+
+    frame: Frame
+    paths: tuple[tuple[str, str], ...]
+    x_title: str
+    y_title: str
+    label: str
+    window: tuple[float, float] | None = None
+    bracket: tuple[float, float, float, str] | None = None
+    level: tuple[float, str] | None = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class RatesPicture(Curves):
+    """The shares of two groups above each threshold, with the names of the groups."""
+
+    names: tuple[str, str]
+
+
+def rates_picture(model: PageModel) -> RatesPicture:
+    """The shares of the pair that the verdict names above each threshold, and its worst window."""
+    audit = model.audit
+    pair, _, _ = named_pair(audit)
+    window = window_of(audit, pair, shown_finding(audit).epsilon)
+    if window.gap == 0.0:
+        window = pair.window
+    stratum, frame = model.strata[pair.label], Frame(model.counts.score_range)
+    curve = curve_between(model.counts, stratum, pair.groups, pair.label)
+    kept = curve.knots[thin_steps(curve.knots, curve.gap, _POINTS)]
+    thresholds = np.union1d(kept, model.counts.score_range)
+    above = [1.0 - stratum[group].shares_at_or_below(thresholds) for group in pair.groups]
+    middle = (window.low + window.high) / 2
+    place = int(np.searchsorted(thresholds, middle, side="right")) - 1
+    ends = sorted(frame.y(float(shares[place])) for shares in above)
+    return RatesPicture(
+        frame=frame,
+        paths=(("first", frame.steps(thresholds, above[0])), ("second", frame.steps(thresholds, above[1]))),
+        x_title="threshold",
+        y_title="share scoring above it",
+        label=f"The share of {pair_text(pair.groups)} scoring above each threshold. "
+        + window.sentence_for(audit.higher_is),
+        window=(frame.x(window.low), frame.x(window.high)) if window.gap else None,
+        bracket=(frame.x(middle), ends[0], ends[1], points_text(window.gap)) if window.gap else None,
+        names=(group_text(pair.groups[0]), group_text(pair.groups[1])),
+    )
+
+
+def ratio_picture(curve: ImpactRatioCurve, min_ratio: float) -> Curves:
+    """The lowest ratio of any group at each cutoff, with the lower end of its band."""
+    frame = Frame(curve.score_range, "{:.2f}")
+    lowest = _lowest(curve.ratios)
+    kept = thin_steps(curve.cutoffs, np.nan_to_num(lowest, nan=1.0), _POINTS)
+    paths = [("first", frame.steps(curve.cutoffs[kept], lowest[kept]))]
+    if curve.confidence is not None:
+        paths.append(("band", frame.steps(curve.cutoffs[kept], _lowest(curve.ratio_bands[0])[kept])))
+    return Curves(
+        frame=frame,
+        paths=tuple(paths),
+        x_title="threshold",
+        y_title="lowest ratio",
+        label="The lowest selection ratio of any group at each threshold.",
+        level=(frame.y(min_ratio), f"{min_ratio:g}"),
+    )
+
+
+def _lowest(ratios: FloatArray) -> FloatArray:
+    """The lowest of the groups' numbers at each cutoff; none where nobody is selected."""
+    known = ~np.isnan(ratios).all(axis=0)
+    found = np.full(ratios.shape[1], np.nan)
+    found[known] = np.nanmin(ratios[:, known], axis=0)
+    return found
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dot:
+    """A name with its MCDP and interval; places are percentages of the width."""
+
+    name: str
+    value: float
+    low: float
+    high: float
+    text: str
+    interval: str
+    p_value: str
+    note: str
+    clear: bool
+
+    def place(self, number: float, top: float) -> str:
+        """Where a number is."""
+        return f"{100.0 * number / top:.2f}%"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Dots:
+    """Dots on one scale from 0 to `top`, with the bound where there is one."""
+
+    epsilon: float
+    top: float
+    bound: float | None
+    rows: tuple[Dot, ...]
+    left: int
+
+
+def pair_dots(document: Document, name: str) -> Dots:
+    """The pairs of a model from the worst on, at its smallest epsilon."""
+    audit = document.audits[name]
+    rows = []
+    for pair in audit.pairs[:MOST_DOTS]:
+        among = "" if pair.label is None else f", label {pair.label}"
+        clear = pair.significant_at(0, by_test=audit.tested)
+        rows.append(
+            Dot(
+                name=pair_text(pair.groups) + among,
+                value=pair.mcdp[0],
+                low=pair.intervals[0].low,
+                high=pair.intervals[0].high,
+                text=percent(pair.mcdp[0]),
+                interval=interval_text(pair.intervals[0]),
+                p_value=p_value_text(None if pair.p_values is None else pair.p_values[0]),
+                note=_note(clear, pair.too_small),
+                clear=clear,
+            )
+        )
+    return _on_one_scale(document, audit.findings[0].epsilon, rows, len(audit.pairs) - len(rows))
+
+
+def model_dots(document: Document) -> Dots:
+    """The models, each with MCDP of its worst pair at its smallest epsilon."""
+    rows = []
+    for name, audit in document.audits.items():
+        finding, clear = audit.findings[0], audit.verdict.status == "found"
+        rows.append(
+            Dot(
+                name=name,
+                value=finding.mcdp,
+                low=finding.interval.low,
+                high=finding.interval.high,
+                text=percent(finding.mcdp),
+                interval=interval_text(finding.interval),
+                p_value=p_value_text(None if finding.test is None else finding.test.p_value),
+                note=_note(clear, audit.verdict.status == "undecided"),
+                clear=clear,
+            )
+        )
+    return _on_one_scale(document, document.first.findings[0].epsilon, rows, 0)
+
+
+def _note(clear: bool, too_small: bool) -> str:
+    if clear:
+        return "more than chance"
+    return "too small to judge" if too_small else "could be chance"
+
+
+def _on_one_scale(document: Document, epsilon: float, rows: Sequence[Dot], left: int) -> Dots:
+    bound = document.max_mcdp
+    largest = max([*(row.high for row in rows), bound or 0.0])
+    top = min(1.0, math.ceil(10.0 * largest) / 10.0) or 0.1
+    return Dots(epsilon=epsilon, top=top, bound=bound, rows=tuple(rows), left=left)
