@@ -36,10 +36,10 @@ class Setting(NamedTuple):
 class Held(NamedTuple):
     """What one draw shows: whether the promises held, and where the band of the ratio lies in the tail."""
 
-    rates: bool
-    ratios: bool
-    tail: bool
-    safe: bool
+    rates: float
+    ratios: float
+    tail: float
+    safe: float
     low: float
     uniform_low: float
 
@@ -173,9 +173,9 @@ def simulate(place: int, draws: int = DRAWS) -> Floats:
 def rows(draws: int = DRAWS) -> Iterator[str]:
     """The rows of the table."""
     for place, setting in enumerate(SETTINGS):
-        *held, low, uniform = simulate(place, draws)
-        shares = " | ".join(f"{share:.1%}" for share in held)
-        yield f"| {setting.what} | {shares} | {low:.2f} | {uniform:.2f} |\n"
+        found = Held(*simulate(place, draws).tolist())
+        shares = " | ".join(f"{share:.1%}" for share in found[:4])
+        yield f"| {setting.what} | {shares} | {found.low:.2f} | {found.uniform_low:.2f} |\n"
 
 
 HEADING = """\
