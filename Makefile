@@ -112,10 +112,11 @@ bench: $(VENV)/.development
 	$(BIN)/python -m benchmarks
 	$(BIN)/python -m benchmarks.speed
 
-# How often every promise fails in a thousand draws from a known truth; results/promises.md, intervals.md
+# How often every promise fails in a thousand draws from a known truth; results/promises.md, intervals.md, impact.md
 # and selection.md.
 promises: $(VENV)/.development
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.intervals
+	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.impact
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.selection
 	OMP_NUM_THREADS=1 $(BIN)/python -m benchmarks.promises
 

@@ -45,12 +45,11 @@ def main() -> int:
         folder = Path(name)
         os.environ["HOME"] = str(folder)
         _prepare(folder)
-        outcomes, failures = _try(folder, range(options.first, options.first + options.cases))
+        numbers = range(options.first, options.first + options.cases)
+        outcomes, failures = _try(folder, numbers, write=options.write)
     for (case, how), count in sorted(outcomes.items()):
         print(f"{count:7,}  {case}: {how}")
     print(f"{outcomes.total():,} cases in {time.monotonic() - begun:.0f} s, {len(failures)} failed")
-    if options.write:
-        write_results(outcomes, failures)
     return int(bool(failures))
 
 
@@ -72,7 +71,7 @@ def _prepare(folder: Path) -> None:
             raise RuntimeError(f"{text}: {ended}")
 
 
-def _try(folder: Path, numbers: range) -> tuple[Counter[tuple[str, str]], list[str]]:
+def _try(folder: Path, numbers: range, *, write: bool) -> tuple[Counter[tuple[str, str]], list[str]]:
     """Try cases, many in a child; where one takes it along, the next child goes on after it."""
     outcomes, failures = Counter[tuple[str, str]](), list[str]()
     told, at = folder / "told.jsonl", numbers.start
@@ -88,9 +87,11 @@ def _try(folder: Path, numbers: range) -> tuple[Counter[tuple[str, str]], list[s
         for number, name, how, problem, words, said in lines:
             outcomes[name, how] += 1
             if problem:
-                failures.append(f"case {number}: {problem}: {words}: {said}")
+                failures.append(f"case {number}: {problem}: {words}: {said[-150:]!r}")
                 print(failures[-1], flush=True)
         at += len(lines)
+        if write:
+            write_results(outcomes, failures)
     return outcomes, failures
 
 

@@ -120,7 +120,7 @@ def problem_of(case: Case, code: int, said: str) -> str:
     if not case.prints or code == 2:
         return ""
     try:
-        found = json.loads(said[said.index("{") :])["findings"][0]["mcdp"]
+        found = json.loads(said[said.index("{") :])["audits"][0]["findings"][0]["mcdp"]
     except (ValueError, KeyError, IndexError):
         return "its JSON cannot be read"
     if case.expected is None:

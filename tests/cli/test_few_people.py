@@ -61,6 +61,8 @@ def said(folder: Path, few_scores: str, *options: object, models: int = 1) -> st
         (["--label", "y", "--criterion", "equalized_odds"], 1),
         (["--label", "y", "--json"], 1),
         (["--max-mcdp", 0.1, "--method", "bootstrap"], 1),
+        (["--label", "y", "--min-ratio", 0.8], 1),
+        (["--label", "y", "--min-ratio", 0.5, "--json"], 1),
         (["--json"], 2),
         (["--id", "id", "--json"], 2),
     ],

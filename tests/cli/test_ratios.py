@@ -61,6 +61,8 @@ def test_scoring_rates_count_people_of_no_known_category(tmp_path: Path) -> None
     assert scoring["people"] == 107
     assert [table["columns"] for table in scoring["tables"]] == [["sex"], ["race"], ["sex", "race"]]
     assert [table["unknown"] for table in scoring["tables"]] == [15, 12, 27]
+    by_data = run("audit", path, *asked, "--score-range", "data")
+    assert only_audit(by_data.stdout)["scoring_rates"] == scoring
     shown = run("audit", path, *asked[:-1])
     assert "Scoring rates by sex × race" in shown.stdout
     assert "lawful" in shown.stdout

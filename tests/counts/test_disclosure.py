@@ -121,3 +121,35 @@ def test_no_total_less_the_cells_shown_tells_of_few_people(sizes, limit):
         moved = totals[:, free] @ other + totals[:, unknown.index(small)]
         whole = all(cell in hidden or not size for cell, size in people.items())
         assert np.abs(moved).max() < 1e-9 or whole
+
+
+def follows(people, hidden):
+    """The hidden cells that the totals and the cells shown determine."""
+    unknown = sorted(hidden)
+    lines = [
+        [cell[axis] == value for cell in unknown] for axis in (0, 1) for value in {c[axis] for c in people}
+    ]
+    totals = np.array(lines, dtype=float)
+    free = np.linalg.svd(totals)[2][np.linalg.matrix_rank(totals) :]
+    return {cell for cell, moves in zip(unknown, np.abs(free).sum(axis=0), strict=True) if moves < 1e-9}
+
+
+def test_what_is_left_of_a_line_after_cells_that_follow_is_not_few_people():
+    """Women of two small groups: a third cell of their line that follows from its column hides nothing."""
+    people = {("f", "a"): 2, ("f", "n"): 4, ("f", "o"): 67, ("f", "h"): 103, ("f", "c"): 567}
+    people |= {("m", "a"): 30, ("m", "n"): 14, ("m", "o"): 310, ("m", "h"): 534, ("m", "c"): 1887}
+    hidden = suppressed(people)
+    left = [cell for cell in hidden - follows(people, hidden) if cell[0] == "f"]
+    assert sum(people[cell] for cell in left) >= 10
+
+
+@given(sizes=st.lists(st.integers(0, 40), min_size=8, max_size=8), limit=st.integers(2, 12))
+def test_no_line_less_what_follows_tells_of_few_people(sizes, limit):
+    people = dict(zip(product("fm", "wxyz"), sizes, strict=True))
+    hidden = suppressed(people, limit)
+    if not hidden or all(cell in hidden or not size for cell, size in people.items()):
+        return
+    known = follows(people, hidden)
+    for axis, value in {(axis, cell[axis]) for cell in people for axis in (0, 1)}:
+        left = sum(people[cell] for cell in hidden - known if cell[axis] == value)
+        assert left == 0 or left >= limit

@@ -41,7 +41,7 @@ def main() -> int:
                 for failure in tally.failures[:10]:
                     print(f"  {failure}", flush=True)
                 if options.write:
-                    write_results(tallies, options.kills)
+                    write_results(tallies)
     failed = sum(len(tally.failures) for tally in tallies.values())
     print(f"{sum(tally.outcomes.total() for tally in tallies.values()):,} cases, {failed} failed")
     return int(failed > 0)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import shutil
+import signal
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -16,9 +17,11 @@ from faults.commands import PREPARE, Command, write_inputs
 from faults.forks import (
     COUNT,
     FAULTS,
+    READ_ONLY,
     Ended,
     Fault,
     armed,
+    conditions,
     fork,
     import_what_it_needs,
     renew,
@@ -27,6 +30,7 @@ from faults.forks import (
 )
 
 KILLED, INTERRUPTED, REFUSED = -9, 130, 2
+_DIED = (127, -signal.SIGABRT, -signal.SIGSEGV)
 
 
 @dataclass
@@ -100,6 +104,9 @@ def try_command(bench: Bench, command: Command, *, kills: int = 0, seed: int = 0
             for fault in FAULTS:
                 if name == "write" or not fault.writes_only:
                     trial.fault(step, fault)
+        trial.fault(0, READ_ONLY)
+        for what, arm in conditions(bench.library).items():
+            trial.condition(what, arm)
         rng = random.Random(seed)
         for _ in range(kills // (2 if command.before else 1)):
             trial.kill(rng.random() * 1.05 * trial.seconds)
@@ -146,6 +153,13 @@ class _Trial:
             expected = {self.code, INTERRUPTED}
         self._judge(f"{fault.name} at step {step} ({self.steps[step]})", ended, expected)
 
+    def condition(self, what: str, arm: Callable[[], None]) -> None:
+        """Try the command where something else is wrong with the machine."""
+        renew(self.bench.out, self.template)
+        ended = self.bench.run(self.command, arm)
+        # Libraries end a process that has no memory left, as a kill does.
+        self._judge(what, ended, {self.code, REFUSED, *(_DIED if what == "little memory" else ())})
+
     def kill(self, seconds: float) -> None:
         """Kill the command at a moment."""
         renew(self.bench.out, self.template)
@@ -153,7 +167,9 @@ class _Trial:
         self._judge(f"killed after {seconds:.3f} s", ended, {KILLED, self.code})
 
     def _judge(self, what: str, ended: Ended, expected: set[int]) -> None:
-        outcome = {KILLED: "killed", INTERRUPTED: "interrupted", REFUSED: "refused"}.get(ended.code, "done")
+        outcome = {INTERRUPTED: "interrupted", REFUSED: "refused", self.code: "done"}.get(
+            ended.code, "killed"
+        )
         self.tally.outcomes[outcome] += 1
         problem = self._problem(ended, expected)
         if problem:

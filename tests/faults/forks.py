@@ -7,6 +7,7 @@ import errno
 import importlib
 import json
 import os
+import resource
 import shutil
 import signal
 import subprocess
@@ -20,6 +21,8 @@ from typing import Any
 
 PRELOAD = Path(__file__).with_name("preload.c")
 HANG = 60
+_TEN_YEARS = 10 * 365 * 86_400
+_LITTLE_MEMORY = 64 * 2**20
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,7 @@ class Fault:
 
 
 COUNT = Fault("none", 0)
+READ_ONLY = Fault("read-only folder", 2, errno.EROFS)
 FAULTS = (
     Fault("EIO", 1, errno.EIO),
     Fault("ENOSPC", 1, errno.ENOSPC),
@@ -139,6 +143,22 @@ def armed(library: Path, folder: Path, step: int, fault: Fault) -> Callable[[], 
     """What arms the preload library below a folder."""
     loaded = ctypes.CDLL(str(library))
     return lambda: loaded.faulty_arm(str(folder).encode(), ctypes.c_long(step), fault.kind, fault.error)
+
+
+def conditions(library: Path) -> dict[str, Callable[[], None]]:
+    """What else may be wrong with a machine, by name, and what brings it about in a child."""
+    loaded = ctypes.CDLL(str(library))
+
+    def little_memory() -> None:
+        pages = int(Path("/proc/self/statm").read_text().split()[0])
+        limit = pages * resource.getpagesize() + _LITTLE_MEMORY
+        resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
+
+    return {
+        "64 open files": lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (64, 64)),
+        "little memory": little_memory,
+        "a clock that went back": lambda: loaded.faulty_clock(ctypes.c_long(-_TEN_YEARS)),
+    }
 
 
 def steps_taken(library: Path) -> list[str]:

@@ -15,6 +15,7 @@
 #include <sys/stat.h>
 #include <sys/types.h>
 #include <sys/uio.h>
+#include <time.h>
 #include <unistd.h>
 
 enum kind { COUNT, FAIL, FAIL_FROM_HERE, SHORT, KILL_BEFORE, KILL_AFTER, KILL_INSIDE, INTERRUPT };
@@ -35,9 +36,21 @@ void faulty_arm(const char *folder, long n, int what, int error) {
     armed = 1;
 }
 
+static long clock_shift;
+
+void faulty_clock(long seconds) { clock_shift = seconds; }
+
 const char *faulty_steps(void) { return steps; }
 
 #define REAL(name) ((__typeof__(&name))dlsym(RTLD_NEXT, #name))
+
+int clock_gettime(clockid_t id, struct timespec *now) {
+    static __typeof__(&clock_gettime) real;
+    if (!real) real = REAL(clock_gettime);
+    int failed = real(id, now);
+    if (!failed && id == CLOCK_REALTIME) now->tv_sec += clock_shift;
+    return failed;
+}
 
 static int is_below(int folder, const char *path) {
     char whole[2 * PATH_MAX], base[PATH_MAX] = "";

@@ -11,24 +11,31 @@ RESULTS = Path(__file__).parents[2] / "results" / "faults.md"
 _OUTCOMES = ("done", "refused", "interrupted", "killed")
 
 
-def write_results(tallies: dict[str, Tally], kills: int) -> None:
+def _known() -> dict[str, str]:
+    """The rows of commands that were tried before."""
+    lines = RESULTS.read_text(encoding="utf-8").split("\n") if RESULTS.exists() else []
+    return {line.split("`")[1]: line for line in lines if line.startswith("| `")}
+
+
+def write_results(tallies: dict[str, Tally]) -> None:
     """Write how many cases there were of each command, and how they ended."""
-    total = sum(tally.outcomes.total() for tally in tallies.values())
-    failures = [failure for tally in tallies.values() for failure in tally.failures]
     lines = [
         "# Faults while files are written",
         "",
         f"Every command that writes, with a fault at every change that it makes to files ({', '.join(fault.name for fault in FAULTS)}), "
-        f"and killed at {kills} random moments; each from an empty folder and over what an earlier command wrote. After each: what can be read is the old or the new one, the "
+        "and killed at random moments (`make faults`: at 200); each from an empty folder and over what an earlier command wrote. After each: what can be read is the old or the new one, the "
         "command typed again succeeds, and no other file is left than without a fault. `make faults` writes this table.",
         "",
         f"| command | changes to files | cases | {' | '.join(_OUTCOMES)} | failed |",
         "| --- | ---: | ---: |" + " ---: |" * (len(_OUTCOMES) + 1),
     ]
+    rows = _known()
     for name, tally in tallies.items():
         counts = " | ".join(f"{tally.outcomes[outcome]:,}" for outcome in _OUTCOMES)
-        lines.append(
+        rows[name] = (
             f"| `{name}` | {tally.steps:,} | {tally.outcomes.total():,} | {counts} | {len(tally.failures)} |"
         )
-    lines += ["", f"{total:,} cases, {len(failures)} failed.", *(f"- {failure}" for failure in failures), ""]
+    numbers = [[int(cell.replace(",", "")) for cell in row.split("|")[2:-1]] for row in rows.values()]
+    total, failed = sum(row[1] for row in numbers), sum(row[-1] for row in numbers)
+    lines += [*rows.values(), "", f"{total:,} cases, {failed} failed.", ""]
     RESULTS.write_text("\n".join(lines), encoding="utf-8")

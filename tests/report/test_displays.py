@@ -90,11 +90,16 @@ def draw_over_time(census: Any, **options: Any) -> Any:
     )
 
 
+def draw_ratios(census: Any, **options: Any) -> Any:
+    return report.ImpactRatioDisplay.from_predictions(None, census.score, min_ratio=0.7, **options)
+
+
 DRAWINGS: dict[str, Callable[..., Any]] = {
     "cdfs": draw_cdfs,
     "gap": draw_gap,
     "profile": draw_profile,
     "rates": draw_rates,
+    "ratios": draw_ratios,
     "trade_off": draw_trade_off,
     "over_time": draw_over_time,
 }

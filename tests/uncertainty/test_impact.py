@@ -127,6 +127,8 @@ def test_a_point_of_the_curve() -> None:
     assert women.rate_interval is not None
     assert women.rate_interval.confidence == 0.95
     assert women.rate_interval.low < women.rate < women.rate_interval.high
+    assert women.odds_ratio_interval is not None
+    assert women.odds_ratio_interval.low == curve.odds_ratio_bands[0][0, 3]
     assert men.ratio == 1.0
     assert men.reference == "m"
     named, _ = lp.impact_ratio_curve(None, SCORES, sensitive_features=SEX, reference="f").at(0.5)

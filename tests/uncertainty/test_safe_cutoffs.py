@@ -188,3 +188,20 @@ def test_what_is_handed_on_of_safe_cutoffs_rests_on_enough_people() -> None:
         each.high - each.low for each in exact.by_band
     )
     assert curve.disclosed(1, most=10**6).cutoffs.tolist() == curve.cutoffs.tolist()
+
+
+def test_the_best_range_has_the_most_accurate_cutoff() -> None:
+    scores, labels = [0.1, 0.1, 0.4, 0.6, 0.9, 0.9], [0, 0, 0, 1, 1, 1]
+    found = lp.safe_cutoffs(labels, scores, sensitive_features=["f", "m"] * 3, confidence=None)
+    assert found.best == found.by_estimate[0]
+    assert lp.safe_cutoffs(labels, scores, sensitive_features=["f", "m"] * 3).best is None
+    assert lp.safe_cutoffs(None, scores, sensitive_features=["f", "m"] * 3, confidence=None).best is None
+
+
+def test_nothing_is_said_of_cutoffs_beyond_a_few_people() -> None:
+    scores = np.concatenate([np.zeros(4), np.full(40, 0.5), np.full(40, 0.8)])
+    shown = lp.impact_ratio_curve(None, scores, sensitive_features=["a", "b"] * 42).disclosed()
+    assert shown.cutoffs.tolist() == [0.5, 0.8]
+    assert shown.at(0.6)[0].ratio == 1.0
+    with pytest.raises(ValueError, match=r"cutoff must be >= 0.5, below which too few people are, got 0.2"):
+        shown.at(0.2)

@@ -8,6 +8,7 @@ from typing import Any
 import typer
 
 from localparity._io._tables import Table, as_group_columns
+from localparity.audit._scale import ScoreScale
 from localparity.engines._missing import without_missing
 from localparity.engines._sql import ScoreColumns
 from localparity.metrics import ScoringRates, scoring_rates
@@ -29,12 +30,14 @@ def scoring_rates_of(
     """The scoring rates of files, in which rows without a category count as unknown."""
     score = columns["score"]
     names = as_group_columns(score, columns["group"])
-    options = {name: asked[name] for name in ("missing_values", "score_range", "disclosure_limit")}
+    options = {name: asked[name] for name in ("missing_values", "disclosure_limit")}
+    scale = ScoreScale.of(asked["scale"], asked["score_range"])
     found = {}
     for file, table in tables.items():
         named = ScoreColumns(score, names)
         scored = without_missing(table, named, groups="raise", missing=asked["missing"], texts=())
         values = scored.read(numbers=[score], groups=names)
         categories = {name: values[name] for name in names}
+        options["score_range"] = scale.range_of(None, values[score])
         found[file] = scoring_rates(None, values[score], sensitive_features=categories, **options)
     return found

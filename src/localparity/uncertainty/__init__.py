@@ -10,6 +10,7 @@ from localparity.uncertainty._paired import PairedComparison, compare_scores
 from localparity.uncertainty._permutation import TestResult, permutation_test
 from localparity.uncertainty._power import Detectable, minimum_detectable, rows_needed
 from localparity.uncertainty._safe_cutoffs import CutoffRange, SafeCutoffs
+from localparity.uncertainty._soft_groups import SoftBounds, SoftGroups, soft_groups
 from localparity.uncertainty._within_strata import StratumSummary, WithinStrata, within_strata
 from localparity.uncertainty._worst_split import WorstSplit, worst_split
 
@@ -22,6 +23,8 @@ __all__ = [
     "NoiseFloor",
     "PairedComparison",
     "SafeCutoffs",
+    "SoftBounds",
+    "SoftGroups",
     "StratumSummary",
     "TestResult",
     "WithinStrata",
@@ -34,6 +37,7 @@ __all__ = [
     "permutation_test",
     "rows_needed",
     "safe_cutoffs",
+    "soft_groups",
     "within_strata",
     "worst_split",
 ]

@@ -1,0 +1,324 @@
+"""Groups that are only known as probabilities, from surnames, geography or a model.
+
+Counting every person in each group with their probability gives one number, which is right where groups and
+scores have nothing to do with each other among people of the same probabilities. Without that assumption, the
+scores of a group among such people may be the lowest of them, the highest, or anything between: the bounds of
+Frechet, which at every threshold at once are those of one assignment.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any
+
+import numpy as np
+
+from localparity._types import ArrayLike, FloatArray, Group, IntArray, ScoreRange, Seed
+from localparity._validation import (
+    as_epsilons,
+    as_frame,
+    as_groups,
+    as_numbers,
+    as_probability,
+    as_score_range,
+    as_scores,
+    check_rows,
+)
+from localparity.metrics._gap_curve import units_of
+from localparity.metrics._interval import Interval
+from localparity.metrics._profile import mcdp_of
+from localparity.metrics._window import percent
+from localparity.uncertainty._bands import check_resamples
+from localparity.uncertainty._resampling import Draws, critical_value, repeat
+
+_SUM = 1e-6
+_FEWEST_ALIKE = 5.0
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftBounds:
+    """MCDP(epsilon) of the worst pair of groups that are known as probabilities.
+
+    Attributes
+    ----------
+    epsilon : float
+        The half-width of the windows.
+    interval : Interval
+        MCDP of the people counted with their probabilities, and an interval for it in the population; both
+        assume that groups and scores are independent among people of the same probabilities.
+    low, high : float
+        What MCDP of these people lies between without that assumption, whatever their groups are, as long as
+        the groups' shares among people of the same probabilities are these probabilities.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> scores = [0.1, 0.2, 0.3, 0.4, 0.5] * 4
+    >>> half = {"a": [0.5] * 20, "b": [0.5] * 20}
+    >>> found = lp.soft_groups(scores, group_probabilities=half, random_state=0).bounds[0]
+    >>> found.interval.estimate, found.low, found.high
+    (0.0, 0.0, 0.8)
+    """
+
+    epsilon: float
+    interval: Interval
+    low: float
+    high: float
+
+    @property
+    def sentence(self) -> str:
+        """The estimate and the bounds in words."""
+        at = f"MCDP({self.epsilon:g})"
+        return (
+            f"Counted with their probabilities, {at} is {percent(self.interval.estimate)}; "
+            f"whatever the groups are, between {percent(self.low)} and {percent(self.high)}."
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class SoftGroups:
+    """Groups that are known as probabilities.
+
+    Attributes
+    ----------
+    groups : tuple
+        The groups.
+    shares : tuple of float
+        The share of each among the people.
+    alike : int
+        How many sets of people there are, each of the same probabilities.
+    bounds : tuple of SoftBounds
+        MCDP at each epsilon.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> scores = [0.1, 0.2, 0.3, 0.4, 0.5] * 4
+    >>> likely = {"a": [0.9] * 10 + [0.1] * 10, "b": [0.1] * 10 + [0.9] * 10}
+    >>> lp.soft_groups(scores, group_probabilities=likely, random_state=0).alike
+    2
+    """
+
+    groups: tuple[Group, ...]
+    shares: tuple[float, ...]
+    alike: int
+    bounds: tuple[SoftBounds, ...]
+
+
+def soft_groups(
+    y_score: ArrayLike,
+    *,
+    group_probabilities: Any,
+    proxies: ArrayLike | None = None,
+    epsilon: float | Sequence[float] | FloatArray = 0.0,
+    score_range: ScoreRange = (0.0, 1.0),
+    confidence: float = 0.95,
+    n_resamples: int = 1000,
+    random_state: Seed = None,
+    n_jobs: int | None = None,
+) -> SoftGroups:
+    """MCDP between groups of which only each person's probabilities are known: an estimate, and bounds.
+
+    The bounds take the probabilities as true: among people of the same ones, that is the share of each group.
+    The largest MCDP is attained, unless so many people share a score that the gap could jump from one sign to
+    the other there; the smallest is what every threshold by itself says, and may be larger.
+
+    Parameters
+    ----------
+    y_score : array-like
+        Scores inside `score_range`.
+    group_probabilities : array-like of shape (rows, groups), data frame or mapping of columns
+        The probability of each group (columns) for each person (rows), which add up to 1.
+    proxies : array-like, optional
+        What the probabilities were taken from, such as surname and place: the same value for people who are
+        alike. By default those with the same probabilities are.
+    epsilon : float or sequence of float
+        The half-width of the windows, as a fraction of the score range.
+    score_range : tuple of float
+        The lowest and the highest score there can be.
+    confidence : float
+        The probability with which the interval holds, in large samples.
+    n_resamples : int
+        How many resamples of the multiplier bootstrap the interval takes.
+    random_state : int, Generator or None
+        The same seed gives the same result.
+    n_jobs : int, optional
+        How many resamples run at a time, -1 for as many as there are cores.
+
+    Returns
+    -------
+    SoftGroups
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> scores = [0.1, 0.2, 0.3, 0.4, 0.5] * 4
+    >>> likely = {"a": [0.9] * 10 + [0.1] * 10, "b": [0.1] * 10 + [0.9] * 10}
+    >>> found = lp.soft_groups(scores, group_probabilities=likely, random_state=0)
+    >>> print(found.bounds[0].sentence)
+    Counted with their probabilities, MCDP(0) is 0.00%; whatever the groups are, between 0.00% and 20.00%.
+    """
+    score_range = as_score_range(score_range)
+    scores, resolution = as_scores(y_score, score_range)
+    names, chances = _as_probabilities(group_probabilities, scores.size)
+    alike = _alike(chances, proxies)
+    people = _SoftPeople.of(scores.astype(np.float64), chances, alike, score_range, resolution)
+    pairs = list(combinations(range(len(names)), 2))
+    confidence = as_probability(confidence)
+    check_resamples(n_resamples, confidence)
+    deviated = repeat(
+        lambda stream: people.deviation(stream, pairs), Draws(n_resamples, random_state, n_jobs)
+    )
+    radius = critical_value(deviated[:, 0], confidence)
+    bounds = []
+    for at in np.atleast_1d(as_epsilons(epsilon)).tolist():
+        estimate = max(people.mcdp(people.gap(pair), at) for pair in pairs)
+        ends = [people.ends(pair, at) for pair in pairs]
+        low, high = (max(each) for each in zip(*ends, strict=True))
+        interval = Interval(max(estimate - radius, 0.0), estimate, min(estimate + radius, 1.0), confidence)
+        bounds.append(SoftBounds(epsilon=at, interval=interval, low=low, high=high))
+    shares = tuple(chances.mean(axis=0).tolist())
+    return SoftGroups(groups=names, shares=shares, alike=int(alike.max()) + 1, bounds=tuple(bounds))
+
+
+def _as_probabilities(group_probabilities: Any, rows: int) -> tuple[tuple[Group, ...], FloatArray]:
+    """The groups, and the probability of each for each person."""
+    name = "group_probabilities"
+    frame: Any = None if isinstance(group_probabilities, Mapping) else as_frame(group_probabilities)
+    if isinstance(group_probabilities, Mapping):
+        columns = dict(group_probabilities)
+    elif frame is not None:
+        columns = {key: frame.get_column(key) for key in frame.columns}
+    else:
+        table = np.asarray(group_probabilities, dtype=np.float64)
+        if table.ndim != 2:
+            raise ValueError(f"{name} must have shape (n_samples, n_groups), got {table.shape}")
+        columns = dict(enumerate(table.T))
+    if len(columns) < 2:
+        raise ValueError(f"{name} must have at least two groups, got {len(columns)}")
+    for key, column in columns.items():
+        columns[key] = as_numbers(column, f"{name}[{key!r}]")
+        check_rows(f"{name}[{key!r}]", columns[key].size, rows)
+    found = np.column_stack(list(columns.values()))
+    wrong = np.flatnonzero((found.min(axis=1) < 0.0) | (np.abs(found.sum(axis=1) - 1.0) > _SUM))
+    if wrong.size:
+        row = int(wrong[0])
+        raise ValueError(f"{name} must be >= 0 and add up to 1, got {found[row].tolist()} at row {row}")
+    if not found.sum(axis=0).all():
+        group = list(columns)[int(np.argmin(found.sum(axis=0)))]
+        raise ValueError(f"{name} must be > 0 in some row of group {group!r}, got 0 in all of them")
+    return tuple(columns), found
+
+
+def _alike(chances: FloatArray, proxies: ArrayLike | None) -> IntArray:
+    """The set of people each person is alike with."""
+    if proxies is None:
+        found = np.unique(chances, axis=0, return_inverse=True)[1].ravel()
+    else:
+        rows = len(chances)
+        found = as_groups(proxies, rows, "proxies", at_least=1, at_most=rows).codes.astype(np.int64)
+    if chances.shape[0] < _FEWEST_ALIKE * (found.max() + 1):
+        raise ValueError(
+            f"group_probabilities has {found.max() + 1:,} different rows among {len(chances):,}, too many to "
+            "say what they leave open; round them, or pass proxies with few values"
+        )
+    return np.asarray(found)
+
+
+@dataclass(frozen=True, eq=False)
+class _SoftPeople:
+    """People by score, set and probability.
+
+    Attributes
+    ----------
+    knots : ndarray
+        The distinct scores as fractions of the range.
+    place : ndarray
+        The place of each person's score among them.
+    chances : ndarray of shape (rows, groups)
+        The probabilities.
+    below : ndarray of shape (sets, knots)
+        How many people of each set have a score at or below each knot.
+    sizes : ndarray of shape (sets, groups)
+        How many people of each set are of each group.
+    """
+
+    knots: FloatArray
+    place: IntArray
+    chances: FloatArray
+    below: FloatArray
+    sizes: FloatArray
+    score_range: ScoreRange
+    resolution: float
+
+    @classmethod
+    def of(
+        cls,
+        scores: FloatArray,
+        chances: FloatArray,
+        alike: IntArray,
+        score_range: ScoreRange,
+        resolution: float,
+    ) -> _SoftPeople:
+        """Count people by score and set."""
+        distinct, place = np.unique(scores, return_inverse=True)
+        sets = int(alike.max()) + 1
+        at = np.bincount(alike * distinct.size + place, minlength=sets * distinct.size)
+        below = np.cumsum(at.reshape(sets, distinct.size), axis=1).astype(np.float64)
+        sizes = np.stack([np.bincount(alike, chance, minlength=sets) for chance in chances.T], axis=1)
+        units = units_of(distinct, score_range, resolution)
+        return cls(units, place, chances, below, sizes.astype(np.float64), score_range, resolution)
+
+    def mcdp(self, gap: FloatArray, epsilon: float) -> float:
+        """MCDP of a gap at the knots."""
+        at = np.array([epsilon])
+        return float(mcdp_of(self.knots, gap, at, self.resolution, self.score_range)[0])
+
+    def share(self, group: int) -> FloatArray:
+        """The distribution of a group, people counted with their probability."""
+        at = np.bincount(self.place, self.chances[:, group], minlength=self.knots.size)
+        return np.asarray(np.cumsum(at) / at.sum())
+
+    def gap(self, pair: tuple[int, int]) -> FloatArray:
+        """The signed gap of two groups, people counted with their probability."""
+        return self.share(pair[0]) - self.share(pair[1])
+
+    def _highest(self, group: int) -> FloatArray:
+        """The distribution of a group that has the lowest scores of each set."""
+        sizes = self.sizes[:, group]
+        return np.asarray(np.minimum(self.below, sizes[:, None]).sum(axis=0) / sizes.sum())
+
+    def _lowest(self, group: int) -> FloatArray:
+        """The distribution of a group that has the highest scores of each set."""
+        sizes = self.sizes[:, group]
+        above = self.below[:, -1:] - self.below
+        return np.asarray(np.maximum(sizes[:, None] - above, 0.0).sum(axis=0) / sizes.sum())
+
+    def ends(self, pair: tuple[int, int], epsilon: float) -> tuple[float, float]:
+        """What MCDP of a pair lies between."""
+        (high_a, low_a), (high_b, low_b) = ((self._highest(group), self._lowest(group)) for group in pair)
+        most, least = high_a - low_b, low_a - high_b
+        closest = np.maximum(np.maximum(least, -most), 0.0)
+        high = max(self.mcdp(np.maximum(most, 0.0), epsilon), self.mcdp(np.maximum(-least, 0.0), epsilon))
+        if epsilon > 0.0:
+            half = 0.5 * max(self._most_at_a_score(group) for group in pair)
+            high = max(high, min(half, self.mcdp(np.maximum(most, -least), epsilon)))
+        return self.mcdp(closest, epsilon), high
+
+    def _most_at_a_score(self, group: int) -> float:
+        """The largest share of a group that could have one score."""
+        at, sizes = np.diff(self.below, axis=1, prepend=0.0), self.sizes[:, group]
+        return float((np.minimum(at, sizes[:, None]).sum(axis=0) / sizes.sum()).max())
+
+    def deviation(self, stream: np.random.Generator, pairs: Sequence[tuple[int, int]]) -> FloatArray:
+        """How far chance takes the gap of some pair from the population's, at the worst threshold."""
+        noise = stream.standard_normal(self.place.size)
+        deviations = []
+        for group in range(self.chances.shape[1]):
+            weights = noise * self.chances[:, group]
+            at = np.bincount(self.place, weights, minlength=self.knots.size)
+            total = self.chances[:, group].sum()
+            deviations.append((np.cumsum(at) - weights.sum() * self.share(group)) / total)
+        return np.array([max(float(np.abs(deviations[a] - deviations[b]).max()) for a, b in pairs)])
