@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -202,6 +203,12 @@ def test_the_command_says_what_unknown_groups_could_change(path: Path, tmp_path:
     assert found.returncode == 1
     assert "Whatever the unknown groups are, MCDP(0) is between " in found.stdout
     assert "MCDP(0) of the known groups is above 50.00%; " in found.stderr
+    (plain,) = json.loads(run(*words, "--max-mcdp", 0.5, "--json").stdout)["audits"]
+    assert (plain["breakdown"]["passes"], plain["breakdown"]["unknown"]) == (False, 2)
+    markdown = run(*words, "--max-mcdp", 0.5, "--format", "markdown").stdout
+    assert "Whatever the unknown groups are, MCDP(0) is between" in markdown
+    refused = run(*words, path.rename(tmp_path / "other.csv"), "--id", "h")
+    assert "--id: needs --missing-groups raise" in refused.stderr
     page = (tmp_path / "page.html").read_text()
     assert "Whatever the unknown groups are" in page
     assert "2 rows without a group were left out." in page

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from localparity._types import Criterion
 from localparity._version import __version__
 from localparity.audit._answers import Answers
+from localparity.audit._missing import breakdown_of
 from localparity.audit._ratios import RatioResult
 from localparity.counts import ScoreCounts
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
@@ -140,11 +141,12 @@ class Document:
 
     def _audit(self, name: str) -> dict[str, Any]:
         audit, paired, ratios = self.audits[name], self.paired, self.ratios(name)
-        answers = self.answers(name)
+        answers, breakdown = self.answers(name), breakdown_of(audit, self.max_mcdp)
         return {
             "name": name,
             **audit.to_dict(disclosure_limit=self.disclosure_limit),
             "bound": None if answers.bound is None else asdict(answers.bound),
+            "breakdown": None if breakdown is None else asdict(breakdown),
             "answers": answers.to_list(),
             "same_people": paired.to_dict(name) if paired is not None and name in paired.found else None,
             "impact_ratios": None if ratios is None else ratios.to_dict(),

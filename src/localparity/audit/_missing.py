@@ -22,7 +22,7 @@ from localparity._validation import (
 )
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._disclosure import few_people
-from localparity.metrics import UnknownGroups
+from localparity.metrics import Breakdown, UnknownGroups
 from localparity.metrics._unknown_groups import bounds_of
 from localparity.predictions import Predictions
 
@@ -159,12 +159,24 @@ GROUP_OPTIONS = (
 )
 
 
-def breakdown_sentences(audit: Audit, max_mcdp: float) -> tuple[str, ...]:
-    """How few groups could change a verdict on MCDP(0); nothing where that was not asked, or not answered."""
+def breakdown_of(audit: Audit, max_mcdp: float | None) -> Breakdown | None:
+    """How few groups could change a verdict on MCDP(0); None where that was not asked, or has no answer."""
     at_zero = audit.findings[0].epsilon == 0.0 and audit.counts.exchangeable
-    if audit.unknown_groups is None or not at_zero:
-        return ()
-    return audit.unknown_groups.breakdown(max_mcdp).sentences
+    if audit.unknown_groups is None or max_mcdp is None or not at_zero:
+        return None
+    return audit.unknown_groups.breakdown(max_mcdp)
+
+
+def further_sentences(audit: Audit, max_mcdp: float | None) -> tuple[str, ...]:
+    """What an audit says of rows that lack a value, of unknown groups and of strata."""
+    breakdown = breakdown_of(audit, max_mcdp)
+    unknown = () if audit.unknown_groups is None else audit.unknown_groups.bounds
+    return (
+        *audit.missing.sentences,
+        *(bounds.sentence for bounds in unknown),
+        *(() if breakdown is None else breakdown.sentences),
+        *(() if audit.within_strata is None else audit.within_strata.sentences),
+    )
 
 
 ROW_OPTION = "missing='drop' leaves them out"

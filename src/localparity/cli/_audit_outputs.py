@@ -10,7 +10,7 @@ from rich.console import Console
 
 from localparity._text import visible, visible_lines
 from localparity.audit._document import Document
-from localparity.audit._missing import breakdown_sentences
+from localparity.audit._missing import breakdown_of
 from localparity.cli._printing import note
 from localparity.report._terminal import paired_parts, ratio_parts, terminal_parts
 
@@ -48,7 +48,8 @@ def tell_verdicts(document: Document) -> bool:
         if bound is not None:
             whose = f"{name}: " if len(bounds) > 1 else ""
             note(f"{'pass' if bound.within else 'fail'}: {whose}{bound.sentence}")
-            for sentence in breakdown_sentences(document.audits[name], bound.max_mcdp):
+            breakdown = breakdown_of(document.audits[name], bound.max_mcdp)
+            for sentence in () if breakdown is None else breakdown.sentences:
                 note(sentence)
     return all(bound is None or bound.within for bound in bounds.values())
 

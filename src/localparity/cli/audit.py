@@ -188,7 +188,7 @@ def audit(
     _check_source(score, model, target=target, label=label, engine=engine)
     check_split_and_classes(ctx.params)
     check_labels(criterion, target or label, "--label" if model is None else "--target")
-    _check_id(person_id, files, model=model, engine=engine, scale=scale)
+    _check_id(ctx.params)
     announce_remote(files, allow_remote=allow_remote)
     columns = {"group": group, "label": label, "weight": weight, "cluster": cluster}
     asked = {
@@ -282,20 +282,19 @@ def _check_source(
         raise typer.BadParameter(f"must be duckdb with --model, got {engine}", param_hint="--engine")
 
 
-def _check_id(
-    person_id: str | None, files: list[str], *, model: Path | None, engine: Engine, scale: Scale
-) -> None:
+def _check_id(params: Mapping[str, Any]) -> None:
     """Check that there are files to compare, and that they can be."""
-    if person_id is None:
+    if params["person_id"] is None:
         return
-    if len(files) < 2:
+    if len(params["files"]) < 2:
         raise typer.BadParameter("needs two files or more, got 1", param_hint="--id")
-    if model is not None:
+    if params["model"] is not None:
         raise typer.BadParameter("needs --score; one model gives a person one score", param_hint="--id")
-    if engine != "duckdb":
-        raise typer.BadParameter(f"needs --engine duckdb, got {engine}", param_hint="--id")
-    if scale != "score":
-        raise typer.BadParameter(f"needs --scale score, got {scale}", param_hint="--id")
+    needed = {"engine": "duckdb", "scale": "score", "missing_groups": "raise", "missing": "raise"}
+    for name, value in needed.items():
+        if params[name] != value:
+            option = "--" + name.replace("_", "-")
+            raise typer.BadParameter(f"needs {option} {value}, got {params[name]}", param_hint="--id")
 
 
 def _reader(

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 
 from localparity._text import visible
 from localparity.audit._document import Document
+from localparity.audit._missing import further_sentences
 from localparity.report._header import header_rows
 from localparity.report._tables import (
     ReportTable,
@@ -76,7 +77,8 @@ def _parts(document: Document) -> Iterator[str]:
                 *(f"- {escaped(what)}: {escaped(text)}" for what, text in header_rows(audit)),
             ]
         )
-        yield "\n".join(f"- {escaped(sentence)}" for sentence in audit.assumptions)
+        sentences = (*further_sentences(audit, document.max_mcdp), *audit.assumptions)
+        yield "\n".join(f"- {escaped(sentence)}" for sentence in sentences)
     yield _all_digits(document)
 
 
