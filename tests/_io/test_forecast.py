@@ -42,6 +42,14 @@ def test_an_item_that_takes_long_by_itself_is_known_after_it(clock: Clock) -> No
     assert work(clock, 40.0, 100) == [(40.0, "100 pairs take about 1 h 6 min; Ctrl-C stops")]
 
 
+def test_a_first_item_that_loads_what_the_others_use_is_not_taken_for_one_of_them(clock: Clock) -> None:
+    told: list[str] = []
+    with forecasts_to(told.append):
+        for place, _ in enumerate(foretold(range(1000), 1000, "pairs")):
+            clock.now += 0.1 if place else 1.4
+    assert told == ["1,000 pairs take about 1 min 41 s; Ctrl-C stops"]
+
+
 def test_short_work_is_not_announced(clock: Clock) -> None:
     assert work(clock, 0.25, 24) == []
     assert work(clock, 0.01, 10) == []

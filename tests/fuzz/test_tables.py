@@ -65,3 +65,71 @@ def test_a_damaged_file_is_refused_or_read_alike_by_both_readers(name: str, tmp_
 def test_json_of_other_shapes_is_refused_or_read_alike(tmp_path: Path) -> None:
     texts: st.SearchStrategy[str] = damaged_json(ROWS).map(json.dumps)
     fuzz(texts, lambda text: check_file(tmp_path / "a.json", text.encode()))
+
+
+NUMBERS = (
+    *(
+        "i / 16.0",
+        "(i / 16.0)::FLOAT",
+        "(i / 16.0)::DECIMAL(9, 4)",
+        "(i % 2)::TINYINT",
+        "(i % 2)::HUGEINT",
+        "i % 2 = 0",
+    ),
+    *(
+        "(i / 16.0)::VARCHAR",
+        "'nan'::DOUBLE",
+        "'-inf'::DOUBLE",
+        "NULL",
+        "NULL::DOUBLE",
+        "nullif(i, 3) / 16.0",
+    ),
+    *(
+        "[i / 16.0]",
+        "{'a': i}",
+        "DATE '2026-05-17' + i::INTEGER",
+        "''",
+        "(i % 2)::UTINYINT",
+        "1e-320",
+        "-0.0",
+    ),
+)
+VALUES = (
+    *(
+        "chr(97 + i % 2)",
+        "(i % 2)::INTEGER",
+        "i % 2 = 0",
+        "(i % 2)::DOUBLE",
+        "DATE '2026-05-17' + (i % 2)::INTEGER",
+    ),
+    *(
+        "chr(97 + i % 2)::BLOB",
+        "[i % 2]",
+        "{'a': i % 2}",
+        "NULL",
+        "''",
+        "nullif(chr(97 + i % 2), 'a')",
+        "i::VARCHAR",
+    ),
+    *(
+        "chr(8238) || i % 2",
+        "INTERVAL 1 DAY",
+        "uuid()",
+        "('a' || i % 2)::ENUM ('a0', 'a1')",
+        "NULL::INTEGER[]",
+    ),
+)
+
+
+def test_parquet_of_other_types_is_refused_or_read_alike(tmp_path: Path) -> None:
+    path = tmp_path / "a.parquet"
+    columns = st.tuples(*map(st.sampled_from, (NUMBERS, VALUES, NUMBERS, NUMBERS)))
+    how = st.sampled_from(("", ", COMPRESSION zstd", ", ROW_GROUP_SIZE 2048", ", PARQUET_VERSION v2"))
+
+    def check(given: tuple[tuple[str, str, str, str], str, int]) -> None:
+        (score, group, label, weight), form, rows = given
+        query = f"SELECT {score} AS p, {group} AS sex, {label} AS y, {weight} AS w FROM (SELECT range::INTEGER AS i FROM range({rows}))"
+        duckdb.sql(f"COPY ({query}) TO '{path}' (FORMAT parquet{form})")
+        check_file(path, path.read_bytes())
+
+    fuzz(st.tuples(columns, how, st.sampled_from((0, 1, 12, 16))), check)

@@ -40,16 +40,20 @@ class Forecast:
     def __init__(self, total: int, unit: str) -> None:
         self._total, self._unit, self._done = total, unit, 0
         self._tell, self._begun = _tell.get(), time.monotonic()
+        self._first: tuple[int, float] | None = None
 
     def advance(self, units: int = 1) -> None:
         """Count units as done, and say how long the others take if that is long."""
         self._done += units
         if self._tell is None:
             return
-        passed = time.monotonic() - self._begun
-        if passed < _PATIENCE:
+        now = time.monotonic()
+        if self._first is None:  # which may have loaded and compiled what the others use
+            self._first = (units, now)
+        if now - self._begun < _PATIENCE:
             return
-        left = passed / self._done * (self._total - self._done)
+        skipped, since = self._first if self._done > self._first[0] else (0, self._begun)
+        passed, left = now - self._begun, (now - since) / (self._done - skipped) * (self._total - self._done)
         if left > _LONG:
             self._tell(f"{self._total:,} {self._unit} take about {duration(passed + left)}; Ctrl-C stops")
         self._tell = None
