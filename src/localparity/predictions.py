@@ -191,7 +191,7 @@ class Predictions:
             values=[] if cluster is None else [cluster],
             groups=group_columns,
         )
-        table.check_percentages(score, score_range)
+        table.check_scores(score, score_range)
         groups = {name: columns[name] for name in group_columns}
         named = (Column(f"column {name!r}") for name in (label, score, group_columns[0], weight, cluster))
         found = check_predictions(

@@ -78,3 +78,20 @@ def test_an_array_that_is_cut_is_refused(tmp_path: Path, pack: Callable[[bytes],
     assert read(path, pack(text + b"\n")) == [0.1, 0.2]
     with pytest.raises(ValueError, match=r"a.json.* cannot be read"):
         read(path, pack(text[:-cut]))
+
+
+def zstd(folder: Path, lines: list[str]) -> bytes:
+    path = folder / "lines.json.zst"
+    rows = ", ".join(f"('{line}')" for line in lines)
+    options = "HEADER false, QUOTE '', DELIMITER '\x01', COMPRESSION zstd"
+    duckdb.sql(f"COPY (FROM (VALUES {rows})) TO '{path}' (FORMAT csv, {options})")
+    return path.read_bytes()
+
+
+def test_an_array_that_is_cut_within_zstd_is_refused(tmp_path: Path) -> None:
+    lines = ['[{"p": 0.1, "sex": "f"},', '{"p": 0.2, "sex": "m"}', "]"]
+    path = tmp_path / "a.json.zst"
+    assert read(path, zstd(tmp_path, lines)) == [0.1, 0.2]
+    for cut in (lines[:2], lines[:1], [*lines[:1], " "], [*lines[:2], ","]):
+        with pytest.raises(ValueError, match=r"a.json.zst cannot be read"):
+            read(path, zstd(tmp_path, cut))

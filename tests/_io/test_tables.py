@@ -14,6 +14,7 @@ import duckdb
 import numpy as np
 import pytest
 
+import localparity as lp
 from localparity._io._tables import Table
 
 ROWS = [("0.25", "f", "1"), ("0.5", "m", "0"), ("1", "f", "1")]
@@ -220,3 +221,23 @@ def test_no_file_and_files_of_two_kinds(tmp_path: Path) -> None:
         ValueError, match=r"nowhere.csv and 1 more cannot be read: there is no file nowhere.csv"
     ):
         Table(["nowhere.csv", "nowhere too.csv"])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet", "jsonl"])
+def test_integers_that_floats_cannot_hold_are_refused(tmp_path: Path, kind: str) -> None:
+    path, ends = tmp_path / f"a.{kind}", (0, 2.0**60)
+    for added, refused in ((2, False), (1, True)):
+        rows = f"(VALUES (9007199254740992, 'f'), ({9007199254740992 + added}, 'm'), (5, 'm')) t(p, sex)"
+        duckdb.sql(f"COPY (FROM {rows}) TO '{path}' (FORMAT {'json' if kind == 'jsonl' else kind})")
+        for reader in (lp.Predictions.read, lp.engines.from_duckdb):
+            if not refused:
+                reader(path, score="p", group="sex", score_range=ends)
+                continue
+            with pytest.raises(ValueError, match=r"column 'p' .* got 9007199254740993 at data row 2"):
+                reader(path, score="p", group="sex", score_range=ends)
+
+
+def test_whole_numbers_written_with_a_point_are_as_they_are(tmp_path: Path) -> None:
+    path = tmp_path / "a.csv"
+    path.write_text("p,sex\n1e17,f\n100000000000000000.5,m\n3,m\n")
+    assert lp.Predictions.read(path, score="p", group="sex", score_range=(0, 1e18)).scores[0] == 1e17

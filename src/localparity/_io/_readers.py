@@ -22,6 +22,7 @@ _JSON_FORMATS = {
 }
 KINDS = (*DELIMITERS, "parquet", "pq", *_JSON_FORMATS, *SHEETS)
 _FIRST_LINES = 16
+_LONGEST_LINE = 2**24
 _SHEET = "localparity_sheet"
 _JSON_TYPES = {"ARRAY": "an array", "VARCHAR": "a text", "BOOLEAN": "true or false", "NULL": "null"}
 
@@ -109,11 +110,26 @@ class Files:
                 return self._json_reader(paths, others, last)
             raise
         for file, end in last.items():
+            if first == "array" and ending_of(file, packed=True) == "zst":
+                end = self._last_text(file)
             if first == "array" and end.strip() and not end.rstrip().endswith(b"]"):
                 raise ValueError(f"{file} cannot be read: the array is not closed at its end")
         if not names:
             raise ValueError(f"{self.name} has no rows")
         return f"read_json({paths}, auto_detect = false, format = '{first}', columns = {_texts(names)})"
+
+    def _last_text(self, file: str) -> bytes:
+        """The end of the last line of a file that is packed by zstd, which only DuckDB can unpack."""
+        line = f"SELECT line, row_number() OVER () AS place FROM {_lines(file, longest=_LONGEST_LINE)}"
+        query = f"SELECT arg_max(right(line, 16), place) AS line FROM ({line}) WHERE trim(line) <> ''"
+        try:
+            return str(self._fetch(query)["line"][0]).encode()
+        except ValueError as error:
+            if "Maximum line size" not in str(error):
+                raise
+            raise ValueError(
+                f"{file} has a line of more than {_LONGEST_LINE:,} bytes; unpack it, or write JSON lines"
+            ) from error
 
     def _keys(self, objects: str) -> list[str]:
         """The keys of all objects, those that most have first."""
@@ -146,11 +162,7 @@ class Files:
         return files
 
     def _first_lines(self, file: str) -> list[str | None]:
-        lines = self._fetch(
-            f"SELECT line FROM read_csv({quote_text(file)}, auto_detect = false, header = false, "
-            "delim = '\x01', quote = '', escape = '', columns = {'line': 'VARCHAR'}) "
-            f"LIMIT {_FIRST_LINES}"
-        )["line"]
+        lines = self._fetch(f"SELECT line FROM {_lines(file)} LIMIT {_FIRST_LINES}")["line"]
         if not lines.size:
             raise ValueError(f"{self.name} is empty")
         first, *others = with_none(lines).tolist()
@@ -164,6 +176,14 @@ class Files:
     def has_several(self, name: str) -> ValueError:
         """The error for a name that several columns have."""
         return ValueError(f"{self.name} has more than one column named {name!r}, apart from case")
+
+
+def _lines(file: str, *, longest: int = 2**21) -> str:
+    """The SQL of the lines of a text file."""
+    return (
+        f"read_csv({quote_text(file)}, auto_detect = false, header = false, delim = '\x01', quote = '', "
+        f"escape = '', max_line_size = {longest}, columns = {{'line': 'VARCHAR'}})"
+    )
 
 
 def _listed(paths: Iterable[str]) -> str:
@@ -188,9 +208,9 @@ def kind_of(paths: Sequence[str]) -> str:
     return kind
 
 
-def ending_of(path: str) -> str:
-    """The ending of a file's name, without that of a packed one."""
+def ending_of(path: str, *, packed: bool = False) -> str:
+    """The ending of a file's name; of a packed one, that before it unless `packed`."""
     name = PurePath(path)
-    if name.suffix.lower() in {".gz", ".zst"}:
+    if name.suffix.lower() in {".gz", ".zst"} and not packed:
         name = name.with_suffix("")
     return name.suffix.lower().removeprefix(".")

@@ -240,13 +240,30 @@ class Table:
         low, high = (math.nan if end is None else float(end) for end in ends)
         return (math.inf, -math.inf) if math.isnan(low) else (low, high)
 
-    def check_percentages(self, name: str, score_range: Any) -> None:
-        """Raise a ValueError where scores are percentages, and their range is not that of fractions."""
+    def check_scores(self, name: str, score_range: Any) -> None:
+        """Raise a ValueError for percentages of another range, and integers that floats cannot hold."""
+        if max(map(abs, as_score_range(score_range))) >= 2.0**53:
+            self._check_held(name)
         percent = name in self._formats and self._formats[name].percent
         if percent and as_score_range(score_range)[1] > 1.0:
             raise ValueError(
                 f"column {name!r} of {self.name} has percent signs: 37% is 0.37, and score_range must be "
                 f"(0, 1), got {score_range}"
+            )
+
+    def _check_held(self, name: str) -> None:
+        """Raise a ValueError where two integers of a column would be the same float."""
+        text = text_of(name)
+        is_whole = rf"regexp_full_match({text}, '\s*[-+]?\d+\s*')"
+        whole = f"CASE WHEN {is_whole} THEN TRY_CAST({text} AS HUGEINT) END"
+        held = f"TRY_CAST(CAST({self.number(name)} AS DOUBLE) AS HUGEINT)"
+        rows = f"SELECT row_number() OVER () AS row, {whole} AS whole, {held} AS held FROM {self.rows}"
+        query = f"SELECT row, CAST(whole AS VARCHAR) AS whole FROM ({rows}) WHERE whole <> held"
+        found = self.fetch(f"{query} ORDER BY row LIMIT 1")
+        if found["row"].size:
+            raise ValueError(
+                f"column {name!r} must be integers that float64 represents exactly, got {found['whole'][0]} "
+                f"at data row {found['row'][0]}; subtract the same number from all of them"
             )
 
     def not_a_number(self, name: str, row: int) -> ValueError:

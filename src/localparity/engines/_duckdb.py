@@ -116,7 +116,7 @@ def from_duckdb(
     options = CountOptions(epsilons, Comparison(criterion, compare), max_scores, level)
     table = as_table(source, memory_limit=memory_limit, allow_remote=allow_remote)
     counts = count_source(DuckDBScores(table, columns, options), options)
-    table.check_percentages(score, columns.score_range)
+    table.check_scores(score, columns.score_range)
     table.warn(counts.groups)
     return counts
 

@@ -37,6 +37,9 @@ def header_rows(audit: Audit) -> list[tuple[str, str]]:
         ("People compared", CRITERION_WORDS[audit.comparison.criterion]),
         ("Pairs compared", COMPARE_WORDS[audit.comparison.compare]),
     ]
+    left_out = [f"{left}." for left in audit.left_out] + list(audit.missing.sentences)
+    if left_out:
+        rows.append(("Left out", " ".join(left_out)))
     if found is not None:
         columns = [(use, [name] if isinstance(name, str) else name) for use, name in found.columns.items()]
         rows.append(("Columns", "; ".join(f"{use} {', '.join(names)}" for use, names in columns)))
@@ -51,12 +54,12 @@ def header_rows(audit: Audit) -> list[tuple[str, str]]:
     ]
 
 
-def header_line(audit: Audit) -> str:
+def header_line(audit: Audit, *, checksum: bool = True) -> str:
     """The same on one line, for a terminal."""
     found = audit.provenance
     parts = [f"{audit.rows:,} rows"]
     if found is not None:
-        if len(found.files) == 1 and found.files[0].sha256 is not None:
+        if checksum and len(found.files) == 1 and found.files[0].sha256 is not None:
             parts.append(f"sha256 {found.files[0].sha256}")
         parts.append(found.date)
     seed = "" if found is None or found.seed is None else f", seed {found.seed}"

@@ -31,7 +31,7 @@ from localparity.report._written import write_new
 from localparity.report.page._charts import chart_specs
 from localparity.report.page._data import PageModel, Plan
 from localparity.report.page._pictures import model_dots, pair_dots, rates_picture
-from localparity.report.page._ratios import ratios_of
+from localparity.report.page._ratios import ratios_of, scoring_of
 from localparity.report.page._words import GLOSSARY, explained
 
 if TYPE_CHECKING:
@@ -125,13 +125,14 @@ def render_page(document: Document, notes: Mapping[str, str] | None = None) -> s
         data=_script_json(data),
         numbers=_script_json(_numbers(document, plan)),
         audited=[(name, header_rows(audit)) for name, audit in audits.items()],
-        lines=[header_line(audit) for audit in audits.values()],
+        lines=[header_line(audit, checksum=False) for audit in audits.values()],
         answers={name: document.answers(name) for name in audits},
         verdicts={name: audit.verdict for name, audit in audits.items()},
         picture=rates_picture(models[0]) if len(audits) == 1 else None,
         models=model_dots(document) if len(audits) > 1 else None,
         pairs={name: pair_dots(document, name) for name, audit in audits.items() if len(audit.pairs) > 1},
-        ratios=[found for model in models if (found := ratios_of(model, document.disclosure_limit))],
+        ratios=list(ratios_of(document)),
+        scoring=list(scoring_of(document)),
         paired=[] if paired is None else [paired.sentence(name) for name in paired.found],
         tables=_tables(audits, plan, paired),
         notes={
@@ -192,6 +193,7 @@ def _method_notes(audits: Mapping[str, Audit], plan: Plan) -> dict[str, str]:
         "Score range": f"{number_text(low)} to {number_text(high)}",
         "Intervals": intervals,
         "delta-DP": f"the difference of {threshold}",
+        "For machines": "the element with the id numbers holds this page's numbers as the audit's JSON",
         "Curves": f"drawn at {plan.steps + 1:,} thresholds and up to {plan.points:,} scores between them, "
         "the extremes among these; the sliders' values are computed from every row",
     }

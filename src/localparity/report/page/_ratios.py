@@ -2,38 +2,50 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
-from localparity.report.page._data import PageModel
+from localparity.audit._ratios import RatioResult
+from localparity.counts._score_counts import strata_of
+from localparity.report._tables import ReportTable, scoring_tables
 from localparity.report.page._pictures import Curves, ratio_picture
 
+if TYPE_CHECKING:
+    from localparity.audit._document import Document
+
 MIN_RATIO = 0.8
-_MOST_CUTOFFS = 2000
 _MOST_NUMBERS = 20_000_000
 
 
 @dataclass(frozen=True)
 class Ratios:
-    """A model's ratios: two sentences and a picture."""
+    """A model's ratios: sentences and a picture."""
 
     name: str
-    safe: str
-    worst: str
+    sentences: tuple[str, ...]
     picture: Curves
     confidence: float | None
+    min_ratio: float
 
 
-def ratios_of(model: PageModel, limit: int) -> Ratios | None:
-    """The ratios of a model, at cutoffs that rest on enough people.
+def ratios_of(document: Document) -> Iterator[Ratios]:
+    """The ratios of each model, at cutoffs that rest on enough people.
 
-    None where two labels are compared, which have no single curve, and where there are too many scores.
+    There are none where two labels are compared, which have no single curve, and for too many scores.
     """
-    audit = model.audit
-    stratum = next(iter(model.exact.values()))
-    numbers = len(stratum) * sum(atoms.scores.size for atoms in stratum.values())
-    if len(audit.comparison.labels) > 1 or numbers > _MOST_NUMBERS:
-        return None
-    curve = audit.impact_ratios().disclosed(limit, most=_MOST_CUTOFFS)
-    safe = curve.safe_cutoffs(MIN_RATIO)
-    picture = ratio_picture(curve, MIN_RATIO)
-    return Ratios(model.name, safe.sentence, safe.worst_sentence, picture, curve.confidence)
+    least = MIN_RATIO if document.min_ratio is None else document.min_ratio
+    for name, audit in document.audits.items():
+        stratum, *others = strata_of(audit.counts, audit.comparison).values()
+        numbers = len(stratum) * sum(atoms.scores.size for atoms in stratum.values())
+        if not others and numbers <= _MOST_NUMBERS:
+            found = RatioResult.of(audit, least, document.disclosure_limit)
+            picture = ratio_picture(found.curve, least)
+            yield Ratios(name, found.sentences, picture, found.curve.confidence, least)
+
+
+def scoring_of(document: Document) -> Iterator[tuple[str, list[ReportTable], tuple[str, ...]]]:
+    """The tables of scoring rates of each model that has some, and what is said of them."""
+    for place, (name, scoring) in enumerate(document.scoring.items()):
+        tables = [replace(table, name=f"{table.name}-{place}") for table in scoring_tables(scoring)]
+        yield name, tables, tuple(scoring.notes)
