@@ -93,7 +93,7 @@ def test_the_file_that_a_model_was_fitted_on_is_pointed_out(folder: Path) -> Non
         assert found.stderr.startswith("warning: ")
         assert "is the file that the model in" in found.stderr
         assert found.stderr.endswith(hint)
-    for card in (folder / "trees").glob("model_card.*"):
+    for card in (folder / "trees").rglob("model_card.*"):
         card.unlink()
     found = run("audit", folder / "people.csv", "--model", folder / "trees", *words)
     assert (found.returncode, found.stderr) == (0, "")

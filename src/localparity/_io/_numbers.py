@@ -23,7 +23,7 @@ def is_missing_text(value: Any) -> bool:
 
     Examples
     --------
-    >>> [is_missing_text(value) for value in (None, " NA ", "-", "0", "Nam")]
+    >>> [is_missing_text(value) for value in (None, " NA ", "-", "0", "Anna")]
     [True, True, True, False, False]
     """
     return value is None or str(value).strip().casefold() in _MISSING
