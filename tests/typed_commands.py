@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import math
 import os
 import subprocess
 import sys
@@ -17,6 +18,7 @@ from unittest.mock import patch
 import pytest
 
 import localparity
+from localparity._io import _forecast
 from localparity.cli import main
 
 BARE = {
@@ -58,6 +60,7 @@ def _run(words: Sequence[object], environment: dict[str, str], out: TextIO, err:
     with (
         patch.dict(os.environ, given, clear=True),
         patch.object(sys, "argv", ["localparity", *map(str, words)]),
+        patch.object(_forecast, "_LONG", math.inf),  # on a busy machine, too, nothing is said of the time
         redirect_stdout(out),
         redirect_stderr(err),
         warnings.catch_warnings(action=given["PYTHONWARNINGS"]),  # type: ignore[call-overload]

@@ -18,6 +18,7 @@ from hypothesis import strategies as st
 
 import oracles
 from localparity._validation import UNKNOWN, Blanks, as_groups, as_texts, sort_groups
+from localparity._validation._blanks import is_unknown
 
 # Before version 3, pandas reads texts up to a zero byte when it makes categories of them.
 letters = "abé\U0001f600 " + ("\0" if pd.__version__ >= "3" else "")
@@ -283,6 +284,9 @@ def test_the_unknown_group_is_behind_all_others_and_equals_none() -> None:
     assert UNKNOWN > "z"
     assert (str(UNKNOWN), repr(UNKNOWN)) == ("(unknown)", "(unknown)")
     assert UNKNOWN != "(unknown)"
+    assert [is_unknown(group) for group in (UNKNOWN, " ", ("a", ""), ("a", 1), "a")] == 3 * [True] + 2 * [
+        False
+    ]
 
 
 def test_texts_that_stand_for_no_value() -> None:

@@ -245,7 +245,7 @@ def test_a_messy_file(case: Case, people: dict[str, Rows], tmp_path: Path) -> No
         assert case.refused in done.stderr
         return
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)["findings"][0]["mcdp"]
+    found = json.loads(done.stdout)["audits"][0]["findings"][0]["mcdp"]
     assert found == pytest.approx(worst_gap(case.joined(rows)), abs=1e-12)
     assert case.warned in done.stderr
     assert done.stderr.startswith("warning: ") == bool(case.warned), done.stderr

@@ -9,6 +9,7 @@ from typing import Any
 import duckdb
 import numpy as np
 import pandas as pd
+import polars as pl
 import pytest
 
 import localparity as lp
@@ -250,7 +251,7 @@ def test_ends_of_the_range_that_few_bits_cannot_hold(
 def test_sources_of_other_kinds_are_refused() -> None:
     people = pd.DataFrame({"p": [0.1, 0.9], "g": ["a", "b"]})
     with duckdb.connect() as other, duckdb.connect() as connection:
-        for source in (people, other.execute("SELECT 1")):
+        for source in (people, pl.LazyFrame({"p": [0.1]}), other.execute("SELECT 1")):
             with pytest.raises(ValueError, match=f"source must be .* got {type(source).__name__}"):
                 lp.engines.from_duckdb(source, score="p", group="g")
         counts = lp.engines.from_duckdb(connection.sql("SELECT * FROM people"), score="p", group="g")

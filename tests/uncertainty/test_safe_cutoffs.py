@@ -205,3 +205,19 @@ def test_nothing_is_said_of_cutoffs_beyond_a_few_people() -> None:
     assert shown.at(0.6)[0].ratio == 1.0
     with pytest.raises(ValueError, match=r"cutoff must be >= 0.5, below which too few people are, got 0.2"):
         shown.at(0.2)
+
+
+def test_at_a_cutoff_that_is_handed_on_the_interval_is_that_of_all_scores() -> None:
+    rng = np.random.default_rng(0)
+    scores, groups = rng.random(600), rng.choice(["a", "b"], 600)
+    curve = lp.impact_ratio_curve(None, scores, sensitive_features=groups)
+    shown = curve.disclosed()
+    first, second = shown.cutoffs[10:12].tolist()
+    assert shown.at(first) == curve.at(first)
+    inside, exact = (each.at(0.5 * (first + second))[0].rate_interval for each in (shown, curve))
+    assert inside is not None
+    assert exact is not None
+    assert inside.low <= exact.low < exact.high <= inside.high
+    assert inside != exact
+    cutoff, worst = shown.worst()
+    assert worst in curve.at(cutoff)

@@ -80,7 +80,7 @@ class Table:
             self.name, self.rows = "the relation", "localparity_rows"
             self._query: Callable[[str], Any] = lambda query: source.query(self.rows, query)
             self._run: Callable[[str], Any] = self._query
-        elif hasattr(source, "columns") or isinstance(source, duckdb.DuckDBPyConnection):
+        elif hasattr(type(source), "columns") or isinstance(source, duckdb.DuckDBPyConnection):
             raise ValueError(
                 f"source must be a path, a query or a DuckDB relation, got {type(source).__name__}; "
                 "duckdb.sql(...) makes a relation, also of a data frame"

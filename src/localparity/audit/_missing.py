@@ -63,7 +63,17 @@ class MissingRows:
     missing_groups: MissingGroups = "raise"
 
     def with_groups(self, other: MissingRows) -> MissingRows:
-        """The same, with another's rows without a group where there are none here."""
+        """Return the same, with another's rows without a group where there are none here.
+
+        Parameters
+        ----------
+        other : MissingRows
+            What another reader left out.
+
+        Returns
+        -------
+        MissingRows
+        """
         if self.groups:
             return self
         return replace(self, groups=other.groups, missing_groups=other.missing_groups)

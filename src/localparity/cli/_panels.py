@@ -13,7 +13,7 @@ _PANELS = {
         "epsilon", "criterion", "compare", "score_range", "scale", "threshold", "higher_is", "min_group_size",
         "small_groups", "disclosure_limit", "missing_groups", "missing_values", "missing", "normalise_groups",
     ),
-    "Bounds and rules": ("max_mcdp", "decide_by", "min_ratio", "scoring_rates"),
+    "Bounds and rules": ("max_mcdp", "decide_by", "min_ratio", "scoring"),
     "How sure": ("method", "confidence", "resamples", "seed", "jobs"),
     "Reading files": ("engine", "encoding", "decimal", "sheet", "allow_remote"),
     "Output": ("form", "json", "report", "out", "title", "force"),

@@ -38,6 +38,8 @@ class Selection:
         The weight of each group.
     people : ndarray of shape (groups, cutoffs + 1)
         How many people of each group, at the least, are selected at the cutoff; in the last column, of all.
+    exact : bool
+        Whether `selected` is exact at each cutoff, whatever is known from there up to the next.
     """
 
     groups: tuple[Group, ...]
@@ -47,6 +49,7 @@ class Selection:
     most: NDArray[Any]
     sizes: NDArray[Any]
     people: NDArray[Any]
+    exact: bool = True
 
     @classmethod
     def at(cls, sides: Mapping[Group, Atoms], reach: FloatArray, higher_is: HigherIs) -> Selection:
@@ -79,7 +82,7 @@ class Selection:
             following = np.where(inside, self.selected[:, 1:], self.selected[:, :-1])
             following = np.concatenate([following, self.selected[:, -1:]], axis=1)
             least, most = np.minimum(self.selected, following), np.maximum(self.selected, following)
-        return replace(self, least=least, most=most)
+        return replace(self, least=least, most=most, exact=cells is not None)
 
     @cached_property
     def rates(self) -> FloatArray:
@@ -104,8 +107,16 @@ class Selection:
         least = np.where(gaps, np.minimum(least, np.column_stack([least[:, 1:], last])), least)
         largest = np.where(gaps, np.maximum(largest, np.column_stack([largest[:, 1:], last])), largest)
         people = self.people[:, [*kept, count]]
-        selected = self.selected[:, kept]
-        return Selection(self.groups, self.cutoffs[kept], selected, least, largest, self.sizes, people)
+        cutoffs, selected = self.cutoffs[kept], self.selected[:, kept]
+        return replace(self, cutoffs=cutoffs, selected=selected, least=least, most=largest, people=people)
+
+    def only(self, place: int, *, at_cutoff: bool) -> Selection:
+        """At one of the cutoffs by itself, or anywhere from it up to the next."""
+        selected, least, most = (part[:, [place]] for part in (self.selected, self.least, self.most))
+        if at_cutoff and self.exact:
+            least = most = selected
+        cutoffs, people = self.cutoffs[[place]], self.people[:, [place, -1]]
+        return replace(self, cutoffs=cutoffs, selected=selected, least=least, most=most, people=people)
 
     def place(self, cutoff: float, resolution: float, score_range: ScoreRange) -> int:
         """The stretch of cutoffs that a cutoff lies in."""

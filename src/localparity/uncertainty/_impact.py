@@ -193,24 +193,29 @@ class ImpactRatioCurve:
             raise ValueError(f"cutoff must be >= {first}, below which too few people are, got {cutoff:g}")
         if not self.selection.selected[:, place].any():
             raise ValueError(f"nobody is selected at cutoff {cutoff:g}, so no ratio is defined")
-        return tuple(self._ratio(row, place) for row in range(len(self.groups)))
+        there = self._only(place, at_cutoff=cutoff <= self.cutoffs[place])
+        return tuple(there._ratio(row) for row in range(len(self.groups)))
 
-    def _ratio(self, row: int, place: int) -> ImpactRatio:
-        rates = self.rates[:, place]
-        best = self.groups[int(rates.argmax())] if self.reference is None else self.reference
+    def _only(self, place: int, *, at_cutoff: bool) -> ImpactRatioCurve:
+        """The curve at one cutoff by itself, or anywhere from it up to the next."""
+        return replace(self, selection=self.selection.only(place, at_cutoff=at_cutoff), accuracy=None)
+
+    def _ratio(self, row: int) -> ImpactRatio:
+        """A group, of a curve at one cutoff."""
+        best = self.groups[int(self.rates.argmax())] if self.reference is None else self.reference
         names = ("rate", "ratio", "odds_ratio")
-        values: dict[str, Any] = {name: float(getattr(self, f"{name}s")[row, place]) for name in names}
+        values: dict[str, Any] = {name: float(getattr(self, f"{name}s")[row, 0]) for name in names}
         intervals: dict[str, Any] = {f"{name}_interval": None for name in names}
         if self.confidence is not None:
             for name in names:
-                low, high = (float(end[row, place]) for end in getattr(self, f"{name}_bands"))
+                low, high = (float(end[row, 0]) for end in getattr(self, f"{name}_bands"))
                 intervals[f"{name}_interval"] = Interval(low, values[name], high, self.confidence)
         return ImpactRatio(
             group=self.groups[row],
             reference=best,
-            selected=float(self.selection.selected[row, place]),
+            selected=float(self.selection.selected[row, 0]),
             size=float(self.selection.sizes[row]),
-            shortfall=float(self.shortfall()[row, place]),
+            shortfall=float(self.shortfall()[row, 0]),
             **values,
             **intervals,
         )
@@ -237,7 +242,7 @@ class ImpactRatioCurve:
         ratios = self.ratios[:, looked_at]
         row, column = np.unravel_index(int(ratios.argmin()), ratios.shape)
         place = int(looked_at[column])
-        return float(self.cutoffs[place]), self._ratio(int(row), place)
+        return float(self.cutoffs[place]), self._only(place, at_cutoff=True)._ratio(int(row))
 
     def safe_cutoffs(self, min_ratio: float = 0.8) -> SafeCutoffs:
         """Return the cutoffs at which every group's ratio is at least `min_ratio`.
