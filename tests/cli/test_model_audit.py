@@ -82,7 +82,7 @@ def test_several_files_are_scored_by_the_model_and_a_page_is_written(folder: Pat
     words = ["--model", folder / "trees", *NAMED, "--resamples", 0, "--report", page]
     found = run("audit", *files, *words)
     assert found.returncode == 0, found.stderr
-    assert "Column of the targets" in page.read_text()
+    assert "target income" in page.read_text()
 
 
 def test_the_file_that_a_model_was_fitted_on_is_pointed_out(folder: Path) -> None:
