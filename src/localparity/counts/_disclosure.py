@@ -64,7 +64,7 @@ def disclosed(
         strata = strata_of(counts, comparison).items()
         kept = {(group, label): atoms for label, stratum in strata for group, atoms in stratum.items()}
     most = 1 if counts.clusters is None else int(np.bincount(counts.clusters.clusters).max())
-    atoms = {key: _in_steps(found, limit * most) for key, found in kept.items()}
+    atoms = {key: in_steps(found, limit * most) for key, found in kept.items()}
     errors = [kept[key].distance(atoms[key]) for key in kept]
     rank_error = max([counts.rank_error, *errors])
     return replace(counts, atoms=atoms, rank_error=rank_error, cells=None)
@@ -144,7 +144,7 @@ def _exposed(
     return (found if found & small else set()).union(*few)
 
 
-def _in_steps(atoms: Atoms, limit: int) -> Atoms:
+def in_steps(atoms: Atoms, limit: int) -> Atoms:
     """Scores counted together with the next ones until each step has enough rows."""
     ends = _step_ends(np.cumsum(atoms.rows), limit)
     starts = np.concatenate([[0], ends[:-1] + 1])

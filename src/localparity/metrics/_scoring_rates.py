@@ -20,7 +20,7 @@ from localparity._validation import (
 )
 from localparity.counts._atoms import Atoms
 from localparity.counts._comparison import group_text
-from localparity.counts._disclosure import DISCLOSURE_LIMIT, suppressed
+from localparity.counts._disclosure import DISCLOSURE_LIMIT, in_steps, suppressed
 from localparity.counts._inputs import Data, as_counts
 from localparity.counts._score_counts import ScoreCounts
 from localparity.metrics._window import number_text
@@ -96,7 +96,7 @@ class ScoringRates:
     Attributes
     ----------
     median : float
-        The median of all scores.
+        The median of all scores, or the mean of the scores around it that `disclosure_limit` people have.
     people : int
         How many people there are, those without a category among them.
     tables : tuple of CategoryTable
@@ -124,7 +124,7 @@ class ScoringRates:
     @property
     def notes(self) -> tuple[str, ...]:
         """What the numbers are, what was left out, and what they do not say."""
-        median = f"the median of all {self.people:,} scores, {number_text(self.median, 6)}"
+        median = f"the median of all {self.people:,} scores, about {number_text(self.median, 4)}"
         found = [
             f"The scoring rate is the share of a category with a score above {median}. The impact ratio is "
             f"the scoring rate over the highest one of the table ({SOURCE})."
@@ -238,7 +238,7 @@ def scoring_rates(
     everyone = Atoms.join(next(iter(parts.values())).atoms.values())
     middle = _median(everyone)
     tables = tuple(_table(names, counts, middle, least, limit) for names, counts in parts.items())
-    return ScoringRates(middle, everyone.size, tables, least, limit)
+    return ScoringRates(_median(in_steps(everyone, limit)), everyone.size, tables, least, limit)
 
 
 Parts = dict[tuple[str, ...], Any]
