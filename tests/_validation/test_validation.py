@@ -368,3 +368,14 @@ def test_a_column_that_names_people_is_no_group(kind: Any) -> None:
 def test_a_number_that_no_library_counts_to_is_refused() -> None:
     with pytest.raises(ValueError, match=r"n_resamples must be <= 1000000, got 9223372036854775808"):
         lp.permutation_test(None, [0.1, 0.2], sensitive_features=["a", "b"], n_resamples=2**63)
+
+
+def test_what_is_a_missing_value() -> None:
+    class NoOrder:
+        """As pandas' NA, which is neither equal to itself nor not."""
+
+        def __ne__(self, other: object) -> bool:
+            raise TypeError("it has no truth value")
+
+    assert all(map(validation.is_missing, (None, float("nan"), np.datetime64("NaT"), NoOrder())))
+    assert not any(map(validation.is_missing, (0, "", "nan", False)))

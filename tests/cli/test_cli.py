@@ -80,7 +80,7 @@ def test_a_bound_decides_the_exit_code(scores: Path, options: list[object], code
     [
         (["--score", "q", "--group", "sex"], "named 'q'; there is 'age', "),
         (["--score", "p", "--group", "sexx"], "named 'sexx'; did you mean 'sex'?"),
-        (["--score", "p"], "Missing option '--group'"),
+        (["--score", "p"], "--group: must name the column of the groups"),
         (
             ["--score", "p", "--group", "sex", "--epsilon", "wide"],
             "--epsilon: must be numbers separated by commas, got 'wide'",

@@ -116,4 +116,4 @@ def test_a_store_of_another_version_is_refused(
     with pytest.raises(SystemExit) as exit_:
         main()
     assert exit_.value.code == 2
-    assert "format 1, got 2" in capsys.readouterr().err
+    assert "newer localparity, in format 2; this version reads format 1" in capsys.readouterr().err

@@ -132,6 +132,16 @@ def test_thousands_of_people_have_both_ends_at_epsilon_0() -> None:
         assert breaks.wrong_share == share
 
 
+def test_a_tie_that_could_turn_the_gap_makes_the_largest_a_bound() -> None:
+    rng = np.random.default_rng(0)
+    scores = np.where(rng.random(2600) < 0.33, 0.5, rng.integers(0, 11, 2600) / 10)
+    known = np.where(rng.random(2600) < 0.7, "a", "b")
+    groups = np.where(rng.random(2600) < 0.18, None, known)
+    narrow, wide = lp.unknown_groups(None, scores, sensitive_features=groups, epsilon=[0.0, 0.2]).bounds
+    assert (narrow.high_exact, wide.high_exact) == (True, False)
+    assert wide.high <= narrow.high
+
+
 def test_a_bound_says_so_where_the_search_ends_early(monkeypatch: pytest.MonkeyPatch) -> None:
     scores, groups = made(400, 0.3)
     exact = lp.unknown_groups(None, scores, sensitive_features=groups, epsilon=[0, 0.05]).bounds

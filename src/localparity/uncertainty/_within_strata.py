@@ -95,7 +95,7 @@ class WithinStrata:
     ...     None, scores, sensitive_features=sex, control_features=job, random_state=0
     ... )
     >>> found.overall, found.standardised, found.p_value < 0.01, found.turned
-    ((0.25,), (0.5,), True, False)
+    ((0.5,), (0.5,), True, False)
     """
 
     epsilons: tuple[float, ...]
@@ -214,7 +214,7 @@ def within_strata(
     ...     None, scores, sensitive_features=sex, control_features=job, random_state=0
     ... )
     >>> print(found.sentences[0])
-    Within 2 strata the standardised MCDP(0) is 50.00% (p-value 0.0010); overall it is 25.00%.
+    Within 2 strata the standardised MCDP(0) is 50.00% (p-value 0.0010); overall it is 50.00%.
     """
     comparison = Comparison(criterion, min_group_size=min_group_size)
     rows = as_vector(y_score, "y_score").size
