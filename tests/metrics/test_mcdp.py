@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 from fractions import Fraction
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -279,3 +280,32 @@ def test_the_worst_window_names_the_worst_pair_and_its_units() -> None:
 def test_a_wrong_epsilon_is_named(epsilon: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         lp.mcdp(None, [0.1, 0.2], sensitive_features=["a", "b"], epsilon=epsilon)  # type: ignore[arg-type]
+
+
+def test_people_with_another_label_at_the_same_score_hide_no_gap() -> None:
+    """The worst pair is found where the last row of a score belongs to someone who is not compared."""
+    scores = [0.2, 0.2, 0.2, 0.5, 0.5, 0.5, 0.8, 0.8, 0.8]
+    groups = ["a", "b", "c"] * 3
+    labels = [1, 1, 0, 1, 0, 1, 0, 1, 1]
+    arrays = lp.mcdp(labels, scores, sensitive_features=groups, criterion="equal_opportunity")
+    rows = lp.Predictions.from_arrays(labels, scores, sensitive_features=groups)
+    counts = lp.ScoreCounts.from_predictions(rows)
+    assert arrays == lp.mcdp(counts, criterion="equal_opportunity") == 0.5
+
+
+@given(
+    rows=st.lists(
+        st.tuples(st.integers(0, 4), st.sampled_from("abcd"), st.integers(0, 1)), min_size=8, max_size=60
+    ),
+    criterion=st.sampled_from(["equal_opportunity", "predictive_equality", "equalized_odds"]),
+    epsilon=st.sampled_from([0.0, 0.1, 0.2]),
+)
+def test_arrays_and_counts_agree_among_several_groups_with_labels(
+    rows: list[tuple[int, str, int]], criterion: str, epsilon: float
+) -> None:
+    for group in "abcd":
+        rows += [(0, group, 0), (4, group, 1)]
+    scores, groups, labels = zip(*rows, strict=True)
+    given: Any = {"criterion": criterion, "epsilon": epsilon}
+    people = lp.Predictions.from_arrays(labels, np.array(scores) / 4, sensitive_features=groups)
+    assert lp.mcdp(people, **given) == lp.mcdp(lp.ScoreCounts.from_predictions(people), **given)

@@ -56,14 +56,17 @@ def largest_gaps(
     shares = np.zeros(sizes.size)
     largest = np.zeros(len(pairs))
     steps = 1.0 / np.maximum(sizes, 1)
+    moved = False
     for row in range(scores.size):
         group = group_of[codes[row]]
-        if group < 0:
+        if group >= 0:
+            shares[group] += steps[group]
+            shares[everyone] += steps[everyone]
+            moved = True
+        # The last row of a score may be of someone who is not compared.
+        if not moved or (row + 1 < scores.size and scores[row + 1] == scores[row]):
             continue
-        shares[group] += steps[group]
-        shares[everyone] += steps[everyone]
-        if row + 1 < scores.size and scores[row + 1] == scores[row]:
-            continue
+        moved = False
         for pair in range(len(pairs)):
             largest[pair] = max(largest[pair], abs(shares[pairs[pair, 0]] - shares[pairs[pair, 1]]))
     return largest
