@@ -6,7 +6,9 @@ import json
 import shutil
 from datetime import UTC, datetime
 from pathlib import Path
+from typing import Any
 
+import numpy as np
 import pytest
 
 import localparity as lp
@@ -86,3 +88,26 @@ def test_a_store_of_another_format_is_named(tmp_path: Path, found: int, author: 
     (folder / "store.json").write_text(json.dumps({"format": found}))
     with pytest.raises(ValueError, match=rf"store.json was written by {author}, in format {found}"):
         lp.paper.Store(folder)
+
+
+def test_json_of_version_2_stays_as_it_is() -> None:
+    """A field that is gone, or has another meaning, needs another version."""
+    golden = json.loads((GOLDEN / "audit-2.json").read_text())
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["f", "m"], [60, 40])
+    scores = np.round(rng.random(100) * np.where(groups == "f", 0.8, 1.0), 3)
+    asked: dict[str, Any] = {"epsilons": [0, 0.05], "n_resamples": 99, "random_state": 0}
+    found = json.loads(lp.audit(None, scores, sensitive_features=groups, **asked).to_json())
+    assert found["version"] == golden["version"] == 2
+    assert _shape(golden).items() <= _shape(found).items()
+    (then,), (now,) = golden["audits"], found["audits"]
+    assert [each["mcdp"] for each in now["findings"]] == [each["mcdp"] for each in then["findings"]]
+
+
+def _shape(value: Any, place: str = "") -> dict[str, str]:
+    """The places of a JSON, with the kind of value at each."""
+    if isinstance(value, dict):
+        return {name: kind for key in value for name, kind in _shape(value[key], f"{place}/{key}").items()}
+    if isinstance(value, list):
+        return {name: kind for each in value for name, kind in _shape(each, f"{place}/*").items()}
+    return {place: type(value).__name__}

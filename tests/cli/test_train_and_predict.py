@@ -274,3 +274,17 @@ def test_a_repaired_model_needs_the_groups(folder: Path) -> None:
         "predict", folder / "model", folder / "people.csv", "--out", folder / "s.csv", "--group", "sex"
     )
     assert "--group" in refused.stderr
+
+
+def test_people_in_another_encoding_or_on_a_sheet(folder: Path, tmp_path: Path) -> None:
+    """What the error names is an option of the command."""
+    people = FRAME.assign(occupation=FRAME["occupation"].astype(str) + "ä")
+    people.to_csv(tmp_path / "people.csv", index=False, encoding="latin-1")
+    asked = [*NAMED, "--steps", 3, "--out", tmp_path / "model"]
+    refused = run("train", tmp_path / "people.csv", *asked)
+    assert refused.returncode == 2
+    assert "--encoding latin-1" in refused.stderr
+    trained = run("train", tmp_path / "people.csv", *asked, "--encoding", "latin-1")
+    assert trained.returncode == 0, trained.stderr
+    words = [tmp_path / "model", tmp_path / "people.csv", "--out", tmp_path / "scores.csv"]
+    assert run("predict", *words, "--encoding", "latin-1").returncode == 0

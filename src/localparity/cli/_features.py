@@ -34,13 +34,13 @@ def read_training_table(
     weight: str | None,
     drop: Sequence[str] | None,
     text: Sequence[str] | None,
-    allow_remote: bool,
     keep_group: bool = False,
+    **reading: Any,
 ) -> TrainingTable:
-    """Return the rows of a file; every column without another role is a feature."""
+    """Return the rows of a file, opened with `reading`; every column without another role is a feature."""
     if target in group:
         raise ValueError(f"column {target!r} must be --target or --group, not both")
-    table = open_file(file, allow_remote=allow_remote)
+    table = open_file(file, **reading)
     table.check([*(drop or []), *(text or [])])
     known = table.read(numbers=[weight] if weight else [], values=[target], groups=group)
     left_out = {target, *(drop or []), *([weight] if weight else []), *([] if keep_group else group)}

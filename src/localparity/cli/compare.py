@@ -21,10 +21,12 @@ from localparity.cli._options import (
     ConfidenceOption,
     CriterionOption,
     DropOption,
+    EncodingOption,
     EpsilonOption,
     ForceOption,
     GroupOption,
     PeopleArgument,
+    SheetOption,
     TargetOption,
     TextOption,
     WeightOption,
@@ -66,6 +68,8 @@ def compare(
     intended_use: IntendedUseOption = None,
     json: Annotated[bool, typer.Option("--json", help="Print the comparison as JSON.")] = False,
     force: ForceOption = False,
+    encoding: EncodingOption = None,
+    sheet: SheetOption = None,
     allow_remote: RemoteOption = False,
 ) -> None:
     """Train networks and boosted trees, with and without a penalty and a repair, and compare them.
@@ -82,7 +86,15 @@ def compare(
     check_file(figure, "--figure", read=[file], replace=force)
     _check_out(out, without_group=without_group, intended_use=intended_use, force=force)
     people = read_training_table(
-        file, target, group, weight=weight, drop=drop, text=text, allow_remote=allow_remote
+        file,
+        target,
+        group,
+        weight=weight,
+        drop=drop,
+        text=text,
+        encoding=encoding,
+        sheet=sheet,
+        allow_remote=allow_remote,
     )
     console = Console(stderr=True)
     with console.status("Reading", spinner="dots") as status:

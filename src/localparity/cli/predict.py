@@ -14,7 +14,7 @@ from localparity._io._tables import Table
 from localparity._types import FloatArray
 from localparity._validation import require
 from localparity.cli._features import read_features
-from localparity.cli._options import ForceOption, PeopleArgument, check_file
+from localparity.cli._options import EncodingOption, ForceOption, PeopleArgument, SheetOption, check_file
 from localparity.cli._printing import print_json, print_line
 from localparity.cli._remote import RemoteOption, open_file
 
@@ -33,6 +33,8 @@ def predict(
     keep: Annotated[list[str] | None, typer.Option(help="A column of the file to write as well.")] = None,
     json: Annotated[bool, typer.Option("--json", help="Print what was written as JSON.")] = False,
     force: ForceOption = False,
+    encoding: EncodingOption = None,
+    sheet: SheetOption = None,
     allow_remote: RemoteOption = False,
 ) -> None:
     """Score the rows of a file with a model.
@@ -46,7 +48,7 @@ def predict(
     if scorer.needs_group != bool(group):
         needs = "is not needed by this model" if group else "must be given: this model needs the groups"
         raise typer.BadParameter(needs, param_hint="--group")
-    table = open_file(file, allow_remote=allow_remote)
+    table = open_file(file, encoding=encoding, sheet=sheet, allow_remote=allow_remote)
     kept = table.read(numbers=[], values=keep) if keep else {}
     if score in kept:
         raise typer.BadParameter(f"{score!r} is a column that is kept", param_hint="--score")

@@ -16,11 +16,13 @@ from localparity.cli._features import TrainingTable, read_training_table
 from localparity.cli._options import (
     CriterionOption,
     DropOption,
+    EncodingOption,
     EpsilonOption,
     ForceOption,
     GroupOption,
     PeopleArgument,
     SeedOption,
+    SheetOption,
     TargetOption,
     TextOption,
     WeightOption,
@@ -69,6 +71,8 @@ def repair(
     seed: SeedOption = 0,
     json: Annotated[bool, typer.Option("--json", help="Print the model card as JSON.")] = False,
     force: ForceOption = False,
+    encoding: EncodingOption = None,
+    sheet: SheetOption = None,
     allow_remote: RemoteOption = False,
 ) -> None:
     """Fit boosted trees on a file, repair their scores to a bound, and audit them on people held out.
@@ -84,7 +88,15 @@ def repair(
     if group_aware and distil:
         raise typer.BadParameter("only a group-blind repair can be distilled", param_hint="--distil")
     people = read_training_table(
-        file, target, group, weight=weight, drop=drop, text=text, allow_remote=allow_remote
+        file,
+        target,
+        group,
+        weight=weight,
+        drop=drop,
+        text=text,
+        encoding=encoding,
+        sheet=sheet,
+        allow_remote=allow_remote,
     )
     options = {**asked, "confidence": confidence, "random_state": seed}
     classifier = (

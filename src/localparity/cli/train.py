@@ -17,10 +17,12 @@ from localparity.cli._features import read_training_table
 from localparity.cli._options import (
     CriterionOption,
     DropOption,
+    EncodingOption,
     EpsilonOption,
     ForceOption,
     GroupOption,
     PeopleArgument,
+    SheetOption,
     TargetOption,
     TextOption,
     WeightOption,
@@ -78,6 +80,8 @@ def train(
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
     json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
     force: ForceOption = False,
+    encoding: EncodingOption = None,
+    sheet: SheetOption = None,
     allow_remote: RemoteOption = False,
 ) -> None:
     """Train a classifier on a file and write it to a folder.
@@ -96,6 +100,8 @@ def train(
         drop=drop,
         text=text,
         keep_group=keep_group,
+        encoding=encoding,
+        sheet=sheet,
         allow_remote=allow_remote,
     )
     classifier = getattr(lp.models, _KINDS[model])(
