@@ -57,7 +57,7 @@ def test_its_names_import_nothing_heavy() -> None:
 def test_importing_its_names_is_quick() -> None:
     # The processor's time: that of the clock depends on what else the machine does.
     code = f"import time, numpy\nt = time.process_time()\n{USE}\nprint(time.process_time() - t)"
-    assert min(float(run_python(code)) for _ in range(3)) < 0.3
+    assert min(float(run_python(code)) for _ in range(3)) < 0.4
 
 
 @pytest.mark.parametrize("first", ["import localparity.audit", "from localparity.audit._audit import Audit"])

@@ -140,7 +140,7 @@ def test_what_is_written_is_as_the_schema_says(weighted: bool) -> None:
     assert ("ratios_low" in ratios["groups"][0]) is not weighted
     assert ("these numbers are estimates" in result.sentences[-1]) is weighted
     assert "The most accurate of them" in result.sentences[1] or not result.safe.by_band
-    assert plain["scoring_rates"]["median"] == np.median(scores)
+    assert plain["scoring_rates"]["median"] == pytest.approx(np.median(scores), abs=0.01)
     shown = to_markdown(document)
     assert "Scoring rates by group" in shown
     assert "The lowest ratio is" in shown

@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from localparity.audit._findings import Finding, PairSummary
-from localparity.audit._wording import named_pair, p_value_text, window_of
+from localparity.audit._wording import named_pair, p_value_text, pair_name, window_of
 from localparity.counts._comparison import group_text
 from localparity.metrics._window import percent
 
@@ -117,7 +117,7 @@ class Answers:
             _how_large(audit, pair),
             _for_whom(audit, pair, len(found)),
             _how_sure(audit, pair, place),
-            _within(bound),
+            _within(audit, bound),
             Answer("What now?", steps[0].text, " ".join(f"{step.text}." for step in steps[1:])),
         )
         return cls(answers, steps, bound)
@@ -190,12 +190,15 @@ def _how_sure(audit: Audit, pair: PairSummary, place: int) -> Answer:
     return Answer("How sure is that?", short, text)
 
 
-def _within(bound: BoundResult | None) -> Answer:
+def _within(audit: Audit, bound: BoundResult | None) -> Answer:
     question = "Is it within the bound?"
     if bound is None:
         return Answer(question, "No bound was set", "Set the most that you accept with --max-mcdp.")
-    sentence = bound.sentence[0].upper() + bound.sentence[1:]
-    return Answer(question, "Yes" if bound.within else "No", f"{sentence}.")
+    sentence = bound.sentence[0].upper() + bound.sentence[1:] + "."
+    worst = audit.worst_pair(audit.findings[0])
+    if worst != named_pair(audit)[0]:
+        sentence += f" That is the largest of all pairs, {pair_name(worst)}."
+    return Answer(question, "Yes" if bound.within else "No", sentence)
 
 
 def _steps(audit: Audit, bound: BoundResult | None) -> tuple[Step, ...]:
