@@ -15,7 +15,7 @@ from localparity.counts._inputs import Data, as_counts, as_data
 from localparity.predictions import Predictions
 from localparity.uncertainty import WithinStrata
 from localparity.uncertainty._resampling import Draws
-from localparity.uncertainty._within_strata import strata_compared
+from localparity.uncertainty._within_strata import strata_compared, strata_names
 
 
 @dataclass(frozen=True, eq=False)
@@ -86,6 +86,5 @@ def as_people(
     strata = as_groups(control_features, rows, "control_features", at_least=1, blanks=Blanks(kept=True))
     both = {"group": groups.codes, "stratum": strata.codes}
     counts = as_counts(as_data(comparison, sensitive_features=both, **arrays))
-    names = {key: (groups.names[key[0]], strata.names[key[1]]) for key in counts.groups}  # type: ignore[index]
-    found = Strata(counts, names)
+    found = Strata(counts, strata_names(counts, groups, strata))
     return found.together, found

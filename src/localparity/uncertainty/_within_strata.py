@@ -8,11 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, ScoreRange, Seed
-from localparity._validation import as_count, as_epsilons, as_groups, as_vector
+from localparity._validation import Grouping, as_count, as_epsilons, as_groups, as_vector
 from localparity.counts._comparison import Comparison, group_text
 from localparity.counts._inputs import input_counts
 from localparity.counts._score_counts import ScoreCounts
@@ -223,9 +224,17 @@ def within_strata(
     both = {"group": groups.codes, "stratum": control.codes}
     arrays = {"sample_weight": sample_weight, "score_range": score_range}
     counts = input_counts(comparison, y_true, y_score, both, **arrays)
-    names = {code: (groups.names[code[0]], control.names[code[1]]) for code in counts.groups}  # type: ignore[index]
+    names = strata_names(counts, groups, control)
     draws = Draws(as_count(n_resamples, "n_resamples", at_least=0), random_state, n_jobs)
     return strata_compared(counts, names, comparison, np.atleast_1d(as_epsilons(epsilon)), draws)
+
+
+def strata_names(
+    counts: ScoreCounts, groups: Grouping, control: Grouping
+) -> dict[Group, tuple[Group, Group]]:
+    """The group and the stratum of each pair of codes that rows were counted by."""
+    codes: Any = counts.groups
+    return {pair: (groups.names[pair[0]], control.names[pair[1]]) for pair in codes}
 
 
 def strata_compared(
