@@ -192,24 +192,28 @@ import signal
 from localparity._io._tables import Table
 signal.signal(signal.SIGINT, signal.default_int_handler)
 table = Table("SELECT 1 AS p")
+query = "SELECT sum(sqrt(a.range * b.range)) AS s FROM range(1000000) a, range(1000000) b"
 print("ready", flush=True)
 try:
-    table.fetch("SELECT sum(sqrt(a.range * b.range)) AS s FROM range(1000000) a, range(1000000) b")
+    {asked}
 except KeyboardInterrupt:
     print("interrupted")
 """
 
 
-def test_a_query_ends_with_ctrl_c() -> None:
-    process = subprocess.Popen([sys.executable, "-c", LONG], stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    time.sleep(0.5)
-    process.send_signal(signal.SIGINT)
-    try:
-        assert process.communicate(timeout=30)[0] == "interrupted\n"
-    finally:
-        process.kill()
+@pytest.mark.parametrize("seconds", [0.0, 0.02, 0.5])
+@pytest.mark.parametrize("asked", ["table.fetch(query)", "next(table.stream(query))"])
+def test_a_query_ends_with_ctrl_c(asked: str, seconds: float) -> None:
+    command = [sys.executable, "-c", LONG.format(asked=asked)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "ready\n"
+        time.sleep(seconds)
+        process.send_signal(signal.SIGINT)
+        try:
+            assert process.communicate(timeout=30)[0] == "interrupted\n"
+        finally:
+            process.kill()
 
 
 def test_no_file_and_files_of_two_kinds(tmp_path: Path) -> None:

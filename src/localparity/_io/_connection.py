@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, wait
+from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+
+T = TypeVar("T")
 
 _REMOTE = re.compile(r"(?!file://)[a-z][a-z0-9+.-]*://", re.IGNORECASE)
 
@@ -21,6 +25,32 @@ def connect(*, memory_limit: str | None = None, allow_remote: bool = False) -> D
     if memory_limit is not None:
         config["memory_limit"] = memory_limit
     return duckdb.connect(config=config)
+
+
+def interruptible(connection: DuckDBPyConnection, work: Callable[[], T]) -> T:
+    """What `work` returns; Ctrl-C ends the query that it runs on the connection.
+
+    DuckDB looks for signals between its tasks, which may never come: another thread runs the query.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    future = Future[T]()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    try:
+        thread.start()
+        return future.result()
+    except KeyboardInterrupt:
+        while thread.is_alive() and not future.done():  # an interrupt before the query begins does nothing
+            connection.interrupt()
+            wait([future], timeout=0.05)
+        raise
 
 
 def remote_among(paths: Iterable[str]) -> list[str]:

@@ -10,6 +10,7 @@ import math
 import re
 import warnings
 from collections.abc import Callable, Generator, Iterable, Sequence
+from functools import partial
 from os import PathLike, fspath
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._io._arrow import ArrowStream, Batch
-from localparity._io._connection import check_remote, connect
+from localparity._io._connection import check_remote, connect, interruptible
 from localparity._io._numbers import Decimal, NumberFormat, format_of, is_missing_text, missing_text, survey
 from localparity._io._readers import KINDS, Files, ending_of
 from localparity._io._reasons import first_reason
@@ -79,7 +80,7 @@ class Table:
         if isinstance(source, duckdb.DuckDBPyRelation):
             self.name, self.rows = "the relation", "localparity_rows"
             self._query: Callable[[str], Any] = lambda query: source.query(self.rows, query)
-            self._run: Callable[[str], Any] = self._query
+            self._wait: Callable[[Callable[[], Any]], Any] = lambda work: work()
         elif hasattr(type(source), "columns") or isinstance(source, duckdb.DuckDBPyConnection):
             raise ValueError(
                 f"source must be a path, a query or a DuckDB relation, got {type(source).__name__}; "
@@ -90,7 +91,7 @@ class Table:
             check_remote(paths, allow_remote=allow_remote)
             connection = connect(memory_limit=memory_limit, allow_remote=allow_remote)
             self._query = connection.sql
-            self._run = connection.execute  # which Ctrl-C ends, as it does not end a relation
+            self._wait = partial(interruptible, connection)
             if len(paths) == 1 and _QUERY.match(paths[0]) and ending_of(paths[0]) not in KINDS:
                 self.name, self.rows = "the query", f"({paths[0].rstrip().rstrip(';')})"
             else:
@@ -286,20 +287,16 @@ class Table:
     def fetch(self, query: str) -> dict[str, NDArray[Any]]:
         """The result of a query, by column; an error in the files names them."""
         try:
-            found: dict[str, NDArray[Any]] = self._run(query).fetchnumpy()
+            found: dict[str, NDArray[Any]] = self._wait(lambda: self._query(query).fetchnumpy())
         except self._error as error:
             raise self._unreadable(error) from error
-        except RuntimeError as error:
-            if "interrupted" in str(error):
-                raise KeyboardInterrupt from error
-            raise
         return found
 
     def stream(self, query: str) -> Generator[Batch, None, None]:
         """The result of a query in batches of columns of numbers, of which few are in memory at a time."""
         try:
-            with ArrowStream(self._query(query).__arrow_c_stream__()) as stream:
-                while (batch := stream.next_batch()) is not None:
+            with ArrowStream(self._wait(lambda: self._query(query).__arrow_c_stream__())) as stream:
+                while (batch := self._wait(stream.next_batch)) is not None:
                     yield batch
         except (self._error, OSError) as error:
             raise self._unreadable(error) from error
