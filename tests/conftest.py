@@ -135,3 +135,14 @@ def reference_folder(data_folder: Path) -> Path:
     if not folder.is_dir():
         pytest.skip("there is no folder `reference` beside LOCALPARITY_DATA")
     return folder
+
+
+@pytest.fixture(scope="session")
+def postgres() -> Generator[str]:
+    """The address of a PostgreSQL server; a test makes a schema of its own there."""
+    from postgres import SERVERS, running_server
+
+    if not SERVERS:
+        pytest.skip("PostgreSQL is not installed")
+    with running_server() as address:
+        yield address

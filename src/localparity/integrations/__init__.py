@@ -1,0 +1,1 @@
+"""What plugs localparity into tools that people already run; each is optional and a module of its own."""

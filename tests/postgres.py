@@ -1,0 +1,64 @@
+"""A real PostgreSQL server of the tests' own: Debian's, on loopback, run by an unprivileged user, gone at the end."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import socket
+import subprocess
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+SERVERS = sorted(Path("/usr/lib/postgresql").glob("*/bin"))
+
+
+def _unprivileged() -> dict[str, Any]:
+    """The user that runs the server, which refuses to be run by root."""
+    return {"user": "postgres", "group": "postgres", "extra_groups": []} if os.geteuid() == 0 else {}
+
+
+def _free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return int(found.getsockname()[1])
+
+
+@contextmanager
+def running_server() -> Iterator[str]:
+    """The address of a server with an empty database, for as long as the block runs."""
+    programs, user = SERVERS[-1], _unprivileged()
+    home = Path(tempfile.mkdtemp(prefix="postgres-"))
+    if user:
+        shutil.chown(home, user["user"], user["group"])
+    port = _free_port()
+    made = [
+        programs / "initdb",
+        "-D",
+        home / "data",
+        "-U",
+        "tests",
+        "--auth=trust",
+        "--no-sync",
+        "-E",
+        "UTF8",
+    ]
+    subprocess.run(made, check=True, capture_output=True, cwd=home, **user)
+    options = f"-h 127.0.0.1 -p {port} -k {home} -c fsync=off"
+    control = [programs / "pg_ctl", "-D", home / "data", "-w"]
+    subprocess.run(
+        [*control, "-o", options, "-l", home / "log", "start"],
+        check=True,
+        cwd=home,
+        stdout=subprocess.DEVNULL,
+        **user,
+    )
+    try:
+        yield f"postgresql://tests@127.0.0.1:{port}/postgres"
+    finally:
+        subprocess.run(
+            [*control, "-m", "immediate", "stop"], check=True, capture_output=True, cwd=home, **user
+        )
+        shutil.rmtree(home)
