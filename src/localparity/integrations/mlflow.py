@@ -1,0 +1,1 @@
+"""MLflow: an evaluator that measures local disparity, found by its entry point."""

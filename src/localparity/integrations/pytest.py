@@ -1,0 +1,1 @@
+"""pytest: a plugin, found by its entry point, that asserts a bound on MCDP."""
