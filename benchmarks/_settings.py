@@ -20,9 +20,7 @@ Seeded = tuple[int, float]
 """A seed and a strength."""
 
 
-def train_with(
-    settings: dict[str, Any], dataset: str, method: str, runs: Sequence[Seeded]
-) -> list[Trainer]:
+def train_with(settings: dict[str, Any], dataset: str, method: str, runs: Sequence[Seeded]) -> list[Trainer]:
     """Train a method at several seeds and strengths; the trainers have the networks.
 
     `settings` has a `plan` and `options` (the fields of `TrainingPlan` and of `MethodOptions`), for tables

@@ -1,13 +1,13 @@
 """The seven methods with equal budgets: the same number of settings, strengths and seeds for each.
 
 ``python -m benchmarks.equal_search search FOLDER adult bank --jobs 12 --limit 300`` draws settings for every
-method (`_equal_space`) and judges them on the validation parts of the seeds 0 and 1, one setting of each method
-after the other, until the time is over. Settings with a number that not every method got to are left aside.
+method (`_equal_space`) and judges them on the validation parts of the seeds 0 and 1, one setting of each
+method after the other, until the time is over. Numbers that not every method got to are left aside.
 
-``python -m benchmarks.equal_search test FOLDER adult bank --jobs 12`` takes for each method the setting with
-the lowest mean of validation MCDP(0) under the paper's rule, trains it at strengths around the one chosen, and
-measures the test parts. FOLDER gets `equal_search.csv` and `equal_test.csv`, a line a run;
-``python -m benchmarks.equal_table FOLDER`` makes the table.
+``python -m benchmarks.equal_search test FOLDER adult bank --jobs 12 --strengths 8 --seeds 0-9`` takes for each
+method the setting with the lowest mean of validation MCDP(0) under the paper's rule, trains it at strengths
+around the one chosen, and measures the test parts. FOLDER gets `equal_search.csv` and `equal_test.csv`, a line
+a run; ``python -m benchmarks.equal_table FOLDER`` makes the table.
 """
 
 from __future__ import annotations
@@ -42,7 +42,9 @@ class Task(NamedTuple):
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
     parser.add_argument("what", choices=("search", "test"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("data", nargs="+")

@@ -151,9 +151,7 @@ def validate(candidate: dict[str, Any]) -> Validated:
     """The validation AP and MCDP(0) of every seed and strength."""
     dataset = candidate["dataset"]
     runs = [(seed, value) for seed in range(candidate.get("seeds", 5)) for value in candidate["strengths"]]
-    trainers = train_with(
-        {"hidden": NARROW, "dropout": 0.6, **candidate}, dataset, candidate["method"], runs
-    )
+    trainers = train_with({"hidden": NARROW, "dropout": 0.6, **candidate}, dataset, candidate["method"], runs)
     found = {}
     for run, trainer in zip(runs, trainers, strict=True):
         part = prepare(dataset, run[0]).validation
