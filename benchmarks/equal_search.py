@@ -4,10 +4,10 @@
 method (`_equal_space`) and judges them on the validation parts of the seeds 0 and 1, one setting of each
 method after the other, until the time is over. Numbers that not every method got to are left aside.
 
-``python -m benchmarks.equal_search test FOLDER adult bank --jobs 12 --strengths 8 --seeds 0-9`` takes for each
-method the setting with the lowest mean of validation MCDP(0) under the paper's rule, trains it at strengths
-around the one chosen, and measures the test parts. FOLDER gets `equal_search.csv` and `equal_test.csv`, a line
-a run; ``python -m benchmarks.equal_table FOLDER`` makes the table.
+``python -m benchmarks.equal_search test FOLDER adult bank --jobs 12 --strengths 8 --seeds 0-9`` takes, for
+each method, the setting with the lowest mean of validation MCDP(0) under the paper's rule, trains it at
+strengths around the one chosen, and measures the test parts. FOLDER gets `equal_search.csv` and
+`equal_test.csv`, a line a run; ``python -m benchmarks.equal_table FOLDER`` makes the table.
 """
 
 from __future__ import annotations
