@@ -242,6 +242,7 @@ def test_scores_come_from_functions_and_arrays_too(
 def test_decisions_are_warned_of() -> None:
     # Not `pytest.warns`, which would raise what MLflow warns of.
     with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
         evaluate(lambda data: MODEL.predict(data[FEATURES]), COLUMNS)
     assert any("predicts 0 and 1 only" in str(warning.message) for warning in caught)
 

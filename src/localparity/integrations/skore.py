@@ -1,11 +1,11 @@
-"""skore: MCDP among a report's metrics, and a bound on it among its checks; needs the extra `skore`."""
+"""skore: MCDP among a report's metrics, and a bound on it among its checks."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from localparity._types import ArrayLike, Compare, Criterion, FloatArray, Groups, Rows
-from localparity._validation import as_epsilon, as_fraction, require
+from localparity._validation import as_epsilon, as_fraction
 from localparity.audit import Audit, audit
 from localparity.audit._answers import bound_result
 from localparity.audit._audit import DecideBy
@@ -155,8 +155,9 @@ class McdpCheck:
     def _audit(self, report: Any) -> Audit:
         estimator, X = report.estimator_, report.X_test
         if not hasattr(estimator, "predict_proba") or len(estimator.classes_) != 2:
-            skore = require("skore", extra="skore")
-            raise skore.CheckNotApplicable("the estimator is no classifier of two classes with predict_proba")
+            from skore import CheckNotApplicable
+
+            raise CheckNotApplicable("the estimator is no classifier of two classes with predict_proba")
         return audit(
             report.y_test,
             _scores(estimator, X),
