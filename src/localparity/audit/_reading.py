@@ -26,7 +26,7 @@ from localparity.counts._inputs import Data
 from localparity.engines import from_duckdb, from_spark
 from localparity.engines._missing import LeftOutRows, count_missing, name_unknown, without_missing
 from localparity.engines._spark import read_spark
-from localparity.engines._sql import ScoreColumns
+from localparity.engines._table import ScoreColumns
 from localparity.predictions import Predictions
 
 Engine = Literal["duckdb", "spark"]
