@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import sys
+import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -109,9 +111,9 @@ def from_ibis(
     Examples
     --------
     >>> import ibis
+    >>> import pyarrow
     >>> import localparity as lp
-    >>> connection = ibis.duckdb.connect()
-    >>> table = connection.sql("SELECT * FROM (VALUES (0.2, 'f'), (0.9, 'm'), (0.4, 'f')) AS t (p, sex)")
+    >>> table = ibis.memtable(pyarrow.table({"p": [0.2, 0.9, 0.4], "sex": ["f", "m", "f"]}))
     >>> lp.mcdp(lp.engines.from_ibis(table, score="p", group="sex"), epsilon=0.1)
     1.0
     """
@@ -135,6 +137,8 @@ class IbisScores(TableScores):
             if name not in table.columns:
                 raise unknown_name("column in the table named", name, table.columns)
         self._table, self._most = table, options.max_scores
+        # A column of SQLite may hold anything, whatever its type.
+        self._untyped = self._ibis.get_backend(table).name == "sqlite"
         kind = table.schema()[columns.score]
         super().__init__(columns, np.dtype("f4" if kind.is_float32() else "f8"))
         if kind.is_integer() and max(map(abs, self.score_range)) >= _WHOLE:
@@ -167,19 +171,29 @@ class IbisScores(TableScores):
             "y": self._number(label) if label else self._ibis.null("float64"),
             **({"w": self._number(weight)} if weight else {}),
         }
-        return selected | {short: self._table[name] for short, name in self.columns.groups.items()}
+        return selected | {short: self._group(name) for short, name in self.columns.groups.items()}
 
     def _number(self, name: str) -> Any:
-        """A column as numbers; 1 and 0 for true and false."""
+        """A column as numbers: NULL where a value is none, 1 and 0 for true and false."""
         column = self._table[name]
         kind = column.type()
+        if not kind.is_numeric() and not kind.is_boolean():
+            raise _of_another_type(name, kind, "numbers")
+        if self._untyped:
+            column = column.typeof().isin(["integer", "real"]).ifelse(column, None)
         if kind.is_boolean():
-            return self._ibis.cases((column, 1.0), (~column, 0.0))
-        if not kind.is_numeric():
-            raise ValueError(
-                f"column {name!r} must be numbers, got the type {kind}; cast it in a view or a query"
-            )
+            column = self._ibis.cases((column, 1), (~column, 0))
         return column.cast("float64")
+
+    def _group(self, name: str) -> Any:
+        """A column of groups; what only the database has a type for, such as an enum, as texts."""
+        column = self._table[name]
+        kind = column.type()
+        if kind.is_unknown():
+            return column.cast("string")
+        if kind.is_nested() or kind.is_binary() or kind.is_uuid():
+            raise _of_another_type(name, kind, "texts, numbers or dates")
+        return column
 
     def _score(self) -> Any:
         """The score; one beyond an end of the range that its dtype cannot represent is at that end."""
@@ -205,7 +219,8 @@ class IbisScores(TableScores):
         low, high = (scale * end for end in self.score_range)
         fraction = score if scale == 1.0 else score * scale
         if (low, high) != (0.0, 1.0):
-            fraction = (fraction - low) / (high - low)
+            # By a column: Polars multiplies by the inverse of a constant instead, which rounds twice.
+            fraction = (fraction - low) / (score * 0.0 + (high - low))
         return (fraction * 2.0**level).ceil().cast("int64")
 
     def _counted_rows(self) -> Any:
@@ -229,14 +244,18 @@ class IbisScores(TableScores):
         """The counts of rows by group, label and place."""
         rest = rows
         while True:
-            counted = rest.group_by(*self._keys, place=place(rest.s)).aggregate(**self._aggregates(rest))
-            page = self._fetch(counted.order_by("place").limit(MOST_ROWS))
+            page = self._fetch(self._page(rest, place(rest.s)))
             if page.num_rows < MOST_ROWS:
                 yield page
                 return
             places = page["place"].to_numpy()
             yield page.slice(0, int(np.searchsorted(places, places[-1])))
             rest = rows.filter(place(rows.s) >= places[-1].item())
+
+    def _page(self, rows: Any, place: Any) -> Any:
+        """The query for the first page of counts."""
+        counted = rows.group_by(*self._keys, place=place).aggregate(**self._aggregates(rows))
+        return counted.order_by("place").limit(MOST_ROWS)
 
     def _aggregates(self, rows: Any) -> dict[str, Any]:
         """What is counted at each place, by name."""
@@ -274,7 +293,8 @@ class IbisScores(TableScores):
         for short, name in self.columns.groups.items():
             lacking = sum(each["rows"] for each in found if is_missing(each[short]))
             if lacking:
-                raise ValueError(f"column {name!r} has no value in {lacking:,} rows")
+                total = sum(each["rows"] for each in found)
+                raise ValueError(f"column {name!r} has no value in {lacking:,} of {total:,} rows")
         people = {self._key(*(each[name] for name in self._keys)): int(each["n"]) for each in found}
         names = " and ".join(map(repr, self.columns.group))
         check_group_count(len({group for group, _ in people}), f"column {names}")
@@ -289,23 +309,37 @@ class IbisScores(TableScores):
         return counts + [nobody(key) for key, rows in self._people.items() if not rows]
 
     def _not_a_number(self, name: str, row: int | None) -> ValueError:
-        column = self._table[name]
-        counted = self._table.aggregate(n=self._table.count(), none=column.isnull().sum())
+        short = next(short for short, column in self.columns.numbers.items() if column == name)
+        counted = self._rows.aggregate(n=self._rows.count(), none=self._rows[short].isnull().sum())
         found = self._fetch(counted).to_pylist()[0]
-        return ValueError(f"column {name!r} has no value in {found['none']:,} of {found['n']:,} rows")
+        none = "no number" if self._untyped else "no value"
+        return ValueError(f"column {name!r} has {none} in {found['none']:,} of {found['n']:,} rows")
 
     def _fetch(self, counted: Any) -> Any:
         """The result of a query as an Arrow table."""
         try:
-            return counted.to_pyarrow()
+            with deprecations_ignored():
+                return counted.to_pyarrow()
         except driver_errors() as error:
             raise ValueError(f"the table cannot be read: {first_line(error)}") from error
+
+
+def _of_another_type(name: str, kind: Any, wanted: str) -> ValueError:
+    return ValueError(f"column {name!r} must be {wanted}, got the type {kind}; cast it in a view or a query")
 
 
 def _lists(numbers: IntArray) -> Iterator[list[int]]:
     """Numbers in lists that a warehouse takes."""
     for start in range(0, numbers.size, _MOST_LISTED):
         yield numbers[start : start + _MOST_LISTED].tolist()
+
+
+@contextmanager
+def deprecations_ignored() -> Iterator[None]:
+    """No warnings of what Ibis calls in libraries that will call it otherwise."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        yield
 
 
 def driver_errors() -> tuple[type[Exception], ...]:
