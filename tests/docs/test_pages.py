@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import os
 import shutil
 from pathlib import Path
 
@@ -14,7 +16,17 @@ GENERATED = ("_build", "gallery", "generated")
 PAGES = sorted(path for path in DOCS.rglob("*.rst") if not set(GENERATED) & set(path.relative_to(DOCS).parts))
 
 
-SLOW = ("how_to/spark.rst", "how_to/train_and_predict.rst")
+# What is read from the data folder rather than made by the page itself.
+MORTGAGES = Path("hmda", "hmda_2018_sample.csv.gz")
+SLOW = ("how_to/spark.rst", "how_to/train_and_predict.rst", "start/tutorial.rst")
+
+
+def put_mortgages(path: Path) -> None:
+    """The register that the tutorial starts from."""
+    folder = os.environ.get("LOCALPARITY_DATA")
+    if not folder or not (Path(folder) / MORTGAGES).is_file():
+        pytest.skip("LOCALPARITY_DATA names no folder with HMDA")
+    path.write_bytes(gzip.decompress((Path(folder) / MORTGAGES).read_bytes()))
 
 
 @pytest.mark.parametrize(
@@ -29,6 +41,8 @@ def test_the_examples_run(page: Path, tmp_path: Path, monkeypatch: pytest.Monkey
     text = page.read_text(encoding="utf-8")
     if "pyspark" in text and shutil.which("java") is None:
         pytest.skip("java is not installed")
+    if "hmda_test.csv" in text:
+        put_mortgages(tmp_path / "hmda_test.csv")
     monkeypatch.chdir(tmp_path)
     ran = run_page(page, tmp_path)
     assert ran or (">>>" not in text and "code-block:: console" not in text)
