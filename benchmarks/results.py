@@ -1,7 +1,7 @@
 """`make results`: make anew what is cheap of results/ and README, and list the rest with its age and command.
 
 What is cheap is computed from runs that are under results/ themselves. The rest takes minutes to hours, a
-quiet machine or a GPU. It is listed: the file, the age and the commit of its last change, and how to renew it.
+quiet machine or a GPU. It is listed with the age and the commit of its last change.
 """
 
 from __future__ import annotations
