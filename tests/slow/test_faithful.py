@@ -71,7 +71,7 @@ def other_columns(training: PublishedStart) -> None:
 @pytest.mark.parametrize("change", [other_adversary, other_batches, other_columns])
 def test_every_part_of_the_start_matters_to_advdebias(reference_folder: Path, change: Change) -> None:
     found = distances(Run("adult", "advdebias", 1.0, seed=0), reference_folder, change)
-    assert found.mean() > 0.01
+    assert found.mean() > 0.005
 
 
 def stronger_alignment(training: PublishedStart) -> None:
