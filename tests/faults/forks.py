@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 PRELOAD = Path(__file__).with_name("preload.c")
-HANG = 60
+HANG = 300
 _TEN_YEARS = 10 * 365 * 86_400
 _LITTLE_MEMORY = 64 * 2**20
 
