@@ -51,6 +51,8 @@ def replacing(path: Path) -> Iterator[Path]:
     path = Path(os.path.realpath(path)) if path.is_symlink() else path
     if path.exists() and not path.is_file() and not path.is_dir():
         raise OSError(errno.EINVAL, "Not a regular file", str(path))
+    if path.parent.is_file():
+        raise NotADirectoryError(errno.ENOTDIR, f"{path.parent} is not a folder", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_stale(path)
     temporary = path.with_name(f".{path.name}.{uuid4().hex}")

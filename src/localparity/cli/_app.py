@@ -46,8 +46,13 @@ def _options(
 
 def main() -> None:
     """Run the command; wrong usage or input is one line on the standard error and exit code 2."""
+    with outliving_its_reader("stderr"):
+        _run()
+
+
+def _run() -> NoReturn:
     try:
-        with heeding_interrupts(), outliving_its_reader():
+        with heeding_interrupts(), outliving_its_reader("stdout"):
             code = app(standalone_mode=False)
     except _UsageError as error:
         _fail(error.format_message())
