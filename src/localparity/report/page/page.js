@@ -325,7 +325,7 @@ function sortBy(header) {
   body.append(...rows.map(([, row]) => row));
 }
 
-async function drawCharts() {
+async function drawAll() {
   for (const [name, spec] of Object.entries(data.charts)) {
     const options = { actions: false, renderer: "svg", ast: true, tooltip: false, logLevel: 1 };
     const { view } = await vegaEmbed(element(name), spec, options);
@@ -337,8 +337,17 @@ async function drawCharts() {
   drawn = null;
   update();
   drawProfiles();
-  document.documentElement.dataset.ready = "yes";
+  document.documentElement.dataset.charts = "drawn";
 }
+
+/* Charts take most of the time, and a reader comes to them last: they are drawn when they are near, or for paper. */
+let drawing = null;
+function drawCharts() {
+  drawing ??= drawAll();
+}
+new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && drawCharts(), { rootMargin: "100%" })
+  .observe(element("explore"));
+addEventListener("beforeprint", drawCharts);
 
 fill("model", data.models.map((one, i) => [String(i), one.name]), "0");
 element("epsilon").max = data.epsilons.length - 1;
@@ -353,4 +362,4 @@ element("typed").addEventListener("input", typeThreshold);
 element("typed").addEventListener("blur", update);
 for (const button of document.querySelectorAll("thead button")) button.addEventListener("click", () => sortBy(button.closest("th")));
 update();
-drawCharts();
+document.documentElement.dataset.ready = "yes";
