@@ -16,6 +16,7 @@ import localparity
 from localparity._validation import require
 from localparity.audit._answers import shown_finding
 from localparity.audit._document import Document
+from localparity.audit._missing import bounds_sentences
 from localparity.audit._wording import CRITERION_WORDS
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics._window import number_text
@@ -214,8 +215,8 @@ def _method_notes(audits: Mapping[str, Audit], plan: Plan) -> dict[str, str]:
         if audit.within_strata is not None:
             strata = " ".join(audit.within_strata.sentences)
             notes["Within strata" + (f", {name}" if len(audits) > 1 else "")] = strata
-        if audit.unknown_groups is not None:
-            bounds = " ".join(bounds.sentence for bounds in audit.unknown_groups.bounds)
+        if bounds_sentences(audit):
+            bounds = " ".join(bounds_sentences(audit))
             notes["Unknown groups" + (f", {name}" if len(audits) > 1 else "")] = bounds
     return notes
 
