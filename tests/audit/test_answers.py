@@ -137,7 +137,8 @@ def test_the_command_that_watches_runs_as_it_is_told(
     words = shlex.split(Answers.of(audit, 1.0).steps[-1].command)
     assert words[:2] == ["localparity", "monitor"]
     done = run(*words[1:])
-    assert (done.returncode, done.stderr) == (0, "")
+    assert done.returncode == 0
+    assert done.stderr.startswith("no alarm: ")
 
 
 @pytest.mark.parametrize("command", ["repair", "train", "monitor", "plan"])

@@ -224,15 +224,11 @@ def _steps(audit: Audit, bound: BoundResult | None) -> tuple[Step, ...]:
         return (Step("Find out how many people it takes", plan), watch)
     if status == "not found" and (bound is None or bound.within):
         return (watch,)
+    repair = f"localparity repair {fit} --out repaired"
     if bound is not None and bound.within:
-        return (
-            watch,
-            Step("Or fit a model with a smaller disparity", f"localparity repair {fit} --out repaired"),
-        )
+        return (watch, Step("Or fit a model with a smaller disparity", repair))
     return (
-        Step(
-            "Fit a model whose scores are repaired to the bound", f"localparity repair {fit} --out repaired"
-        ),
+        Step("Fit a model whose scores are repaired to the bound", repair),
         Step("Or train one with a penalty on the disparity", f"localparity train {fit} --out trained"),
         watch,
     )
