@@ -210,12 +210,13 @@ def _steps(audit: Audit, bound: BoundResult | None) -> tuple[Step, ...]:
     groups = " ".join(f"--group {shlex.quote(name)}" for name in columns.get("group", ["GROUP"]))
     most = f"{_USUAL_BOUND if bound is None else bound.max_mcdp:g}"
     target = shlex.quote(str(columns.get("target", columns.get("label", "TARGET"))))
-    fit = f"{file} --target {target} {groups} --max-mcdp {most}"
+    criterion = audit.comparison.criterion
+    who = "" if criterion == "demographic_parity" else f" --criterion {criterion}"
+    fit = f"{file} --target {target} {groups} --max-mcdp {most}{who}"
     score = shlex.quote(str(columns.get("score", "SCORE")))
-    watch = Step(
-        "Watch the scores as new people are scored",
-        f"localparity monitor history {file} --score {score} {groups} --max-mcdp {most}",
-    )
+    label = f" --label {shlex.quote(str(columns.get('label', 'LABEL')))}" if who else ""
+    watched = f"{file} --score {score} {groups}{_range_option(audit)}{label}{who} --max-mcdp {most}"
+    watch = Step("Watch the scores as new people are scored", f"localparity monitor history {watched}")
     status = audit.verdict.status
     if status == "undecided":
         sizes = ",".join(str(group.rows) for group in audit.groups[:20])
@@ -223,10 +224,19 @@ def _steps(audit: Audit, bound: BoundResult | None) -> tuple[Step, ...]:
         return (Step("Find out how many people it takes", plan), watch)
     if status == "not found" and (bound is None or bound.within):
         return (watch,)
+    repair = f"localparity repair {fit} --out repaired"
     if bound is not None and bound.within:
-        return (watch, Step("Or repair the scores further", f"localparity repair {fit} --out repaired"))
+        return (watch, Step("Or fit a model with a smaller disparity", repair))
     return (
-        Step("Repair the scores to a bound", f"localparity repair {fit} --out repaired"),
-        Step("Or train a model within the bound", f"localparity train {fit} --out trained"),
+        Step("Fit a model whose scores are repaired to the bound", repair),
+        Step("Or train one with a penalty on the disparity", f"localparity train {fit} --out trained"),
         watch,
     )
+
+
+def _range_option(audit: Audit) -> str:
+    """The score range as a command takes it, where it is not 0 to 1."""
+    if audit.scale == "rank":
+        return " --score-range LOW,HIGH"
+    low, high = audit.score_range
+    return "" if (low, high) == (0.0, 1.0) else f" --score-range {low:.15g},{high:.15g}"
