@@ -40,6 +40,10 @@ class Task(NamedTuple):
     runs: list[tuple[int, float]]
     parts: tuple[str, ...]
 
+    def keys(self) -> list[tuple[str, str, int, int, float]]:
+        """What tells each run from the others in a file."""
+        return [(self.dataset, self.method, self.number, *run) for run in self.runs]
+
 
 def main() -> None:
     parser = argparse.ArgumentParser(
@@ -91,14 +95,16 @@ def test_tasks(searched: Path, data: list[str], strengths: int, seeds: list[int]
 
 
 def write_runs(path: Path, tasks: Iterable[Task], jobs: int, limit: float) -> None:
-    """Train the tasks and write a line for each run as soon as it is measured."""
+    """Train what the file lacks, and write a line for each run as soon as it is measured."""
     started = time.perf_counter()
+    known = {run[:5] for run in read_runs(path)} if path.exists() else set()
+    missing = [task for task in tasks if not known.issuperset(task.keys())]
     with (
         path.open("a", newline="") as stream,
         multiprocessing.get_context("fork").Pool(jobs) as pool,
     ):
         writer = None
-        for lines in pool.imap_unordered(train, tasks):
+        for lines in pool.imap_unordered(train, missing):
             for line in lines:
                 if writer is None:
                     writer = csv.DictWriter(stream, list(line), lineterminator="\n")
