@@ -148,3 +148,22 @@ def postgres() -> Generator[str]:
         pytest.skip("PostgreSQL is not installed")
     with running_server() as address:
         yield address
+
+
+@pytest.fixture(scope="module")
+def spark() -> Generator[Any]:
+    """A Spark of this machine, with several partitions."""
+    from pyspark.sql import SparkSession
+
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "3")
+        .config("spark.sql.codegen.wholeStage", "false")  # which takes longer to compile than these rows
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()
