@@ -69,9 +69,8 @@ class LocalDisparityCallback(Callback):
         trainer: Trainer,
         pl_module: LightningModule,
         outputs: Any,
-        batch: Any,
-        batch_idx: int,
-        dataloader_idx: int = 0,
+        *batch: Any,
+        **named: Any,
     ) -> None:
         """Count a batch.
 
@@ -81,14 +80,13 @@ class LocalDisparityCallback(Callback):
             What runs.
         outputs : mapping
             What ``validation_step`` returned.
-        batch, batch_idx : object, int
-            The batch, of which nothing is read.
-        dataloader_idx : int
-            The data loader that it comes from.
+        *batch, **named
+            The batch, its number, and the number of its data loader where there are several.
         """
         if trainer.sanity_checking:
             return
-        metric = self.metrics[dataloader_idx]
+        place = named.get("dataloader_idx", batch[2] if len(batch) > 2 else 0)
+        metric = self.metrics[place]
         keys = [self.score, self.group, *([self.label] if metric.comparison.needs_labels else [])]
         given = list(outputs) if isinstance(outputs, Mapping) else type(outputs).__name__
         if not isinstance(outputs, Mapping) or not set(keys) <= set(outputs):

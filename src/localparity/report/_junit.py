@@ -38,7 +38,8 @@ def to_junit(document: Document) -> str:
     for name, bound in bounds.items():
         _add_case(suite, name, bound, bound_lines(document.audits[name], bound))
     ElementTree.indent(suites)
-    return ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True).decode() + "\n"
+    text: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
+    return text.decode() + "\n"
 
 
 def _add_case(suite: ElementTree.Element, name: str, bound: BoundResult, lines: Iterable[str]) -> None:
