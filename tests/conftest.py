@@ -47,13 +47,16 @@ NO_DATA = bool(os.environ.get("LOCALPARITY_NO_DATA"))
 """With NO_SKIPS a skip is a failure, but for want of the data sets where NO_DATA says that there are none."""
 
 OPTIONAL = [
+    "accelerate",
     "altair",
     "distributed",
     "datasketches",
     "fairlearn",
     "ibis",
     "jinja2",
+    "junitparser",
     "lightgbm",
+    "lightning",
     "matplotlib",
     "opendp",
     "pandas",
@@ -67,6 +70,8 @@ OPTIONAL = [
     "python_calamine",
     "safetensors",
     "torch",
+    "torchmetrics",
+    "transformers",
     "vl_convert",
     "xgboost",
 ]
