@@ -41,6 +41,8 @@ def _stay_here(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(_stay_here)
+# MLflow tells its makers of every use otherwise.
+os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 
 NO_SKIPS = bool(os.environ.get("LOCALPARITY_NO_SKIPS"))
 NO_DATA = bool(os.environ.get("LOCALPARITY_NO_DATA"))
@@ -58,7 +60,9 @@ OPTIONAL = [
     "lightgbm",
     "lightning",
     "matplotlib",
+    "mlflow",
     "opendp",
+    "optuna",
     "pandas",
     "PIL",
     "playwright",
@@ -69,6 +73,7 @@ OPTIONAL = [
     "pyspark",
     "python_calamine",
     "safetensors",
+    "skore",
     "torch",
     "torchmetrics",
     "transformers",

@@ -63,13 +63,14 @@ class BoundResult:
 def bound_result(audit: Audit, max_mcdp: float, decide_by: DecideBy) -> BoundResult:
     """Whether an audit is within a bound, with what was compared."""
     finding = audit.findings[0]
+    within = audit.passes(max_mcdp, decide_by=decide_by)
     value = {"estimate": finding.mcdp, "upper": finding.interval.high, "lower": finding.interval.low}
     return BoundResult(
         max_mcdp=max_mcdp,
         decide_by=decide_by,
         epsilon=finding.epsilon,
         value=value[decide_by],
-        within=audit.passes(max_mcdp, decide_by=decide_by),
+        within=within,
     )
 
 
