@@ -17,7 +17,7 @@ OPTIONS = ["--score", "p", "--group", "sex", "--resamples", "5", "--jobs", "1"]
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[Path]:
-    census = lp.datasets.make_census(300, random_state=0)
+    census = lp.datasets.make_census(1000, random_state=0)
     paths = []
     for name, power in (("a.csv", 1), ("b.csv", 2)):
         frame = census.data.assign(p=census.score**power, sex=census.sensitive_features, y=census.target)
