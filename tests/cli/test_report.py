@@ -52,7 +52,7 @@ def test_a_glob_is_one_model(
     files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_here(monkeypatch, "audit", tmp_path / "*.csv", *OPTIONS, "--json") == 0
-    assert sum(group["rows"] for group in json.loads(capsys.readouterr().out)["audits"][0]["groups"]) == 600
+    assert sum(group["rows"] for group in json.loads(capsys.readouterr().out)["audits"][0]["groups"]) == 2000
 
 
 def test_json_of_several_files_has_their_names(
