@@ -156,3 +156,10 @@ def test_the_commands_exist_with_their_options(command: str) -> None:
     steps = [step.command.split() for audit in audits for step in Answers.of(audit).steps]
     (words, *_) = (words for words in steps if words[1] == command)
     assert {word for word in words if word.startswith("--")} <= options
+
+
+def test_a_wrong_way_to_decide_is_named() -> None:
+    found = lp.audit(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"], random_state=0)
+    wrong: dict[str, Any] = {"decide_by": "mean", "disclosure_limit": 1}
+    with pytest.raises(ValueError, match=r"decide_by must be .* got 'mean'"):
+        found.to_json(max_mcdp=0.1, **wrong)

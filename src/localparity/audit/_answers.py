@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from localparity.audit._findings import Finding, PairSummary
-from localparity.audit._wording import named_pair, p_value_text, pair_name, window_of
+from localparity.audit._wording import interval_text, named_pair, p_value_text, pair_name, window_of
 from localparity.counts._comparison import group_text
 from localparity.metrics._window import percent
 
@@ -48,24 +48,58 @@ class BoundResult:
     within: bool
 
     @property
+    def compared(self) -> str:
+        """What was compared."""
+        name = f"MCDP({self.epsilon:g})"
+        return name if self.decide_by == "estimate" else f"the {self.decide_by} end of {name}"
+
+    @property
     def sentence(self) -> str:
         """What was compared, and how it came out."""
-        name = f"MCDP({self.epsilon:g})"
-        what = name if self.decide_by == "estimate" else f"the {self.decide_by} end of {name}"
         relation = "within" if self.within else "above"
-        return f"{what} is {percent(self.value)}, {relation} the bound of {percent(self.max_mcdp)}"
+        return f"{self.compared} is {percent(self.value)}, {relation} the bound of {percent(self.max_mcdp)}"
 
 
 def bound_result(audit: Audit, max_mcdp: float, decide_by: DecideBy) -> BoundResult:
     """Whether an audit is within a bound, with what was compared."""
     finding = audit.findings[0]
+    within = audit.passes(max_mcdp, decide_by=decide_by)
     value = {"estimate": finding.mcdp, "upper": finding.interval.high, "lower": finding.interval.low}
     return BoundResult(
         max_mcdp=max_mcdp,
         decide_by=decide_by,
         epsilon=finding.epsilon,
         value=value[decide_by],
-        within=audit.passes(max_mcdp, decide_by=decide_by),
+        within=within,
+    )
+
+
+def bound_lines(audit: Audit, bound: BoundResult) -> tuple[str, ...]:
+    """What was compared with a bound, where it was measured, between whom, and how sure it is.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> audit = lp.audit(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"], random_state=0)
+    >>> for line in bound_lines(audit, bound_result(audit, 0.1, "estimate")):
+    ...     print(line)
+    MCDP(0) is 100.00%, above the bound of 10.00%.
+    With a threshold from 0.4 up to, but not including, 0.6, people in a are at least 100.0 points more likely
+    to be at or below it than people in b.
+    The 95% interval is 0.00% to 100.00%, the p-value against parity 0.3487.
+    Compared: a (2 rows), b (2 rows).
+    """
+    finding = audit.finding(bound.epsilon)
+    groups = {group.group: group.rows for group in audit.groups if group.label == finding.window.label}
+    pair = [group for group in finding.window.groups if group in groups]
+    rows = ", ".join(f"{group_text(group)} ({groups[group]:,} rows)" for group in pair)
+    test = finding.test
+    tested = "" if test is None else f", the p-value against parity {p_value_text(test.p_value)}"
+    return (
+        f"{bound.sentence[0].upper()}{bound.sentence[1:]}.",
+        finding.window.sentence_for(audit.higher_is),
+        f"The {100 * finding.interval.confidence:g}% interval is {interval_text(finding.interval)}{tested}.",
+        f"Compared: {rows}.",
     )
 
 
