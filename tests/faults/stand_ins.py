@@ -44,13 +44,13 @@ def installed(folder: Path) -> Iterator[None]:
 
     from localparity.cli import demo
     from localparity.datasets import _fetch
-    from localparity.report.page import _page
+    from localparity.report.page import _frame
 
     with ExitStack() as stack:
         stack.enter_context(experiment_runs.installed())
         for owner, name, stand_in in (
             (Figure, "savefig", _save_figure),
-            (_page, "_library", lambda: ""),
+            (_frame, "_library", lambda: ""),
             (lp.models, "compare", _compared_once(folder)),
             (demo, "_train", lambda *_: {}),
             (_fetch, "_download", lambda _: _BANK),

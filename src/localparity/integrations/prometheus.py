@@ -152,9 +152,12 @@ class MonitorMetrics:
 
     def _values(self) -> dict[str, float]:
         """The value of each metric that there is something to say of."""
-        (newest,) = self._monitor.series(
+        series = self._monitor.series(
             self._epsilon, max_mcdp=self._max_mcdp, alarm_rate=self._alarm_rate, last=1, **self._asked
         )
+        if not series:
+            return {}
+        newest = series[-1]
         whole = self._monitor.since_start(self._epsilon, **self._asked)
         found = _of_interval("mcdp", newest.interval)
         if newest.expected is not None:

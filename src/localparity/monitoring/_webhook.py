@@ -34,7 +34,9 @@ class Webhook:
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(f"webhook must be a URL such as https://host/path, got {parts.scheme!r} as its scheme")
+            raise ValueError(
+                f"webhook must be a URL such as https://host/path, got {parts.scheme!r} as its scheme"
+            )
         self._url, self.host = url, parts.hostname
 
     def tell(self, monitor: Monitor, newest: PeriodResult, asked: dict[str, Any]) -> bool:
