@@ -200,13 +200,13 @@ def damaged_buckets(folder: Path) -> None:
     """All buckets have the content of other ones, but for the head."""
     with closing(sqlite3.connect(folder / "index.sqlite")) as connection, connection:
         connection.execute(
-            "UPDATE buckets SET content = (SELECT content FROM buckets WHERE number = 1000) WHERE number < 1000"
+            "UPDATE buckets SET content = (SELECT content FROM buckets WHERE number = 255) WHERE number < 255"
         )
 
 
 def missing_buckets(folder: Path) -> None:
     with closing(sqlite3.connect(folder / "index.sqlite")) as connection, connection:
-        connection.execute("DELETE FROM buckets WHERE number < 1024")
+        connection.execute("DELETE FROM buckets WHERE number < 256")
 
 
 @pytest.mark.parametrize(

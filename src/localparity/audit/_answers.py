@@ -214,7 +214,7 @@ def _steps(audit: Audit, bound: BoundResult | None) -> tuple[Step, ...]:
     score = shlex.quote(str(columns.get("score", "SCORE")))
     watch = Step(
         "Watch the scores as new people are scored",
-        f"localparity monitor history {file} --score {score} {groups} --max-mcdp {most}",
+        f"localparity monitor append history {file} --score {score} {groups} --max-mcdp {most}",
     )
     status = audit.verdict.status
     if status == "undecided":

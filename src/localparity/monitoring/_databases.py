@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import weakref
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from pathlib import Path
@@ -16,10 +17,6 @@ from localparity._validation import require
 Execute = Callable[..., list[Any]]
 """Takes a query with ? for each value, and the values; returns the rows."""
 
-_TABLES = (
-    "SELECT 1 FROM information_schema.tables "
-    "WHERE table_schema = current_schema() AND table_name = 'localparity_monitors'"
-)
 _LOCK = "SELECT pg_advisory_xact_lock(hashtext('localparity'), hashtext(?))"
 _DEFAULT = "monitor"
 
@@ -62,6 +59,7 @@ class Postgres:
         try:
             if self._connection is None or self._connection.closed:
                 self._connection = psycopg.connect(self._url, autocommit=True)
+                weakref.finalize(self, self._connection.close)
             with self._connection.transaction():
                 if lock is not None:
                     execute(_LOCK, lock)
@@ -72,8 +70,8 @@ class Postgres:
             raise OSError(f"{self.name}: {self._hidden(str(error))}") from None
 
     def has_tables(self, execute: Execute) -> bool:
-        """Whether the tables of monitors were made."""
-        return bool(execute(_TABLES))
+        """Whether the tables of monitors were made, even where the user may not read them."""
+        return bool(execute("SELECT 1 WHERE to_regclass('localparity_monitors') IS NOT NULL"))
 
     def _hidden(self, message: str) -> str:
         """A message without the password."""
@@ -110,7 +108,7 @@ class DuckDb:
 
     def has_tables(self, execute: Execute) -> bool:
         """Whether the tables of monitors were made."""
-        return bool(execute(_TABLES))
+        return bool(execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'localparity_monitors'"))
 
 
 def is_database(location: str) -> bool:

@@ -20,7 +20,7 @@ from localparity.monitoring._container import pack, unpack
 from localparity.monitoring._store import Batch, BatchKey
 
 _MARK, _FORMAT = b"LPBUCKET", 3
-_BUCKETS = 1024
+_BUCKETS = 256
 _HEAD = _BUCKETS
 """The number of the bucket with the head."""
 
