@@ -27,20 +27,13 @@ from pathlib import Path
 from statistics import mean
 from typing import Any
 
-import torch
 from sklearn.metrics import average_precision_score
 
 import localparity as lp
-from localparity.models import MethodOptions, Trainer, TrainingPlan
-from localparity.models.networks._methods import make_method
-from localparity.models.networks._networks import Network, multilayer
+from benchmarks._settings import train_with
 from localparity.models.networks._trainer import predict_scores
-from localparity.paper._data import DATA_SETS
-from localparity.paper._resnet import resnet18
-from localparity.paper._stack import fit_stack
 from localparity.paper._train import prepare
 
-DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 COLUMNS = [
     "dataset",
     "method",
@@ -156,35 +149,16 @@ def settings(candidate: dict[str, Any]) -> str:
 
 def validate(candidate: dict[str, Any]) -> Validated:
     """The validation AP and MCDP(0) of every seed and strength."""
-    seeds = range(candidate.get("seeds", 5))
-    runs = [(seed, strength) for seed in seeds for strength in candidate["strengths"]]
-    parts = {seed: prepare(candidate["dataset"], seed) for seed in seeds}
-    rows = {seed: part.training.to(torch.device(DEVICE)) for seed, part in parts.items()}
-    trainers = []
-    for seed, strength in runs:
-        torch.manual_seed(seed)
-        network = network_of(candidate, rows[seed].features.shape[1]).to(DEVICE)
-        method = make_method(candidate["method"], strength, 2, MethodOptions(**candidate["options"]))
-        trainers.append(Trainer(method, network, TrainingPlan(**candidate["plan"]), seed=seed + 1))
-    if DATA_SETS[candidate["dataset"]].kind == "table":
-        fit_stack(trainers, [rows[seed] for seed, _ in runs])
-    else:
-        for (seed, _), trainer in zip(runs, trainers, strict=True):
-            trainer.fit(rows[seed])
+    dataset = candidate["dataset"]
+    runs = [(seed, value) for seed in range(candidate.get("seeds", 5)) for value in candidate["strengths"]]
+    trainers = train_with({"hidden": NARROW, "dropout": 0.6, **candidate}, dataset, candidate["method"], runs)
     found = {}
     for run, trainer in zip(runs, trainers, strict=True):
-        part = parts[run[0]].validation
+        part = prepare(dataset, run[0]).validation
         scores = predict_scores(trainer.network, part.features).numpy()
         disparity = lp.mcdp(None, scores, sensitive_features=part.groups)
         found[run] = float(average_precision_score(part.labels, scores)), disparity
     return found
-
-
-def network_of(candidate: dict[str, Any], width: int) -> Network:
-    """A new network for a candidate's data set."""
-    if DATA_SETS[candidate["dataset"]].kind == "image":
-        return resnet18(augment=True)
-    return multilayer(width, candidate.get("hidden", NARROW), candidate.get("dropout", 0.6))
 
 
 def line(candidate: dict[str, Any], found: Validated, erm: Validated) -> list[Any]:

@@ -15,19 +15,23 @@ from types import ModuleType
 from typing import Any
 
 import localparity
+from localparity import integrations
 
 SNAPSHOT = Path(__file__).with_name("public_names.txt")
 
 
 def modules() -> list[ModuleType]:
-    """The package and its public parts; the command line is no library."""
+    """The package, its public parts and the integrations, a module for each host; the command line is no library."""
     parts = {part.name: part.ispkg for part in pkgutil.iter_modules(localparity.__path__)}
     public = sorted(
         name
         for name, is_package in parts.items()
-        if (is_package or name in localparity.__all__) and not name.startswith("_") and name != "cli"
+        if (is_package or name in localparity.__all__)
+        and not name.startswith("_")
+        and name not in ("cli", "integrations")
     )
-    return [localparity, *(import_module(f"localparity.{name}") for name in public)]
+    hosts = [f"integrations.{part.name}" for part in pkgutil.iter_modules(integrations.__path__)]
+    return [localparity, *(import_module(f"localparity.{name}") for name in (*public, *sorted(hosts)))]
 
 
 def public_names() -> dict[str, Any]:

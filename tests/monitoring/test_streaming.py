@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import subprocess
 import sys
+import time
+from copy import deepcopy
+from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 import torch
+import torchmetrics
 
 import localparity as lp
 from localparity.monitoring import LocalDisparity
@@ -21,16 +26,37 @@ GROUPS = torch.tensor(np.unique(ROWS.groups, return_inverse=True)[1])
 LABELS = torch.tensor(ROWS.labels)
 
 
+def without_torchmetrics() -> Any:
+    """The class as it is where torchmetrics is not installed."""
+    with mock.patch.dict(sys.modules, {"torchmetrics": None}):
+        spec = find_spec("localparity.monitoring._streaming")
+        assert spec is not None
+        assert spec.loader is not None
+        module = module_from_spec(spec)
+        spec.loader.exec_module(module)
+    return module.LocalDisparity
+
+
+CLASSES = {"torchmetrics": LocalDisparity, "alone": without_torchmetrics()}
+both = pytest.mark.parametrize("make", CLASSES.values(), ids=list(CLASSES))
+
+
+def test_it_is_a_metric_of_torchmetrics_where_that_is_installed() -> None:
+    assert issubclass(CLASSES["torchmetrics"], torchmetrics.Metric)
+    assert not issubclass(CLASSES["alone"], torch.nn.Module)
+
+
 def exact(criterion: Any, compare: Any) -> float:
     options: dict[str, Any] = {"criterion": criterion, "compare": compare, "epsilon": 0.02}
     return lp.mcdp(LABELS, SCORES, sensitive_features=GROUPS, **options)
 
 
+@both
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("compare", ["between_groups", "to_overall"])
 @pytest.mark.parametrize("level", [None, 12])
-def test_batches_make_the_whole(criterion: Any, compare: Any, level: int | None) -> None:
-    metric = LocalDisparity(n_groups=3, epsilon=0.02, level=level, criterion=criterion, compare=compare)
+def test_batches_make_the_whole(make: Any, criterion: Any, compare: Any, level: int | None) -> None:
+    metric = make(n_groups=3, epsilon=0.02, level=level, criterion=criterion, compare=compare)
     for _ in range(2):
         for part in torch.arange(SCORES.numel()).split(700):
             metric.update(SCORES[part], GROUPS[part], LABELS[part])
@@ -41,11 +67,10 @@ def test_batches_make_the_whole(criterion: Any, compare: Any, level: int | None)
             assert bounds.low == metric.compute().item() == value
         else:
             assert metric.compute().item() == pytest.approx(value, abs=0.01)
-            assert metric._state is not None
-            assert metric._state.numel() == 3 * (2 if criterion != "demographic_parity" else 1) * (2**12 + 1)
+            assert metric._cells.numel() == 3 * (2 if criterion != "demographic_parity" else 1) * (2**12 + 1)
         metric.reset()
     with pytest.raises(ValueError, match=r"update.* no batch"):
-        metric.compute()
+        metric.bounds()
 
 
 def test_the_state_is_the_sum_of_the_parts() -> None:
@@ -55,35 +80,132 @@ def test_the_state_is_the_sum_of_the_parts() -> None:
     for part in (slice(0, 1000), slice(1000, None)):
         metric = LocalDisparity(n_groups=3, level=8)
         metric.update(SCORES[part], GROUPS[part])
-        parts.append(metric._state)
-    assert torch.equal(parts[0] + parts[1], whole._state)  # type: ignore[arg-type, operator]
+        parts.append(metric._cells)
+    assert torch.equal(parts[0] + parts[1], whole._cells)
+
+
+@pytest.mark.parametrize("level", [None, 12])
+def test_torchmetrics_can_do_with_it_what_it_does_with_its_own(level: int | None) -> None:
+    metric = LocalDisparity(n_groups=3, epsilon=0.02, level=level)
+    collection = torchmetrics.MetricCollection({"mcdp": metric, "mean": torchmetrics.MeanMetric()})
+    first, second = torch.arange(SCORES.numel()).split(1800)
+    alone = LocalDisparity(n_groups=3, epsilon=0.02, level=level)
+    alone.update(SCORES[first], GROUPS[first])
+    assert metric(SCORES[first], GROUPS[first]) == alone.compute()  # of the batch
+    copied = deepcopy(metric)
+    copied.update(SCORES[second], GROUPS[second])
+    assert metric.compute() == alone.compute()
+    alone.update(SCORES[second], GROUPS[second])
+    assert copied.compute() == alone.compute()
+    metric.persistent(True)
+    again = LocalDisparity(n_groups=3, epsilon=0.02, level=level)
+    again.load_state_dict(metric.state_dict())
+    assert again.bounds() == metric.bounds()
+    tracker = torchmetrics.MetricTracker(metric, maximize=False)
+    for part in (first, second):
+        tracker.increment()
+        tracker.update(SCORES[part], GROUPS[part])
+    assert tracker.best_metric() == tracker.compute_all().min()
+    collection.reset()
+    assert not metric.update_called
+
+
+@pytest.mark.parametrize("dtype", [torch.float16, torch.float32, torch.float64])
+def test_a_grid_knows_how_coarse_its_scores_are(dtype: torch.dtype) -> None:
+    scores = SCORES.to(dtype)
+    metric = LocalDisparity(n_groups=3, level=8)
+    metric.update(scores, GROUPS)
+    whole = lp.engines.from_torch(scores, GROUPS)
+    assert metric.counts().resolution == whole.resolution
 
 
 def work(rank: int, folder: str) -> None:
-    """One of two processes: it sees every other row, the second one fewer."""
+    """One of two processes, which have a third and two thirds of the rows."""
     torch.distributed.init_process_group("gloo", init_method=f"file://{folder}/meet", rank=rank, world_size=2)
     rows = torch.arange(SCORES.numel()) % 3 == 0
     rows = rows if rank else ~rows
-    values = []
-    for level in (None, 12):
-        metric = LocalDisparity(n_groups=3, epsilon=0.02, level=level, criterion="equalized_odds")
-        metric.update(SCORES[rows], GROUPS[rows], LABELS[rows])
-        values.append(metric.compute().item())
-    torch.save(torch.tensor(values), Path(folder) / f"{rank}.pt")
-    torch.distributed.destroy_process_group()
+    found: dict[str, Any] = {}
+    for name, make in CLASSES.items():
+        for level in (None, 12):
+            metric = make(n_groups=3, epsilon=0.02, level=level, criterion="equalized_odds")
+            metric.update(SCORES[rows], GROUPS[rows], LABELS[rows])
+            found[f"both ask {name} {level}"] = metric.compute()
+            metric.sync()
+            if rank == 0:
+                found[f"one asks {name} {level}"] = metric.compute(), metric.bounds().estimate
+                try:
+                    metric.update(SCORES[rows], GROUPS[rows], LABELS[rows])
+                except RuntimeError as error:
+                    found[f"update after sync {name} {level}"] = str(error)
+            metric.unsync()
+            metric.update(SCORES[~rows], GROUPS[~rows], LABELS[~rows])
+            found[f"twice the rows {name} {level}"] = metric.counts().size
+            metric.reset()
+            if rank == 0:
+                metric.update(SCORES, GROUPS, LABELS)
+            found[f"one has rows {name} {level}"] = metric.bounds().estimate
+            alone = make(n_groups=3, level=level, sync_on_compute=False)
+            if rank == 0:
+                alone.update(SCORES[rows], GROUPS[rows])
+                found[f"alone {name} {level}"] = alone.compute()
+    if rank == 0:
+        late = LocalDisparity(n_groups=3, timeout=1)
+        late.update(SCORES, GROUPS)
+        start = time.monotonic()
+        try:
+            late.compute()
+        except RuntimeError as error:
+            found["nobody else asks"] = str(error), time.monotonic() - start
+        torch.save(found, Path(folder) / "0.pt")
+    else:
+        torch.save(found, Path(folder) / "1.pt")
+        while not (Path(folder) / "0.pt").exists():
+            time.sleep(0.05)
 
 
-def test_two_processes_join_their_states(tmp_path: Path) -> None:
-    here = Path(__file__).parent
-    code = f"import sys; sys.path[:0] = ['{here}', '{here.parent}']; import test_streaming as t; t.work({{}}, '{tmp_path}')"
-    processes = [subprocess.Popen([sys.executable, "-c", code.format(rank)]) for rank in (0, 1)]
-    assert [process.wait(120) for process in processes] == [0, 0]
-    found = [torch.load(tmp_path / f"{rank}.pt", weights_only=True) for rank in (0, 1)]
-    assert torch.equal(found[0], found[1])
-    assert found[0][0].item() == pytest.approx(exact("equalized_odds", "between_groups"), abs=1e-7)
-    alone = LocalDisparity(n_groups=3, epsilon=0.02, level=12, criterion="equalized_odds")
-    alone.update(SCORES, GROUPS, LABELS)
-    assert found[0][1].item() == pytest.approx(alone.compute().item(), abs=1e-7)
+@pytest.fixture(scope="module")
+def processes(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
+    here, folder = Path(__file__).parent, tmp_path_factory.mktemp("processes")
+    code = f"import sys; sys.path[:0] = ['{here}', '{here.parent}']; import test_streaming as t; t.work({{}}, '{folder}')"
+    running = [subprocess.Popen([sys.executable, "-c", code.format(rank)]) for rank in (0, 1)]
+    assert [process.wait(120) for process in running] == [0, 0]
+    return [torch.load(folder / f"{rank}.pt", weights_only=True) for rank in (0, 1)]
+
+
+@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("level", [None, 12])
+def test_two_processes_join_their_states(
+    name: str, level: int | None, processes: list[dict[str, Any]]
+) -> None:
+    whole = LocalDisparity(n_groups=3, epsilon=0.02, level=level, criterion="equalized_odds")
+    whole.update(SCORES, GROUPS, LABELS)
+    value, which = whole.compute().item(), f"{name} {level}"
+    for found in processes:
+        assert found[f"both ask {which}"] == value
+        assert found[f"one has rows {which}"] == value
+        assert found[f"twice the rows {which}"] == 2 * SCORES.numel()
+    if level is None:
+        assert value == exact("equalized_odds", "between_groups")
+
+
+@pytest.mark.parametrize("name", CLASSES)
+@pytest.mark.parametrize("level", [None, 12])
+def test_one_process_asks_alone(name: str, level: int | None, processes: list[dict[str, Any]]) -> None:
+    (first, second), which = processes, f"{name} {level}"
+    assert first[f"one asks {which}"] == (first[f"both ask {which}"], first[f"both ask {which}"])
+    assert f"one asks {which}" not in second
+    assert "call unsync or reset" in first[f"update after sync {which}"]
+    own = LocalDisparity(n_groups=3, level=level)
+    rows = torch.arange(SCORES.numel()) % 3 != 0
+    own.update(SCORES[rows], GROUPS[rows])
+    assert first[f"alone {which}"] == own.compute()
+
+
+def test_a_process_that_is_left_alone_says_so_and_does_not_hang(processes: list[dict[str, Any]]) -> None:
+    message, seconds = processes[0]["nobody else asks"]
+    assert "within 1 s" in message
+    assert "sync on every process" in message
+    assert seconds < 20
 
 
 @pytest.mark.parametrize(
@@ -109,10 +231,13 @@ def test_two_processes_join_their_states(tmp_path: Path) -> None:
     ],
 )
 def test_what_does_not_fit_is_named(arguments: tuple[Any, ...], message: str) -> None:
-    with pytest.raises(ValueError, match=message):
-        LocalDisparity(criterion="equalized_odds").update(*arguments)
+    for make in CLASSES.values():
+        with pytest.raises(ValueError, match=message):
+            make(criterion="equalized_odds").update(*arguments)
     with pytest.raises(ValueError, match=r"n_groups .*2, got 1"):
         LocalDisparity(n_groups=1)
+    with pytest.raises(ValueError, match=r"timeout .*1, got 0"):
+        LocalDisparity(timeout=0)
 
 
 def test_a_group_without_rows_is_no_parity() -> None:

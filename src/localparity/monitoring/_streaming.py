@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -24,17 +28,32 @@ from localparity.engines._torch_rows import (
     numpy_dtype,
 )
 from localparity.metrics import Interval, mcdp_bounds
+from localparity.monitoring._processes import gather_all
 
 if TYPE_CHECKING:
+    import torch
     from torch import Tensor
+    from torchmetrics import Metric
+else:
+    torch = require("torch", extra="train")
+    if find_spec("torchmetrics") is None:
+        from localparity.monitoring._states import StateMetric as Metric
+    else:
+        from torchmetrics import Metric
+
+_DTYPES = (torch.float64, torch.float32, torch.float16)
+"""The dtypes of scores, from the finest to the coarsest."""
 
 
-class LocalDisparity:
-    """MCDP(epsilon) over the batches of a loop, with the interface of torchmetrics.
+class LocalDisparity(Metric):
+    """MCDP(epsilon) over the batches of a loop; a `torchmetrics.Metric` where torchmetrics is installed.
 
     With `level` the state is one tensor of counts on a grid of ``2**level`` cells, whatever the number of
     rows; processes sum theirs, and `bounds` gives the bounds of the exact value. Without it all scores are
     kept, processes gather theirs, and the value is exact.
+
+    Where several processes run, `compute`, `bounds` and `counts` are those of the rows of all of them, and
+    every process has to call them. For one process to ask alone, call `sync` on every process first.
 
     Parameters
     ----------
@@ -48,6 +67,11 @@ class LocalDisparity:
         Who is compared, as in `mcdp`.
     score_range : tuple of float
         The lowest and the highest score there can be.
+    timeout : int
+        The number of seconds that a process waits for the others before it raises a RuntimeError.
+    **options
+        Further arguments of `torchmetrics.Metric`, such as ``sync_on_compute=False`` for the result of this
+        process alone, or ``process_group``; without torchmetrics, these two.
 
     Examples
     --------
@@ -61,6 +85,15 @@ class LocalDisparity:
     >>> metric.reset()
     """
 
+    is_differentiable = False
+    higher_is_better = False
+    full_state_update = False
+
+    _scores: list[Tensor]
+    _codes: list[Tensor]
+    _cells: Tensor
+    _coarsest: Tensor
+
     def __init__(
         self,
         *,
@@ -70,21 +103,24 @@ class LocalDisparity:
         criterion: Criterion = "demographic_parity",
         compare: Compare = "between_groups",
         score_range: ScoreRange = (0.0, 1.0),
+        timeout: int = 300,
+        **options: Any,
     ) -> None:
-        self._torch = require("torch", extra="train")
+        super().__init__(**options)
         self.n_groups = as_count(n_groups, "n_groups", at_least=2)
         self.epsilon = as_epsilon(epsilon)
         self.level = None if level is None else as_count(level, "level")
         self.comparison = Comparison(criterion, compare)
         self.score_range = as_score_range(score_range)
+        self.timeout = as_count(timeout, "timeout")
         self._n_labels = 2 if self.comparison.needs_labels else 1
-        self.reset()
-
-    def reset(self) -> None:
-        """Discard all batches."""
-        self._kept: list[tuple[Tensor, Tensor]] = []
-        self._state: Tensor | None = None
-        self._resolution = 0.0
+        if self.level is None:
+            self.add_state("_scores", [], "cat")
+            self.add_state("_codes", [], "cat")
+        else:
+            grid = self._grid(self.level)
+            self.add_state("_cells", torch.zeros(grid.n_keys * grid.n_places, dtype=torch.int64), "sum")
+            self.add_state("_coarsest", torch.zeros(1, dtype=torch.int64), "max")
 
     def update(self, y_score: Tensor, sensitive_features: Tensor, y_true: Tensor | None = None) -> None:
         """Count a batch.
@@ -98,22 +134,24 @@ class LocalDisparity:
         y_true : torch.Tensor, optional
             Labels 0 and 1, where the criterion needs them.
         """
+        if self._is_synced:
+            raise RuntimeError("update was called after sync; call unsync or reset first")
         scores = as_flat_scores(y_score)
         if self.level is None:
             check_range(scores, self.score_range)
-            self._kept.append((scores, self._codes(scores, sensitive_features, y_true)))
-        else:
-            rows = TensorRows(scores, self._codes(scores, sensitive_features, y_true))
-            grid = Grid(self.score_range, self.n_groups * self._n_labels, self.level)
-            counted = counting_of(self._torch, scores).count_places(self._torch, rows, grid).rows.flatten()
-            self._state = counted if self._state is None else self._state + counted
-        resolution = score_resolution(numpy_dtype(scores), self.score_range)
-        self._resolution = max(self._resolution, resolution)
+        codes = self._coded(scores, sensitive_features, y_true)
+        if self.level is None:
+            self._scores.append(scores)
+            self._codes.append(codes)
+            return
+        counting = counting_of(torch, scores)
+        counted = counting.count_places(torch, TensorRows(scores, codes), self._grid(self.level))
+        self._cells = self._cells.to(scores.device) + counted.rows.flatten()
+        self._coarsest = self._coarsest.to(scores.device).clamp_min(_DTYPES.index(scores.dtype))
 
     def compute(self) -> Tensor:
         """Return MCDP(epsilon) of all batches, and of all processes where several run, as a scalar tensor."""
-        value: Tensor = self._torch.tensor(self.bounds().estimate, dtype=self._torch.float64)
-        return value
+        return torch.tensor(self.bounds().estimate, dtype=torch.float64)
 
     def bounds(self) -> Interval:
         """Return MCDP(epsilon) with bounds that always hold; all are equal where all scores are kept."""
@@ -122,33 +160,101 @@ class LocalDisparity:
 
     def counts(self) -> ScoreCounts:
         """Return the counts of all batches, and of all processes where several run."""
-        if self.level is None:
-            scores, codes = self._gathered()
-            return from_torch(
-                scores,
-                codes // self._n_labels,
-                y_true=codes % 2 if self._n_labels == 2 else None,
-                score_range=self.score_range,
-                epsilons=[self.epsilon],
-                criterion=self.comparison.criterion,
-                compare=self.comparison.compare,
-            )
-        state = self._summed()
-        rows = state.reshape(self.n_groups * self._n_labels, -1).cpu().numpy()
+        with self.sync_context(should_sync=self._to_sync):
+            return self._counts_of_scores() if self.level is None else self._counts_of_cells(self.level)
+
+    def sync(
+        self,
+        dist_sync_fn: Callable[..., Any] | None = None,
+        process_group: Any = None,
+        should_sync: bool = True,
+        distributed_available: Callable[..., Any] | None = None,
+    ) -> None:
+        """Take in the states of all processes, until `unsync` or `reset`; every process has to call it.
+
+        Afterwards any of the processes can ask for results, alone too.
+
+        Parameters
+        ----------
+        dist_sync_fn : callable, optional
+            What gathers a tensor; by default a function that waits for `timeout` seconds at most.
+        process_group : torch.distributed.ProcessGroup, optional
+            The processes; all by default.
+        should_sync : bool
+            Whether to do anything.
+        distributed_available : callable, optional
+            Returns whether there are several processes.
+        """
+        if not self._is_synced:
+            gather = dist_sync_fn or partial(gather_all, timeout=self.timeout)
+            super().sync(gather, process_group, should_sync, distributed_available)
+
+    @contextmanager
+    def sync_context(
+        self,
+        dist_sync_fn: Callable[..., Any] | None = None,
+        process_group: Any = None,
+        should_sync: bool = True,
+        should_unsync: bool = True,
+        distributed_available: Callable[..., Any] | None = None,
+    ) -> Iterator[None]:
+        """Have the states of all processes inside a block; after `sync`, also beyond it.
+
+        Parameters
+        ----------
+        dist_sync_fn, process_group, should_sync, distributed_available
+            As in `sync`.
+        should_unsync : bool
+            Whether the states are this process's again after the block.
+
+        Returns
+        -------
+        context manager
+        """
+        stays = self._is_synced or not should_unsync
+        self.sync(dist_sync_fn, process_group, should_sync, distributed_available)
+        try:
+            yield
+        finally:
+            self.unsync(self._is_synced and not stays)
+
+    def _grid(self, level: int) -> Grid:
+        return Grid(self.score_range, self.n_groups * self._n_labels, level)
+
+    def _counts_of_scores(self) -> ScoreCounts:
+        scores, codes = _joined(self._scores), _joined(self._codes)
+        if not len(scores):
+            raise ValueError("update must be called before compute, got no batch")
+        return from_torch(
+            scores,
+            codes // self._n_labels,
+            y_true=codes % 2 if self._n_labels == 2 else None,
+            score_range=self.score_range,
+            epsilons=[self.epsilon],
+            criterion=self.comparison.criterion,
+            compare=self.comparison.compare,
+        )
+
+    def _counts_of_cells(self, level: int) -> ScoreCounts:
+        rows = self._cells.reshape(self.n_groups * self._n_labels, -1).cpu().numpy()
         numbers = np.flatnonzero(rows.any(axis=0))
-        edges = cell_edges(numbers, self.level, self.score_range)
+        if not numbers.size:
+            raise ValueError("update must be called before compute, got no batch")
+        edges = cell_edges(numbers, level, self.score_range)
         atoms: dict[tuple[Group, int | None], Atoms] = {}
         for code, row in enumerate(rows[:, numbers]):
             label = code % 2 if self._n_labels == 2 else None
             atoms[code // self._n_labels, label] = Atoms.of_counts(edges[row > 0], row[row > 0])
-        cells = grid_cells(numbers, self.level, self.score_range)
-        return on_cells(ScoreCounts(atoms, self.score_range, self._resolution), cells)
+        cells = grid_cells(numbers, level, self.score_range)
+        dtype = _DTYPES[int(self._coarsest)]
+        resolution = score_resolution(numpy_dtype(torch.empty(0, dtype=dtype)), self.score_range)
+        return on_cells(ScoreCounts(atoms, self.score_range, resolution), cells)
 
-    def _codes(self, scores: Tensor, sensitive_features: Tensor, y_true: Tensor | None) -> Tensor:
+    def _coded(self, scores: Tensor, sensitive_features: Tensor, y_true: Tensor | None) -> Tensor:
         """The group, and the label where there is one, of each row as one integer."""
         groups = as_groups(sensitive_features, scores)
-        if groups.dtype == self._torch.bool:
-            groups = groups.view(self._torch.uint8)
+        if groups.dtype == torch.bool:
+            groups = groups.view(torch.uint8)
         low, high = (int(end) for end in groups.aminmax())
         if low < 0 or high >= self.n_groups:
             wrong = low if low < 0 else high
@@ -159,36 +265,9 @@ class LocalDisparity:
             return codes
         return 2 * codes + as_labels(y_true, scores)
 
-    def _summed(self) -> Tensor:
-        """The state, summed over the processes."""
-        if self._state is None:
-            raise ValueError("update must be called before compute, got no batch")
-        state, distributed = self._state, self._torch.distributed
-        if distributed.is_available() and distributed.is_initialized():
-            state = state.clone()
-            distributed.all_reduce(state)
-        return state
 
-    def _gathered(self) -> tuple[Tensor, Tensor]:
-        """All scores and codes, of all processes."""
-        if not self._kept:
-            raise ValueError("update must be called before compute, got no batch")
-        parts = tuple(self._torch.cat(column) for column in zip(*self._kept, strict=True))
-        distributed = self._torch.distributed
-        if distributed.is_available() and distributed.is_initialized():
-            parts = tuple(_gather_all(distributed, self._torch, part) for part in parts)
-        return parts[0], parts[1]
-
-
-def _gather_all(distributed: Any, torch: Any, part: Tensor) -> Tensor:
-    """The tensors of all processes, which may differ in length, concatenated."""
-    size = torch.tensor([part.numel()], device=part.device)
-    sizes = [torch.zeros_like(size) for _ in range(distributed.get_world_size())]
-    distributed.all_gather(sizes, size)
-    longest = max(int(each) for each in sizes)
-    padded = torch.zeros(longest, dtype=part.dtype, device=part.device)
-    padded[: part.numel()] = part
-    gathered = [torch.empty_like(padded) for _ in sizes]
-    distributed.all_gather(gathered, padded)
-    found: Tensor = torch.cat([each[: int(size)] for each, size in zip(gathered, sizes, strict=True)])
-    return found
+def _joined(parts: list[Tensor] | Tensor) -> Tensor:
+    """A state as one tensor, which it is where the processes' have been gathered."""
+    if isinstance(parts, list):
+        return torch.cat(parts) if parts else torch.empty(0)
+    return parts

@@ -282,11 +282,36 @@ def test_shares_of_each_group_sum_to_one() -> None:
             lambda: DPLoss()(torch.rand(3), torch.tensor([0, 1])),
             r"sensitive_features.*\(2,\).*y_score.*\(3,\)",
         ),
+        (
+            lambda: MCDPLoss()(torch.rand(3), torch.tensor([[0], [1], [0]])),
+            r"sensitive_features.*\(3, 1\).*sensitive_features\.squeeze\(1\)",
+        ),
+        (
+            lambda: MCDPLoss()(torch.rand(3, 2), torch.tensor([0, 1, 0])),
+            r"y_score.*\(3, 2\).*y_score\[:, 1\] - y_score\[:, 0\]",
+        ),
+        (lambda: MCDPLoss()(torch.rand(3, 5), torch.tensor([0, 1, 0])), r"y_score.*\(3, 5\).*one class"),
+        (lambda: MCDPLoss()(torch.rand(()), torch.tensor(0)), r"y_score.*\(n_samples,\), got \(\)$"),
+        (lambda: MCDPLoss()(torch.rand(0), torch.zeros(0).long()), r"y_score is empty.*gather_rows"),
+        (lambda: MCDPLoss(memory=8)(torch.rand(0), torch.zeros(0).long()), r"y_score is empty"),
+        (lambda: MCDPLoss()(torch.rand(2), ["f", "m"]), r"sensitive_features.*list; use .*np\.unique"),
+        (lambda: MCDPLoss()(torch.rand(2), np.array(["f", "m"])), r"sensitive_features.*ndarray; use"),
+        (lambda: MCDPLoss()(np.zeros(2), torch.tensor([0, 1])), r"y_score.*ndarray; use torch\.as_tensor"),
+        (
+            lambda: MCDPLoss()(torch.rand(2), torch.tensor([0.0, 0.5])),
+            r"sensitive_features.*torch\.float32.*\.long\(\).*SplitMCDPLoss",
+        ),
     ],
 )
 def test_what_is_refused(build: object, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         build()
+
+
+def test_the_advice_for_names_of_groups_gives_the_loss_of_their_codes() -> None:
+    scores, groups = torch.tensor([0.1, 0.4, 0.9]), ["f", "f", "m"]
+    codes = torch.as_tensor(np.unique(groups, return_inverse=True)[1])  # as the message says
+    torch.testing.assert_close(MCDPLoss()(scores, codes), MCDPLoss()(scores, torch.tensor([0, 0, 1])))
 
 
 def test_a_loss_can_be_copied() -> None:

@@ -18,6 +18,7 @@ from localparity._validation import (
     as_temperature,
 )
 from localparity.counts._comparison import CRITERIA, labels_of
+from localparity.models.networks._loss_inputs import check_batch, check_codes, check_integers
 from localparity.models.networks._memory import ScoredRows, ScoreMemory
 from localparity.models.networks._replay import Replay, is_readable
 from localparity.models.networks._search import largest_gap, largest_window, threshold_grid
@@ -77,16 +78,7 @@ class _DisparityLoss(nn.Module):
             A scalar >= 0; 0, with a gradient of zeros, if the batch lacks a group. With a memory, the value
             is the memory's.
         """
-        if y_score.ndim != 1:
-            raise ValueError(
-                f"y_score must have shape (n_samples,), got {tuple(y_score.shape)}; use y_score.squeeze(1)"
-            )
-        given = {"sensitive_features": sensitive_features, "y_true": y_true, "sample_weight": sample_weight}
-        for name, values in given.items():
-            if values is not None and values.shape != y_score.shape:
-                raise ValueError(
-                    f"{name} has shape {tuple(values.shape)}, y_score has {tuple(y_score.shape)}"
-                )
+        check_batch(y_score, sensitive_features, y_true, sample_weight)
         if y_true is None and labels_of(self.criterion) != (None,):
             raise ValueError(f"criterion {self.criterion!r} needs y_true, got None")
         scores = torch.sigmoid(y_score) if self.from_logits else y_score
@@ -122,20 +114,13 @@ class _DisparityLoss(nn.Module):
 
     def _count(self, groups: Tensor, *others: Tensor) -> int:
         """The number of groups: as given, or by the largest code of these and of others."""
+        check_integers(groups)
         if self.n_groups is not None:
             if is_readable(groups):
-                _check_codes(groups, self.n_groups)
+                check_codes(groups, self.n_groups)
             return self.n_groups
-        _check_codes(groups)
+        check_codes(groups)
         return max(2, *(int(codes.max()) + 1 for codes in (groups, *others)))
-
-
-def _check_codes(groups: Tensor, n_groups: int | None = None) -> None:
-    lowest, highest = int(groups.min()), int(groups.max())
-    if lowest < 0:
-        raise ValueError(f"sensitive_features must hold codes >= 0, got {lowest}")
-    if n_groups is not None and highest >= n_groups:
-        raise ValueError(f"sensitive_features must hold codes below n_groups={n_groups}, got {highest}")
 
 
 class DPLoss(_DisparityLoss):

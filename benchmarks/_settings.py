@@ -1,0 +1,47 @@
+"""Networks trained with given settings, rather than with a preset's: what searches judge."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from localparity.models import MethodOptions, Trainer, TrainingPlan
+from localparity.models.networks._methods import make_method
+from localparity.models.networks._networks import Network, multilayer
+from localparity.paper._data import DATA_SETS
+from localparity.paper._resnet import resnet18
+from localparity.paper._stack import fit_stack
+from localparity.paper._train import prepare
+
+DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
+Seeded = tuple[int, float]
+"""A seed and a strength."""
+
+
+def train_with(settings: dict[str, Any], dataset: str, method: str, runs: Sequence[Seeded]) -> list[Trainer]:
+    """Train a method at several seeds and strengths; the trainers have the networks.
+
+    `settings` has a `plan` and `options` (the fields of `TrainingPlan` and of `MethodOptions`), for tables
+    `hidden` and `dropout`, and for images `augment`.
+    """
+    rows = {seed: prepare(dataset, seed).training.to(torch.device(DEVICE)) for seed, _ in runs}
+    trainers = []
+    for seed, strength in runs:
+        torch.manual_seed(seed)
+        network = _network(settings, dataset, rows[seed].features.shape[1]).to(DEVICE)
+        own = make_method(method, strength, 2, MethodOptions(**settings["options"]))
+        trainers.append(Trainer(own, network, TrainingPlan(**settings["plan"]), seed=seed + 1))
+    if DATA_SETS[dataset].kind == "table":
+        fit_stack(trainers, [rows[seed] for seed, _ in runs])
+    else:
+        for (seed, _), trainer in zip(runs, trainers, strict=True):
+            trainer.fit(rows[seed])
+    return trainers
+
+
+def _network(settings: dict[str, Any], dataset: str, width: int) -> Network:
+    if DATA_SETS[dataset].kind == "image":
+        return resnet18(augment=settings.get("augment", True))
+    return multilayer(width, settings["hidden"], settings["dropout"])
