@@ -1,8 +1,8 @@
 """What ten thousand monitored periods cost: an append, a page, and the size of the page.
 
-`python -m benchmarks.monitor_scale [--periods 10000] [--location FOLDER_OR_URL]` prints a line for each; with `--write`
-it writes results/monitor_scale.md. Two groups of 200 people an hour. The periods are made by appending them,
-so that an append among the first and among the last can be compared.
+`python -m benchmarks.monitor_scale [--periods 10000] [--location FOLDER_OR_URL]` prints a line for each; with
+`--write` it writes results/monitor_scale.md. Two groups of 200 people an hour. The periods are made by
+appending them, so that an append among the first and among the last can be compared.
 """
 
 from __future__ import annotations
@@ -84,7 +84,8 @@ def main() -> None:
     if options.write:
         RESULTS.write_text(
             f"# A monitor of {options.periods:,} periods\n\n"
-            f"`python -m benchmarks.monitor_scale --write` at {current_commit()}: two groups of 200 people an hour.\n\n"
+            f"`python -m benchmarks.monitor_scale --write` at {current_commit()}: two groups of 200 people "
+            "an hour.\n\n"
             "| what | |\n|---|---:|\n" + "\n".join(lines) + "\n",
             encoding="utf-8",
         )

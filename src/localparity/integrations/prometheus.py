@@ -18,7 +18,7 @@ from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics import Interval
 from localparity.monitoring import Monitor, PeriodResult
 
-__all__ = ["CONTENT_TYPE", "MonitorMetrics"]
+__all__ = ["MonitorMetrics"]
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 """The type of the text, as Prometheus asks for it."""

@@ -10,8 +10,6 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
-import numpy as np
-
 from localparity._io._files import reading, sha256_of
 from localparity._types import Compare, Criterion, ScoreRange
 from localparity._validation import (
@@ -23,13 +21,11 @@ from localparity._validation import (
     as_score_range,
 )
 from localparity.counts import Comparison
-from localparity.monitoring._databases import is_database, open_database
-from localparity.monitoring._folder_store import FolderStore
+from localparity.monitoring._locations import open_store
 from localparity.monitoring._results import PeriodResult, WindowResult
 from localparity.monitoring._series import Question, Series, periods_of
 from localparity.monitoring._sketch import ScoreSketch
-from localparity.monitoring._sql_store import SqlStore
-from localparity.monitoring._store import Batch, RemovedMeanwhileError, Store
+from localparity.monitoring._store import Batch, RemovedMeanwhileError
 from localparity.monitoring._stored_period import RemovedPeriods, StoredPeriod
 from localparity.monitoring._whole import as_period, whole_of
 from localparity.predictions import Predictions
@@ -329,7 +325,7 @@ class Monitor:
             at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
         except OverflowError:
             raise ValueError(f"at must be in the years 1 to 9999 in UTC, got {at}") from None
-        added = Batch(batch_id, _digest(batch), at.strftime(_FORMATS[self.every]))
+        added = Batch.of(batch, batch_id, at.strftime(_FORMATS[self.every]))
         with self.store.writing():
             self._keep_settings(columns)
             if self.store.find("id", added.id) is not None:
@@ -390,13 +386,6 @@ class Monitor:
                 raise ValueError(f"{name} must be {known[name]!r}, as in {self.location}, got {value!r}")
 
 
-def open_store(location: str | os.PathLike[str]) -> Store:
-    """The store at a location."""
-    if is_database(str(location)):
-        return SqlStore(*open_database(str(location)))
-    return FolderStore(Path(location))
-
-
 def _settled(look: Callable[[], T]) -> T:
     """What a look at the periods finds; again where another process removed some meanwhile."""
     while True:
@@ -404,10 +393,3 @@ def _settled(look: Callable[[], T]) -> T:
             return look()
         except RemovedMeanwhileError:
             continue
-
-
-def _digest(batch: Predictions) -> str:
-    """The sha256 of a batch's rows, in their order."""
-    columns = (batch.scores, batch.codes.astype(np.uint32), batch.labels)
-    parts = [np.ascontiguousarray(column).tobytes() for column in columns if column is not None]
-    return sha256_of(b"".join([repr(batch.groups).encode(), *parts]))

@@ -6,7 +6,11 @@ from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
 from typing import Any, Literal, NamedTuple, Protocol
 
+import numpy as np
+
+from localparity._io._files import sha256_of
 from localparity.monitoring._stored_period import RemovedPeriods, StoredPeriod
+from localparity.predictions import Predictions
 
 BatchKey = Literal["id", "digest"]
 
@@ -17,6 +21,13 @@ class Batch(NamedTuple):
     id: str
     digest: str
     period: str
+
+    @classmethod
+    def of(cls, rows: Predictions, batch_id: str, period: str) -> Batch:
+        """The batch of some rows, whose order matters."""
+        columns = (rows.scores, rows.codes.astype(np.uint32), rows.labels)
+        parts = [np.ascontiguousarray(column).tobytes() for column in columns if column is not None]
+        return cls(batch_id, sha256_of(b"".join([repr(rows.groups).encode(), *parts])), period)
 
 
 class RemovedMeanwhileError(LookupError):
