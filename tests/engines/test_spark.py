@@ -17,7 +17,7 @@ import localparity as lp
 from localparity.engines import CellSelection
 from localparity.engines._duckdb import DuckDBScores
 from localparity.engines._spark import SparkScores, read_spark
-from localparity.engines._sql import ScoreColumns, TableScores
+from localparity.engines._table import ScoreColumns, TableScores
 from scale_rows import (
     CRITERIA,
     EPSILONS,

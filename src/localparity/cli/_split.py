@@ -12,7 +12,7 @@ from localparity.audit._scale import as_data_range
 from localparity.audit._wording import p_value_text
 from localparity.cli._printing import note, print_json, print_line
 from localparity.engines._missing import without_missing
-from localparity.engines._sql import ScoreColumns
+from localparity.engines._table import ScoreColumns
 from localparity.metrics._window import percent
 from localparity.uncertainty import WorstSplit
 
