@@ -46,10 +46,15 @@ def write_whole(path: Path, content: bytes, *, durable: bool = False, staging: P
 def replacing(path: Path, *, staging: Path | None = None) -> Iterator[Path]:
     """A file beside another one, to write to; at the end it takes that one's place, or is removed.
 
-    It is locked meanwhile, so that what a killed process left is known: the next writer removes it. `staging`
-    is the folder to write in, on the same file system, where the file's own has so many that listing them
-    takes long.
+    It is locked meanwhile, so that what a killed process left is known: the next writer removes it. Of a
+    link, the file that it leads to is replaced; a device or a pipe is an OSError. `staging` is the folder to
+    write in, on the same file system, where the file's own has so many that listing them takes long.
     """
+    path = Path(os.path.realpath(path)) if path.is_symlink() else path
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError(errno.EINVAL, "Not a regular file", str(path))
+    if path.parent.is_file():
+        raise NotADirectoryError(errno.ENOTDIR, f"{path.parent} is not a folder", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     staging = path.parent if staging is None else staging
     _remove_stale(path, staging)

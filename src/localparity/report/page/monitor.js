@@ -91,7 +91,7 @@ async function drawCharts() {
   element("over_time").addEventListener("click", (event) => choose(placeAt("over_time", event)));
   drawPeriods();
   tellPeriod();
-  document.documentElement.dataset.ready = "yes";
+  document.documentElement.dataset.charts = "drawn";
 }
 
 const lengths = [30, 90, 365, 1000].filter((length) => length <= last);
@@ -109,3 +109,4 @@ element("previous-alarm").addEventListener("click", () => walk(-1));
 element("next-alarm").addEventListener("click", () => walk(1));
 tellPeriod();
 drawCharts();
+document.documentElement.dataset.ready = "yes";
