@@ -29,6 +29,7 @@ from localparity._validation import (
     as_higher_is,
     as_probability,
     as_threshold,
+    library_of,
 )
 from localparity.audit._audit import Audit
 from localparity.audit._control import as_people
@@ -207,6 +208,7 @@ def audit(
         unknown_groups=policy.bounds(
             everyone, counts.groups, comparison, epsilons=at, disclosure_limit=disclosure_limit
         ),
+        library=library_of(y_score, sensitive_features),
         within_strata=None if strata is None else strata.compared(counts.groups, shown, at, draws),
     )
 
