@@ -57,8 +57,7 @@ class Audit:
     missing : MissingRows
         How many rows had no group, score, label or weight, and what was done with them.
     scale : str
-        What an epsilon is a share of: a range that was given ("score"), that of the scores ("data"), or the
-        people ("rank").
+        What an epsilon is a share of: a given range ("score"), that of the scores ("data"), people ("rank").
     unknown_groups : UnknownGroups or None
         What the rows without a group could change, with ``missing_groups="bound"``.
     within_strata : WithinStrata or None
