@@ -23,7 +23,7 @@ from localparity._io._numbers import Decimal, NumberFormat, format_of, is_missin
 from localparity._io._readers import KINDS, Files, ending_of
 from localparity._io._reasons import first_reason
 from localparity._io._sql import quote_name, quote_text, text_of, with_none
-from localparity._text import normal_text
+from localparity._text import brief, normal_text
 from localparity._validation import (
     MOST_GROUPS,
     as_choice,
@@ -282,7 +282,7 @@ class Table:
                 f"{found}no value at data row {row}; there is no value in {none:,} of {n:,} rows"
             )
         mixed = "; either all of them or none must have a percent sign" if "%" in str(value) else ""
-        return ValueError(f"{found}{str(value)!r} at data row {row}{mixed}")
+        return ValueError(f"{found}{brief(str(value))} at data row {row}{mixed}")
 
     def fetch(self, query: str) -> dict[str, NDArray[Any]]:
         """The result of a query, by column; an error in the files names them."""
@@ -314,7 +314,7 @@ def open_table(
     normalise_groups: bool = False,
     allow_remote: bool = False,
 ) -> Table:
-    r"""A file that is not written plainly, for `Audit.read` and whatever else takes a path.
+    r"""Open a file that needs options to be read, for `Audit.read` and whatever else takes a path.
 
     Plain files need none of this, nor do files whose first bytes tell UTF-16, percentages, and columns of
     which all numbers have a decimal comma: what was found is said in a warning.

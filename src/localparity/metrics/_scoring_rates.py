@@ -126,20 +126,21 @@ class ScoringRates:
         """What the numbers are, what was left out, and what they do not say."""
         median = f"the median of all {self.people:,} scores, about {number_text(self.median, 4)}"
         found = [
-            f"The scoring rate is the share of a category with a score above {median}. The impact ratio is "
-            f"the scoring rate over the highest one of the table ({SOURCE})."
+            f"The scoring rate is the share of a category with a score above {median}, which counts as the "
+            f"better outcome. The impact ratio is the scoring rate over the highest one of the table "
+            f"({SOURCE})."
         ]
         every = [each for table in self.tables for each in table.categories]
         if any(each.share is not None and each.share < self.min_share for each in every):
             few = f"less than {100.0 * self.min_share:g}% of the people in a table"
             found.append(
-                f"Categories with {few} have no ratio and are not the highest; section 5-301(d) allows it, "
-                "and asks for the reason."
+                f"Categories with {few} have no ratio and do not count as the highest; section 5-301(d) "
+                "allows this if the reason is given."
             )
         if any(each.people is None for each in every):
             found.append(
-                f"Categories of fewer than {self.disclosure_limit} people are not shown and are not the "
-                "highest, nor are others shown from which their numbers would follow."
+                f"Categories of fewer than {self.disclosure_limit} people are not shown and do not count "
+                "as the highest; nor are others shown from which their numbers would follow."
             )
         found.append("These are facts about the data given, not a finding that a tool or its use is lawful.")
         return tuple(found)
