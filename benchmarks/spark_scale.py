@@ -17,7 +17,7 @@ import localparity as lp
 from benchmarks._measure import add_busy, record_at, write_json
 from benchmarks._series import local_spark
 from localparity.engines._spark import SparkScores
-from localparity.engines._sql import ScoreColumns
+from localparity.engines._table import ScoreColumns
 
 
 def main() -> None:

@@ -247,7 +247,7 @@ def check_predictions(
     weights = None
     if sample_weight is not None:
         weights = as_weights(sample_weight, scores.size, names.sample_weight)
-        _check_group_weights(codes, groups, weights, names.sample_weight)
+        check_group_weights(codes, groups, weights, names.sample_weight)
     clusters = None
     if cluster is not None:
         clusters = as_groups(cluster, scores.size, names.cluster, at_least=1, at_most=scores.size).codes
@@ -270,9 +270,10 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
     return view
 
 
-def _check_group_weights(
-    codes: NDArray[Any], groups: tuple[Group, ...], weights: FloatArray, name: str
+def check_group_weights(
+    codes: NDArray[Any], groups: tuple[Group, ...], weights: NDArray[Any], name: str
 ) -> None:
+    """Raise a ValueError where all rows of a group have weight 0."""
     if weights.min() > 0.0:
         return
     for group, total in zip(groups, np.bincount(codes, weights), strict=True):

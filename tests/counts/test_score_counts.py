@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import localparity as lp
 from localparity.counts._atoms import Atoms
 from localparity.metrics._gap_curves import gap_curves
-from scale_rows import count_rows
+from scale_rows import assert_same_counts, count_rows
 from strategies import People, people
 
 
@@ -170,3 +170,63 @@ def test_the_curves_of_many_pairs_are_not_kept() -> None:
     kept = [one is other for one, other in zip(first, second, strict=True)]
     assert kept == [True] * 64 + [False] * 14
     np.testing.assert_array_equal(first[-1].gap, second[-1].gap)
+
+
+@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+def test_a_table_of_counts_is_the_rows_that_were_counted(dtype: type) -> None:
+    rng = np.random.default_rng(0)
+    scores, groups = rng.random(300).round(2).astype(dtype), rng.choice(["a", "b", "c"], 300)
+    labels, times = rng.integers(0, 2, 300), rng.integers(0, 5, 300)
+    times[:3] = 1
+    groups[:3] = ["a", "b", "c"]
+    scores[0] = -0.0
+    found = lp.ScoreCounts.from_table(scores, groups, times, label=labels)
+    predictions = lp.Predictions.from_arrays(
+        np.repeat(labels, times), np.repeat(scores, times), sensitive_features=np.repeat(groups, times)
+    )
+    assert_same_counts(found, lp.ScoreCounts.from_predictions(predictions))
+    assert found.exchangeable
+    asked = {"epsilons": [0.0, 0.05], "n_resamples": 99, "random_state": 0, "criterion": "equalized_odds"}
+    assert lp.audit(found, **asked) == lp.audit(predictions, **asked)
+
+
+def test_counts_are_not_weights() -> None:
+    scores, groups, times = (
+        np.tile([0.2, 0.4, 0.6], 2),
+        np.repeat(["a", "b"], 3),
+        np.array([9, 5, 6, 4, 5, 20]),
+    )
+    counted = lp.mcdp_interval(
+        lp.ScoreCounts.from_table(scores, groups, times), method="bootstrap", random_state=0
+    )
+    weighted = lp.mcdp_interval(
+        None, scores, sensitive_features=groups, sample_weight=times, method="bootstrap", random_state=0
+    )
+    assert counted.estimate == pytest.approx(weighted.estimate)
+    assert counted.high - counted.low < weighted.high - weighted.low
+
+
+def test_tables_of_several_group_columns_and_other_frames() -> None:
+    polars = pytest.importorskip("polars")
+    table = polars.DataFrame({"p": [0.1, 0.9], "sex": ["f", "m"], "old": [True, False], "n": [10, 20]})
+    found = lp.ScoreCounts.from_table(table["p"], table[["sex", "old"]], table["n"])
+    assert found.groups == (("f", True), ("m", False))
+    assert found.size == 30
+
+
+@pytest.mark.parametrize(
+    ("given_counts", "message"),
+    [
+        ([1, 2.5], "count must be whole numbers >= 0, got 2.5 at row 1"),
+        ([-1, 2], "count must be whole numbers >= 0, got -1 at row 0"),
+        ([1, float("nan")], "count must be finite, got nan at row 1"),
+        ([1, 2, 3], "count has 3 rows, score has 2"),
+        ([1, 0], "count must be > 0 in some row of group 'b'"),
+        (["many", 1], "count must be numbers"),
+    ],
+)
+def test_counts_that_are_none(given_counts: list[object], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        lp.ScoreCounts.from_table([0.1, 0.2], ["a", "b"], given_counts)
+    with pytest.raises(ValueError, match="score must be inside score_range"):
+        lp.ScoreCounts.from_table([0.1, 2.0], ["a", "b"], [1, 1])

@@ -14,6 +14,8 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 _REMOTE = re.compile(r"(?!file://)[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_PASSWORD = re.compile(r"(?P<before>^[a-z][a-z0-9+.-]*://[^:/?@]*:).*(?=@)", re.IGNORECASE | re.DOTALL)
+_SECRET = re.compile(r"(?P<before>[?&][^=&]*(?:pass|pwd|secret|token|key|sig)[^=&]*=)[^&]*", re.IGNORECASE)
 
 
 def connect(*, memory_limit: str | None = None, allow_remote: bool = False) -> DuckDBPyConnection:
@@ -64,8 +66,22 @@ def remote_among(paths: Iterable[str]) -> list[str]:
     return [path for path in paths if _REMOTE.match(path)]
 
 
+def without_password(address: str) -> str:
+    """An address as it may be shown, and any other text as it is.
+
+    Examples
+    --------
+    >>> without_password("postgresql://me:secret@host/db?sslpassword=another")
+    'postgresql://me:***@host/db?sslpassword=***'
+    """
+    if not _REMOTE.match(address):
+        return address
+    return _SECRET.sub(r"\g<before>***", _PASSWORD.sub(r"\g<before>***", address))
+
+
 def check_remote(paths: Iterable[str], *, allow_remote: bool) -> None:
     """Raise a ValueError where a path is on another machine that may not be reached."""
     remote = remote_among(paths)
     if remote and not allow_remote:
-        raise ValueError(f"{remote[0]} is on another machine; pass allow_remote=True to fetch it")
+        shown = without_password(remote[0])
+        raise ValueError(f"{shown} is on another machine; pass allow_remote=True to fetch it")

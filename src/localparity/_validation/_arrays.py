@@ -206,6 +206,18 @@ def _is_number(value: Any) -> bool:
     return True
 
 
+def as_whole_counts(count: ArrayLike, rows: int, name: str = "count") -> NDArray[np.int64]:
+    """Whole numbers that are not negative, one a row."""
+    array = as_vector(count, name)
+    check_rows(name, array.size, rows, "score")
+    numbers = _as_finite(array, name).values.astype(np.float64, copy=False)
+    whole = (numbers >= 0.0) & (numbers == np.floor(numbers)) & (numbers < 2.0**53)
+    row = int(np.argmin(whole))
+    if not whole[row]:
+        raise ValueError(f"{name} must be whole numbers >= 0, got {numbers[row]:g} at {place(name, row)}")
+    return numbers.astype(np.int64)
+
+
 def as_weights(sample_weight: ArrayLike, rows: int, name: str = "sample_weight") -> FloatArray:
     """Finite weights that are not negative, one a row."""
     array = as_vector(sample_weight, name)

@@ -117,7 +117,7 @@ class Audit:
 
         Parameters
         ----------
-        source : path, sequence of paths, query, relation, table or Spark data frame
+        source : path, sequence of paths, query, relation, table, or table of Spark or Ibis
             CSV, TSV, Parquet, JSON lines or a workbook, also a glob; or what `open_table` returns.
         score : str
             The column of the scores.
@@ -126,7 +126,7 @@ class Audit:
         label, weight, cluster : str, optional
             The columns of the labels 0 and 1, of the weights, and of the person or household.
         engine : str
-            What counts the scores: "duckdb" or "spark". Clusters need "duckdb".
+            What counts the scores: "duckdb", "spark" or "ibis". Clusters need "duckdb".
         score_range : tuple of float or "data"
             The lowest and the highest score there can be; "data" takes those of the scores themselves.
         epsilons : sequence of float

@@ -12,7 +12,7 @@ from os import PathLike, fspath
 from pathlib import Path
 from typing import Any
 
-from localparity._io._connection import connect, remote_among
+from localparity._io._connection import connect, remote_among, without_password
 from localparity._io._files import sha256_of
 from localparity._version import __version__
 
@@ -166,7 +166,7 @@ def _files(source: Any) -> Iterable[SourceFile]:
         return
     for path in map(fspath, paths):
         if remote_among([path]):
-            yield SourceFile(path, None)
+            yield SourceFile(without_password(path), None)
         else:
             found = [path] if Path(path).is_file() else _matching(path)
             yield from (SourceFile(name, sha256_of(Path(name))) for name in found)

@@ -23,13 +23,13 @@ from localparity.audit._missing import (
 from localparity.audit._scale import DATA, ScoreScale, as_data_range
 from localparity.counts import ScoreCounts
 from localparity.counts._inputs import Data
-from localparity.engines import from_duckdb, from_spark
+from localparity.engines import from_duckdb, from_ibis, from_spark
 from localparity.engines._missing import LeftOutRows, count_missing, name_unknown, without_missing
 from localparity.engines._spark import read_spark
-from localparity.engines._sql import ScoreColumns
+from localparity.engines._table import ScoreColumns
 from localparity.predictions import Predictions
 
-Engine = Literal["duckdb", "spark"]
+Engine = Literal["duckdb", "spark", "ibis"]
 
 _REFUSE = MissingPolicy("raise", "raise", ())
 
@@ -51,14 +51,15 @@ def read_people(
     asked["score_range"], from_data = scaled.score_range, scaled.from_data
     further |= {"missing_groups": policy.groups} | ({"score_range": DATA} if from_data else {})
     cluster, control = columns.pop("cluster"), _control_columns(columns, further.pop("control", None))
-    if engine == "spark":
+    if engine != "duckdb":
         needs = {"cluster": cluster, "control": control or None, "missing_groups": policy != _REFUSE or None}
         for name, given in (needs | {"score_range='data'": from_data or None}).items():
             if given is not None:
                 raise ValueError(f"{name} needs engine='duckdb', got {engine!r}")
-        named = isinstance(source, str | PathLike)
-        frame = read_spark(fspath(source), allow_remote=allow_remote) if named else source
-        return from_spark(frame, **columns, **asked), NOTHING_MISSING, further
+        count = from_ibis if engine == "ibis" else from_spark
+        if engine == "spark" and isinstance(source, str | PathLike):
+            source = read_spark(fspath(source), allow_remote=allow_remote)
+        return count(source, **columns, **asked), NOTHING_MISSING, further
     table = as_table(source, allow_remote=allow_remote)
     if from_data:
         ends = table.range_of(columns["score"])

@@ -11,6 +11,7 @@ from typing import Any
 import typer
 from typer.core import TyperCommand
 
+from localparity._io._connection import without_password
 from localparity._io._forecast import forecasts_to
 from localparity.cli._messages import in_options, options_of
 from localparity.cli._panels import sort_into_panels
@@ -41,7 +42,7 @@ class Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Parse the words that were typed."""
-        ctx.meta[_TYPED] = shlex.join(["localparity", str(self.name), *args])
+        ctx.meta[_TYPED] = shlex.join(["localparity", str(self.name), *map(without_password, args)])
         parsed: Any = self.make_parser(ctx).parse_args(args=list(args))
         for word in args:
             if word.encode(errors="ignore").decode() != word:

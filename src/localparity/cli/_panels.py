@@ -7,7 +7,8 @@ from typing import Any
 _MANY = 30
 _PANELS = {
     "Scores and columns": (
-        "score", "group", "label", "weight", "cluster", "person_id", "model", "target", "control", "split",
+        "table", "score", "group", "label", "weight", "cluster", "person_id", "model", "target", "control",
+        "split",
     ),
     "What is compared": (
         "epsilon", "criterion", "compare", "score_range", "scale", "threshold", "higher_is", "min_group_size",

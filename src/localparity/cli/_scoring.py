@@ -10,7 +10,7 @@ import typer
 from localparity._io._tables import Table, as_group_columns
 from localparity.audit._scale import ScoreScale
 from localparity.engines._missing import without_missing
-from localparity.engines._sql import ScoreColumns
+from localparity.engines._table import ScoreColumns
 from localparity.metrics import ScoringRates, scoring_rates
 
 

@@ -12,7 +12,7 @@ from localparity.audit._scale import as_data_range
 from localparity.audit._wording import p_value_text
 from localparity.cli._printing import note, print_json, print_line
 from localparity.engines._missing import without_missing
-from localparity.engines._sql import ScoreColumns
+from localparity.engines._table import ScoreColumns
 from localparity.metrics._window import percent
 from localparity.uncertainty import WorstSplit
 
@@ -35,8 +35,8 @@ def _check_split(given: Mapping[str, Any]) -> None:
         return
     unused = [f"--{_option(name)}" for name in _NOT_WITH if given[name]]
     unused += [f"--{_option(name)} {given[name]}" for name, need in _NEEDED.items() if given[name] != need]
-    if given["form"] == "markdown":
-        unused.append("--format markdown")
+    if given["form"] in ("markdown", "junit"):
+        unused.append(f"--format {given['form']}")
     if unused:
         raise typer.BadParameter(f"cannot be used with {unused[0]}", param_hint="--split")
 

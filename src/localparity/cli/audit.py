@@ -12,6 +12,7 @@ import typer
 from rich.console import Console
 from typer import Option
 
+from localparity._io._connection import without_password
 from localparity._io._tables import open_table
 from localparity._types import HigherIs, IntervalMethod, Missing, MissingGroups, Scale
 from localparity.audit._audit import Audit, DecideBy
@@ -29,6 +30,7 @@ from localparity.cli._audit_outputs import (
     write_report,
 )
 from localparity.cli._commands import typed_command
+from localparity.cli._databases import TableOption, engine_of, open_databases
 from localparity.cli._options import (
     CompareOption,
     ConfidenceOption,
@@ -58,7 +60,8 @@ FilesArgument = Annotated[
     list[str],
     typer.Argument(
         metavar="FILE...",
-        help="CSV, TSV, Parquet, JSON lines or a workbook, a model each; a glob in quotes is one model.",
+        help="CSV, TSV, Parquet, JSON lines or a workbook, a model each; a glob in quotes is one model; "
+        "or with --table a database's address.",
     ),
 ]
 GroupsOption = Annotated[
@@ -85,7 +88,8 @@ MethodOption = Annotated[
     Option(help="How intervals are made; finite_sample, or bootstrap with weights or clusters."),
 ]
 FormatOption = Annotated[
-    AuditFormat, Option("--format", help="Print tables, JSON, or Markdown for a pull request.")
+    AuditFormat,
+    Option("--format", help="Print tables, JSON, Markdown for a pull request, or JUnit XML for a pipeline."),
 ]
 OutOption = Annotated[
     Path | None,
@@ -131,6 +135,7 @@ IdOption = Annotated[
 def audit(
     ctx: typer.Context,
     files: FilesArgument,
+    table: TableOption = None,
     group: GroupsOption = None,
     split: SplitOption = None,
     score: ScoreOption = None,
@@ -182,14 +187,14 @@ def audit(
     check_bound(max_mcdp, decide_by)
     check_file(report, "--report", read=files, replace=force)
     check_file(out, "--out", read=files, replace=force)
-    form = check_format(form, json)
+    form = check_format(form, json, max_mcdp)
     check_ratio(min_ratio, criterion)
+    engine = engine_of(ctx)
     check_scoring(ctx.params)
     _check_source(score, model, target=target, label=label, engine=engine)
     check_split_and_classes(ctx.params)
     check_labels(criterion, target or label, "--label" if model is None else "--target")
     _check_id(ctx.params)
-    announce_remote(files, allow_remote=allow_remote)
     columns = {"group": group, "label": label, "weight": weight, "cluster": cluster}
     asked = {
         "score_range": "data" if score_range == "data" else parse_range(score_range, "--score-range"),
@@ -213,7 +218,7 @@ def audit(
         "higher_is": higher_is,
     }
     reading = {"encoding": encoding, "decimal": decimal, "sheet": sheet, "normalise_groups": normalise_groups}
-    tables = {file: _opened(file, engine, allow_remote, reading) for file in _each_once(files)}
+    tables = _open_all(ctx, _each_once(files), table, reading)
     if split is not None and score is not None:
         asked |= {"max_mcdp": max_mcdp, "label": label}
         within = audit_splits(tables, split, score[0], asked, json=form == "json")
@@ -314,6 +319,17 @@ def _each_once(files: list[str]) -> list[str]:
     if repeated is not None:
         raise typer.BadParameter(f"{repeated} is named twice", param_hint="FILE")
     return files
+
+
+def _open_all(
+    ctx: typer.Context, files: list[str], table: str | None, reading: Mapping[str, Any]
+) -> dict[str, Any]:
+    """What is read, by the names that it is shown under."""
+    allow_remote, engine = ctx.params["allow_remote"], ctx.params["engine"]
+    if table is not None:
+        return open_databases(ctx, files, table, allow_remote=allow_remote)
+    announce_remote(files, allow_remote=allow_remote)
+    return {without_password(file): _opened(file, engine, allow_remote, reading) for file in files}
 
 
 def _opened(file: str, engine: Engine, allow_remote: bool, reading: Mapping[str, Any]) -> Any:

@@ -8,14 +8,14 @@ from functools import cached_property
 
 import numpy as np
 
-from localparity._types import Group, ScoreRange
-from localparity._validation import at_ends, sort_groups
+from localparity._types import ArrayLike, Group, Groups, ScoreRange
+from localparity._validation import as_whole_counts, at_ends, check_indexes, sort_groups
 from localparity.counts._atoms import Atoms
 from localparity.counts._cells import Cells
 from localparity.counts._clusters import ClusteredRows
 from localparity.counts._comparison import EVERYONE, Comparison, check_names, check_sizes
 from localparity.counts._keyed_rows import KeyedRows
-from localparity.predictions import Predictions
+from localparity.predictions import Names, Predictions, check_group_weights, check_predictions
 
 Stratum = dict[Group, Atoms]
 """The people compared with each other: for each group, its scores."""
@@ -95,6 +95,64 @@ class ScoreCounts:
                 predictions.weights,
             )
         return cls(atoms, predictions.score_range, predictions.resolution, clusters=clusters)
+
+    @classmethod
+    def from_table(
+        cls,
+        score: ArrayLike,
+        group: Groups,
+        count: ArrayLike,
+        *,
+        label: ArrayLike | None = None,
+        score_range: ScoreRange = (0.0, 1.0),
+    ) -> ScoreCounts:
+        """Return the counts that a GROUP BY by score and group has made already.
+
+        A count says how many rows there are, each of weight 1, so intervals and tests are those of the rows.
+        Weights that do not count rows, such as those of a survey, are the `sample_weight` of `Predictions`.
+
+        Parameters
+        ----------
+        score : array-like
+            The score of each row of the table, inside `score_range`; the same score may occur again.
+        group : array-like, data frame or mapping of columns
+            The group of each row. Of several columns, the groups are the combinations that occur.
+        count : array-like
+            How many people each row stands for, whole numbers.
+        label : array-like, optional
+            The label of each row, 0 or 1.
+        score_range : tuple of float
+            The lowest and the highest score there can be.
+
+        Returns
+        -------
+        ScoreCounts
+
+        Examples
+        --------
+        >>> counts = ScoreCounts.from_table([0.25, 0.75, 0.75], ["f", "f", "m"], [300, 100, 200])
+        >>> counts
+        ScoreCounts(600 rows, 2 groups)
+        >>> import localparity as lp
+        >>> lp.mcdp(counts)
+        0.75
+        """
+        names = Names("label", "score", "group")
+        found = check_predictions(label, score, group, score_range=score_range, names=names)
+        check_indexes({"score": score, "count": count})
+        rows = as_whole_counts(count, len(found), "count")
+        check_group_weights(found.codes, found.groups, rows, "count")
+        scores = at_ends(found.scores, found.score_range) + 0.0  # which turns -0.0 into 0.0
+        labels: list[int | None] = [None] if found.labels is None else [0, 1]
+        atoms = {}
+        for code, name in enumerate(found.groups):
+            for each in labels:
+                chosen = (found.codes == code) & (rows > 0)
+                if found.labels is not None:
+                    chosen &= found.labels == each
+                if chosen.any():
+                    atoms[name, each] = Atoms.gather(scores[chosen], rows[chosen])
+        return cls(atoms, found.score_range, found.resolution)
 
     @cached_property
     def exchangeable(self) -> bool:

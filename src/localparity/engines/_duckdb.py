@@ -26,9 +26,11 @@ from localparity.engines._refine import (
     GroupCounts,
     count_source,
     likely_cells,
+    rows_changed,
 )
-from localparity.engines._sql import ScoreColumns, TableScores
+from localparity.engines._sql import SqlScores
 from localparity.engines._streamed import MOST_HELD, InvalidRowError, RowStream, StreamCounts
+from localparity.engines._table import ScoreColumns
 from localparity.metrics._mcdp import PAPER_EPSILONS
 
 if TYPE_CHECKING:
@@ -121,7 +123,7 @@ def from_duckdb(
     return counts
 
 
-class DuckDBScores(TableScores):
+class DuckDBScores(SqlScores):
     """The rows of a file, a query or a relation as a source of counts.
 
     Rows stream out of DuckDB into loops that count them. What these cannot do, DuckDB does by GROUP BY: many
@@ -223,7 +225,7 @@ class DuckDBScores(TableScores):
         return self._held
 
     def _changed(self) -> ValueError:
-        return ValueError(f"{self._table.name} must have the same rows whenever it is read")
+        return rows_changed(self._table.name)
 
     def _between(self, lowest: float, highest: float) -> str:
         """The condition that a score lies between two scores, as statistics of a file can tell."""

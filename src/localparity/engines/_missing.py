@@ -11,7 +11,7 @@ from localparity._io._tables import Table
 from localparity._types import Group, Missing, MissingGroups
 from localparity._validation import UNKNOWN
 from localparity.counts._inputs import Data
-from localparity.engines._sql import ScoreColumns
+from localparity.engines._table import ScoreColumns
 from localparity.predictions import Predictions
 
 _UNKNOWN_TEXT = "localparity: no group"

@@ -214,7 +214,10 @@ def count_source(source: ScoreSource, options: CountOptions) -> ScoreCounts:
     most = sum(int(np.where(one, 1, counted.rows).sum()) for one, counted in zip(single, found, strict=True))
     limit = options.max_scores
     if most <= limit or (fewest <= limit and source.estimate_distinct() <= limit):
-        exact = _exact_counts(source, source.count_scores())
+        counted = source.count_scores()
+        if _sizes(counted) != _sizes(found):
+            raise rows_changed()
+        exact = _exact_counts(source, counted)
         if sum(atoms.scores.size for atoms in exact.atoms.values()) <= limit:
             return exact
     return refine(found, source, options)
@@ -229,6 +232,16 @@ def check_group_weights(
     for group in groups:
         if group not in weighted:
             raise ValueError(f"{of_weights} must be > 0 in some row of group {group!r}, got 0 in all of them")
+
+
+def rows_changed(name: str = "the table") -> ValueError:
+    """The error for rows that are others the second time."""
+    return ValueError(f"{name} must have the same rows whenever it is read")
+
+
+def _sizes(counted: Sequence[GroupCounts]) -> dict[Key, int]:
+    """How many rows there are of each group and label that has any."""
+    return {each.key: int(each.rows.sum()) for each in counted if each.rows.size}
 
 
 def _exact_counts(source: ScoreSource, counted: Sequence[GroupCounts]) -> ScoreCounts:
@@ -257,6 +270,8 @@ def refine(counted: Sequence[GroupCounts], source: ScoreSource, options: CountOp
         else:
             level += int(np.clip(np.log2(source.max_refined / numbers.size), 2, 10))
             finer = _cells_of(keys, source.count_cells(level, within), level, score_range)
+        if not np.array_equal(finer.rows.sum(axis=0), cells.rows[opened].sum(axis=0)):
+            raise rows_changed()
         cells = cells.with_finer(opened, finer)
 
 

@@ -6,8 +6,6 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from localparity._io._connection import check_remote
 from localparity._io._csv import delimiter_of
 from localparity._io._readers import kind_of
@@ -17,7 +15,8 @@ from localparity._validation import as_score_range, require, unknown_name
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._bounded import MAX_SCORES
 from localparity.engines._refine import LEVEL, CellSelection, CountOptions, GroupCounts, count_source
-from localparity.engines._sql import ScoreColumns, TableScores
+from localparity.engines._sql import SqlScores
+from localparity.engines._table import ScoreColumns
 from localparity.metrics._mcdp import PAPER_EPSILONS
 
 if TYPE_CHECKING:
@@ -89,7 +88,7 @@ def from_spark(
     return count_source(SparkScores(frame, columns), options)
 
 
-class SparkScores(TableScores):
+class SparkScores(SqlScores):
     """The rows of a Spark data frame as a source of counts."""
 
     def __init__(self, frame: DataFrame, columns: ScoreColumns) -> None:
@@ -140,18 +139,7 @@ class SparkScores(TableScores):
         found = self._fetch(self.counted(place, within))
         if within is None:
             self._check(found)
-        codes = np.zeros(found.num_rows, dtype=np.int64)
-        for name in self._keys:
-            values = found[name].combine_chunks().dictionary_encode(null_encoding="encode")
-            codes = codes * len(values.dictionary) + values.indices.to_numpy(zero_copy_only=False)
-        numbers = {name: found[name].to_numpy() for name in ("place", *self._aggregates())}
-        order = np.lexsort((numbers["place"], codes))
-        starts = np.flatnonzero(np.diff(codes[order], prepend=-1))
-        counts = []
-        for rows in np.split(order, starts[1:]):
-            key = [found[name][int(rows[0])].as_py() for name in self._keys]
-            kept = rows[numbers["n"][rows] > 0]
-            counts.append(self._group_counts(key, {name: column[kept] for name, column in numbers.items()}))
+        counts = self._counts_of(found)
         return self._check_groups(counts) if within is None else counts
 
     def _check(self, found: Any) -> None:

@@ -2,69 +2,23 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from typing import Any
+from abc import abstractmethod
+from collections.abc import Mapping
 
 import numpy as np
-from numpy.typing import NDArray
 
-from localparity._types import ScoreRange
-from localparity._validation import (
-    LEAST_WEIGHT,
-    MOST_WEIGHT,
-    Column,
-    as_groups,
-    as_labels,
-    as_scores,
-    as_weights,
-    held_ends,
-    range_scale,
-    score_resolution,
-)
-from localparity.counts._bounded import MAX_SCORES
-from localparity.counts._weights import LIMB_BITS, LIMBS, carry, limb_scale
-from localparity.engines._refine import CellSelection, GroupCounts, check_group_weights
+from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, held_ends, range_scale
+from localparity.counts._weights import LIMB_BITS, LIMBS, limb_scale
+from localparity.engines._refine import CellSelection, GroupCounts
+from localparity.engines._table import ScoreColumns, TableScores
 
 
-@dataclass(frozen=True)
-class ScoreColumns:
-    """The columns of a table of scores, and the range of the scores."""
-
-    score: str
-    group: tuple[str, ...]
-    label: str | None = None
-    weight: str | None = None
-    score_range: ScoreRange = (0.0, 1.0)
-
-    @property
-    def numbers(self) -> dict[str, str]:
-        """The short names of the columns that hold numbers."""
-        named = {"s": self.score, "y": self.label, "w": self.weight}
-        return {short: name for short, name in named.items() if name is not None}
-
-    @property
-    def groups(self) -> dict[str, str]:
-        """The short names of the group columns."""
-        return {f"g{place}": name for place, name in enumerate(self.group)}
-
-
-class TableScores(ABC):
-    """The rows of a table as a source of counts.
-
-    Its rows are selected under short names: score s, label y, weight w, groups g0, g1 and so on. A subclass
-    says what differs between SQL dialects, and runs the query.
-    """
-
-    max_refined = MAX_SCORES
+class SqlScores(TableScores):
+    """The rows of a table, counted by SQL; a subclass says what differs between dialects, and runs it."""
 
     def __init__(self, columns: ScoreColumns, types: Mapping[str, str]) -> None:
-        self.columns, self.score_range = columns, columns.score_range
         self._types = {name: kind.upper() for name, kind in types.items()}
-        self._dtype = np.dtype("f4" if self._types[columns.score] == "FLOAT" else "f8")
-        self.resolution = score_resolution(self._dtype, columns.score_range)
-        self._keys = ["y", *columns.groups]
+        super().__init__(columns, np.dtype("f4" if self._types[columns.score] == "FLOAT" else "f8"))
 
     @abstractmethod
     def _number(self, name: str) -> str:
@@ -77,10 +31,6 @@ class TableScores(ABC):
     @abstractmethod
     def _floor(self, number: str) -> str:
         """The largest whole number, as a double, that is not above a double of any size."""
-
-    @abstractmethod
-    def _not_a_number(self, name: str, row: int | None) -> ValueError:
-        """The error for the first value of a column that is not a number."""
 
     @abstractmethod
     def _count(self, place: str, within: CellSelection | None) -> list[GroupCounts]:
@@ -157,51 +107,6 @@ class TableScores(ABC):
                 cut += f" - {self._floor(f'({scaled} / {base})')} * {base}"
             sums[f"{prefix}{limb}"] = f"CAST(sum(CAST({cut} AS BIGINT)) AS BIGINT)"
         return sums
-
-    def _group_counts(self, key: Sequence[Any], values: Mapping[str, NDArray[Any]]) -> GroupCounts:
-        """The counts of one label and group, given the aggregates at each place."""
-        units = None
-        if self.columns.weight:
-            limbs = [[values[f"{kind}{limb}"] for limb in range(LIMBS)] for kind in "wq"]
-            units = carry(np.array(limbs, dtype=np.int64))
-        lowest, highest = (values[name].astype(np.float64) + 0.0 for name in ("lowest", "highest"))
-        return GroupCounts(
-            self._key(*key), values["place"], values["n"].astype(np.int64), lowest, highest, units
-        )
-
-    def _key(self, label: Any, *groups: Any) -> tuple[Any, int | None]:
-        """The group and the label as counts name them."""
-        plain = tuple(value.item() if isinstance(value, np.generic) else value for value in groups)
-        for name, value in zip(self.columns.group, plain, strict=True):
-            if isinstance(value, np.ndarray | dict | list | bytes | bytearray):
-                raise ValueError(f"column {name!r} must be texts, numbers or dates, got {value!r}")
-        return plain[0] if len(plain) == 1 else plain, int(label) if self.columns.label else None
-
-    def _check_groups(self, counted: Sequence[GroupCounts]) -> list[GroupCounts]:
-        """Raise a ValueError where there is one group only, or one without weight."""
-        groups = list(dict.fromkeys(each.key[0] for each in counted))
-        weighted = {each.key[0] for each in counted if each.rows.size}
-        names = [f"column {name!r}" for name in (self.columns.group[0], self.columns.weight)]
-        check_group_weights(groups, weighted, *names)
-        return list(counted)
-
-    def _reject(self, row: Mapping[str, Any], number: int | None) -> None:
-        """Raise the error for an invalid row, given its values by short name and its number from 1."""
-
-        def named(name: str) -> Column:
-            return Column(f"column {name!r}", number)
-
-        columns = self.columns
-        for short, name in columns.numbers.items():
-            if row[short] is None:
-                raise self._not_a_number(name, number)
-        as_scores([row["s"]], self.score_range, named(columns.score))
-        for short, name in columns.groups.items():
-            as_groups(np.array([row[short]], dtype=object), 1, named(name), at_least=1)
-        if columns.label is not None:
-            as_labels([row["y"]], 1, named(columns.label))
-        if columns.weight is not None:
-            as_weights([row["w"]], 1, named(columns.weight))
 
 
 def _double(number: float) -> str:
