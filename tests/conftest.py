@@ -41,21 +41,28 @@ def _stay_here(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(_stay_here)
+# MLflow tells its makers of every use otherwise.
+os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 
 NO_SKIPS = bool(os.environ.get("LOCALPARITY_NO_SKIPS"))
 NO_DATA = bool(os.environ.get("LOCALPARITY_NO_DATA"))
 """With NO_SKIPS a skip is a failure, but for want of the data sets where NO_DATA says that there are none."""
 
 OPTIONAL = [
+    "accelerate",
     "altair",
     "distributed",
     "datasketches",
     "fairlearn",
     "ibis",
     "jinja2",
+    "junitparser",
     "lightgbm",
+    "lightning",
     "matplotlib",
+    "mlflow",
     "opendp",
+    "optuna",
     "pandas",
     "PIL",
     "playwright",
@@ -66,7 +73,10 @@ OPTIONAL = [
     "pyspark",
     "python_calamine",
     "safetensors",
+    "skore",
     "torch",
+    "torchmetrics",
+    "transformers",
     "vl_convert",
     "xgboost",
 ]
@@ -148,3 +158,22 @@ def postgres() -> Generator[str]:
         pytest.skip("PostgreSQL is not installed")
     with running_server() as address:
         yield address
+
+
+@pytest.fixture(scope="module")
+def spark() -> Generator[Any]:
+    """A Spark of this machine, with several partitions."""
+    from pyspark.sql import SparkSession
+
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.sql.shuffle.partitions", "3")
+        .config("spark.sql.codegen.wholeStage", "false")  # which takes longer to compile than these rows
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    yield session
+    session.stop()

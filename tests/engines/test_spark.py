@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -34,25 +33,9 @@ from scale_rows import (
 )
 from typed_commands import only_audit
 
-pyspark_sql = pytest.importorskip("pyspark.sql")
+pytest.importorskip("pyspark.sql")
 
 NAMES: dict[str, Any] = {"score": "p", "group": "g", "label": "y", "weight": "w"}
-
-
-@pytest.fixture(scope="module")
-def spark() -> Iterator[Any]:
-    session = (
-        pyspark_sql.SparkSession.builder.master("local[2]")
-        .config("spark.ui.enabled", "false")
-        .config("spark.sql.shuffle.partitions", "3")
-        .config("spark.sql.codegen.wholeStage", "false")  # which takes longer to compile than these rows
-        .config("spark.driver.bindAddress", "127.0.0.1")
-        .config("spark.driver.host", "127.0.0.1")
-        .getOrCreate()
-    )
-    session.sparkContext.setLogLevel("OFF")
-    yield session
-    session.stop()
 
 
 def test_a_column_without_an_order_is_no_array(spark: Any) -> None:

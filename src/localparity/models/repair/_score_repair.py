@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -30,6 +31,7 @@ from localparity.models._folder import Files, FolderMixin, plain, restore_groups
 from localparity.models.repair._group_maps import GroupMaps, find_maps, identity_maps
 from localparity.models.repair._promise import NAMES, check_reached, margin_of, promise_sentence
 from localparity.models.repair._score_map import checked_map, map_rows
+from localparity.models.repair._sql import as_dialect, group_maps_sql
 from localparity.predictions import Predictions, check_predictions
 
 _FILE = "maps.npy"
@@ -185,6 +187,45 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         given = as_scores(scores, (low, high), "scores").values
         clipped = np.clip(given.astype(np.float64, copy=False), low, high)
         return map_rows(clipped, as_groups(sensitive_features, clipped.size, at_least=1), self.maps_)
+
+    def to_sql(
+        self, dialect: str = "duckdb", *, score: str = "score", group: str | Sequence[str] = "group"
+    ) -> str:
+        """Return the repaired score as an SQL expression, to be computed where the scores are.
+
+        It stands wherever a column can stand, and gives what `transform` gives. It is NULL where the score is
+        NULL or outside of `score_range`, and where the group is NULL or one that `fit` did not see, which are
+        errors in `transform`.
+
+        Parameters
+        ----------
+        dialect : str
+            "duckdb", "postgres", "spark" or "sqlite".
+        score : str
+            The column of the scores.
+        group : str or sequence of str
+            The column of the groups, or one for each part of a group.
+
+        Returns
+        -------
+        str
+            The expression, whose length grows with the number of distinct scores that were moved. SQLite
+            takes at most 5,000 of them.
+
+        Examples
+        --------
+        >>> import duckdb, localparity as lp
+        >>> people = lp.datasets.make_census(500, random_state=0)
+        >>> table = people.data.assign(p=people.score, sex=people.sensitive_features)
+        >>> repair = lp.models.ScoreRepair(max_mcdp=0.1).fit(people.score, sensitive_features=table["sex"])
+        >>> expression = repair.to_sql("duckdb", score="p", group="sex")
+        >>> found = duckdb.sql(f"SELECT max({expression}) AS highest FROM table").fetchone()
+        >>> found[0] == repair.transform(people.score, sensitive_features=table["sex"]).max()
+        True
+        """
+        check_is_fitted(self)
+        columns = (group,) if isinstance(group, str) else tuple(group)
+        return group_maps_sql(as_dialect(dialect), score, columns, self.maps_)
 
     def _check_parameters(self) -> None:
         """Raise a ValueError for parameters that are wrong."""

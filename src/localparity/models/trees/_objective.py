@@ -131,7 +131,8 @@ class MCDPObjective:
         self._weights = np.ones(rows) if sample_weight is None else as_weights(sample_weight, rows)
         known = isinstance(sensitive_features, Grouping)
         codes, names = sensitive_features if known else as_groups(sensitive_features, rows)
-        self._cells = GroupCells(codes.astype(np.int64), self._labels, self._weights, names, criterion)
+        counted = codes.astype(np.int64), self._labels, self._weights
+        self._cells = GroupCells(*counted, names, criterion, total=self._total)
         self._smoother = Smoother(self.temperature)
 
     def __call__(self, margins: ArrayLike, data: Any = None) -> tuple[FloatArray, FloatArray]:
@@ -170,7 +171,7 @@ class MCDPObjective:
         """
         checked = self._check(margins).astype(np.float64)
         loss = float(self._weights @ (np.logaddexp(0.0, checked) - self._labels * checked))
-        return loss + self.strength * float(self._weights.sum()) * self._worst(checked).maximum.value
+        return loss + self.strength * float(self._cells.totals.sum()) * self._worst(checked).maximum.value
 
     def disparity(self, margins: ArrayLike) -> float:
         """Return the smoothed maximal gap at margins, without the strength.
@@ -205,6 +206,10 @@ class MCDPObjective:
         check_rows("margins", checked.size, self._labels.size, of="y_true")
         return checked
 
+    def _total(self, counted: FloatArray) -> FloatArray:
+        """Return the sum of what all processes counted, each on its own rows: here there is one."""
+        return counted
+
     def _worst(self, margins: Any) -> _Worst:
         cells, smoother = self._cells, self._smoother
         scores = np.empty(margins.size)
@@ -214,7 +219,7 @@ class MCDPObjective:
             counted = scores[rows], self._weights[rows], cells.codes[rows]
             return _kernels.bin_moments(*counted, cells.totals.size, smoother.bins, self.temperature)
 
-        moments = np.sum(each_part(count, margins.size), axis=0)
+        moments = self._total(np.sum(each_part(count, margins.size), axis=0))
         if not np.isfinite(moments[:, :, 1]).all():
             raise ValueError(f"margins must be finite, got nan at row {int(np.argmax(np.isnan(margins)))}")
         shares = moments[: cells.compared] / cells.totals[: cells.compared, None, None]
@@ -236,7 +241,7 @@ class MCDPObjective:
         else:
             scores, (first, second), maximum = self._worst(margins)
             bump = self._smoother.bump(maximum.thresholds, maximum.shares).cubics()
-            weight = self.strength * float(self._weights.sum())
+            weight = self.strength * float(cells.totals.sum())
             pulls[first], pulls[second] = weight / cells.totals[first], -weight / cells.totals[second]
         derivatives = np.empty(scores.size), np.empty(scores.size)
 

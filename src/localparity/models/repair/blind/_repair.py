@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import partial
 from typing import Any, ClassVar, Self
 
@@ -28,7 +28,8 @@ from localparity.models._folder import Files, FolderMixin, plain, restore_groups
 from localparity.models._rows import as_seed
 from localparity.models._sequence import accept_in_order, upper_bound
 from localparity.models.repair._promise import NAMES
-from localparity.models.repair._score_map import ScoreMap, checked_map
+from localparity.models.repair._score_map import ScoreMap
+from localparity.models.repair._sql import as_dialect
 from localparity.models.repair.blind._features import (
     BlindRows,
     GroupFeatures,
@@ -41,6 +42,8 @@ from localparity.models.repair.blind._nested_score import Dual, NestedScore
 from localparity.models.repair.blind._output import OUTPUTS, calibrated_scale, original_scale
 from localparity.models.repair.blind._promise import out_of_reach, promise_sentence, untested
 from localparity.models.repair.blind._search import Trial, find_within
+from localparity.models.repair.blind._sql import blind_sql
+from localparity.models.repair.blind._stored import parse_masses, parse_scale, parse_score
 from localparity.predictions import check_predictions
 
 _STEPS = 6
@@ -224,6 +227,32 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
             clipped, as_group_probabilities(group_probabilities, clipped.size, self.groups_, n_labels)
         )
 
+    def to_sql(
+        self,
+        dialect: str = "duckdb",
+        *,
+        score: str = "score",
+        group_probabilities: Sequence[str] | Sequence[Sequence[str]],
+    ) -> str:
+        """Return the repaired score as an SQL expression, to be computed where the scores are.
+
+        It gives what `transform` gives, and NULL where that raises an error for a row: a score outside of
+        [0, 1], or probabilities that are negative or do not sum to 1.
+
+        Parameters
+        ----------
+        dialect, score : str
+            As in `ScoreRepair.to_sql`.
+        group_probabilities : sequence of str, or two of them
+            The columns of P(group | x), the groups in sorted order; two where `transform` takes two tables.
+
+        Returns
+        -------
+        str
+        """
+        check_is_fitted(self)
+        return blind_sql(self, as_dialect(dialect), score, group_probabilities)
+
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "promise_")
 
@@ -358,36 +387,13 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         self.groups_ = restore_groups(learned["groups"])
         compared = tuple(range(len(self.groups_))[place] for place in learned["compared"])
         labels = Comparison(self.criterion).labels
-        masses = _finite(learned["masses"], (len(labels) * len(compared),), "masses")
-        if not (masses > 0.0).all():
-            raise ValueError(f"masses must be > 0, got {masses.min()}")
+        masses = parse_masses(learned["masses"], len(labels) * len(compared))
         self.left_out_ = tuple(group for code, group in enumerate(self.groups_) if code not in compared)
         self.features_ = GroupFeatures(labels, compared, masses)
-        self.score_ = self.scale_ = None
-        if learned["score"] is not None:
-            rates, multipliers, thresholds = learned["score"]
-            size = len(rates)
-            self.score_ = NestedScore(
-                _finite(rates, (size,), "rates"),
-                _finite(multipliers, (size, masses.size), "multipliers"),
-                _finite(thresholds, (size,), "thresholds"),
-            )
-        if learned["scale"] is not None:
-            knots, values = learned["scale"]
-            shape = (len(knots),)
-            self.scale_ = checked_map(
-                _finite(knots, shape, "knots"), _finite(values, shape, "values"), (0.0, 1.0)
-            )
+        self.score_ = parse_score(learned["score"], masses.size)
+        self.scale_ = parse_scale(learned["scale"])
         upper = learned["upper_mcdp"]
         self.upper_mcdp_ = None if upper is None else as_number(upper, "upper_mcdp")
         for name in _MEASURED:
             setattr(self, name, as_number(learned[name], name))
         self.promise_ = str(learned["promise"])
-
-
-def _finite(values: Any, shape: tuple[int, ...], name: str) -> FloatArray:
-    """Return numbers from a file as an array of a shape, or raise a ValueError."""
-    array = np.asarray(values, dtype=np.float64)
-    if array.shape != shape or not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite numbers of shape {shape}, got shape {array.shape}")
-    return array

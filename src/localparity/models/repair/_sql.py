@@ -1,0 +1,271 @@
+"""Repaired scores as SQL expressions, for the dialects of DuckDB, PostgreSQL, Spark and SQLite.
+
+An expression is a chain of stages. Each has named columns, computed from those of the stage before it, which
+it calls ``x.name``; the first is computed from the columns of the user's table. In most dialects a stage is a
+subselect without a table, in Spark a lambda, so that nothing is computed twice and an expression stands
+wherever a column can stand.
+
+A map's piece is found by bisection in an array of all knots, one step a stage, so that the length of the text
+grows with the knots and the time with their logarithm. SQLite has no arrays: there it is a tree of CASEs.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping, Sequence
+from typing import ClassVar, NamedTuple, Self
+
+import numpy as np
+
+from localparity._io._sql import quote_name, quote_text
+from localparity._types import FloatArray, Group
+from localparity._validation import as_choice
+from localparity.models.repair._score_map import ScoreMap
+
+Stage = Mapping[str, str]
+"""The columns that an expression computes at one stage, by name."""
+
+
+class Lines(NamedTuple):
+    """A map as straight lines from knot to knot, the ends of the range among them."""
+
+    knots: FloatArray
+    values: FloatArray
+
+    @classmethod
+    def of(cls, score_map: ScoreMap) -> Self:
+        """Return a map's lines; of those on which scores stay, only the ends of each run are kept."""
+        low, high = score_map.score_range
+        knots, values = score_map.knots, score_map.values
+        before, after = (
+            [end] if outside else [] for end, outside in ((low, knots[0] > low), (high, knots[-1] < high))
+        )
+        knots, values = np.concatenate([before, knots, after]), np.concatenate([before, values, after])
+        stays = knots == values
+        needed = np.ones(knots.size, dtype=bool)
+        needed[1:-1] = ~(stays[:-2] & stays[1:-1] & stays[2:])
+        return cls(knots[needed], values[needed])
+
+
+class Dialect(ABC):
+    """How a database writes names, values, stages and maps."""
+
+    double: ClassVar[str] = "DOUBLE"
+    most_knots: ClassVar[int] = 2**20
+
+    def name(self, column: str) -> str:
+        """Return a column's name, quoted."""
+        return quote_name(column)
+
+    def number(self, value: float) -> str:
+        """Return a number with all of its digits; a plain literal might be a decimal."""
+        return f"CAST('{float(value)!r}' AS {self.double})"
+
+    def value(self, group: Group) -> str:
+        """Return a group's name as a literal."""
+        if isinstance(group, str):
+            return self.text(group)
+        if isinstance(group, bool):
+            return str(group).upper()
+        if isinstance(group, int):
+            return str(group)
+        if isinstance(group, float):
+            return self.number(group)
+        raise ValueError(f"sensitive_features must be texts, numbers or booleans in SQL, got {group!r}")
+
+    def text(self, value: str) -> str:
+        """Return a text as a literal."""
+        return quote_text(value)
+
+    def is_group(self, group: Group) -> str:
+        """Return the condition that a row, whose columns are ``x.g0``, ``x.g1`` and so on, is of a group."""
+        parts = group if isinstance(group, tuple) else (group,)
+        return " AND ".join(f"x.g{place} = {self.value(part)}" for place, part in enumerate(parts))
+
+    def chain(self, stages: Sequence[Stage], result: str) -> str:
+        """Return an expression that goes through stages to a result."""
+        source = ""
+        for stage in stages:
+            columns = ", ".join(f"{expression} AS {name}" for name, expression in stage.items())
+            source = f" FROM ({self.select(columns + source)}) AS x"
+        return f"(SELECT {result}{source})"
+
+    def select(self, columns: str) -> str:
+        """Return a subselect whose columns are computed once, however often they are used."""
+        return f"SELECT {columns}"
+
+    def between(self, value: str, low: str, high: str) -> str:
+        """Return a value, or the end of a range that it is beyond."""
+        return f"least(greatest({value}, {low}), {high})"
+
+    @abstractmethod
+    def follow(self, stages: Sequence[Stage], maps: Mapping[str, ScoreMap]) -> str:
+        """Return the expression that takes ``x.s`` of the last stage through the map whose condition holds.
+
+        Where ``x.s`` is NULL or outside of the range of the maps, or where no condition holds, it is NULL.
+        """
+
+    def inside(self, score_map: ScoreMap) -> str:
+        """Return the condition that a score is in the range of a map; NaN is above it in every dialect."""
+        low, high = map(self.number, score_map.score_range)
+        return f"x.s >= {low} AND x.s <= {high}"
+
+    def _lines(self, maps: Mapping[str, ScoreMap]) -> dict[str, Lines]:
+        """Return the lines of maps, unless there are too many."""
+        lines = {condition: Lines.of(score_map) for condition, score_map in maps.items()}
+        knots = sum(found.knots.size for found in lines.values())
+        if knots > self.most_knots:
+            raise ValueError(
+                f"the maps must have at most {self.most_knots:,} knots for this dialect, got {knots:,}; "
+                "fit the repair on fewer distinct scores, such as counts on a grid"
+            )
+        return lines
+
+
+class _ArrayDialect(Dialect):
+    """A dialect with arrays: the knots of all maps in one, their values in another."""
+
+    first: ClassVar[int] = 1
+
+    @abstractmethod
+    def array(self, numbers: FloatArray) -> str:
+        """Return an array of doubles."""
+
+    def follow(self, stages: Sequence[Stage], maps: Mapping[str, ScoreMap]) -> str:
+        lines = self._lines(maps)
+        knots, values = (self.array(np.concatenate(part)) for part in zip(*lines.values(), strict=True))
+        first, last, at = "CASE", "CASE", self.first
+        for condition, found in lines.items():
+            pieces = found.knots.size - 1
+            first += f" WHEN {self.inside(maps[condition])} AND {condition} THEN {at}"
+            last += f" WHEN {condition} THEN {at + pieces - 1}"
+            at += pieces + 1
+        kept = {name: f"x.{name}" for name in ("s", "k", "v")}
+        most = max(found.knots.size for found in lines.values()) - 1
+        search = [{**kept, "i": f"{first} END", "last": f"{last} END"}]
+        search += [
+            {**kept, "i": self._step(2**bit), "last": "x.last"}
+            for bit in reversed(range((most - 1).bit_length()))
+        ]
+        ends = {"a": "(x.k)[x.i]", "b": "(x.k)[x.i + 1]", "va": "(x.v)[x.i]", "vb": "(x.v)[x.i + 1]"}
+        along = self.between("x.va + (x.s - x.a) / (x.b - x.a) * (x.vb - x.va)", "x.va", "x.vb")
+        result = f"CASE WHEN x.a = x.va AND x.b = x.vb THEN x.s ELSE {along} END"
+        before = [*stages[:-1], {**stages[-1], "k": knots, "v": values}]
+        return self.chain([*before, *search, {"s": "x.s", **ends}], result)
+
+    def _step(self, size: int) -> str:
+        """Return the piece after a step of the bisection, which never looks beyond the last."""
+        further = f"x.i + {size}"
+        return (
+            f"CASE WHEN {further} > x.last THEN x.i WHEN (x.k)[{further}] <= x.s THEN {further} ELSE x.i END"
+        )
+
+
+class _DuckDB(_ArrayDialect):
+    def array(self, numbers: FloatArray) -> str:
+        return f"CAST('{numbers.tolist()}' AS DOUBLE[])"
+
+
+class _Postgres(_ArrayDialect):
+    double = "DOUBLE PRECISION"
+
+    def array(self, numbers: FloatArray) -> str:
+        return f"CAST('{{{str(numbers.tolist())[1:-1]}}}' AS DOUBLE PRECISION[])"
+
+    def select(self, columns: str) -> str:
+        return f"SELECT {columns} OFFSET 0"  # without which the planner would put stages into each other
+
+
+class _Spark(_ArrayDialect):
+    first = 0
+
+    def name(self, column: str) -> str:
+        return "`" + column.replace("`", "``") + "`"
+
+    def text(self, value: str) -> str:
+        escaped = value.replace("\\", "\\\\").replace("'", "\\'")
+        return f"'{escaped}'"
+
+    def array(self, numbers: FloatArray) -> str:
+        return f"from_json('{numbers.tolist()}', 'array<double>')"
+
+    def chain(self, stages: Sequence[Stage], result: str) -> str:
+        first, *others = stages
+        found = f"array({self._struct(first)})"
+        for stage in others:
+            found = f"transform({found}, x -> {self._struct(stage)})"
+        return f"transform({found}, x -> {result})[0]"
+
+    @staticmethod
+    def _struct(stage: Stage) -> str:
+        return f"struct({', '.join(f'{expression} AS {name}' for name, expression in stage.items())})"
+
+
+class _SQLite(Dialect):
+    double = "REAL"
+    most_knots = 5_000  # which it takes seconds to prepare, in proportion to their square
+
+    def number(self, value: float) -> str:
+        return repr(float(value))
+
+    def select(self, columns: str) -> str:
+        return f"SELECT {columns} LIMIT 1 OFFSET 0"  # as in PostgreSQL
+
+    def value(self, group: Group) -> str:
+        return str(int(group)) if isinstance(group, bool) else super().value(group)
+
+    def between(self, value: str, low: str, high: str) -> str:
+        return f"min(max({value}, {low}), {high})"
+
+    def follow(self, stages: Sequence[Stage], maps: Mapping[str, ScoreMap]) -> str:
+        branches = [
+            f"WHEN {self.inside(maps[condition])} AND {condition} THEN {self._tree(lines)}"
+            for condition, lines in self._lines(maps).items()
+        ]
+        return self.chain(stages, f"CASE {' '.join(branches)} END")
+
+    def _tree(self, lines: Lines) -> str:
+        """Return the lines as CASEs that halve them until one is left."""
+        if lines.knots.size == 2:
+            return self._line(*lines.knots.tolist(), *lines.values.tolist())
+        middle = lines.knots.size // 2
+        below = self._tree(Lines(lines.knots[: middle + 1], lines.values[: middle + 1]))
+        above = self._tree(Lines(lines.knots[middle:], lines.values[middle:]))
+        return f"CASE WHEN x.s < {self.number(lines.knots[middle])} THEN {below} ELSE {above} END"
+
+    def _line(self, start: float, end: float, low: float, high: float) -> str:
+        if (start, end) == (low, high):
+            return "x.s"
+        if low == high:
+            return self.number(low)
+        base, left, width, rise = map(self.number, (low, start, end - start, high - low))
+        return self.between(f"{base} + (x.s - {left}) / {width} * {rise}", base, self.number(high))
+
+
+_DIALECTS: dict[str, Dialect] = {
+    "duckdb": _DuckDB(),
+    "postgres": _Postgres(),
+    "spark": _Spark(),
+    "sqlite": _SQLite(),
+}
+
+
+def as_dialect(name: str) -> Dialect:
+    """Return the dialect of a name, or raise a ValueError."""
+    return _DIALECTS[as_choice(name, "dialect", tuple(_DIALECTS))]
+
+
+def score_stage(dialect: Dialect, score: str, columns: Mapping[str, str]) -> Stage:
+    """Return the first stage: the score as a double, and other columns of the table, by their short names."""
+    named = {short: dialect.name(column) for short, column in columns.items()}
+    return {"s": f"CAST({dialect.name(score)} AS {dialect.double})", **named}
+
+
+def group_maps_sql(dialect: Dialect, score: str, group: Sequence[str], maps: Mapping[Group, ScoreMap]) -> str:
+    """Return the expression that takes a score through the map of the row's group."""
+    for name in maps:
+        parts = name if isinstance(name, tuple) else (name,)
+        if len(parts) != len(group):
+            raise ValueError(f"group must name a column for each part of {name!r}, got {', '.join(group)}")
+    first = score_stage(dialect, score, {f"g{place}": column for place, column in enumerate(group)})
+    return dialect.follow([first], {dialect.is_group(name): found for name, found in maps.items()})
