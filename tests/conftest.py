@@ -48,6 +48,7 @@ NO_DATA = bool(os.environ.get("LOCALPARITY_NO_DATA"))
 
 OPTIONAL = [
     "altair",
+    "dask",
     "distributed",
     "datasketches",
     "fairlearn",
@@ -55,6 +56,8 @@ OPTIONAL = [
     "jinja2",
     "lightgbm",
     "matplotlib",
+    "onnxmltools",
+    "onnxruntime",
     "opendp",
     "pandas",
     "PIL",

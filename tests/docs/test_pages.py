@@ -14,7 +14,7 @@ GENERATED = ("_build", "gallery", "generated")
 PAGES = sorted(path for path in DOCS.rglob("*.rst") if not set(GENERATED) & set(path.relative_to(DOCS).parts))
 
 
-SLOW = ("how_to/spark.rst", "how_to/train_and_predict.rst")
+SLOW = ("how_to/spark.rst", "how_to/train_and_predict.rst", "integrations/dask.rst")
 
 
 @pytest.mark.parametrize(
