@@ -234,11 +234,11 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         --------
         >>> import duckdb, localparity as lp
         >>> people = lp.datasets.make_census(500, random_state=0)
-        >>> rows = people.data.assign(p=people.score, sex=people.sensitive_features)
-        >>> repair = lp.models.ScoreRepair(max_mcdp=0.1).fit(rows["p"], sensitive_features=rows["sex"])
+        >>> scored = people.data.assign(p=people.score, sex=people.sensitive_features)
+        >>> repair = lp.models.ScoreRepair(max_mcdp=0.1).fit(scored["p"], sensitive_features=scored["sex"])
         >>> expression = repair.to_sql("duckdb", score="p", group="sex")
-        >>> found = duckdb.sql(f"SELECT max({expression}) FROM rows").fetchone()
-        >>> found[0] == repair.transform(rows["p"], sensitive_features=rows["sex"]).max()
+        >>> [(highest,)] = duckdb.sql(f"SELECT max({expression}) FROM scored").fetchall()
+        >>> highest == float(repair.transform(scored["p"], sensitive_features=scored["sex"]).max())
         True
         """
         check_is_fitted(self)
