@@ -11,7 +11,7 @@ PYTEST := OMP_NUM_THREADS=1 $(BIN)/pytest -q -n auto --dist loadfile
 CHECKED := src tests benchmarks docs examples
 
 .PHONY: demo test lint unit coverage coverage-floor instructions pages docs dist nightly test-slow mutants test-versions faults campaign fuzz bench \
-	bench-scale promises clean
+	bench-scale promises results clean
 
 demo: $(VENV)/.runtime
 	$(BIN)/localparity demo
@@ -123,6 +123,10 @@ promises: $(VENV)/.development
 bench-scale: $(VENV)/.development
 	$(BIN)/python -m benchmarks.duckdb_scale
 	$(BIN)/python -m benchmarks.spark_scale
+
+# What can be computed from the runs under results/ is made anew; the rest is listed with its age and its command.
+results: $(VENV)/.development
+	$(BIN)/python -m benchmarks.results
 
 $(VENV)/.runtime: $(BIN)/pip pyproject.toml constraints.txt
 	$(PIP) --editable ".[report,train]"

@@ -41,12 +41,15 @@ def _stay_here(event: str, arguments: tuple[Any, ...]) -> None:
 
 
 sys.addaudithook(_stay_here)
+# MLflow tells its makers of every use otherwise.
+os.environ["MLFLOW_DISABLE_TELEMETRY"] = "true"
 
 NO_SKIPS = bool(os.environ.get("LOCALPARITY_NO_SKIPS"))
 NO_DATA = bool(os.environ.get("LOCALPARITY_NO_DATA"))
 """With NO_SKIPS a skip is a failure, but for want of the data sets where NO_DATA says that there are none."""
 
 OPTIONAL = [
+    "accelerate",
     "altair",
     "dask",
     "distributed",
@@ -54,11 +57,15 @@ OPTIONAL = [
     "fairlearn",
     "ibis",
     "jinja2",
+    "junitparser",
     "lightgbm",
+    "lightning",
     "matplotlib",
+    "mlflow",
     "onnxmltools",
     "onnxruntime",
     "opendp",
+    "optuna",
     "pandas",
     "PIL",
     "playwright",
@@ -69,7 +76,10 @@ OPTIONAL = [
     "pyspark",
     "python_calamine",
     "safetensors",
+    "skore",
     "torch",
+    "torchmetrics",
+    "transformers",
     "vl_convert",
     "xgboost",
 ]

@@ -30,7 +30,8 @@ def modules() -> list[ModuleType]:
         and not name.startswith("_")
         and name not in ("cli", "integrations")
     )
-    hosts = [f"integrations.{part.name}" for part in pkgutil.iter_modules(integrations.__path__)]
+    found = (part.name for part in pkgutil.iter_modules(integrations.__path__))
+    hosts = [f"integrations.{name}" for name in found if not name.startswith("_")]
     return [localparity, *(import_module(f"localparity.{name}") for name in (*public, *sorted(hosts)))]
 
 

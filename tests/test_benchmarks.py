@@ -132,3 +132,10 @@ def test_a_cold_start_is_measured_in_turns(curves: ModuleType, monkeypatch: pyte
     found = cold_start.measure(1)
     assert found.keys() - cold_start.BARS.keys() == {"nothing"}
     assert min(took.seconds for took in found.values()) > 0.0
+
+
+def test_every_result_says_how_to_renew_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(str(ROOT))
+    results = import_module("benchmarks.results")
+    listed = {Path(name).stem for name in results.costly()}
+    assert listed == results.COMMANDS.keys()

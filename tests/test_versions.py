@@ -9,8 +9,8 @@ import pytest
 
 import versions
 
-NOT_TRIED = {"torch", "ray"}
-"""Torch comes without CUDA in one version only; Ray is tried by those who have it."""
+NOT_TRIED = {"torch", "lightning", "ray"}
+"""Torch comes without CUDA in one version only, and Lightning needs torch; Ray is tried by those who have it."""
 
 
 def pinned(path: Path) -> dict[str, tuple[int, ...]]:

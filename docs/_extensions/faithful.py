@@ -4,13 +4,21 @@ from __future__ import annotations
 
 from docutils import nodes
 from docutils.parsers.rst import Directive
-from result_files import read_rows
+from result_files import agrees, read_rows
 from results import table
 from sphinx.application import Sphinx
 
 from localparity.paper._grids import TITLES
 
-HEAD = ["data", "method", "strengths", "outside", "largest difference of AP", "of MCDP(0), points"]
+HEAD = [
+    "data",
+    "method",
+    "strengths",
+    "outside",
+    "largest difference of AP",
+    "of MCDP(0), points",
+    "outside from its start",
+]
 
 
 def summary() -> list[list[str]]:
@@ -22,7 +30,10 @@ def summary() -> list[list[str]]:
             own = [row for row in rows if row[:2] == [data, method]]
             ap, mcdp = (max((row[i] for row in own), key=lambda text: abs(float(text))) for i in (5, 8))
             outside = sum("*" in row[9] for row in own)
-            found.append([data.title(), title, str(len(own)), str(outside or "none"), ap, mcdp])
+            replayed = [row[10:12] for row in own if row[10]]
+            apart = sum(not agrees(*row) for row in replayed)
+            again = str(apart or "none") if replayed else "-"
+            found.append([data.title(), title, str(len(own)), str(outside or "none"), ap, mcdp, again])
     return found
 
 

@@ -15,3 +15,8 @@ def read_rows(name: str) -> list[list[str]]:
         return list(csv.reader(line for line in lines if not line.startswith("#")))
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines if line.startswith("|")]
     return [cells[0], *cells[2:]]
+
+
+def agrees(ap: str, mcdp: str) -> bool:
+    """Whether differences in faithful.md are within its bounds; where there are none, they are not."""
+    return bool(ap) and abs(float(ap)) <= 1.0 and abs(float(mcdp)) <= 2.0

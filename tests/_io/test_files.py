@@ -157,3 +157,25 @@ def test_errors_in_the_content_name_the_file() -> None:
         raise ValueError("a.json has format 2")
     with pytest.raises(OSError, match="gone"), reading("a.json"):
         raise OSError("gone")
+
+
+def test_a_link_stays_a_link(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    target, link = tmp_path / "real" / "page.html", tmp_path / "page.html"
+    link.symlink_to(target)
+    for content in (b"new", b"newer"):
+        write_whole(link, content)
+        assert link.is_symlink()
+        assert target.read_bytes() == content
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["page.html", "page.html", "real"]
+
+
+def test_a_pipe_is_not_replaced(tmp_path: Path) -> None:
+    pipe, link = tmp_path / "pipe", tmp_path / "link"
+    os.mkfifo(pipe)
+    link.symlink_to(pipe)
+    for path in (pipe, link):
+        with pytest.raises(OSError, match="Not a regular file"):
+            write_whole(path, b"new")
+    assert pipe.is_fifo()
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["link", "pipe"]

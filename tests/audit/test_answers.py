@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import pytest
 
 import localparity as lp
 from localparity.audit._answers import Answers, shown_finding
+from typed_commands import run
 
 QUESTIONS = [
     "Is there a disparity?",
@@ -119,6 +121,26 @@ def test_commands_name_the_file_and_the_columns_as_a_shell_takes_them() -> None:
     assert "--score p " in steps[-1].command
 
 
+@pytest.mark.parametrize(
+    ("score_range", "criterion"), [((-1, 10), "demographic_parity"), ((0, 1), "equal_opportunity")]
+)
+def test_the_command_that_watches_runs_as_it_is_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, score_range: tuple[float, float], criterion: Any
+) -> None:
+    rng = np.random.default_rng(0)
+    low, high = score_range
+    lines = [f"{low + (high - low) * rng.random():.3f},{'ab'[i % 2]},{i // 2 % 2}\n" for i in range(400)]
+    (tmp_path / "scores.csv").write_text("p,g,y\n" + "".join(lines))
+    monkeypatch.chdir(tmp_path)
+    asked = {"score_range": score_range, "criterion": criterion, "n_resamples": 0}
+    audit = lp.Audit.read("scores.csv", score="p", group="g", label="y", **asked)
+    words = shlex.split(Answers.of(audit, 1.0).steps[-1].command)
+    assert words[:2] == ["localparity", "monitor"]
+    done = run(*words[1:])
+    assert done.returncode == 0
+    assert done.stderr.startswith("no alarm: ")
+
+
 @pytest.mark.parametrize("command", ["repair", "train", "monitor", "plan"])
 def test_the_commands_exist_with_their_options(command: str) -> None:
     import typer
@@ -134,3 +156,10 @@ def test_the_commands_exist_with_their_options(command: str) -> None:
     steps = [step.command.split() for audit in audits for step in Answers.of(audit).steps]
     (words, *_) = (words for words in steps if words[1] == command)
     assert {word for word in words if word.startswith("--")} <= options
+
+
+def test_a_wrong_way_to_decide_is_named() -> None:
+    found = lp.audit(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"], random_state=0)
+    wrong: dict[str, Any] = {"decide_by": "mean", "disclosure_limit": 1}
+    with pytest.raises(ValueError, match=r"decide_by must be .* got 'mean'"):
+        found.to_json(max_mcdp=0.1, **wrong)

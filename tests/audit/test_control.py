@@ -114,3 +114,19 @@ def test_the_command_compares_within_strata(path: Path, tmp_path: Path) -> None:
     plain = json.loads(run(*words, "--json", PYTHONWARNINGS="ignore").stdout)
     (found,) = plain["audits"]
     assert found["within_strata"]["strata"][0]["stratum"] in ("cook", "nurse")
+
+
+@pytest.mark.parametrize("criterion", ["demographic_parity", "equalized_odds"])
+def test_nobody_or_enough_people_of_a_group_are_left_out(criterion: Any) -> None:
+    """Three women are left out of a stratum: all women, less those of the other strata, would tell of them."""
+    cells = {("f", "x"): 50, ("m", "x"): 60, ("f", "y"): 40, ("m", "y"): 70, ("f", "z"): 3, ("m", "z"): 80}
+    rng = np.random.default_rng(0)
+    sex, year = (np.repeat([cell[side] for cell in cells], list(cells.values())) for side in (0, 1))
+    labels = np.zeros(sex.size, dtype=int) if criterion == "demographic_parity" else np.arange(sex.size) % 2
+    asked = {"sensitive_features": sex, "control_features": year, "criterion": criterion, **ASKED}
+    scores = rng.random(sex.size)
+    shown = lp.audit(labels, scores, disclosure_limit=10, **asked).within_strata
+    assert {each.stratum for each in shown.strata} == {"x"}
+    assert (shown.left_out, shown.rows_left_out) == (2, 193)
+    every = lp.audit(labels, scores, **asked).within_strata
+    assert (every.left_out, every.rows_left_out) == (0, 0)

@@ -190,6 +190,7 @@ def test_what_unknown_groups_could_change(path: Path) -> None:
     assert audit(SCORES[:6], SEX[:6], missing_groups="bound").unknown_groups is None
     many = audit(5 * SCORES, 5 * SEX, missing_groups="bound", missing_values="NA", disclosure_limit=11)
     assert (many.missing.groups, many.unknown_groups) == (10, None)
+    assert "What they could change is not shown" in many.to_markdown(disclosure_limit=1)
     with pytest.raises(ValueError, match="missing_groups='bound' needs compare='between_groups'"):
         audit(missing_groups="bound", compare="to_overall")
     read_from = read(path, missing="drop", missing_groups="bound", missing_values=["zz"], epsilons=[0])

@@ -29,10 +29,13 @@ def browser() -> Iterator[Any]:
 
 @pytest.fixture
 def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
-    """Open a file with the network off; whatever it complains of, asks for or pops up fails the test."""
+    """Open a file with the network off; whatever it complains of, asks for or pops up fails the test.
+
+    Charts are drawn when a reader comes near them: the page is scrolled there and back, unless told not to.
+    """
     contexts, complaints = [], []
 
-    def open_file(path: Path, **options: Any) -> Any:
+    def open_file(path: Path, *, charts: bool = True, **options: Any) -> Any:
         context = browser.new_context(offline=True, **options)
         contexts.append(context)
         page = context.new_page()
@@ -42,6 +45,10 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
         page.on("request", lambda request: request.url == path.as_uri() or complaints.append(request.url))
         page.goto(path.as_uri())
         page.wait_for_selector("html[data-ready=yes]", state="attached", timeout=20_000)
+        if charts:
+            page.evaluate("document.getElementById('explore').scrollIntoView()")
+            page.wait_for_selector("html[data-charts=drawn]", state="attached", timeout=20_000)
+            page.evaluate("scrollTo(0, 0)")
         return page
 
     yield open_file

@@ -103,6 +103,35 @@ def test_it_opens_at_five_hundredths_with_the_window_in_sight(
     assert page.locator("#picture").get_attribute("aria-label").endswith(window.sentence)
 
 
+def test_groups_that_steps_would_distort_are_in_the_tables_only(open_page: OpenPage, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["a", "b", "few", "fewer"], [900, 600, 30, 18])
+    scores = rng.random(groups.size)
+    audit = lp.audit(None, scores, sensitive_features=groups, random_state=0, n_resamples=39)
+    audit.to_html(tmp_path / "page.html")
+    page = open_page(tmp_path / "page.html", **LAPTOP)
+    assert shown(page, "#pair option") == ["\u2068a\u2069 and \u2068b\u2069"]
+    assert "would be too coarse: few, fewer." in " ".join(shown(page, "section#explore > .about"))
+    assert page.locator("#ranked-0 tbody tr").count() == 6
+    page.locator("#typed").fill("0.5")
+    off = float(page.locator("#off").text_content().split("within ")[1].split()[0]) / 100
+    for group, name in (("a", "rate-a"), ("b", "rate-b")):
+        told = float(page.locator(f"#{name}").get_attribute("value"))
+        assert abs(told - np.mean(scores[groups == group] > 0.5)) <= off < 0.04
+
+
+def test_a_page_of_small_groups_has_no_charts_and_says_why(open_page: OpenPage, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    audit = lp.audit(None, rng.random(40), sensitive_features=["a", "b"] * 20, random_state=0)
+    audit.to_html(tmp_path / "page.html")
+    page = open_page(tmp_path / "page.html", charts=False, **LAPTOP)
+    assert page.locator("#interactive").count() == 0
+    assert "would be too coarse: a, b." in " ".join(shown(page, "section#explore > .about"))
+    assert page.locator("#ranked-models .dot").count() == 1
+    page.locator("#groups th button").first.click()
+    assert page.locator("#groups th[aria-sort]").count() == 1
+
+
 def test_steps_name_the_commands(open_page: OpenPage, audit: lp.Audit, folder: Path) -> None:
     page = open_page(folder / "one.html", **LAPTOP)
     page.get_by_role("link", name="The commands").click()
@@ -275,6 +304,13 @@ def test_on_paper_controls_are_their_values(
     assert page.locator("#chosen").is_visible()
     assert page.locator(".sign").is_visible()
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    lines = """cells => cells.map(cell => {
+        const range = document.createRange();
+        range.selectNodeContents(cell);
+        return new Set(Array.from(range.getClientRects(), (box) => box.top)).size;
+    })"""
+    numbers = "table.ranked td:nth-child(3), table.ranked td:nth-child(5)"
+    assert set(page.locator(numbers).evaluate_all(lines)) <= {1}
     assert set(
         page.locator("thead").evaluate_all("all => all.map(one => getComputedStyle(one).display)")
     ) == {"table-header-group"}

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -315,18 +314,37 @@ def test_forty_groups_stay_small_and_open_fast(open_page: OpenPage, tmp_path: Pa
     path = tmp_path / "many.html"
     audit.to_html(path, disclosure_limit=1)
     assert path.stat().st_size < 3e6
-    seconds = []
-    for _ in range(3):  # the slow suite has the limit of a quiet machine
-        start = time.perf_counter()
-        page = open_page(path)
-        seconds.append(time.perf_counter() - start)
-    assert min(seconds) < 5.0
+    page = open_page(path, charts=False)
+    # Processor time, which other work on this machine does not lengthen; the slow suite measures the clock's.
+    session = page.context.new_cdp_session(page)
+    session.send("Performance.enable", {"timeDomain": "threadTicks"})
+    page.reload()
+    page.wait_for_selector("html[data-ready=yes]", state="attached")
+    metrics = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
+    assert 0.01 < metrics["TaskDuration"] < 1.0
     assert page.locator("#pair option").count() == 781
     epsilons = page_data(page)["epsilons"]
     for place in (0, 5, 20):
         page.locator("#epsilon").fill(str(place))
         truth = lp.mcdp(None, scores, sensitive_features=names[codes], epsilon=epsilons[place])
         assert value(page, "mcdp") == pytest.approx(truth, abs=1e-9)
+
+
+def test_charts_are_drawn_when_they_are_near_and_for_paper(open_page: OpenPage, path: Path) -> None:
+    charts = "document.querySelectorAll('.chart svg path').length"
+    page = open_page(path, charts=False, viewport={"width": 1280, "height": 600})
+    assert page.evaluate(charts) == 0
+    assert page.evaluate("document.getElementById('mcdp').value") != ""
+    page.evaluate(f"addEventListener('beforeprint', () => {{ window.onPaper = {charts}; }})")
+    page.pdf()
+    assert page.evaluate("window.onPaper") > 10
+    drawn = page.evaluate(charts)
+    page.evaluate("document.getElementById('explore').scrollIntoView()")
+    page.wait_for_timeout(100)
+    assert page.evaluate(charts) == drawn
+    other = open_page(path, charts=False, viewport={"width": 1280, "height": 600})
+    other.locator("#explore").scroll_into_view_if_needed()
+    other.wait_for_selector("html[data-charts=drawn]", state="attached")
 
 
 def sentences_told(page: Any, step: int) -> list[tuple[float, str]]:

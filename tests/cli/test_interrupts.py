@@ -65,3 +65,20 @@ def test_what_is_no_interrupt_is_left_as_it_is() -> None:
     with heeding_interrupts():
         pass
     assert signal.getsignal(signal.SIGINT) is before
+
+
+NO_THREAD = """
+import resource, sys, threading
+from localparity.cli import main
+threading.stack_size(2**30)
+resource.setrlimit(resource.RLIMIT_AS, (2**30, 2**30))
+sys.argv = ["localparity", "plan", "--group-sizes", "9,9"]
+main()
+"""
+
+
+def test_a_machine_without_room_for_a_thread() -> None:
+    done = subprocess.run([sys.executable, "-c", NO_THREAD], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: no thread can be started: ")
+    assert done.stderr.count("\n") == 1

@@ -21,6 +21,7 @@ JSON = "".join(f'{{"name": "{PERSON}", "p": 0.{i}5, "sex": "{"fm"[i % 2]}"}}\n' 
         ("fields.csv", f"name,p,sex\n{GOOD}{PERSON},0.5,f,and,more\n"),
         ("few.csv", f"name,p,sex\n{GOOD}{PERSON},0.5\n"),
         ("quote.csv", f'name,p,sex\n{GOOD}{PERSON},0.5,"f\n'),
+        ("rows.csv", f'name,p,sex\n{GOOD}x,"high\n{GOOD}",f\n'),
         ("group.csv", f"name,p,sex\n{GOOD}{PERSON},0.5,\n"),
         ("bytes.csv", f"name,p,sex\n{GOOD}{PERSON}\0,0.5,\x01\n"),
         ("cut.jsonl", JSON + f'{{"name": "{PERSON}", "p": 0.'),

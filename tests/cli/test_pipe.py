@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
+import pytest
+
 import localparity as lp
-from typed_commands import run_apart
+from typed_commands import BARE, run_apart
 
 
 def test_a_name_that_the_encoding_lacks_is_escaped(tmp_path: Path) -> None:
@@ -19,3 +23,16 @@ def test_a_name_that_the_encoding_lacks_is_escaped(tmp_path: Path) -> None:
 
 def test_the_version() -> None:
     assert run_apart("--version").stdout == f"localparity {lp.__version__}\n"
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="a device of Linux")
+@pytest.mark.parametrize("words", [["plan", "--group-sizes", "9,9", "--resamples", "99"], ["nothing"]])
+def test_a_full_disk_under_the_output_is_said(words: list[str]) -> None:
+    command = [sys.executable, "-m", "localparity", *words]
+    with Path("/dev/full").open("w") as full:
+        told = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=BARE, check=False)
+        untold = subprocess.run(command, stdout=full, stderr=full, env=BARE, check=False)
+    assert told.returncode == untold.returncode == 2
+    assert told.stderr.count("\n") == 1
+    if words[0] == "plan":
+        assert told.stderr == "error: the output cannot be written: No space left on device\n"

@@ -72,6 +72,7 @@ def test_labels_ranges_and_rows_without_a_value(path: Path) -> None:
         (["--scale", "rank"], "--split: cannot be used with --scale rank"),
         (["--decide-by", "upper", "--max-mcdp", "0.1"], "--split: cannot be used with --decide-by upper"),
         (["--format", "markdown"], "--split: cannot be used with --format markdown"),
+        (["--format", "junit", "--max-mcdp", "1"], "--split: cannot be used with --format junit"),
         (["--score", "q"], "--score: must be one column with --split, got 2"),
     ],
 )

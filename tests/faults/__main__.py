@@ -20,6 +20,7 @@ def main() -> int:
     """The command."""
     parser = argparse.ArgumentParser(prog="python -m faults", description=__doc__)
     parser.add_argument("--only", help="the command to try")
+    parser.add_argument("--faults", type=int, help="try so many faults of each at random; all by default")
     parser.add_argument("--kills", type=int, default=200, help="random moments to kill each at")
     parser.add_argument("--write", action="store_true", help="write results/faults.md")
     options = parser.parse_args()
@@ -33,7 +34,9 @@ def main() -> int:
         bench = Bench(Path(folder), library)
         for command in COMMANDS:
             if options.only is None or command.name == options.only:
-                tally = tallies[command.name] = try_command(bench, command, kills=options.kills)
+                tally = tallies[command.name] = try_command(
+                    bench, command, faults=options.faults, kills=options.kills
+                )
                 print(
                     f"{command.name}: {tally.outcomes.total()} cases, {len(tally.failures)} failed",
                     flush=True,
@@ -58,7 +61,9 @@ def _with_preload() -> int:
             "OPENBLAS_NUM_THREADS": "1",
         }
         words = [sys.executable, "-m", "faults", *sys.argv[1:]]
-        return os.spawnve(os.P_WAIT, sys.executable, words, {**os.environ, **given})
+        # Without the data sets that are at hand, `fetch` asks for them.
+        known = {name: value for name, value in os.environ.items() if name != "LOCALPARITY_DATA"}
+        return os.spawnve(os.P_WAIT, sys.executable, words, {**known, **given})
 
 
 if __name__ == "__main__":

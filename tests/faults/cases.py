@@ -38,6 +38,8 @@ class Tally:
     """What was tried of a command, and what went wrong."""
 
     steps: int = 0
+    possible: int = 0
+    tried: int = 0
     outcomes: Counter[str] = field(default_factory=Counter)
     failures: list[str] = field(default_factory=list)
 
@@ -95,20 +97,28 @@ class Bench:
         return ended.value if isinstance(ended.value, dict) else {"failed": ended.said[-500:]}
 
 
-def try_command(bench: Bench, command: Command, *, kills: int = 0, seed: int = 0) -> Tally:
-    """A command with every fault at every step, and killed at random moments."""
-    tally = Tally()
+def try_command(
+    bench: Bench, command: Command, *, faults: int | None = None, kills: int = 0, seed: int = 0
+) -> Tally:
+    """A command with every fault at every step, or so many of them, and killed at random moments."""
+    tally, starts = Tally(), 2 if command.before else 1
     for start, template in bench.starts(command):
+        rng = random.Random(seed)
         trial = _Trial(bench, command, template, tally, start)
-        for step, name in enumerate(trial.steps):
-            for fault in FAULTS:
-                if name == "write" or not fault.writes_only:
-                    trial.fault(step, fault)
+        places = [
+            (step, fault)
+            for step, name in enumerate(trial.steps)
+            for fault in FAULTS
+            if name == "write" or not fault.writes_only
+        ]
+        tried = places if faults is None else rng.sample(places, min(faults // starts, len(places)))
+        tally.possible, tally.tried = tally.possible + len(places), tally.tried + len(tried)
+        for step, fault in tried:
+            trial.fault(step, fault)
         trial.fault(0, READ_ONLY)
         for what, arm in conditions(bench.library).items():
             trial.condition(what, arm)
-        rng = random.Random(seed)
-        for _ in range(kills // (2 if command.before else 1)):
+        for _ in range(kills // starts):
             trial.kill(rng.random() * 1.05 * trial.seconds)
         tally.steps += len(trial.steps)
     return tally

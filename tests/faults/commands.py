@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import warnings
+import zipfile
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -53,13 +54,29 @@ def read_files(out: Path) -> Parts:
     return found
 
 
+def read_bundle(out: Path) -> Parts:
+    """The files of a bundle, whose checksums fit."""
+    path = out / "audit.zip"
+    if not path.exists():
+        return {"content": None}
+    with zipfile.ZipFile(path) as bundle:
+        files = {name: bundle.read(name) for name in bundle.namelist()}
+    for line in files.pop("SHA256SUMS").decode().splitlines():
+        expected, name = line.split("  ")
+        assert hashlib.sha256(files[name]).hexdigest() == expected, name
+    return {"content": [[name, _digest_of(content)] for name, content in files.items()]}
+
+
 def _digest(path: Path) -> Parts:
     if not path.exists():
         return {"content": None}
     content = path.read_bytes()
-    if path.suffix in (".html", ".json", ".md", ".csv", ".svg", ".tex"):
-        content = _TIMES.sub("", content.decode()).encode()
-    return {"content": hashlib.sha256(content).hexdigest()}
+    has_times = path.suffix in (".html", ".json", ".md", ".csv", ".svg", ".tex")
+    return {"content": _digest_of(content) if has_times else hashlib.sha256(content).hexdigest()}
+
+
+def _digest_of(text: bytes) -> str:
+    return hashlib.sha256(_TIMES.sub("", text.decode()).encode()).hexdigest()
 
 
 def read_model(out: Path) -> Parts:
@@ -116,6 +133,12 @@ COMMANDS = (
         f"audit {{in}}/people.csv {_ROWS} --resamples 0 --report {{out}}/page.html --force",
         f"audit {{in}}/fewer.csv {_ROWS} --resamples 0 --report {{out}}/page.html",
         read_file("page.html"),
+    ),
+    Command(
+        "audit --out",
+        f"audit {{in}}/people.csv {_ROWS} --resamples 0 --out {{out}}/audit.zip --force",
+        f"audit {{in}}/fewer.csv {_ROWS} --resamples 0 --out {{out}}/audit.zip",
+        read_bundle,
     ),
     Command(
         "predict --out CSV",

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 PRELOAD = Path(__file__).with_name("preload.c")
-HANG = 60
+HANG = 300
 _TEN_YEARS = 10 * 365 * 86_400
 _LITTLE_MEMORY = 64 * 2**20
 
@@ -109,6 +109,7 @@ def _act(act: Callable[[], Any], said: Path, value: Path, seconds: int) -> None:
     try:
         signal.signal(signal.SIGALRM, signal.SIG_DFL)
         signal.alarm(seconds)
+        signal.signal(signal.SIGINT, signal.default_int_handler)  # which a shell's background ignores
         told = os.open(said, os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
         for stream in (1, 2):
             os.dup2(told, stream)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from benchmarks._commit import current_commit
+
 from faults.cases import Tally
 from faults.forks import FAULTS
 
@@ -23,19 +25,22 @@ def write_results(tallies: dict[str, Tally]) -> None:
         "# Faults while files are written",
         "",
         f"Every command that writes, with a fault at every change that it makes to files ({', '.join(fault.name for fault in FAULTS)}), "
-        "and killed at random moments (`make faults`: at 200); each from an empty folder and over what an earlier command wrote. After each: what can be read is the old or the new one, the "
-        "command typed again succeeds, and no other file is left than without a fault. `make faults` writes this table.",
+        "killed at random moments (`make faults`: at 200), into a read-only folder, with 64 open files, with little memory and with a "
+        "clock that went back; each from an empty folder and over what an earlier command wrote. After each: what can be read is the old or the "
+        "new one, the command typed again succeeds, and no other file is left than without a fault. `make faults` writes this table. Where "
+        "fewer faults were tried than are possible, they were drawn at random (`python -m faults --only COMMAND --faults 200 --kills 20 --write`).",
         "",
-        f"| command | changes to files | cases | {' | '.join(_OUTCOMES)} | failed |",
-        "| --- | ---: | ---: |" + " ---: |" * (len(_OUTCOMES) + 1),
+        f"| command | commit | changes to files | faults possible | faults tried | cases | {' | '.join(_OUTCOMES)} | failed |",
+        "| --- | --- |" + " ---: |" * (len(_OUTCOMES) + 5),
     ]
-    rows = _known()
+    rows, commit = _known(), current_commit()
     for name, tally in tallies.items():
         counts = " | ".join(f"{tally.outcomes[outcome]:,}" for outcome in _OUTCOMES)
         rows[name] = (
-            f"| `{name}` | {tally.steps:,} | {tally.outcomes.total():,} | {counts} | {len(tally.failures)} |"
+            f"| `{name}` | {commit} | {tally.steps:,} | {tally.possible:,} | {tally.tried:,} "
+            f"| {tally.outcomes.total():,} | {counts} | {len(tally.failures)} |"
         )
-    numbers = [[int(cell.replace(",", "")) for cell in row.split("|")[2:-1]] for row in rows.values()]
-    total, failed = sum(row[1] for row in numbers), sum(row[-1] for row in numbers)
+    numbers = [[int(cell.replace(",", "")) for cell in row.split("|")[3:-1]] for row in rows.values()]
+    total, failed = sum(row[3] for row in numbers), sum(row[-1] for row in numbers)
     lines += [*rows.values(), "", f"{total:,} cases, {failed} failed.", ""]
     RESULTS.write_text("\n".join(lines), encoding="utf-8")

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import sklearn
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import GridSearchCV
+from sklearn.model_selection import GridSearchCV, cross_validate
 
 import localparity as lp
 
@@ -37,3 +37,16 @@ def test_grid_search_routes_the_sensitive_feature() -> None:
 def test_a_wrong_epsilon_is_said_at_once() -> None:
     with pytest.raises(ValueError, match=r"epsilon must be .* got -1"):
         lp.mcdp_scorer(-1)
+
+
+@pytest.mark.parametrize("routing", [False, True])
+def test_groups_that_do_not_arrive_are_told_how_to(routing: bool) -> None:
+    census = lp.datasets.make_census(200, random_state=0, as_frame=False)
+    X = np.column_stack([census.data["education_years"], census.data["hours_per_week"]])
+    with (
+        sklearn.config_context(enable_metadata_routing=routing),
+        pytest.raises(ValueError, match=r"set_config\(enable_metadata_routing=True\).*set_score_request"),
+    ):
+        cross_validate(
+            LogisticRegression(), X, census.target, scoring=lp.mcdp_scorer(), error_score="raise", cv=2
+        )

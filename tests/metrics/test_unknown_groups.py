@@ -151,7 +151,7 @@ def test_a_bound_says_so_where_the_search_ends_early(monkeypatch: pytest.MonkeyP
     assert (found[0].low_exact, found[1].high_exact) == (False, False)
     assert found[0].low <= exact[0].low
     assert found[1].high >= exact[1].high
-    assert "between at least" in found[0].sentence
+    assert "is at least" in found[0].sentence
     assert "and at most" in found[1].sentence
 
 

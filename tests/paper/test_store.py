@@ -184,6 +184,11 @@ def test_a_folder_of_other_files_is_no_store(tmp_path: Path) -> None:
         Store(tmp_path)
 
 
+def test_a_folder_in_which_a_killed_writer_began_is_a_store(tmp_path: Path) -> None:
+    (tmp_path / f".store.json.{'0' * 32}").touch()
+    assert Store(tmp_path).records() == []
+
+
 def test_runs_of_another_version_are_not_added_to(tmp_path: Path) -> None:
     store = Store(tmp_path / "store")
     store.check_version()

@@ -12,12 +12,19 @@ from numpy.typing import NDArray
 
 import localparity as lp
 from localparity.counts._comparison import CRITERIA
-from localparity.report.page._data import MOST_VIEWS, pack, plan_page
+from localparity.report.page._data import MOST_VIEWS, PageModel, Plan, pack
 from strategies import People, people
 
 
 def unpack(text: str) -> NDArray[np.float64]:
     return np.frombuffer(base64.b64decode(text), dtype="<u4") / (2**32 - 1)
+
+
+def plan_page(audits: dict[str, lp.Audit], limit: int) -> tuple[Plan, list[dict[str, Any]]]:
+    """How fine the page is, and what it shows of each model."""
+    models = [PageModel(name, audit, limit) for name, audit in audits.items()]
+    plan = Plan.of(models)
+    return plan, [model.data(plan) for model in models]
 
 
 def test_packing_loses_less_than_the_page_promises() -> None:
@@ -99,3 +106,30 @@ def test_everyone_and_other_ranges() -> None:
     everyone = data["views"][0]["sides"][1]
     rates = (scores[None, :] > np.array(data["thresholds"])[:, None]).mean(axis=1)
     assert unpack(data["sides"][everyone]["rates"]) == pytest.approx(rates, abs=1e-9)
+
+
+def test_a_group_too_small_for_steps_is_not_drawn() -> None:
+    """Its people would all stand at one score, and the page would say that all of them are above it."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["a", "b", "few"], [900, 600, 18])
+    labels = np.where(np.arange(groups.size) % 30, 0, 1)
+    predictions = lp.Predictions.from_arrays(labels, rng.random(groups.size), sensitive_features=groups)
+    audit = lp.audit(lp.ScoreCounts.from_predictions(predictions), n_resamples=0, disclosure_limit=10)
+    model = PageModel("model", audit, 10)
+    data = model.data(Plan.of([model]))
+    assert model.undrawn == ["few"]
+    assert data["pairs"] == [["a", "b"]]
+    assert not data["whole"]
+    assert data["criteria"] == ["demographic_parity"]  # of label 1 there are 20 of a group
+    for side, group in zip(data["sides"], data["pairs"][0], strict=True):
+        scores = np.asarray(predictions.scores)[groups == group]
+        rates = (scores[None, :] > np.array(data["thresholds"])[:, None]).mean(axis=1)
+        assert 0.0 < np.abs(unpack(side["rates"]) - rates).max() <= side["off"] + 1e-9 < 0.04
+
+
+def test_a_model_of_small_groups_has_nothing_to_draw() -> None:
+    rng = np.random.default_rng(0)
+    audit = lp.audit(None, rng.random(40), sensitive_features=["a", "b"] * 20, n_resamples=0)
+    model = PageModel("model", audit, 10)
+    assert (model.pairs, model.undrawn) == ([], ["a", "b"])
+    assert Plan.of([model]).listed >= 1

@@ -45,8 +45,14 @@ def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
 def replacing(path: Path) -> Iterator[Path]:
     """A file beside another one, to write to; at the end it takes that one's place, or is removed.
 
-    It is locked meanwhile, so that what a killed process left is known: the next writer removes it.
+    It is locked meanwhile, so that what a killed process left is known: the next writer removes it. Of a
+    link, the file that it leads to is replaced; a device or a pipe is an OSError.
     """
+    path = Path(os.path.realpath(path)) if path.is_symlink() else path
+    if path.exists() and not path.is_file() and not path.is_dir():
+        raise OSError(errno.EINVAL, "Not a regular file", str(path))
+    if path.parent.is_file():
+        raise NotADirectoryError(errno.ENOTDIR, f"{path.parent} is not a folder", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
     _remove_stale(path)
     temporary = path.with_name(f".{path.name}.{uuid4().hex}")

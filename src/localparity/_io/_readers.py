@@ -78,10 +78,12 @@ class Files:
                 raise ValueError(
                     f"{copies[other]} must have the columns of {copies[first]}, in the same order"
                 )
+        # DuckDB overlooks a field too many that is NULL. No value is, by a text that no field holds, until
+        # empty ones are made so.
         return (
-            f"read_csv({paths}, auto_detect = false, header = true, skip = {header.skipped}, "
-            f"delim = {quote_text(header.delimiter)}, quote = '\"', escape = '\"', "
-            f"columns = {_texts(self._distinct(header.names))})"
+            f"(SELECT nullif(COLUMNS(*), '') FROM read_csv({paths}, auto_detect = false, header = true, "
+            f"skip = {header.skipped}, delim = {quote_text(header.delimiter)}, quote = '\"', escape = '\"', "
+            f"nullstr = '\n', allow_quoted_nulls = false, columns = {_texts(self._distinct(header.names))}))"
         )
 
     def _sheet_reader(self) -> str:

@@ -23,7 +23,7 @@ from localparity._io._numbers import Decimal, NumberFormat, format_of, is_missin
 from localparity._io._readers import KINDS, Files, ending_of
 from localparity._io._reasons import first_reason
 from localparity._io._sql import quote_name, quote_text, text_of, with_none
-from localparity._text import normal_text
+from localparity._text import brief, normal_text
 from localparity._validation import (
     MOST_GROUPS,
     as_choice,
@@ -282,7 +282,7 @@ class Table:
                 f"{found}no value at data row {row}; there is no value in {none:,} of {n:,} rows"
             )
         mixed = "; either all of them or none must have a percent sign" if "%" in str(value) else ""
-        return ValueError(f"{found}{str(value)!r} at data row {row}{mixed}")
+        return ValueError(f"{found}{brief(str(value))} at data row {row}{mixed}")
 
     def fetch(self, query: str) -> dict[str, NDArray[Any]]:
         """The result of a query, by column; an error in the files names them."""

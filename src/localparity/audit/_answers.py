@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from localparity.audit._findings import Finding, PairSummary
-from localparity.audit._wording import named_pair, p_value_text, pair_name, window_of
+from localparity.audit._wording import interval_text, named_pair, p_value_text, pair_name, window_of
 from localparity.counts._comparison import group_text
 from localparity.metrics._window import percent
 
@@ -48,24 +48,58 @@ class BoundResult:
     within: bool
 
     @property
+    def compared(self) -> str:
+        """What was compared."""
+        name = f"MCDP({self.epsilon:g})"
+        return name if self.decide_by == "estimate" else f"the {self.decide_by} end of {name}"
+
+    @property
     def sentence(self) -> str:
         """What was compared, and how it came out."""
-        name = f"MCDP({self.epsilon:g})"
-        what = name if self.decide_by == "estimate" else f"the {self.decide_by} end of {name}"
         relation = "within" if self.within else "above"
-        return f"{what} is {percent(self.value)}, {relation} the bound of {percent(self.max_mcdp)}"
+        return f"{self.compared} is {percent(self.value)}, {relation} the bound of {percent(self.max_mcdp)}"
 
 
 def bound_result(audit: Audit, max_mcdp: float, decide_by: DecideBy) -> BoundResult:
     """Whether an audit is within a bound, with what was compared."""
     finding = audit.findings[0]
+    within = audit.passes(max_mcdp, decide_by=decide_by)
     value = {"estimate": finding.mcdp, "upper": finding.interval.high, "lower": finding.interval.low}
     return BoundResult(
         max_mcdp=max_mcdp,
         decide_by=decide_by,
         epsilon=finding.epsilon,
         value=value[decide_by],
-        within=audit.passes(max_mcdp, decide_by=decide_by),
+        within=within,
+    )
+
+
+def bound_lines(audit: Audit, bound: BoundResult) -> tuple[str, ...]:
+    """What was compared with a bound, where it was measured, between whom, and how sure it is.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> audit = lp.audit(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"], random_state=0)
+    >>> for line in bound_lines(audit, bound_result(audit, 0.1, "estimate")):
+    ...     print(line)
+    MCDP(0) is 100.00%, above the bound of 10.00%.
+    With a threshold from 0.4 up to, but not including, 0.6, people in a are at least 100.0 points more likely
+    to be at or below it than people in b.
+    The 95% interval is 0.00% to 100.00%, the p-value against parity 0.3487.
+    Compared: a (2 rows), b (2 rows).
+    """
+    finding = audit.finding(bound.epsilon)
+    groups = {group.group: group.rows for group in audit.groups if group.label == finding.window.label}
+    pair = [group for group in finding.window.groups if group in groups]
+    rows = ", ".join(f"{group_text(group)} ({groups[group]:,} rows)" for group in pair)
+    test = finding.test
+    tested = "" if test is None else f", the p-value against parity {p_value_text(test.p_value)}"
+    return (
+        f"{bound.sentence[0].upper()}{bound.sentence[1:]}.",
+        finding.window.sentence_for(audit.higher_is),
+        f"The {100 * finding.interval.confidence:g}% interval is {interval_text(finding.interval)}{tested}.",
+        f"Compared: {rows}.",
     )
 
 
@@ -210,12 +244,13 @@ def _steps(audit: Audit, bound: BoundResult | None) -> tuple[Step, ...]:
     groups = " ".join(f"--group {shlex.quote(name)}" for name in columns.get("group", ["GROUP"]))
     most = f"{_USUAL_BOUND if bound is None else bound.max_mcdp:g}"
     target = shlex.quote(str(columns.get("target", columns.get("label", "TARGET"))))
-    fit = f"{file} --target {target} {groups} --max-mcdp {most}"
+    criterion = audit.comparison.criterion
+    who = "" if criterion == "demographic_parity" else f" --criterion {criterion}"
+    fit = f"{file} --target {target} {groups} --max-mcdp {most}{who}"
     score = shlex.quote(str(columns.get("score", "SCORE")))
-    watch = Step(
-        "Watch the scores as new people are scored",
-        f"localparity monitor history {file} --score {score} {groups} --max-mcdp {most}",
-    )
+    label = f" --label {shlex.quote(str(columns.get('label', 'LABEL')))}" if who else ""
+    watched = f"{file} --score {score} {groups}{_range_option(audit)}{label}{who} --max-mcdp {most}"
+    watch = Step("Watch the scores as new people are scored", f"localparity monitor history {watched}")
     status = audit.verdict.status
     if status == "undecided":
         sizes = ",".join(str(group.rows) for group in audit.groups[:20])
@@ -223,10 +258,19 @@ def _steps(audit: Audit, bound: BoundResult | None) -> tuple[Step, ...]:
         return (Step("Find out how many people it takes", plan), watch)
     if status == "not found" and (bound is None or bound.within):
         return (watch,)
+    repair = f"localparity repair {fit} --out repaired"
     if bound is not None and bound.within:
-        return (watch, Step("Or repair the scores further", f"localparity repair {fit} --out repaired"))
+        return (watch, Step("Or fit a model with a smaller disparity", repair))
     return (
-        Step("Repair the scores to a bound", f"localparity repair {fit} --out repaired"),
-        Step("Or train a model within the bound", f"localparity train {fit} --out trained"),
+        Step("Fit a model whose scores are repaired to the bound", repair),
+        Step("Or train one with a penalty on the disparity", f"localparity train {fit} --out trained"),
         watch,
     )
+
+
+def _range_option(audit: Audit) -> str:
+    """The score range as a command takes it, where it is not 0 to 1."""
+    if audit.scale == "rank":
+        return " --score-range LOW,HIGH"
+    low, high = audit.score_range
+    return "" if (low, high) == (0.0, 1.0) else f" --score-range {low:.15g},{high:.15g}"

@@ -176,7 +176,6 @@ def audit(
     everyone = as_counts(data)
     counts, unknown = policy.settle(everyone)
     counts, left_out = _counts_compared(counts, comparison, small_groups, disclosure_limit, scaled)
-    shown = replace(comparison, min_group_size=max(min_group_size, disclosure_limit))
     draws = Draws(as_count(n_resamples, "n_resamples", at_least=0), random_state, n_jobs, on_resample)
     found_method = as_interval_method(method, counts)
     threshold = None if threshold is None else as_threshold(threshold, counts.score_range)
@@ -207,7 +206,9 @@ def audit(
         unknown_groups=policy.bounds(
             everyone, counts.groups, comparison, epsilons=at, disclosure_limit=disclosure_limit
         ),
-        within_strata=None if strata is None else strata.compared(counts.groups, shown, at, draws),
+        within_strata=None
+        if strata is None
+        else strata.compared(counts.groups, comparison, at, draws, disclosure_limit=disclosure_limit),
     )
 
 

@@ -54,14 +54,21 @@ class Strata:
         return replace(self.counts, atoms={key: Atoms.join(found) for key, found in parts.items()})
 
     def compared(
-        self, groups: Collection[Group], comparison: Comparison, epsilons: FloatArray, draws: Draws
+        self,
+        groups: Collection[Group],
+        comparison: Comparison,
+        epsilons: FloatArray,
+        draws: Draws,
+        *,
+        disclosure_limit: int,
     ) -> WithinStrata:
         """Some of the groups compared within strata, with a warning where the sign turns."""
         if comparison.compare != "between_groups":
             raise ValueError(f"control_features needs compare='between_groups', got {comparison.compare!r}")
         kept = {key: (group, stratum) for key, (group, stratum) in self.names.items() if group in groups}
         counts = self.counts.without(set(self.names) - set(kept))
-        found = strata_compared(counts, kept, comparison, epsilons, draws)
+        comparison = replace(comparison, min_group_size=max(comparison.min_group_size, disclosure_limit))
+        found = strata_compared(counts, kept, comparison, epsilons, draws, disclosure_limit=disclosure_limit)
         if found.turned:
             warnings.warn(found.turn, stacklevel=4)
         return found

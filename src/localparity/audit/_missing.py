@@ -177,13 +177,23 @@ def breakdown_of(audit: Audit, max_mcdp: float | None) -> Breakdown | None:
     return audit.unknown_groups.breakdown(max_mcdp)
 
 
+def bounds_sentences(audit: Audit) -> tuple[str, ...]:
+    """What the rows without a group could change, in words, or that they are too few to say."""
+    if audit.unknown_groups is not None:
+        return tuple(bounds.sentence for bounds in audit.unknown_groups.bounds)
+    if audit.missing.groups and audit.missing.missing_groups == "bound":
+        return (
+            "What they could change is not shown, since they are fewer people than the disclosure limit.",
+        )
+    return ()
+
+
 def further_sentences(audit: Audit, max_mcdp: float | None) -> tuple[str, ...]:
     """What an audit says of rows that lack a value, of unknown groups and of strata."""
     breakdown = breakdown_of(audit, max_mcdp)
-    unknown = () if audit.unknown_groups is None else audit.unknown_groups.bounds
     return (
         *audit.missing.sentences,
-        *(bounds.sentence for bounds in unknown),
+        *bounds_sentences(audit),
         *(() if breakdown is None else breakdown.sentences),
         *(() if audit.within_strata is None else audit.within_strata.sentences),
     )

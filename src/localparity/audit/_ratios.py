@@ -11,6 +11,8 @@ from localparity.uncertainty import ImpactRatioCurve, SafeCutoffs
 if TYPE_CHECKING:
     from localparity.audit._audit import Audit
 
+_FEW_CUTOFFS = 10
+
 
 @dataclass(frozen=True)
 class RatioResult:
@@ -24,11 +26,14 @@ class RatioResult:
         The cutoffs that keep every ratio large enough, and the lowest ratio.
     disclosure_limit : int
         The fewest people of a step.
+    cutoffs : int
+        How many cutoffs there are, shown or not.
     """
 
     curve: ImpactRatioCurve
     safe: SafeCutoffs
     disclosure_limit: int
+    cutoffs: int
 
     @classmethod
     def of(cls, audit: Audit, min_ratio: float, disclosure_limit: int) -> RatioResult:
@@ -45,8 +50,9 @@ class RatioResult:
         Any cutoff from 0 up to, but not including, 0.1144 keeps every group's ratio at or above 0.8 with 95%
         confidence.
         """
-        curve = audit.impact_ratios().disclosed(disclosure_limit)
-        return cls(curve, curve.safe_cutoffs(min_ratio), disclosure_limit)
+        every = audit.impact_ratios()
+        curve = every.disclosed(disclosure_limit)
+        return cls(curve, curve.safe_cutoffs(min_ratio), disclosure_limit, every.cutoffs.size)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -66,6 +72,12 @@ class RatioResult:
             sure = "Rows with weights or clusters have no intervals of ratios: these numbers are estimates."
         else:
             sure = "Intervals of ratios hold for all groups and cutoffs together, if rows are independent."
+        if self.curve.cutoffs.size < min(_FEW_CUTOFFS, self.cutoffs):
+            found.append(
+                f"Ratios are computed at {self.curve.cutoffs.size} of {self.cutoffs:,} cutoffs only, so that "
+                f"each step of every group has at least {self.disclosure_limit} people; leaving out small "
+                "groups allows more."
+            )
         return (*found, f"{how} {sure}")
 
     def to_dict(self) -> dict[str, Any]:

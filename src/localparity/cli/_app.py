@@ -16,6 +16,8 @@ from localparity.cli._printing import note
 
 # Click's own class, which some versions of typer carry inside and none exports.
 _UsageError: Any = typer.BadParameter.__base__
+_NO_THREAD = "can't start new thread"
+"""What Python says where the system refuses one, in a RuntimeError like any other."""
 
 app = Commands(
     name="localparity",
@@ -44,8 +46,13 @@ def _options(
 
 def main() -> None:
     """Run the command; wrong usage or input is one line on the standard error and exit code 2."""
+    with outliving_its_reader("stderr"):
+        _run()
+
+
+def _run() -> NoReturn:
     try:
-        with heeding_interrupts(), outliving_its_reader():
+        with heeding_interrupts(), outliving_its_reader("stdout"):
             code = app(standalone_mode=False)
     except _UsageError as error:
         _fail(error.format_message())
@@ -57,6 +64,8 @@ def main() -> None:
     except MemoryError:
         _fail("there is not enough memory")
     except Exception as error:
+        if str(error) == _NO_THREAD:
+            _fail("no thread can be started: there is too little memory, or there are too many processes")
         # Exit code 1 means "above the bound", so nothing else may end with it.
         _fail(f"this should not have happened, please report it: {type(error).__name__}: {error}", code=3)
     sys.exit(code if isinstance(code, int) else 0)

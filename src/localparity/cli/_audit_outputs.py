@@ -14,13 +14,15 @@ from localparity.audit._missing import breakdown_of
 from localparity.cli._printing import note
 from localparity.report._terminal import paired_parts, ratio_parts, terminal_parts
 
-AuditFormat = Literal["text", "json", "markdown"]
+AuditFormat = Literal["text", "json", "markdown", "junit"]
 
 
-def check_format(form: AuditFormat, json: bool) -> AuditFormat:
-    """The form to print, of which --json is a short name."""
-    if json and form == "markdown":
-        raise typer.BadParameter("must be json with --json, got markdown", param_hint="--format")
+def check_format(form: AuditFormat, json: bool, max_mcdp: float | None) -> AuditFormat:
+    """The form to print, of which --json is a short name; test cases need a bound."""
+    if json and form not in ("text", "json"):
+        raise typer.BadParameter(f"must be json with --json, got {form}", param_hint="--format")
+    if form == "junit" and max_mcdp is None:
+        raise typer.BadParameter("junit needs --max-mcdp, which its test cases decide", param_hint="--format")
     return "json" if json else form
 
 
@@ -32,6 +34,10 @@ def show(document: Document, form: AuditFormat) -> None:
         from localparity.report._markdown import to_markdown
 
         typer.echo(to_markdown(document), nl=False)
+    elif form == "junit":
+        from localparity.report._junit import to_junit
+
+        typer.echo(to_junit(document), nl=False)
     else:
         console = Console()
         for file, audit in document.audits.items():

@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 import localparity as lp
 from localparity._io._tables import Table
+from localparity._text import brief
 from localparity.cli._cards import warn_of_training_file
 from localparity.cli.predict import Scorer
 
@@ -75,6 +76,6 @@ class ModelAudit(NamedTuple):
             if text not in (negative, positive):
                 raise ValueError(
                     f"column {self.target!r} of {source} must be {negative!r} or {positive!r}, as the "
-                    f"model's classes, got {text!r} at data row {row + 1}"
+                    f"model's classes, got {brief(text)} at data row {row + 1}"
                 )
         return np.asarray([text == positive for text in texts], dtype=np.int64)

@@ -11,16 +11,25 @@ from typing import Any
 
 
 class _Pipe(io.FileIO):
-    """Writes to a pipe while somebody reads it, and to nowhere after that."""
+    """Writes to a pipe while somebody reads it, and to nowhere after that or after an error.
+
+    `reports` says whether an error is raised, once: one of the standard error can be told nowhere.
+    """
+
+    def __init__(self, descriptor: int, *, reports: bool) -> None:
+        super().__init__(descriptor, "wb", closefd=False)
+        self._reports, self._failed = reports, False
 
     def write(self, data: Any, /) -> int:
         """Write, or count as written what nobody reads."""
-        try:
-            return super().write(data) or 0
-        except OSError as error:
-            if not reader_has_gone(error):
-                raise
-            return memoryview(data).nbytes
+        if not self._failed:
+            try:
+                return super().write(data) or 0
+            except OSError as error:
+                self._failed = True
+                if self._reports and not reader_has_gone(error):
+                    raise OSError(f"the output cannot be written: {error.strerror}") from error
+        return memoryview(data).nbytes
 
 
 def reader_has_gone(error: OSError) -> bool:
@@ -35,21 +44,15 @@ def reader_has_gone(error: OSError) -> bool:
 
 
 @contextmanager
-def outliving_its_reader() -> Iterator[None]:
-    """Inside, the standard output and error take what is printed after their reader has gone.
+def outliving_its_reader(name: str) -> Iterator[None]:
+    """Inside, sys.stdout or sys.stderr takes what is printed after its reader has gone.
 
     What a command still has to do, such as to write a page, and its exit code are then what they would be
     with a reader who stays. A terminal stays as it is, and so does what a test puts in its place.
     """
-    with _outliving("stdout"), _outliving("stderr"):
-        yield
-
-
-@contextmanager
-def _outliving(name: str) -> Iterator[None]:
     printed = getattr(sys, name)
     try:
-        piped = None if printed.isatty() else _Pipe(printed.fileno(), "wb", closefd=False)
+        piped = None if printed.isatty() else _Pipe(printed.fileno(), reports=name == "stdout")
     except (AttributeError, OSError, ValueError):
         piped = None
     if piped is None:
@@ -65,5 +68,7 @@ def _outliving(name: str) -> Iterator[None]:
     try:
         yield
     finally:
-        stream.flush()
-        setattr(sys, name, printed)
+        try:
+            stream.flush()
+        finally:
+            setattr(sys, name, printed)

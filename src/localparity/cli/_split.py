@@ -35,8 +35,8 @@ def _check_split(given: Mapping[str, Any]) -> None:
         return
     unused = [f"--{_option(name)}" for name in _NOT_WITH if given[name]]
     unused += [f"--{_option(name)} {given[name]}" for name, need in _NEEDED.items() if given[name] != need]
-    if given["form"] == "markdown":
-        unused.append("--format markdown")
+    if given["form"] in ("markdown", "junit"):
+        unused.append(f"--format {given['form']}")
     if unused:
         raise typer.BadParameter(f"cannot be used with {unused[0]}", param_hint="--split")
 

@@ -88,7 +88,8 @@ MethodOption = Annotated[
     Option(help="How intervals are made; finite_sample, or bootstrap with weights or clusters."),
 ]
 FormatOption = Annotated[
-    AuditFormat, Option("--format", help="Print tables, JSON, or Markdown for a pull request.")
+    AuditFormat,
+    Option("--format", help="Print tables, JSON, Markdown for a pull request, or JUnit XML for a pipeline."),
 ]
 OutOption = Annotated[
     Path | None,
@@ -186,7 +187,7 @@ def audit(
     check_bound(max_mcdp, decide_by)
     check_file(report, "--report", read=files, replace=force)
     check_file(out, "--out", read=files, replace=force)
-    form = check_format(form, json)
+    form = check_format(form, json, max_mcdp)
     check_ratio(min_ratio, criterion)
     engine = engine_of(ctx)
     check_scoring(ctx.params)

@@ -1,3 +1,336 @@
-"""MLflow: an evaluator that measures local disparity, found by its entry point."""
+"""MLflow: an evaluator that measures local disparity, found by its entry point; needs the extra `mlflow`."""
 
-__all__: list[str] = []
+from __future__ import annotations
+
+import inspect
+import io
+import json
+import time
+import warnings
+from collections.abc import Mapping
+from typing import Any, get_args
+
+import numpy as np
+
+from localparity._types import ArrayLike, Criterion, FloatArray
+from localparity._validation import as_choice, as_epsilon, as_fraction, require
+from localparity.audit import Audit, audit
+from localparity.audit._audit import DecideBy
+from localparity.audit._document import Document
+from localparity.counts._disclosure import DISCLOSURE_LIMIT, disclosed
+from localparity.integrations._columns import named_columns
+
+require("mlflow", extra="mlflow")
+
+import mlflow  # noqa: E402
+from mlflow.entities import Metric, RunTag  # noqa: E402
+from mlflow.models.evaluation import EvaluationResult, MetricThreshold, ModelEvaluator  # noqa: E402
+
+__all__ = ["LocalParityEvaluator", "validation_thresholds"]
+
+_COLUMNS = ("y_score", "sensitive_features", "control_features", "sample_weight", "cluster")
+_DEFAULTS = {
+    "y_score": None,
+    "disclosure_limit": DISCLOSURE_LIMIT,
+    "random_state": 0,
+    "max_mcdp": None,
+    "decide_by": "estimate",
+    "metric_prefix": "",
+}
+_CRITERIA: dict[int | None, Criterion] = {
+    None: "demographic_parity",
+    0: "predictive_equality",
+    1: "equal_opportunity",
+}
+"""The criterion that compares people of one label."""
+_OPTIONS = _DEFAULTS.keys() | inspect.signature(audit).parameters.keys() - {"y_true", "on_resample"}
+
+
+class LocalParityEvaluator(ModelEvaluator):
+    """The evaluator "localparity" of `mlflow.models.evaluate`.
+
+    It logs MCDP at each epsilon with its interval, p-value and noise floor (``mcdp_0.05``, ``mcdp_0.05_low``,
+    ``mcdp_0.05_high``, ``mcdp_0.05_p_value``, ``mcdp_0.05_noise_floor``), ``abcc`` and ``delta_dp``; the
+    verdict as a tag; and the page, the JSON and two figures as artifacts. An epsilon whose windows do not fit
+    into the scores has no metrics.
+
+    `evaluator_config` may have
+
+    - ``sensitive_features``, which it must have: a column of the evaluation data, a list of columns, or an
+      array; in the same way ``control_features``, ``sample_weight`` and ``cluster``;
+    - ``y_score``: the scores, a column or an array. Without it they are the model's `predict_proba` of label
+      1 or, where it has none, its predictions; without a model, the predictions in the data;
+    - ``max_mcdp`` and ``decide_by``: the bound, as in `Audit.passes`. A tag and the page say whether it
+      holds, and `validation_thresholds` makes MLflow's validation fail where it does not;
+    - ``metric_prefix``: what the names of metrics, tags and files begin with;
+    - the other arguments of `localparity.audit`. As in the command, groups of fewer than ten people are left
+      out and the seed is 0, unless ``disclosure_limit`` and ``random_state`` are given.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> import mlflow
+    >>> import localparity as lp
+    >>> mlflow.set_tracking_uri(f"sqlite:///{tempfile.mkdtemp()}/mlflow.db")
+    >>> census = lp.datasets.make_census(2000, random_state=0)
+    >>> people = census.data.assign(
+    ...     sex=census.sensitive_features, income=census.target, score=census.score
+    ... )
+    >>> with mlflow.start_run():
+    ...     result = mlflow.models.evaluate(
+    ...         data=people,
+    ...         predictions="score",
+    ...         targets="income",
+    ...         model_type="classifier",
+    ...         evaluators="localparity",
+    ...         evaluator_config={"sensitive_features": "sex", "epsilons": [0.05]},
+    ...     )
+    >>> round(result.metrics["mcdp_0.05"], 3)
+    0.2
+    """
+
+    @classmethod
+    def can_evaluate(cls, *, evaluator_config: Mapping[str, Any], **_: Any) -> bool:
+        """Return whether the configuration names the groups; MLflow asks every evaluator that it finds.
+
+        Parameters
+        ----------
+        evaluator_config : mapping
+            The options. Others of this evaluator without ``sensitive_features`` are an error.
+        **_
+            What else MLflow says of the evaluation.
+
+        Returns
+        -------
+        bool
+        """
+        if "sensitive_features" in evaluator_config:
+            return True
+        others = sorted(evaluator_config.keys() & _OPTIONS - {"metric_prefix"})
+        if others:
+            raise ValueError(f"evaluator_config must have sensitive_features, got {', '.join(others)} only")
+        return False
+
+    def evaluate(
+        self,
+        *,
+        dataset: Any,
+        run_id: str,
+        evaluator_config: Mapping[str, Any],
+        model: Any = None,
+        predictions: str | None = None,
+        model_id: str | None = None,
+        **_: Any,
+    ) -> EvaluationResult:
+        """Audit the scores and log what is found; `mlflow.models.evaluate` calls this.
+
+        Parameters
+        ----------
+        dataset : EvaluationDataset
+            The features, the labels and, without a model, the scores.
+        run_id : str
+            The run to log to.
+        evaluator_config : mapping
+            The options.
+        model : PyFuncModel, optional
+            The model.
+        predictions : str, optional
+            The column of the model's output that has the scores.
+        model_id : str, optional
+            The logged model that the metrics are of.
+        **_
+            What else MLflow hands to evaluators.
+
+        Returns
+        -------
+        EvaluationResult
+        """
+        options = _options(evaluator_config, dataset.features_data)
+        prefix, y_score = options.pop("metric_prefix"), options.pop("y_score")
+        bound = {name: options.pop(name) for name in ("max_mcdp", "decide_by")}
+        if y_score is None:
+            y_score = _scores(dataset, model, predictions)
+        found = audit(dataset.labels_data, y_score, **options)
+        document = Document(audits={"scores": found}, disclosure_limit=options["disclosure_limit"], **bound)
+        now = int(1000 * time.time())
+        metrics = {f"{prefix}{name}": value for name, value in _metrics(found).items()}
+        about = {"model_id": model_id, "dataset_name": dataset.name, "dataset_digest": dataset.digest}
+        mlflow.MlflowClient().log_batch(
+            run_id,
+            metrics=[Metric(name, value, now, 0, **about) for name, value in metrics.items()],
+            tags=[RunTag(f"localparity.{prefix}{name}", text) for name, text in _tags(document).items()],
+        )
+        artifacts = _log_files(document, run_id, prefix)
+        return EvaluationResult(metrics=metrics, artifacts=artifacts, run_id=run_id)
+
+
+def validation_thresholds(
+    max_mcdp: float, *, epsilon: float = 0.0, decide_by: DecideBy = "estimate", metric_prefix: str = ""
+) -> dict[str, MetricThreshold]:
+    """A bound in the form that `mlflow.validate_evaluation_results` takes.
+
+    Validation fails where `Audit.passes` returns False, where no windows of this epsilon fit into the scores,
+    and where the epsilon was not evaluated.
+
+    Parameters
+    ----------
+    max_mcdp : float
+        The most that MCDP may be, a fraction in [0, 1].
+    epsilon : float
+        One of the epsilons that were evaluated.
+    decide_by : str
+        What is compared with the bound: "estimate", "upper" or "lower", as in `Audit.passes`.
+    metric_prefix : str
+        The ``metric_prefix`` of the evaluation.
+
+    Returns
+    -------
+    dict
+        The threshold by the name of its metric.
+
+    Examples
+    --------
+    >>> thresholds = validation_thresholds(0.1, epsilon=0.05, decide_by="upper")
+    >>> [(name, each.threshold) for name, each in thresholds.items()]
+    [('mcdp_0.05_high', 0.1)]
+    """
+    ends = {"estimate": "", "upper": "_high", "lower": "_low"}
+    end = ends[as_choice(decide_by, "decide_by", get_args(DecideBy))]
+    threshold = MetricThreshold(threshold=as_fraction(max_mcdp, "max_mcdp"), greater_is_better=False)
+    return {f"{metric_prefix}{_metric_name(as_epsilon(epsilon))}{end}": threshold}
+
+
+def _options(config: Mapping[str, Any], data: Any) -> dict[str, Any]:
+    """Every option, with the columns that are named taken from the data."""
+    unknown = sorted(config.keys() - _OPTIONS)
+    if unknown:
+        raise ValueError(
+            f"evaluator_config has no option {unknown[0]!r}; where there are several evaluators, give the "
+            "options of each under its name: {'localparity': {...}, 'default': {...}}"
+        )
+    options = {**_DEFAULTS, **config}
+    return options | {name: named_columns(options[name], data, name) for name in _COLUMNS if name in options}
+
+
+def _scores(dataset: Any, model: Any, predictions: str | None) -> ArrayLike:
+    """The scores: of the model, or those in the data where there is no model."""
+    if model is None:
+        if dataset.predictions_data is None:
+            raise ValueError("predictions must be the column of the scores where there is no model, got None")
+        return dataset.predictions_data
+    raw = _raw_model(model)
+    if hasattr(raw, "predict_proba"):
+        return _one_column(raw.predict_proba(_inputs(dataset.features_data, model, raw)))
+    output = model.predict(dataset.features_data)
+    scores = _one_column(output if predictions is None else output[predictions])
+    if np.isin(scores, (0, 1)).all():
+        warnings.warn(
+            "the model predicts 0 and 1 only, so that decisions are compared; log it with a predict_proba to "
+            "compare scores",
+            stacklevel=2,
+        )
+    return scores
+
+
+def _raw_model(model: Any) -> Any:
+    """The model that MLflow's wrapper holds, or None where it tells of none."""
+    try:
+        return model.get_raw_model()
+    except (AttributeError, NotImplementedError):
+        return None
+
+
+def _inputs(data: Any, model: Any, raw: Any) -> Any:
+    """The columns that the model was fitted on, of data that may have others."""
+    schema = model.metadata.get_input_schema()
+    if schema is not None and schema.has_input_names():
+        return data[schema.input_names()]
+    names = getattr(raw, "feature_names_in_", None)
+    return data if names is None or not hasattr(data, "columns") else data[list(names)]
+
+
+def _one_column(output: Any) -> FloatArray:
+    """The column of label 1 of what a model gives."""
+    found = np.asarray(output)
+    if found.ndim == 1:
+        return found
+    if found.ndim > 2 or found.shape[1] > 2:
+        raise ValueError(f"predictions must have one column or two, got an array of shape {found.shape}")
+    return found[:, -1]
+
+
+def _metric_name(epsilon: float) -> str:
+    return f"mcdp_{epsilon!r}".removesuffix(".0")
+
+
+def _metrics(found: Audit) -> dict[str, float]:
+    """The numbers of an audit by the names of their metrics."""
+    metrics = {
+        "abcc": max(pair.abcc for pair in found.pairs),
+        "delta_dp": max(pair.delta_dp for pair in found.pairs),
+    }
+    for finding in found.findings:
+        name = _metric_name(finding.epsilon)
+        if not finding.vacuous:
+            ends = {f"{name}_low": finding.interval.low, f"{name}_high": finding.interval.high}
+            metrics |= {name: finding.mcdp, **ends}
+            if finding.test is not None:
+                metrics[f"{name}_p_value"] = finding.test.p_value
+                metrics[f"{name}_noise_floor"] = finding.test.null_mean
+    return metrics
+
+
+def _tags(document: Document) -> dict[str, str]:
+    """The verdict, and whether the bound holds."""
+    bound = document.answers("scores").bound
+    verdict = {"verdict": document.first.verdict.headline}
+    if bound is None:
+        return verdict
+    return {**verdict, "bound": f"{'pass' if bound.within else 'fail'}: {bound.sentence}"}
+
+
+def _log_files(document: Document, run_id: str, prefix: str) -> dict[str, Any]:
+    """Log the page, the JSON and the figures, and return them as artifacts by their names."""
+    from mlflow.models.evaluation import artifacts
+
+    from localparity.report.page._page import render_page
+
+    client, page, plain = mlflow.MlflowClient(), render_page(document), document.to_json()
+    page_path, json_path = (f"localparity/{prefix}audit.{ending}" for ending in ("html", "json"))
+    client.log_text(run_id, page, page_path)
+    client.log_text(run_id, plain, json_path)
+    found: dict[str, Any] = {
+        "audit_page": artifacts.TextEvaluationArtifact(mlflow.get_artifact_uri(page_path), page),
+        "audit_json": artifacts.JsonEvaluationArtifact(mlflow.get_artifact_uri(json_path), json.loads(plain)),
+    }
+    for name, image in _images(document).items():
+        path = f"localparity/{prefix}{name}.png"
+        client.log_image(run_id, image, path)
+        found[name] = artifacts.ImageEvaluationArtifact(mlflow.get_artifact_uri(path), image)
+    return {f"{prefix}{name}": artifact for name, artifact in found.items()}
+
+
+def _images(document: Document) -> dict[str, Any]:
+    """The gap of the worst pair and the profile, of steps that rest on enough people."""
+    from localparity.report import GapCurveDisplay, McdpProfileDisplay
+
+    figure, pillow = (require(name, extra="mlflow") for name in ("matplotlib.figure", "PIL.Image"))
+    found = document.first
+    comparison, window = found.comparison, found.findings[0].window
+    shown = disclosed(found.counts, comparison, disclosure_limit=document.disclosure_limit)
+    axes = {name: figure.Figure(layout="constrained").subplots() for name in ("gap_curve", "mcdp_profile")}
+    asked: dict[str, Any] = {"confidence": found.confidence, "random_state": 0}
+    GapCurveDisplay.from_predictions(
+        shown, groups=window.groups, criterion=_CRITERIA[window.label], ax=axes["gap_curve"], **asked
+    )
+    McdpProfileDisplay.from_predictions(
+        shown,
+        criterion=comparison.criterion,
+        compare=comparison.compare,
+        ax=axes["mcdp_profile"],
+        **asked,
+    )
+    files = {name: io.BytesIO() for name in axes}
+    for name, ax in axes.items():
+        ax.figure.savefig(files[name], format="png", dpi=150)
+    return {name: pillow.open(file) for name, file in files.items()}

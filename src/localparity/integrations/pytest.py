@@ -1,3 +1,201 @@
-"""pytest: a plugin, found by its entry point, that asserts a bound on MCDP."""
+"""pytest: a plugin, found by its entry point, that asserts a bound on MCDP and reports what was audited.
 
-__all__: list[str] = []
+pytest imports it in every run, so that it imports nothing but pytest before it is used.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable, Generator
+from contextvars import ContextVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+if TYPE_CHECKING:
+    from localparity._types import ArrayLike, Criterion, Groups
+    from localparity.audit import Audit
+    from localparity.audit._audit import DecideBy
+    from localparity.audit._document import Document
+
+__all__ = ["assert_mcdp"]
+
+_OPTION = "--localparity-report"
+_FORMS = (".json", ".md")
+
+# The test that runs, and on it what was audited.
+_running: ContextVar[pytest.Item | None] = ContextVar("_running", default=None)
+_audited = pytest.StashKey[list[str]]()
+
+
+def assert_mcdp(
+    y_true: ArrayLike | None,
+    y_score: ArrayLike,
+    *,
+    sensitive_features: Groups,
+    max_mcdp: float = 0.1,
+    epsilon: float = 0.0,
+    decide_by: DecideBy = "estimate",
+    criterion: Criterion = "demographic_parity",
+    disclosure_limit: int = 10,
+    **options: Any,
+) -> Audit:
+    """Assert that MCDP(epsilon) is at most `max_mcdp`, as `localparity audit --max-mcdp` decides it.
+
+    It is also a fixture of the same name. With ``pytest --localparity-report FILE`` the audit is written to
+    the file, whether it passes or not.
+
+    Parameters
+    ----------
+    y_true : array-like or None
+        Labels 0 and 1; None where the criterion does not need them.
+    y_score : array-like
+        Scores inside `score_range`.
+    sensitive_features : array-like, data frame or mapping of columns
+        The group of each row.
+    max_mcdp : float
+        The most that MCDP may be.
+    epsilon : float
+        The half-width of the windows.
+    decide_by : str
+        What is compared with the bound: "estimate", "upper" or "lower", as in `Audit.passes`.
+    criterion : str
+        Who is compared, as in `localparity.audit`.
+    disclosure_limit : int
+        A group with fewer people is left out, as the command does.
+    **options
+        Others of `localparity.audit`; ``random_state`` is 0 by default.
+
+    Returns
+    -------
+    Audit
+
+    Raises
+    ------
+    AssertionError
+        Where MCDP is above the bound. The message says where, between whom, and how sure that is.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> from localparity.integrations.pytest import assert_mcdp
+    >>> census = lp.datasets.make_census(500, random_state=0)
+    >>> sex = census.sensitive_features
+    >>> audit = assert_mcdp(None, census.score, sensitive_features=sex, max_mcdp=0.4)
+    >>> assert_mcdp(None, census.score, sensitive_features=sex, max_mcdp=0.1)
+    Traceback (most recent call last):
+    AssertionError: MCDP(0) is ...%, above the bound of 10.00%.
+    ...
+    """
+    __tracebackhide__ = True
+    from localparity.audit import audit
+    from localparity.audit._answers import bound_lines
+    from localparity.audit._document import Document
+
+    options = {"random_state": 0, "disclosure_limit": disclosure_limit, "criterion": criterion, **options}
+    found = audit(y_true, y_score, sensitive_features=sensitive_features, epsilons=[epsilon], **options)
+    item = _running.get()
+    name = "scores" if item is None else item.nodeid
+    asked: dict[str, Any] = {"max_mcdp": max_mcdp, "decide_by": decide_by}
+    document = Document(audits={name: found}, title=name, disclosure_limit=disclosure_limit, **asked)
+    if item is not None:
+        _record(item, document)
+    bound = document.answers(name).bound
+    assert bound is not None
+    if not bound.within:
+        raise AssertionError("\n".join(bound_lines(found, bound)))
+    return found
+
+
+@pytest.fixture(name="assert_mcdp")
+def _assert_mcdp() -> Callable[..., Audit]:
+    """Assert that MCDP(epsilon) is at most a bound: `localparity.integrations.pytest.assert_mcdp`."""
+    return assert_mcdp
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    """Add the option that names the report."""
+    group = parser.getgroup("localparity")
+    told = "write the audits of all assert_mcdp calls to this file, which ends in .json or .md"
+    group.addoption(_OPTION, metavar="FILE", help=told)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Collect what tests report, in the process that sees all of them."""
+    file: str | None = config.getoption(_OPTION)
+    if file is None:
+        return
+    if not file.endswith(_FORMS):
+        raise pytest.UsageError(f"{_OPTION} must end in {' or '.join(_FORMS)}, got {file}")
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(_Report(Path(file)), "localparity-report")
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None]:
+    """Remember which test runs."""
+    token = _running.set(item)
+    yield
+    _running.reset(token)
+
+
+@pytest.hookimpl(hookwrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Generator[None, Any]:
+    """Add what was audited to the report of the test, which pytest-xdist sends to the first process."""
+    outcome = yield
+    if call.when == "teardown" and _audited in item.stash:
+        vars(outcome.get_result())["localparity"] = item.stash[_audited]
+
+
+def _record(item: pytest.Item, document: Document) -> None:
+    """Keep an audit as it is to be written."""
+    file: str | None = item.config.getoption(_OPTION)
+    if file is None:
+        return
+    from localparity.report._markdown import to_markdown
+
+    text = document.to_json() if file.endswith(".json") else to_markdown(document)
+    item.stash.setdefault(_audited, []).append(text)
+
+
+class _Report:
+    """The audits of a run, and the file that they are written to."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.found: list[tuple[str, list[str]]] = []
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        """Take in the audits of a test."""
+        if hasattr(report, "localparity"):
+            self.found.append((report.nodeid, report.localparity))
+
+    def pytest_sessionfinish(self) -> None:
+        """Write the file anew; where nothing was audited, there is none."""
+        from localparity._io._files import write_whole
+
+        texts = [text for _, texts in sorted(self.found) for text in texts]
+        if not texts:
+            self.path.unlink(missing_ok=True)
+            return
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        text = _as_one(texts) if self.path.suffix == ".json" else "\n".join(texts)
+        write_whole(self.path, text.encode())
+
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        """Say where it is."""
+        count = sum(len(texts) for _, texts in self.found)
+        where = f" in {self.path}" if count else ""
+        terminalreporter.write_sep("-", f"localparity: {count} audit{'' if count == 1 else 's'}{where}")
+
+
+def _as_one(texts: list[str]) -> str:
+    """The audits as one document, of the form that `localparity audit --json` prints."""
+    documents = [json.loads(text) for text in texts]
+    joined = {
+        "title": "Audits of the tests",
+        "disclosure_limit": min(document["disclosure_limit"] for document in documents),
+        "audits": [audit for document in documents for audit in document["audits"]],
+    }
+    return json.dumps({**documents[0], **joined}, indent=2, ensure_ascii=False) + "\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from localparity._types import ArrayLike, Groups
 from localparity._validation import as_epsilon
 from localparity.metrics._mcdp import mcdp
 
@@ -13,7 +14,7 @@ def mcdp_scorer(epsilon: float = 0.0, **options: Any) -> Any:
 
     It scores with ``predict_proba`` (or ``decision_function``) of the positive class and asks for
     `sensitive_features` by metadata routing, which scikit-learn wants switched on with
-    ``sklearn.set_config(enable_metadata_routing=True)``.
+    ``sklearn.set_config(enable_metadata_routing=True)``; without it, scoring is an error that says so.
 
     Parameters
     ----------
@@ -46,7 +47,7 @@ def mcdp_scorer(epsilon: float = 0.0, **options: Any) -> Any:
     from sklearn.metrics import make_scorer
 
     scorer = make_scorer(
-        mcdp,
+        _routed_mcdp,
         response_method=("predict_proba", "decision_function"),
         greater_is_better=False,
         epsilon=as_epsilon(epsilon),
@@ -54,3 +55,16 @@ def mcdp_scorer(epsilon: float = 0.0, **options: Any) -> Any:
     )
     with sklearn.config_context(enable_metadata_routing=True):
         return scorer.set_score_request(sensitive_features=True)
+
+
+def _routed_mcdp(
+    y_true: ArrayLike, y_score: ArrayLike, *, sensitive_features: Groups | None = None, **options: Any
+) -> float:
+    """MCDP of what scikit-learn routed here."""
+    if sensitive_features is None:
+        raise ValueError(
+            "sensitive_features did not reach the scorer: call "
+            "sklearn.set_config(enable_metadata_routing=True), pass sensitive_features to fit or in params, "
+            "and keep the scorer's set_score_request(sensitive_features=True)"
+        )
+    return mcdp(y_true, y_score, sensitive_features=sensitive_features, **options)

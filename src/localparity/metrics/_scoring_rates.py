@@ -126,8 +126,9 @@ class ScoringRates:
         """What the numbers are, what was left out, and what they do not say."""
         median = f"the median of all {self.people:,} scores, about {number_text(self.median, 4)}"
         found = [
-            f"The scoring rate is the share of a category with a score above {median}. The impact ratio is "
-            f"the scoring rate over the highest one of the table ({SOURCE})."
+            f"The scoring rate is the share of a category with a score above {median}, which counts as the "
+            f"better outcome. The impact ratio is the scoring rate over the highest one of the table "
+            f"({SOURCE})."
         ]
         every = [each for table in self.tables for each in table.categories]
         if any(each.share is not None and each.share < self.min_share for each in every):

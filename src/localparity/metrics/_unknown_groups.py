@@ -63,12 +63,10 @@ class GroupBounds:
     @property
     def sentence(self) -> str:
         """The bounds in words."""
-        low = "" if self.low_exact else "at least "
-        high = "" if self.high_exact else "at most "
-        return (
-            f"Whatever the unknown groups are, MCDP({self.epsilon:g}) is between {low}{percent(self.low)} "
-            f"and {high}{percent(self.high)}."
-        )
+        ends = f"between {percent(self.low)} and {percent(self.high)}"
+        if not (self.low_exact and self.high_exact):
+            ends = f"at least {percent(self.low)} and at most {percent(self.high)}"
+        return f"Whatever the unknown groups are, MCDP({self.epsilon:g}) is {ends}."
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from localparity._text import brief
 from localparity._types import FloatArray
 from localparity._validation import example_rows, missing_among, sort_groups
 from localparity.models._columns import Column, as_floats, table_columns
@@ -242,7 +243,9 @@ def _numbers_of(column: Column) -> FloatArray:
     rows = np.flatnonzero(wrong[codes])
     if rows.size:
         value = values[codes[rows[0]]]
-        raise ValueError(f"column {column.name!r} must be numbers, as at fit, got {value!r} at row {rows[0]}")
+        raise ValueError(
+            f"column {column.name!r} must be numbers, as at fit, got {brief(value)} at row {rows[0]}"
+        )
     return as_floats(column.values)
 
 

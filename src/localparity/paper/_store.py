@@ -304,8 +304,13 @@ class Store:
         mark = self._mark()
         if mark:
             check_format(mark["format"], FORMAT, str(self._marker), advice="use another folder")
-        elif self.folder.exists() and any(self.folder.iterdir()):
+        elif self.folder.exists() and not all(_is_hidden(path) for path in self.folder.iterdir()):
             raise ValueError(f"{self.folder} is not a store: it has files and no store.json")
+
+
+def _is_hidden(path: Path) -> bool:
+    """Whether a name starts with a point, as that of store.json does while it is written."""
+    return path.name.startswith(".")
 
 
 def _problem(facts: dict[str, Any], scores: Path) -> str:

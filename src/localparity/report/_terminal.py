@@ -12,6 +12,7 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from localparity.audit._missing import bounds_sentences
 from localparity.metrics._window import percent
 from localparity.report._header import header_line
 from localparity.report._tables import (
@@ -64,8 +65,8 @@ def terminal_parts(audit: Audit, *, title: str = "Audit") -> Iterator[Renderable
         yield Text(f"Left out as too small: {', '.join(map(str, audit.left_out))}.")
     if audit.missing.sentences:
         yield Text(" ".join(audit.missing.sentences))
-    if audit.unknown_groups is not None:
-        yield Text("\n".join(bounds.sentence for bounds in audit.unknown_groups.bounds))
+    if bounds_sentences(audit):
+        yield Text("\n".join(bounds_sentences(audit)))
     if audit.within_strata is not None:
         yield Text("\n".join(audit.within_strata.sentences))
         yield _rich_table(strata_table(audit.within_strata, MOST_PAIRS))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import combinations
 
 import numpy as np
@@ -22,6 +22,8 @@ _MOST_THRESHOLDS = 512
 """The test compares the data and the resamples at up to so many thresholds."""
 
 Pair = tuple[Group, Group]
+Totals = Mapping[tuple[Group, int | None], int]
+"""How many rows each group has of each label."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -60,6 +62,35 @@ def people_of(
             if atoms.size >= comparison.min_group_size:
                 strata.setdefault(stratum, {})[group] = atoms
         found += [StratumPeople(stratum, label, each) for stratum, each in strata.items() if len(each) > 1]
+    return found
+
+
+def hide_few(people: Sequence[StratumPeople], totals: Totals, limit: int) -> list[StratumPeople]:
+    """Leave out more people of a group where those left out are fewer than a limit.
+
+    The total of a group is known from elsewhere: what holds for the few would follow from a difference.
+    """
+    for (group, label), total in totals.items():
+        of_group = [each for each in people if each.label == label and group in each.atoms]
+        left_out = total - sum(each.atoms[group].size for each in of_group)
+        if of_group and 0 < left_out < limit:
+            smallest = min(of_group, key=lambda each: each.atoms[group].size)
+            others = {name: atoms for name, atoms in smallest.atoms.items() if name != group}
+            kept = [replace(each, atoms=others) if each is smallest else each for each in people]
+            return hide_few([each for each in kept if len(each.atoms) > 1], totals, limit)
+    return list(people)
+
+
+def totals_of(
+    counts: ScoreCounts, names: Mapping[Group, tuple[Group, Group]], comparison: Comparison
+) -> Totals:
+    """How many rows each group has of each label that is compared."""
+    found: dict[tuple[Group, int | None], int] = {}
+    for (key, y), atoms in counts.atoms.items():
+        for label in comparison.labels:
+            if label is None or label == y:
+                cell = (names[key][0], label)
+                found[cell] = found.get(cell, 0) + atoms.size
     return found
 
 

@@ -23,10 +23,12 @@ from localparity.uncertainty._resampling import Draws
 from localparity.uncertainty._strata import (
     StratumPeople,
     StratumTest,
+    hide_few,
     pairs_of,
     people_of,
     standardised_curve,
     together,
+    totals_of,
 )
 
 
@@ -243,11 +245,17 @@ def strata_compared(
     comparison: Comparison,
     epsilons: FloatArray,
     draws: Draws,
+    *,
+    disclosure_limit: int = 1,
 ) -> WithinStrata:
-    """Compare groups within strata, of counts whose groups are both; `names` tells the two apart."""
+    """Compare groups within strata, of counts whose groups are both; `names` tells the two apart.
+
+    Of each group, nobody is left out or at least `disclosure_limit` people are.
+    """
     if counts.rank_error > 0.0:
         raise ValueError("control_features needs counts of every score; there are too many: round the scores")
-    people = people_of(counts, names, comparison)
+    totals = totals_of(counts, names, comparison)
+    people = hide_few(people_of(counts, names, comparison), totals, disclosure_limit)
     if not people:
         raise ValueError(
             f"control_features leaves no stratum with two groups of at least {comparison.min_group_size} rows"
@@ -263,11 +271,6 @@ def strata_compared(
     summaries = [_summary(counts, each, epsilons) for each in people]
     tested = draws.n_resamples > 0 and counts.exchangeable
     p_values = StratumTest.of(counts, people, first).p_values(draws) if tested else (None, None)
-    rows = sum(
-        found.size
-        for (_, label), found in counts.atoms.items()
-        if label in comparison.labels or not comparison.needs_labels
-    )
     return WithinStrata(
         epsilons=tuple(epsilons.tolist()),
         overall=_worst(overall, epsilons),
@@ -276,7 +279,7 @@ def strata_compared(
         overall_window=overall[worst].worst_window(first),
         strata=tuple(sorted(summaries, key=lambda each: [-value for value in each.mcdp])),
         left_out=len({stratum for _, stratum in names.values()} - {each.stratum for each in people}),
-        rows_left_out=rows - sum(each.rows for each in people),
+        rows_left_out=sum(totals.values()) - sum(each.rows for each in people),
         p_value=p_values[0],
         worst_p_value=p_values[1],
     )

@@ -9,6 +9,7 @@ from functools import cached_property
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._text import brief
 from localparity._types import FloatArray, Group, ScoreRange
 from localparity._validation import Grouping
 from localparity.models.repair import _kernels
@@ -76,7 +77,7 @@ def map_rows(scores: FloatArray, grouping: Grouping, maps: Mapping[Group, ScoreM
             row = int(np.argmax(grouping.codes == code))
             known = ", ".join(map(repr, maps))
             raise ValueError(
-                f"sensitive_features must be one of {known}, as at fit, got {group!r} at row {row}"
+                f"sensitive_features must be one of {known}, as at fit, got {brief(group)} at row {row}"
             )
     order = np.argsort(grouping.codes, kind="stable")
     ends = np.cumsum(np.bincount(grouping.codes, minlength=len(grouping.names)))

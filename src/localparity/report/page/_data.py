@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import base64
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -32,6 +32,9 @@ _MOST_WINDOWS = 50_000
 _MOST_RATES = 60_000
 _MOST_LISTED = 600
 
+# A group whose steps may be further off than this is not drawn: its curve would say what is not so.
+_MOST_OFF = 0.1
+
 _FULL_SCALE = 2**32 - 1
 # The widest range whose whole numbers fractions of that scale still tell apart, with some room.
 _MOST_WHOLE = 1e9
@@ -45,30 +48,47 @@ _EPSILON_GRIDS = (
 
 
 class PageModel:
-    """A model on the page: its audit, its pairs from the worst on, and the people compared by label.
+    """A model on the page: its audit, the pairs that are drawn from the worst on, and the people by label.
 
     The labels are those of the audit's criterion and, where there is room and none has few people of a group,
-    all others. What is drawn comes from counts whose steps rest on enough people.
+    all others. What is drawn comes from counts whose steps rest on enough people; pairs with a group that has
+    too few people for such steps are in the tables only.
     """
 
     def __init__(self, name: str, audit: Audit, limit: int) -> None:
         self.name, self.audit = name, audit
         self.counts = disclosed(audit.counts, audit.comparison, disclosure_limit=limit)
-        self.pairs: list[Pair] = list(dict.fromkeys(pair.groups for pair in audit.pairs))
-        criteria = [audit.comparison.criterion]
+        self.strata: dict[int | None, Stratum] = {}
+        self.exact: dict[int | None, Stratum] = {}
+        self.off: dict[tuple[int | None, Group], float] = {}
+        self._add(audit.comparison.criterion, ())
+        every = dict.fromkeys(pair.groups for pair in audit.pairs)
+        coarse = {group for (_, group), off in self.off.items() if off > _MOST_OFF}
+        self.pairs: list[Pair] = [pair for pair in every if not coarse & set(pair)]
+        self.undrawn = [group for group in audit.counts.groups if group in coarse]
         if self.counts.labelled and all_disclosed(audit.counts, limit) and 3 * len(self.pairs) <= MOST_VIEWS:
-            criteria = [name for name in CRITERIA if not self.counts.small_groups(Comparison(name))]
-        self.strata = self._strata(self.counts, criteria)
-        self.exact = self._strata(audit.counts, criteria)
+            for criterion in CRITERIA:
+                if not self.counts.small_groups(Comparison(criterion)):
+                    self._add(criterion, self.groups(len(self.pairs)))
 
-    def _strata(self, counts: ScoreCounts, criteria: Sequence[Criterion]) -> dict[int | None, Stratum]:
+    def _add(self, criterion: Criterion, groups: Iterable[Group]) -> None:
+        """Add the people of a criterion, unless they are too few to draw of one of some groups."""
+        drawn, exact = (self._strata(counts, criterion) for counts in (self.counts, self.audit.counts))
+        off = {
+            (label, group): exact[label][group].distance(atoms)
+            for label, stratum in drawn.items()
+            for group, atoms in stratum.items()
+        }
+        if all(off[label, group] <= _MOST_OFF for label in drawn for group in groups):
+            self.strata |= drawn
+            self.exact |= exact
+            self.off |= off
+
+    def _strata(self, counts: ScoreCounts, criterion: Criterion) -> dict[int | None, Stratum]:
         """The people compared by label, everyone among them where groups are compared with everyone."""
         overall = self.audit.comparison.compare == "to_overall"
-        return {
-            label: with_everyone(stratum) if overall else stratum
-            for criterion in criteria
-            for label, stratum in strata_of(counts, Comparison(criterion)).items()
-        }
+        strata = strata_of(counts, Comparison(criterion)).items()
+        return {label: with_everyone(stratum) if overall else stratum for label, stratum in strata}
 
     def groups(self, most_pairs: int) -> list[Group]:
         """The groups of the worst pairs."""
@@ -87,10 +107,13 @@ class PageModel:
         views: list[dict[str, Any]] = []
         for label, stratum in self.strata.items():
             place = {group: len(sides) + i for i, group in enumerate(groups)}
-            sides += [{"rates": pack(1.0 - stratum[group].shares_at_or_below(reach))} for group in groups]
+            rates = [1.0 - stratum[group].shares_at_or_below(reach) for group in groups]
+            off = [self.off[label, group] for group in groups]
+            sides += [{"rates": pack(one), "off": two} for one, two in zip(rates, off, strict=True)]
             for number, pair in enumerate(pairs):
                 curve = curve_between(counts, stratum, pair, label)
-                radius = radii[label, pair] + sum(self._moved(label, group) for group in pair)
+                off_both = sum(self.off[label, group] for group in pair)
+                radius = radii[label, pair] + off_both + 2.0 * audit.counts.rank_error
                 place_of = {"pair": number, "label": label, "sides": [place[group] for group in pair]}
                 views.append(_view_data(curve, stratum, radius, plan, self._known(pair, label)) | place_of)
         return {
@@ -101,6 +124,7 @@ class PageModel:
             "criterion": audit.comparison.criterion,
             "higher_is": audit.higher_is,
             "start": self._start(pairs),
+            "whole": all(finding.window.groups in pairs for finding in audit.findings),
             "overall": audit.comparison.compare == "to_overall",
             "criteria": [name for name in CRITERIA if set(labels_of(name)) <= set(self.strata)],
             "labels": {name: labels_of(name) for name in CRITERIA},
@@ -123,11 +147,8 @@ class PageModel:
         """The pair that the page opens on: the worst (-1), or the clearest where the worst is too small."""
         worst = self.audit.worst_pair(self.audit.findings[0])
         clearest = self.audit.most_significant.groups
-        return pairs.index(clearest) if worst.too_small and clearest in pairs else -1
-
-    def _moved(self, label: int | None, group: Group) -> float:
-        """How far the distribution that is drawn may be from the one that was counted."""
-        return self.exact[label][group].distance(self.strata[label][group]) + self.audit.counts.rank_error
+        other = worst.too_small or worst.groups not in pairs
+        return pairs.index(clearest) if other and clearest in pairs else -1
 
     def _known(self, pair: Pair, label: int | None) -> dict[float, Window]:
         """The windows that the audit's tables rest on, which are shown as they are."""
@@ -185,16 +206,9 @@ class Plan:
         grid = next(grid for grid in _EPSILON_GRIDS if views * grid.size <= _MOST_WINDOWS)
         asked = [finding.epsilon for model in models for finding in model.audit.findings]
         steps = next((steps for steps in (1000, 200) if sides * steps <= _MOST_RATES), 50)
-        points = min(_MOST_CURVE_POINTS // views, MOST_POINTS - 1010)
+        points = min(_MOST_CURVE_POINTS // max(1, views), MOST_POINTS - 1010)
         listed = min(pairs, max(1, _MOST_LISTED // len(asked)))
         return cls(np.union1d(grid, asked), steps, points, pairs, listed)
-
-
-def plan_page(audits: Mapping[str, Audit], limit: int) -> tuple[Plan, list[dict[str, Any]]]:
-    """How fine the page is, and what it shows of each model."""
-    models = [PageModel(name, audit, limit) for name, audit in audits.items()]
-    plan = Plan.of(models)
-    return plan, [model.data(plan) for model in models]
 
 
 def pack(fractions: FloatArray) -> str:

@@ -16,7 +16,9 @@ import localparity
 from localparity._validation import require
 from localparity.audit._answers import shown_finding
 from localparity.audit._document import Document
+from localparity.audit._missing import bounds_sentences
 from localparity.audit._wording import CRITERION_WORDS
+from localparity.counts._comparison import group_text
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics._window import number_text
 from localparity.report._header import header_line, header_rows
@@ -113,8 +115,9 @@ def render_page(document: Document, notes: Mapping[str, str] | None = None) -> s
         "shown_epsilon": shown_finding(document.first).epsilon,
         "criteria": CRITERION_WORDS,
         "charts": chart_specs(),
-        "models": [model.data(plan) for model in models],
+        "models": [model.data(plan) for model in models if model.pairs],
     }
+    picture = rates_picture(models[0]) if len(audits) == 1 else None
     library, script = _library(), _text("page.js")
     html: str = _template("page.html.j2").render(
         title=document.title,
@@ -128,8 +131,10 @@ def render_page(document: Document, notes: Mapping[str, str] | None = None) -> s
         lines=[header_line(audit, checksum=False) for audit in audits.values()],
         answers={name: document.answers(name) for name in audits},
         verdicts={name: audit.verdict for name, audit in audits.items()},
-        picture=rates_picture(models[0]) if len(audits) == 1 else None,
-        models=model_dots(document) if len(audits) > 1 else None,
+        picture=picture,
+        models=model_dots(document) if picture is None else None,
+        drawn=bool(data["models"]),
+        undrawn={model.name: list(map(group_text, model.undrawn)) for model in models if model.undrawn},
         pairs={name: pair_dots(document, name) for name, audit in audits.items() if len(audit.pairs) > 1},
         ratios=list(ratios_of(document)),
         scoring=list(scoring_of(document)),
@@ -137,12 +142,13 @@ def render_page(document: Document, notes: Mapping[str, str] | None = None) -> s
         tables=_tables(audits, plan, paired),
         notes={
             **(notes or {}),
-            **_method_notes(audits, plan),
+            **_method_notes(audits, plan, document.disclosure_limit),
             **_privacy(document.disclosure_limit),
             **_paired_notes(paired),
         },
         assumptions=document.first.assumptions,
         glossary=GLOSSARY,
+        limit=document.disclosure_limit,
         version=localparity.__version__,
     )
     return html
@@ -180,7 +186,7 @@ def _privacy(limit: int) -> dict[str, str]:
     }
 
 
-def _method_notes(audits: Mapping[str, Audit], plan: Plan) -> dict[str, str]:
+def _method_notes(audits: Mapping[str, Audit], plan: Plan, limit: int) -> dict[str, str]:
     audit = next(iter(audits.values()))
     low, high = audit.score_range
     confidence = f"{100 * audit.confidence:g}%"
@@ -195,8 +201,10 @@ def _method_notes(audits: Mapping[str, Audit], plan: Plan) -> dict[str, str]:
         "delta-DP": f"the difference of {threshold}",
         "For machines": "the element with the id numbers holds this page's numbers as the audit's JSON",
         "Curves": f"drawn at {plan.steps + 1:,} thresholds and up to {plan.points:,} scores between them, "
-        "the extremes among these; the sliders' values are computed from every row",
+        "the extremes among these",
     }
+    if limit == 1:
+        notes["Curves"] += "; the sliders' values are computed from every row"
     if max(len(audit.pairs) for audit in audits.values()) > plan.listed:
         notes["Pairs shown"] = (
             f"in the table the {plan.listed:,} worst of each model, on the sliders the {plan.pairs:,} worst; "
@@ -214,8 +222,8 @@ def _method_notes(audits: Mapping[str, Audit], plan: Plan) -> dict[str, str]:
         if audit.within_strata is not None:
             strata = " ".join(audit.within_strata.sentences)
             notes["Within strata" + (f", {name}" if len(audits) > 1 else "")] = strata
-        if audit.unknown_groups is not None:
-            bounds = " ".join(bounds.sentence for bounds in audit.unknown_groups.bounds)
+        if bounds_sentences(audit):
+            bounds = " ".join(bounds_sentences(audit))
             notes["Unknown groups" + (f", {name}" if len(audits) > 1 else "")] = bounds
     return notes
 

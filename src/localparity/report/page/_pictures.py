@@ -57,14 +57,27 @@ class Frame:
         return "".join(parts)
 
     def ticks(self) -> tuple[list[tuple[float, str]], list[tuple[float, str]]]:
-        """Five marks on each axis, with their texts."""
-        low, high = self.score_range
-        at = [low + (high - low) * part / 4 for part in range(5)]
+        """Marks on each axis, with their texts."""
         shares = [part / 4 for part in range(5)]
         return (
-            [(round(self.x(one), 1), number_text(one, 4)) for one in at],
+            [(round(self.x(one), 1), number_text(one, 4)) for one in round_marks(*self.score_range)],
             [(round(self.y(one), 1), self.ticks_of_y.format(one)) for one in shares],
         )
+
+
+def round_marks(low: float, high: float) -> list[float]:
+    """Round numbers of a range, in four to nine equal steps.
+
+    Examples
+    --------
+    >>> round_marks(0.0, 1.0), round_marks(1.0, 10.0)
+    ([0.0, 0.25, 0.5, 0.75, 1.0], [2.0, 4.0, 6.0, 8.0, 10.0])
+    """
+    longest = (high - low) / 4 * (1.0 + 1e-9)
+    tens = 10.0 ** math.floor(math.log10(longest))
+    step = max(part * tens for part in (1.0, 2.0, 2.5, 5.0) if part * tens <= longest)
+    first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
+    return [step * number for number in range(first, last + 1)]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,10 +101,15 @@ class RatesPicture(Curves):
     names: tuple[str, str]
 
 
-def rates_picture(model: PageModel) -> RatesPicture:
-    """The shares of the pair that the verdict names above each threshold, and its worst window."""
+def rates_picture(model: PageModel) -> RatesPicture | None:
+    """The shares of the pair that the verdict names above each threshold, and its worst window.
+
+    None where the pair has too few people to be drawn.
+    """
     audit = model.audit
     pair, _, _ = named_pair(audit)
+    if pair.groups not in model.pairs:
+        return None
     window = window_of(audit, pair, shown_finding(audit).epsilon)
     if window.gap == 0.0:
         window = pair.window
@@ -127,9 +145,9 @@ def ratio_picture(curve: ImpactRatioCurve, min_ratio: float) -> Curves:
     return Curves(
         frame=frame,
         paths=tuple(paths),
-        x_title="threshold",
+        x_title="cutoff",
         y_title="lowest ratio",
-        label="The lowest selection ratio of any group at each threshold.",
+        label="The lowest selection ratio of any group at each cutoff.",
         level=(frame.y(min_ratio), f"{min_ratio:g}"),
     )
 

@@ -124,6 +124,16 @@ function tellRates(chosen, view) {
   return [a, b];
 }
 
+/* How far what is drawn in steps of several people may be from what every row says */
+function tellOff(chosen, view) {
+  const off = view.sides.map((side) => chosen.sides[side].off);
+  const points = (fraction) => (Math.ceil(1000 * fraction - 1e-6) / 10).toFixed(1);
+  const exact = chosen.findings.map((found) => short(found.epsilon)).join(", ");
+  element("off").textContent = Math.max(...off) === 0 ? "" :
+    `Curves are drawn in steps of several people, so that nobody's score can be read off: a share is within ${points(Math.max(...off))} points of the exact one, ` +
+    `and MCDP within ${points(off[0] + off[1])} points. At epsilon ${exact}, MCDP is exact.`;
+}
+
 function tellNames(chosen, view) {
   const names = chosen.pairs[view.pair];
   for (const place of document.querySelectorAll(".first-name")) place.textContent = names[0];
@@ -190,7 +200,7 @@ function drawProfiles() {
     return data.epsilons.map((epsilon, place) => ({ epsilon, mcdp: unpack(worst(views, place).mcdp)[place], model: one.name }));
   });
   const whole = (one) => (element("pair").value === "-1" || one.pairs.length === 1) && one.criterion === element("criterion").value;
-  const findings = shown.filter(whole).flatMap((one) => one.findings.map((found) => ({ ...found, model: one.name })));
+  const findings = shown.filter((one) => one.whole && whole(one)).flatMap((one) => one.findings.map((found) => ({ ...found, model: one.name })));
   put("profiles", { profiles, findings }, true);
 }
 
@@ -218,6 +228,7 @@ function update() {
   show("mcdp", unpack(view.mcdp)[place]);
   tellWindow(chosen, view, place);
   tellNames(chosen, view);
+  tellOff(chosen, view);
   describe(chosen, view, place, tellRates(chosen, view));
   drawCurve(chosen, view);
   drawPlace(chosen, view, place);
@@ -280,7 +291,7 @@ function chooseModel() {
   const at = chosen.threshold ?? (chosen.range[0] + chosen.range[1]) / 2;
   fill("criterion", chosen.criteria.map((name) => [name, data.criteria[name]]), chosen.criterion);
   const pairs = chosen.pairs.map((names, i) => [String(i), names.map(isolated).join(" and ")]);
-  fill("pair", pairs.length > 1 ? [["-1", "The worst pair"], ...pairs] : pairs, pairs.length > 1 ? String(chosen.start) : "0");
+  fill("pair", pairs.length > 1 ? [["-1", chosen.whole ? "The worst pair" : "The worst of these pairs"], ...pairs] : pairs, pairs.length > 1 ? String(chosen.start) : "0");
   element("threshold").max = chosen.thresholds.length - 1;
   element("threshold").value = nearest(chosen.thresholds, at);
 }
@@ -325,7 +336,7 @@ function sortBy(header) {
   body.append(...rows.map(([, row]) => row));
 }
 
-async function drawCharts() {
+async function drawAll() {
   for (const [name, spec] of Object.entries(data.charts)) {
     const options = { actions: false, renderer: "svg", ast: true, tooltip: false, logLevel: 1 };
     const { view } = await vegaEmbed(element(name), spec, options);
@@ -337,20 +348,33 @@ async function drawCharts() {
   drawn = null;
   update();
   drawProfiles();
-  document.documentElement.dataset.ready = "yes";
+  document.documentElement.dataset.charts = "drawn";
 }
 
-fill("model", data.models.map((one, i) => [String(i), one.name]), "0");
-element("epsilon").max = data.epsilons.length - 1;
-element("epsilon").value = data.epsilons.indexOf(data.shown_epsilon);
-chooseModel();
-element("interactive").hidden = false;
-element("model").addEventListener("change", () => { chooseModel(); update(); drawProfiles(); });
-for (const id of ["criterion", "pair"]) element(id).addEventListener("change", () => { update(); drawProfiles(); });
-element("epsilon").addEventListener("input", update);
-element("threshold").addEventListener("input", slideThreshold);
-element("typed").addEventListener("input", typeThreshold);
-element("typed").addEventListener("blur", update);
+/* Charts take most of the time, and a reader comes to them last: they are drawn when they are near, or for paper. */
+let drawing = null;
+function drawCharts() {
+  drawing ??= drawAll();
+}
+
+function start() {
+  fill("model", data.models.map((one, i) => [String(i), one.name]), "0");
+  element("epsilon").max = data.epsilons.length - 1;
+  element("epsilon").value = data.epsilons.indexOf(data.shown_epsilon);
+  chooseModel();
+  element("interactive").hidden = false;
+  element("model").addEventListener("change", () => { chooseModel(); update(); drawProfiles(); });
+  for (const id of ["criterion", "pair"]) element(id).addEventListener("change", () => { update(); drawProfiles(); });
+  element("epsilon").addEventListener("input", update);
+  element("threshold").addEventListener("input", slideThreshold);
+  element("typed").addEventListener("input", typeThreshold);
+  element("typed").addEventListener("blur", update);
+  update();
+  new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && drawCharts(), { rootMargin: "100%" })
+    .observe(element("explore"));
+  addEventListener("beforeprint", drawCharts);
+}
+
 for (const button of document.querySelectorAll("thead button")) button.addEventListener("click", () => sortBy(button.closest("th")));
-update();
-drawCharts();
+if (data.models.length) start();
+document.documentElement.dataset.ready = "yes";

@@ -1,0 +1,80 @@
+"""`make results`: make anew what is cheap of results/ and README, and list the rest with its age and command.
+
+What is cheap is computed from runs that are under results/ themselves. The rest takes minutes to hours, a
+quiet machine or a GPU. It is listed with the age and the commit of its last change.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from datetime import date
+from pathlib import Path
+
+ROOT = Path(__file__).parent.parent
+CHEAP = {
+    "equal.csv equal.md equal.png": ("-m", "benchmarks.equal_table"),
+    "frontier.md frontier.png": ("-m", "benchmarks.frontier_table"),
+    "README.md": ("docs/make_readme_parts.py",),
+}
+COMMANDS = {
+    "boosting": "python -m benchmarks.boosting",
+    "campaign": "make campaign",
+    "cold_start": "make bench",
+    "curves": "make bench",
+    "duckdb_scale": "make bench-scale",
+    "equal_search": "python -m benchmarks.equal_search search FOLDER DATA",
+    "equal_test": "python -m benchmarks.equal_search test FOLDER DATA",
+    "faithful": "python -m benchmarks.faithful REFERENCE.csv STORE",
+    "faults": "make faults",
+    "frontier": "python -m benchmarks.frontier, benchmarks.frontier_faces",
+    "frontier_census": "python -m benchmarks.frontier_census",
+    "gpu_scale": "python -m benchmarks.gpu_scale",
+    "gpu_step": "python -m benchmarks.gpu_step",
+    "ground": "make bench",
+    "impact": "make promises",
+    "intervals": "make promises",
+    "monitor_delays": "python -m benchmarks.monitors",
+    "monitors": "python -m benchmarks.monitors",
+    "mutants": "make mutants",
+    "paired": "python -m benchmarks.paired",
+    "power": "python -m benchmarks.power",
+    "promises": "make promises",
+    "repair": "python -m benchmarks.repair",
+    "reproduce": "localparity reproduce (results/reproduce/README.md)",
+    "search": "python -m benchmarks.tuning",
+    "search-utkface": "python -m benchmarks.tuning --candidates FILE",
+    "search_cost": "python -m benchmarks.search_cost",
+    "selection": "make promises",
+    "spark_scale": "make bench-scale",
+    "speed": "make bench",
+    "tuning": "python -m benchmarks.tuning --candidates FILE",
+}
+
+
+def costly() -> dict[str, str]:
+    """The files that are only listed, and the command that renews each."""
+    cheap = {name for names in CHEAP for name in names.split()}
+    names = sorted(path.name for path in (ROOT / "results").iterdir() if path.name not in cheap)
+    return {name: COMMANDS[Path(name).stem] for name in names}
+
+
+def last_change(path: Path) -> tuple[date, str]:
+    """The day and the commit of a file's last change."""
+    asked = ["git", "log", "-1", "--format=%cs %h", "--", str(path)]
+    day, commit = subprocess.run(asked, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split()
+    return date.fromisoformat(day), commit
+
+
+def main() -> None:
+    for names, arguments in CHEAP.items():
+        subprocess.run([sys.executable, *arguments], cwd=ROOT, check=True)
+        print(f"made anew: {names}")
+    for name, command in costly().items():
+        day, commit = last_change(ROOT / "results" / name)
+        days = (date.today() - day).days
+        print(f"{name:22} {days:4d} days, {commit}  {command}")
+
+
+if __name__ == "__main__":
+    main()
