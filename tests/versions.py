@@ -25,7 +25,19 @@ PINS, LOWEST = ROOT / "constraints.txt", ROOT / "constraints-lowest.txt"
 
 _TOOLS = ("pytest", "pytest-xdist", "hypothesis")
 # Wheels of torch without CUDA are not everywhere, so only the developer's environment has the extra `train`.
-_EXTRAS = ("arrow", "boost", "dask", "data", "excel", "images", "private", "report", "sketch", "spark")
+_EXTRAS = (
+    "arrow",
+    "boost",
+    "dask",
+    "data",
+    "excel",
+    "images",
+    "mlflow",
+    "private",
+    "report",
+    "sketch",
+    "spark",
+)
 
 
 @dataclass(frozen=True)
@@ -38,7 +50,7 @@ class Environment:
     newest_python: bool = False
 
 
-_ALL = {"extras": _EXTRAS, "others": ("fairlearn", "polars")}
+_ALL = {"extras": _EXTRAS, "others": ("fairlearn", "optuna", "polars")}
 ENVIRONMENTS = {
     "no-extras": Environment(),
     "lowest-core": Environment(pins=LOWEST),

@@ -62,6 +62,8 @@ def said(folder: Path, few_scores: str, *options: object, models: int = 1) -> st
         (["--max-mcdp", 0.1, "--method", "bootstrap"], 1),
         (["--label", "y", "--min-ratio", 0.8], 1),
         (["--label", "y", "--min-ratio", 0.5, "--json"], 1),
+        (["--scale", "rank", "--json"], 1),
+        (["--score-range", "data", "--json"], 1),
         (["--json"], 2),
         (["--id", "id", "--json"], 2),
     ],

@@ -17,7 +17,7 @@ OPTIONS = ["--score", "p", "--group", "sex", "--resamples", "5", "--jobs", "1"]
 
 @pytest.fixture
 def files(tmp_path: Path) -> list[Path]:
-    census = lp.datasets.make_census(300, random_state=0)
+    census = lp.datasets.make_census(1000, random_state=0)
     paths = []
     for name, power in (("a.csv", 1), ("b.csv", 2)):
         frame = census.data.assign(p=census.score**power, sex=census.sensitive_features, y=census.target)
@@ -52,7 +52,7 @@ def test_a_glob_is_one_model(
     files: list[Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert run_here(monkeypatch, "audit", tmp_path / "*.csv", *OPTIONS, "--json") == 0
-    assert sum(group["rows"] for group in json.loads(capsys.readouterr().out)["audits"][0]["groups"]) == 600
+    assert sum(group["rows"] for group in json.loads(capsys.readouterr().out)["audits"][0]["groups"]) == 2000
 
 
 def test_json_of_several_files_has_their_names(

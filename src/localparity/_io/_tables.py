@@ -314,7 +314,7 @@ def open_table(
     normalise_groups: bool = False,
     allow_remote: bool = False,
 ) -> Table:
-    r"""A file that is not written plainly, for `Audit.read` and whatever else takes a path.
+    r"""Open a file that needs options to be read, for `Audit.read` and whatever else takes a path.
 
     Plain files need none of this, nor do files whose first bytes tell UTF-16, percentages, and columns of
     which all numbers have a decimal comma: what was found is said in a warning.

@@ -262,7 +262,7 @@ def _steps(audit: Audit, bound: BoundResult | None) -> tuple[Step, ...]:
     if bound is not None and bound.within:
         return (watch, Step("Or fit a model with a smaller disparity", repair))
     return (
-        Step("Fit a model whose scores are repaired to the bound", repair),
+        Step("Fit a model whose scores are repaired to a bound", repair),
         Step("Or train one with a penalty on the disparity", f"localparity train {fit} --out trained"),
         watch,
     )

@@ -67,4 +67,5 @@ def _routed_mcdp(
             "sklearn.set_config(enable_metadata_routing=True), pass sensitive_features to fit or in params, "
             "and keep the scorer's set_score_request(sensitive_features=True)"
         )
-    return mcdp(y_true, y_score, sensitive_features=sensitive_features, **options)
+    value: float = mcdp(y_true, y_score, sensitive_features=sensitive_features, **options)
+    return value

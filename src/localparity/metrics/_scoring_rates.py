@@ -134,13 +134,13 @@ class ScoringRates:
         if any(each.share is not None and each.share < self.min_share for each in every):
             few = f"less than {100.0 * self.min_share:g}% of the people in a table"
             found.append(
-                f"Categories with {few} have no ratio and are not the highest; section 5-301(d) allows it, "
-                "and asks for the reason."
+                f"Categories with {few} have no ratio and do not count as the highest; section 5-301(d) "
+                "allows this if the reason is given."
             )
         if any(each.people is None for each in every):
             found.append(
-                f"Categories of fewer than {self.disclosure_limit} people are not shown and are not the "
-                "highest, nor are others shown from which their numbers would follow."
+                f"Categories of fewer than {self.disclosure_limit} people are not shown and do not count "
+                "as the highest; nor are others shown from which their numbers would follow."
             )
         found.append("These are facts about the data given, not a finding that a tool or its use is lawful.")
         return tuple(found)
