@@ -49,7 +49,7 @@ class WorstSplit:
     curve : GapCurve
         The gap between the two: `curve.mcdp(epsilon)`, `curve.profile()`.
     test : TestResult or None
-        The test against independence of the score and the feature, which counts in that the split was
+        The test against independence of the score and the feature, which allows for the fact that the split was
         searched for; None without resamples.
 
     Examples
