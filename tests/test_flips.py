@@ -82,7 +82,22 @@ def append_three(folder: Path) -> tuple[bool, bool, list[bytes]]:
     with pytest.raises(ValueError, match=r"batch 'b' has the same rows as batch '1'"):
         monitor.append(batch(1), at=NOON, batch_id="b")
     added = monitor.append(batch(2), at=NOON + timedelta(days=2), batch_id="2")
-    return again, added, [path.read_bytes() for path in sorted(folder.glob("*.period"))]
+    return again, added, [path.read_bytes() for path in sorted(folder.glob("periods/*.period"))]
+
+
+def make_pruned(folder: Path) -> None:
+    make_monitor(folder)
+    Monitor(folder).prune(1)
+
+
+def read_pruned(folder: Path) -> Any:
+    return Monitor(folder).series(0.05), Monitor(folder).since_start()
+
+
+def make_asked(folder: Path) -> None:
+    make_monitor(folder)
+    Monitor(folder).series(0.05)
+    Monitor(folder).since_start()
 
 
 def make_store(folder: Path) -> None:
@@ -120,9 +135,13 @@ KEPT: dict[str, tuple[Callable[[Path], None], Callable[[Path], Any], str]] = {
     "text of trees": (make_trees, read_trees, "data-*/model.trees"),
     "card": (make_repair, read_card, "data-*/model_card.json"),
     "settings of a monitor": (make_monitor, read_monitor, "monitor.json"),
-    "period": (make_monitor, read_monitor, "2026-05-17.period"),
+    "period": (make_monitor, read_monitor, "periods/2026-05-17.period"),
     "index of a monitor": (make_monitor, append_three, "index.sqlite"),
-    "checksum of the index": (make_monitor, append_three, "index.sha256"),
+    "time of the index": (make_monitor, append_three, "index.fresh"),
+    "removed periods of a monitor": (make_pruned, read_pruned, "removed.sketch"),
+    "a removed period": (make_pruned, append_three, "removed/2026-05-17.period"),
+    "remembered series": (make_asked, read_monitor, "notes/series-*.json"),
+    "remembered people": (make_asked, read_monitor, "notes/since-start.sketch"),
     "run": (make_store, read_store, "runs/*.json"),
     "scores of a run": (make_store, read_store, "runs/*.parquet"),
     "mark of a store": (make_store, read_store, "store.json"),
@@ -143,7 +162,7 @@ def check_flips(name: str, folder: Path, step: int) -> None:
     whole.mkdir()
     make(whole)
     (path,) = whole.glob(pattern)
-    changes_files = make in (make_monitor, make_store)
+    changes_files = make in (make_monitor, make_pruned, make_asked, make_store)
     shutil.copytree(whole, copy)
     expected = read(copy)
     for content in flips(path, step):

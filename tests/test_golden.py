@@ -52,10 +52,10 @@ def test_a_model_of_another_format_is_named(tmp_path: Path, found: object, messa
 @pytest.fixture
 def monitored(tmp_path: Path) -> Path:
     pytest.importorskip("datasketches")
-    return shutil.copytree(GOLDEN / "monitor-3", tmp_path / "kept")
+    return shutil.copytree(GOLDEN / "monitor-4", tmp_path / "kept")
 
 
-def test_a_monitor_of_format_3_is_read_and_goes_on(monitored: Path) -> None:
+def test_a_monitor_of_format_4_is_read_and_goes_on(monitored: Path) -> None:
     monitor = Monitor(monitored)
     assert [point.interval.estimate for point in monitor.series()] == [1.0, 0.5]
     batch = lp.Predictions.from_arrays(None, [0.1, 0.3, 0.2], sensitive_features=["a", "a", "b"])
@@ -67,7 +67,7 @@ def test_a_monitor_of_format_3_is_read_and_goes_on(monitored: Path) -> None:
 
 @pytest.mark.parametrize(("found", "author"), [(1, "localparity 0.1"), (9, "a newer localparity")])
 def test_a_monitor_of_another_format_is_named(monitored: Path, found: int, author: str) -> None:
-    path = monitored / "2026-05-17.period"
+    path = monitored / "periods" / "2026-05-17.period"
     content = path.read_bytes()
     path.write_bytes(content[:8] + found.to_bytes(2, "little") + content[10:])
     with pytest.raises(ValueError, match=rf"2026-05-17.period was written by {author}, in format {found}"):

@@ -28,7 +28,7 @@ _PREPARE = (
     "train {in}/people.csv --target income --group sex --drop score --out {in}/model --steps 3",
     "train {in}/scored.csv --target y --group sex --out {in}/scorer --steps 3",
     "reproduce adult --methods erm --device cpu --quiet --store {in}/store --seeds 2",
-    "monitor {in}/monitor {in}/people.csv --score score --group sex --at 2026-05-17",
+    "monitor append {in}/monitor {in}/people.csv --score score --group sex --at 2026-05-17",
 )
 
 

@@ -19,6 +19,7 @@ _KEPT = (
     "store/runs/*.json",
     "store/runs/*.parquet",
     "monitor/*",
+    "monitor/periods/*",
 )
 
 
@@ -56,6 +57,7 @@ def _case_of_a_table(path: Path, rng: random.Random, out: Path) -> Case:
     if command == "monitor":
         words = [
             "monitor",
+            "append",
             str(out / "monitor"),
             table,
             "--score",
@@ -100,7 +102,7 @@ def _case_of_a_kept_file(rng: random.Random, inputs: Path, out: Path) -> Case:
             str(out / "scores.csv"),
         ],
         "store": ["reproduce", "tables", "--store", str(out / "store"), "--out", str(out / "tables")],
-        "monitor": ["monitor", str(out / "monitor"), "--json"],
+        "monitor": ["monitor", "show", str(out / "monitor"), "--json"],
     }[owner]
     return Case(f"a damaged {owner}", words)
 

@@ -37,7 +37,7 @@ def test_the_rest_of_a_row_is_not_in_the_message(tmp_path: Path, name: str, cont
     if name != "bytes.csv":
         assert done.returncode == 2, done.stdout
         assert done.stderr.count("\n") == 1
-    appended = run("monitor", tmp_path / "kept", path, "--score", "p", "--group", "sex")
+    appended = run("monitor", "append", tmp_path / "kept", path, "--score", "p", "--group", "sex")
     assert PERSON not in appended.stdout + appended.stderr
 
 

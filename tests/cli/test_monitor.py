@@ -34,25 +34,27 @@ COLUMNS = ("--score", "p", "--group", "sex")
 
 def test_append_print_and_fail(tmp_path: Path, scores: Path) -> None:
     folder = tmp_path / "monitor"
-    found = run(folder, scores, *COLUMNS, "--at", "2026-05-17T13:00")
+    found = run("append", folder, scores, *COLUMNS, "--at", "2026-05-17T13:00")
     assert (found.returncode, found.stderr) == (0, "")
-    assert "2026-05-17" in found.stdout
-    assert "expected under parity" in " ".join(found.stdout.split())
-    again = run(folder, scores, *COLUMNS, "--at", "2026-05-18", "--json", "--max-mcdp", 0.9)
+    assert re.fullmatch(r"2026-05-17: 800 rows, MCDP\(0\) .*%, 95% interval .*% to .*%\n", found.stdout)
+    again = run("append", folder, scores, *COLUMNS, "--at", "2026-05-18", "--json", "--max-mcdp", 0.9)
     assert again.returncode == 0
     assert "was counted before and is not counted again" in again.stderr
     assert "no alarm: MCDP in 2026-05-17 is " in again.stderr
-    shown = json.loads(again.stdout)
+    appended = json.loads(again.stdout)
+    assert (appended["counted"], appended["newest"]["period"]) == ([], "2026-05-17")
+    assert "expected under parity" in " ".join(run("show", folder).stdout.split())
+    shown = json.loads(run("show", folder, "--json").stdout)
     (point,), whole = shown["periods"], shown["since_start"]
     assert (point["period"], point["rows"], point["alarm"]) == ("2026-05-17", 800, None)
     assert (whole["start"], whole["end"], whole["periods"], whole["rows"]) == ("2026-05-17",) * 2 + (1, 800)
     assert whole["interval"]["low"] < whole["interval"]["estimate"] < whole["interval"]["high"]
     assert point["interval"]["low"] < point["interval"]["estimate"] < point["interval"]["high"]
-    above = run(folder, "--max-mcdp", 0.01, "--epsilon", 0.02)
+    above = run("show", folder, "--max-mcdp", 0.01, "--epsilon", 0.02)
     assert above.returncode == 1
     assert "alarm: MCDP in 2026-05-17 is " in above.stderr
     # Above the bound, but not by more than chance explains.
-    near = run(folder, "--max-mcdp", point["interval"]["estimate"] - 0.02)
+    near = run("show", folder, "--max-mcdp", point["interval"]["estimate"] - 0.02)
     assert near.returncode == 0
     assert "which chance could explain" in near.stderr
 
@@ -66,7 +68,7 @@ def test_an_alarm_names_the_days_over_which_it_was_raised(tmp_path: Path) -> Non
         scores = 0.85 * rng.random(300) + 0.15 * (sex == "m")
         batch = lp.Predictions.from_arrays(None, scores, sensitive_features=sex)
         monitor.append(batch, at=datetime(2026, 5, day), batch_id=str(day))
-    found = run(tmp_path, "--max-mcdp", 0.05)
+    found = run("show", tmp_path, "--max-mcdp", 0.05)
     assert found.returncode == 1
     assert re.search(
         r"alarm: MCDP over the last (8|16) days, 2026-05-0[19] to 2026-05-16, is .*%, at least .*%, above the "
@@ -78,30 +80,31 @@ def test_an_alarm_names_the_days_over_which_it_was_raised(tmp_path: Path) -> Non
     # A newest day of one group only has nothing to compare, and ends the same stretch of days.
     alone = lp.Predictions.from_arrays(None, [0.5], sensitive_features=["f"], min_groups=1)
     monitor.append(alone, at=datetime(2026, 5, 17), batch_id="alone")
-    found = run(tmp_path, "--max-mcdp", 0.05)
+    found = run("show", tmp_path, "--max-mcdp", 0.05)
     assert found.returncode == 1
     assert "to 2026-05-17, is" in found.stderr
 
 
 def test_the_same_rows_under_another_name_are_refused(tmp_path: Path, scores: Path) -> None:
     folder = tmp_path / "monitor"
-    assert run(folder, scores, *COLUMNS, "--id", "a").returncode == 0
-    twin = run(folder, scores, *COLUMNS, "--id", "b")
+    assert run("append", folder, scores, *COLUMNS, "--id", "a").returncode == 0
+    twin = run("append", folder, scores, *COLUMNS, "--id", "b")
     assert twin.returncode == 2
     assert "'b' has the same rows as batch 'a'" in twin.stderr
     assert "pass --allow-duplicate" in twin.stderr
-    other = run(folder, scores, *COLUMNS, "--every", "hour")
+    other = run("append", folder, scores, *COLUMNS, "--every", "hour")
     assert "--every must be 'day'" in other.stderr
-    assert run(folder, scores, *COLUMNS, "--id", "b", "--allow-duplicate").returncode == 0
+    assert run("append", folder, scores, *COLUMNS, "--id", "b", "--allow-duplicate").returncode == 0
 
 
 def test_a_period_of_one_group_is_shown_and_decides_nothing(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("p,sex\n0.1,f\n0.2,f\n")
     folder = tmp_path / "monitor"
-    found = run(folder, tmp_path / "a.csv", *COLUMNS)
+    found = run("append", folder, tmp_path / "a.csv", *COLUMNS, "--max-mcdp", 0.5)
     assert found.returncode == 0
-    assert "-" in found.stdout
-    decided = run(folder, "--max-mcdp", 0.5)
+    assert "2 rows, nothing to compare: group 'f' has fewer than 10 rows" in found.stdout
+    assert "no alarm: period " in found.stderr
+    decided = run("show", folder, "--max-mcdp", 0.5)
     assert decided.returncode == 2
     assert "has nothing to compare" in decided.stderr
 
@@ -110,22 +113,30 @@ def test_batches_of_other_columns_are_refused(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("p,q,sex,job\n0.1,0.2,f,a\n0.2,0.3,m,b\n")
     (tmp_path / "b.csv").write_text("p,q,sex,job\n0.1,0.2,f,a\n0.3,0.3,m,b\n")
     folder = tmp_path / "monitor"
-    assert run(folder, tmp_path / "a.csv", "--score", "p", "--group", "sex").returncode == 0
+    assert run("append", folder, tmp_path / "a.csv", "--score", "p", "--group", "sex").returncode == 0
     for score, group, message in (
         ("p", "job", "--group must be ['sex'], as in"),
         ("q", "sex", "--score must be 'p', as in"),
     ):
-        found = run(folder, tmp_path / "b.csv", "--score", score, "--group", group)
+        found = run("append", folder, tmp_path / "b.csv", "--score", score, "--group", group)
         assert found.returncode == 2
         assert message in " ".join(found.stderr.split())
-    assert run(folder, tmp_path / "b.csv", "--score", "p", "--group", "sex").returncode == 0
+    assert run("append", folder, tmp_path / "b.csv", "--score", "p", "--group", "sex").returncode == 0
 
 
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ([], "has no periods; name a batch to append"),
-        (["{file}"], "--score and --group: a batch needs its columns"),
+        ([], "Missing argument 'BATCH...'"),
+        (["{file}"], "Missing option '--score'"),
+        (["{file}", "--score", "p"], "Missing option '--group'"),
+        (["{file}", "{file}", *COLUMNS, "--id", "a"], "--id: names one batch"),
+        (["{file}", *COLUMNS, "--keep", "0"], "--keep must be >= 1, got 0"),
+        (["{file}", *COLUMNS, "--webhook", "https://127.0.0.1:9"], "--webhook needs --max-mcdp"),
+        (
+            ["{file}", *COLUMNS, "--max-mcdp", "0.1", "--webhook", "file:///x"],
+            "--webhook must be a URL such as",
+        ),
         (
             ["{file}", *COLUMNS, "--at", "0001-01-01T00:00+14:00"],
             "--at must be in the years 1 to 9999 in UTC",
@@ -148,7 +159,72 @@ def test_wrong_use_is_one_line_and_exit_code_2(
     tmp_path: Path, scores: Path, options: list[str], message: str
 ) -> None:
     given = [option.format(file=scores, folder=tmp_path) for option in options]
-    found = run(tmp_path / "monitor", *given)
+    found = run("append", tmp_path / "monitor", *given)
     assert found.returncode == 2
     assert found.stderr.startswith("error: ")
     assert message in found.stderr
+
+
+@pytest.mark.parametrize("command", ["show", "prune", "report"])
+def test_a_monitor_without_periods_is_refused(tmp_path: Path, command: str) -> None:
+    words = {
+        "prune": ["--keep", 3],
+        "report": ["--out", tmp_path / "page.html"],
+    }
+    found = run(command, tmp_path / "monitor", *words.get(command, []))
+    assert (found.returncode, "has no periods" in found.stderr) == (2, True)
+    assert not (tmp_path / "monitor").exists()
+    (tmp_path / "file").touch()
+    assert "is a file, not a folder" in run(command, tmp_path / "file", *words.get(command, [])).stderr
+
+
+def test_several_files_and_retention(tmp_path: Path, scores: Path) -> None:
+    folder = tmp_path / "monitor"
+    for day in (1, 2, 3):
+        (tmp_path / f"{day}.csv").write_text("p,sex\n" + f"0.{day},f\n0.9,m\n" * 15)
+        found = run(
+            "append",
+            folder,
+            tmp_path / f"{day}.csv",
+            *COLUMNS,
+            "--at",
+            f"2026-05-0{day}",
+            "--keep",
+            2,
+            "--json",
+        )
+        assert json.loads(found.stdout)["counted"] == [str(tmp_path / f"{day}.csv")]
+    shown = json.loads(run("show", folder, "--json").stdout)
+    assert [point["period"] for point in shown["periods"]] == ["2026-05-02", "2026-05-03"]
+    assert (shown["since_start"]["start"], shown["since_start"]["rows"]) == ("2026-05-01", 90)
+    late = run("append", folder, scores, *COLUMNS, "--at", "2026-04-01")
+    assert (late.returncode, "the periods up to 2026-05-01 were removed" in late.stderr) == (2, True)
+    both = run("append", folder, tmp_path / "1.csv", scores, *COLUMNS, "--at", "2026-05-03", "--json")
+    assert json.loads(both.stdout)["counted"] == [str(scores)]
+    assert run("prune", folder, "--keep", 1).stdout == f"removed 1 day from {folder}\n"
+    assert json.loads(run("prune", folder, "--keep", 1, "--json").stdout) == {"removed": 0}
+
+
+def test_a_database(tmp_path: Path, scores: Path) -> None:
+    url = f"duckdb:///{tmp_path}/kept.duckdb#credit"
+    assert run("append", url, scores, *COLUMNS, "--at", "2026-05-17").returncode == 0
+    assert "counted before" in run("append", url, scores, *COLUMNS).stderr
+    assert json.loads(run("show", url, "--json").stdout)["periods"][0]["rows"] == 800
+    assert "other has no periods" in run("show", url.replace("credit", "other")).stderr
+    unreachable = run("show", "postgresql://me:hush%21@127.0.0.1:9/scores")
+    assert unreachable.returncode == 2
+    assert unreachable.stderr.startswith("error: postgresql://me@127.0.0.1:9/scores: ")
+    for url in ("postgresql://me:hu/sh@127.0.0.1/scores", "postgresql://me:9/sh@127.0.0.1/scores"):
+        found = run("show", url)
+        assert (found.returncode, "sh@" in found.stderr) == (2, False)
+        assert "percent-encoded" in found.stderr
+
+
+def test_a_page(tmp_path: Path, scores: Path) -> None:
+    folder, page = tmp_path / "monitor", tmp_path / "page.html"
+    run("append", folder, scores, *COLUMNS, "--at", "2026-05-17")
+    found = run("report", folder, "--out", page, "--title", "Credit", "--max-mcdp", 0.01)
+    assert (found.returncode, found.stdout) == (1, f"wrote {page}\n")
+    assert "<title>Credit</title>" in page.read_text(encoding="utf-8")
+    assert "already exists; pass --force" in run("report", folder, "--out", page).stderr
+    assert json.loads(run("report", folder, "--out", page, "--force", "--json").stdout)["page"] == str(page)

@@ -53,7 +53,7 @@ def test_every_command_shows_names_as_text(people: Path, tmp_path: Path, words: 
     command, *options = words
     given: list[object] = [people, "--group", COLUMN, *options]
     if command == "monitor":
-        given = [tmp_path / "kept", *given]
+        given = ["append", tmp_path / "kept", *given]
     if command in ("train", "repair"):
         given += ["--out", tmp_path / "model"]
     found = run(command, *given, PYTHONWARNINGS="default", COLUMNS="300")

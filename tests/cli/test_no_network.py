@@ -33,7 +33,7 @@ def test_a_file_on_another_machine_is_refused(tmp_path: Path, model: Path, comma
     of_people = ["--target", "y", "--group", "g"]
     words: dict[str, list[object]] = {
         "audit": [source, "--score", "p", "--group", "g"],
-        "monitor": [tmp_path / "kept", source, "--score", "p", "--group", "g"],
+        "monitor": ["append", tmp_path / "kept", source, "--score", "p", "--group", "g"],
         "predict": [model, source, "--out", tmp_path / "scores.csv"],
         "train": [source, *of_people, "--out", tmp_path / "out"],
         "repair": [source, *of_people, "--max-mcdp", 0.1, "--out", tmp_path / "out"],
@@ -76,7 +76,11 @@ def typed(*words):
 
 people = ["people.csv", "--target", "income", "--group", "sex"]
 typed("audit", "scores.csv", "--score", "p", "--group", "g", "--report", "page.html", "--resamples", "20")
-typed("monitor", "kept", "scores.csv", "--score", "p", "--group", "g")
+typed("monitor", "append", "kept", "scores.csv", "--score", "p", "--group", "g", "--max-mcdp", "0.1")
+typed("monitor", "show", "kept")
+typed("monitor", "report", "kept", "--out", "monitor.html")
+typed("monitor", "serve", "kept", "--textfile", "kept.prom")
+typed("monitor", "prune", "kept", "--keep", "1")
 typed("train", *people, "--steps", "3", "--out", "model")
 typed("repair", *people, "--max-mcdp", "0.5", "--out", "repaired")
 typed("predict", "model", "people.csv", "--out", "new.csv")

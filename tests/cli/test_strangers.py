@@ -77,7 +77,10 @@ def typed(
         ),
         (["audit", "scores.csv", *AUDIT, "--json", "--json"], "--json was given 2 times"),
         (["train", "people.csv", *TRAIN, "--out", "b", "--out", "c"], "--out was given 3 times"),
-        (["monitor", "kept", *AUDIT, "--epsilon", "0", "--epsilon", "0.1"], "--epsilon was given 2 times"),
+        (
+            ["monitor", "append", "kept", *AUDIT, "--epsilon", "0", "--epsilon", "0.1"],
+            "--epsilon was given 2 times",
+        ),
         (["reproduce", "adult", "--seeds", "1", "--seeds", "2"], "--seeds was given 2 times"),
         (["reproduce", "tables", "--out", "a", "--out", "b"], "--out was given 2 times"),
         (
@@ -122,7 +125,7 @@ def typed(
             "model is not a model: model.json cannot be read",
         ),
         (
-            ["monitor", "nan.csv", "scores.csv", *AUDIT],
+            ["monitor", "append", "nan.csv", "scores.csv", *AUDIT],
             "FOLDER: nan.csv is a file, not a folder",
         ),
         (["demo", "--report", "folder.csv"], "--report: folder.csv is a folder, not a file"),
@@ -155,7 +158,7 @@ def test_one_line_says_what_is_wrong(
 def test_a_bound_that_is_no_fraction_is_refused_before_the_batch_is_kept(
     folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    words = ["monitor", "kept", "scores.csv", *AUDIT, "--max-mcdp", "7"]
+    words = ["monitor", "append", "kept", "scores.csv", *AUDIT, "--max-mcdp", "7"]
     code, line = typed(capsys, monkeypatch, *words)
     assert code == 2
     assert "--max-mcdp must be between 0 and 1, got 7" in line

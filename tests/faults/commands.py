@@ -102,10 +102,11 @@ def read_monitor(out: Path) -> Parts:
     """The series of a monitor."""
     from localparity.monitoring import Monitor
 
-    series = Monitor(out / "monitor").series() if (out / "monitor").exists() else []
-    return {
-        "series": [[point.period, point.rows, point.interval and point.interval.estimate] for point in series]
-    }
+    monitor = Monitor(out / "monitor")
+    series = monitor.series() if monitor.version() else []
+    whole = monitor.since_start().rows if series else 0
+    found = [[point.period, point.rows, point.interval and point.interval.estimate] for point in series]
+    return {"series": found, "since_start": whole}
 
 
 def read_store(out: Path) -> Parts:
@@ -124,7 +125,7 @@ def read_store(out: Path) -> Parts:
 _ROWS = "--score score --group sex"
 _PEOPLE = "{in}/people.csv --target income --group sex --drop score"
 _TRAIN = f"train {_PEOPLE} --out {{out}}/model --force"
-_BATCH = f"monitor {{out}}/monitor {{in}}/people.csv {_ROWS} --at"
+_BATCH = f"monitor append {{out}}/monitor {{in}}/people.csv {_ROWS} --at"
 _REPRODUCE = "reproduce adult --methods erm --device cpu --quiet --store {out}/store --seeds"
 
 COMMANDS = (
@@ -177,13 +178,26 @@ COMMANDS = (
         f"compare {_PEOPLE} --steps 2 --resamples 19 --out {{out}}/model --figure {{out}}/figure.png",
         read_comparison,
     ),
-    Command("monitor", f"{_BATCH} 2026-05-18 --id b", f"{_BATCH} 2026-05-17 --id a", read_monitor),
+    Command("monitor append", f"{_BATCH} 2026-05-18 --id b", f"{_BATCH} 2026-05-17 --id a", read_monitor),
     Command(
-        "monitor, same period",
+        "monitor append, same period",
         f"{_BATCH} 2026-05-17 --id b --allow-duplicate",
         f"{_BATCH} 2026-05-17 --id a",
         read_monitor,
     ),
+    Command(
+        "monitor append --keep --max-mcdp",
+        f"{_BATCH} 2026-05-18 --id b --allow-duplicate --keep 1 --max-mcdp 0.9",
+        f"{_BATCH} 2026-05-17 --id a",
+        read_monitor,
+    ),
+    Command(
+        "monitor report",
+        "monitor report {in}/monitor --out {out}/page.html --force",
+        "monitor report {in}/monitor --out {out}/page.html --epsilon 0.1 --force",
+        read_file("page.html"),
+    ),
+    Command("monitor serve", "monitor serve {in}/monitor --textfile {out}/x.prom", "", read_file("x.prom")),
     Command("reproduce", f"{_REPRODUCE} 3", f"{_REPRODUCE} 1", read_store),
     Command(
         "reproduce tables",
@@ -202,6 +216,7 @@ COMMANDS = (
 )
 
 PREPARE = (
+    f"monitor append {{in}}/monitor {{in}}/people.csv {_ROWS} --at 2026-05-17",
     "train {in}/people.csv --target income --group sex --drop score --out {in}/model --steps 3",
     "reproduce adult --methods erm,diffdp --device cpu --quiet --store {in}/store --seeds 2",
     "reproduce adult --methods erm,diffdp --device cpu --quiet --store {in}/other --seeds 1",

@@ -54,14 +54,15 @@ def installed(folder: Path) -> Iterator[None]:
     from localparity.cli import demo
     from localparity.datasets import _fetch
     from localparity.models.trees._lightgbm import _LightGBMBackend
-    from localparity.report.page import _page
+    from localparity.report.page import _frame, _monitor_document, _page
 
     with ExitStack() as stack:
         stack.enter_context(experiment_runs.installed())
         for owner, name, stand_in in (
             (Figure, "savefig", _save_figure),
-            (_page, "_library", lambda: ""),
+            (_frame, "_library", lambda: ""),
             (_page, "chart_specs", dict),
+            (_monitor_document, "time_specs", dict),
             (_LightGBMBackend, "grow", _few_trees(_LightGBMBackend.grow)),
             (lp.models, "compare", _compared_once(folder)),
             (demo, "_train", lambda *_: {}),

@@ -55,7 +55,7 @@ def test_a_sketch_that_lies_and_whose_checksum_fits_is_refused_or_works(valid: b
     fuzz(st.tuples(damaged_json(header), st.just(parts)) | lying_parts, check)
 
 
-@pytest.mark.parametrize("name", ["monitor.json", "2026-05-17.period"])
+@pytest.mark.parametrize("name", ["monitor.json", "periods/2026-05-17.period"])
 def test_a_damaged_monitor_is_refused_or_works(name: str, tmp_path: Path) -> None:
     at = datetime(2026, 5, 17, tzinfo=UTC)
     Monitor(tmp_path).append(BATCH, at=at, batch_id="1")

@@ -8,8 +8,10 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
 from pathlib import Path
+from typing import Any
 from unittest.mock import Mock, patch
 
 import numpy as np
@@ -18,8 +20,10 @@ import pytest
 import localparity as lp
 from localparity._io._files import write_whole
 from localparity.monitoring import Monitor, _periods
-from localparity.monitoring import _stored_period as stored
-from localparity.monitoring._index import Batch, BatchIndex
+from localparity.monitoring import _folder_store as stored
+from localparity.monitoring._index import BatchIndex
+from localparity.monitoring._series import periods_of
+from localparity.monitoring._store import Batch
 from localparity.monitoring._stored_period import StoredPeriod
 
 pytest.importorskip("datasketches")
@@ -114,7 +118,8 @@ def test_an_alarm_needs_more_than_chance_on_every_look(tmp_path: Path) -> None:
 
 
 def looks(monitor: Monitor) -> list[tuple[int, int]]:
-    return [(period.look, period.newer) for period in monitor._periods(lp.Comparison())]
+    periods = periods_of(monitor.store, list(monitor.store.stamps()), lp.Comparison())
+    return [(period.look, period.newer) for period in periods]
 
 
 def test_every_batch_is_a_look_and_knows_how_late_it_comes(tmp_path: Path) -> None:
@@ -150,7 +155,7 @@ def test_killed_between_the_index_and_the_period_nothing_is_lost(
     monitor.append(batch(0), at=NOON, batch_id="0")
     for number, days in ((1, 0), (2, 1)):
         with monkeypatch.context() as patch:
-            patch.setattr(stored, "write_whole", Mock(side_effect=Killed))
+            patch.setattr(stored.FolderStore, "_write", Mock(side_effect=Killed))
             with pytest.raises(Killed):
                 monitor.append(batch(number), at=NOON + timedelta(days=days), batch_id=str(number))
         # The job is repeated, on another day: it counts there, once.
@@ -162,8 +167,8 @@ def test_killed_between_the_index_and_the_period_nothing_is_lost(
 def test_killed_after_the_period_nothing_counts_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    def write_and_die(path: Path, content: bytes, *, durable: bool) -> None:
-        write_whole(path, content, durable=durable)
+    def write_and_die(path: Path, content: bytes, **options: Any) -> None:
+        write_whole(path, content, **options)
         raise Killed
 
     monitor = Monitor(tmp_path)
@@ -181,17 +186,39 @@ def damage_index(folder: Path) -> None:
 
 
 def empty_index(folder: Path) -> None:
-    """As a kill in the middle of a rebuild leaves it."""
+    """As a kill after a rebuild, before it is known to be fresh, leaves it."""
     BatchIndex(folder / "index.sqlite").rebuild([])
+    (folder / "index.fresh").unlink()
 
 
 def older_index(folder: Path) -> None:
     """As a copy of a folder in use may have it: without the newest period."""
-    BatchIndex(folder / "index.sqlite").rebuild([("2026-05-17", 1, [Batch("0", "other rows", "2026-05-17")])])
+    BatchIndex(folder / "index.sqlite").rebuild([(1, [Batch("0", "other rows", "2026-05-17")])])
+
+
+def damaged_buckets(folder: Path) -> None:
+    """All buckets have the content of other ones, but for the head."""
+    with closing(sqlite3.connect(folder / "index.sqlite")) as connection, connection:
+        connection.execute(
+            "UPDATE buckets SET content = (SELECT content FROM buckets WHERE number = 255) WHERE number < 255"
+        )
+
+
+def missing_buckets(folder: Path) -> None:
+    with closing(sqlite3.connect(folder / "index.sqlite")) as connection, connection:
+        connection.execute("DELETE FROM buckets WHERE number < 256")
 
 
 @pytest.mark.parametrize(
-    "spoil", [lambda folder: (folder / "index.sqlite").unlink(), damage_index, empty_index, older_index]
+    "spoil",
+    [
+        lambda folder: (folder / "index.sqlite").unlink(),
+        damage_index,
+        empty_index,
+        older_index,
+        damaged_buckets,
+        missing_buckets,
+    ],
 )
 def test_an_index_that_is_missing_damaged_or_stale_is_rebuilt(
     tmp_path: Path, spoil: Callable[[Path], None]
@@ -229,7 +256,7 @@ def test_a_period_that_was_deleted_can_be_appended_again(tmp_path: Path) -> None
     monitor = Monitor(tmp_path)
     for number in (0, 1):
         monitor.append(batch(number), at=NOON + timedelta(days=number), batch_id=str(number))
-    (tmp_path / "2026-05-17.period").unlink()
+    (tmp_path / "periods" / "2026-05-17.period").unlink()
     assert monitor.append(batch(0), at=NOON, batch_id="0")
     assert [point.rows for point in monitor.series()] == [300, 300]
 
@@ -240,8 +267,8 @@ def test_an_append_reads_a_few_periods_however_many_there_are(
     monitor = Monitor(tmp_path, every="hour")
     for number in range(30):
         monitor.append(batch(number, 10), at=NOON + timedelta(hours=number), batch_id=str(number))
-    read = Mock(side_effect=StoredPeriod.read)
-    monkeypatch.setattr(StoredPeriod, "read", read)
+    read = Mock(side_effect=StoredPeriod.from_bytes)
+    monkeypatch.setattr(StoredPeriod, "from_bytes", read)
     monitor.append(batch(30, 10), at=NOON + timedelta(hours=30), batch_id="30")
     monitor.append(batch(31, 10), at=NOON, batch_id="31")
     assert not monitor.append(batch(7, 10), at=NOON, batch_id="7")
@@ -262,7 +289,7 @@ def test_a_period_is_counted_and_compared_once(tmp_path: Path, monkeypatch: pyte
 def test_a_period_of_an_older_version_is_refused_with_advice(tmp_path: Path) -> None:
     monitor = Monitor(tmp_path)
     monitor.append(batch(0), at=NOON, batch_id="a")
-    path = tmp_path / "2026-05-17.period"
+    path = tmp_path / "periods" / "2026-05-17.period"
     content = bytearray(path.read_bytes())
     content[8] = 1
     path.write_bytes(content)
@@ -347,12 +374,12 @@ def test_what_does_not_fit_is_named(tmp_path: Path) -> None:
         Monitor(tmp_path, every="day")
     with pytest.raises(ValueError, match=r"score_range must be \(0.0, 1.0\), .* got \(0.0, 2.0\)"):
         Monitor(tmp_path, score_range=(0, 2))
-    path = tmp_path / "2026-05-17T12.period"
+    path = tmp_path / "periods" / "2026-05-17T12.period"
     path.write_bytes(path.read_bytes()[:-3])
     with pytest.raises(ValueError, match=r"2026-05-17T12.period is damaged: .*checksum"):
         monitor.series()
     (tmp_path / "monitor.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"monitor.json is damaged: 'every' is missing"):
+    with pytest.raises(ValueError, match=r"monitor.json .*localparity 0.1.* new folder"):
         Monitor(tmp_path)
 
 

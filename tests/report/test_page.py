@@ -48,9 +48,9 @@ def test_nothing_in_the_page_points_elsewhere(audit: lp.Audit) -> None:
 def test_a_missing_component_names_the_extra(
     audit: lp.Audit, tmp_path: Path, left_out: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from localparity.report.page import _page
+    from localparity.report.page import _frame
 
-    _page._library.cache_clear()
+    _frame._library.cache_clear()
     monkeypatch.setitem(sys.modules, left_out, None)
     with pytest.raises(ImportError, match=rf"{left_out}.*'localparity\[report\]'"):
         audit.to_html(tmp_path / "report.html")

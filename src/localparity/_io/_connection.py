@@ -18,7 +18,9 @@ _PASSWORD = re.compile(r"(?P<before>^[a-z][a-z0-9+.-]*://[^:/?@]*:).*(?=@)", re.
 _SECRET = re.compile(r"(?P<before>[?&][^=&]*(?:pass|pwd|secret|token|key|sig)[^=&]*=)[^&]*", re.IGNORECASE)
 
 
-def connect(*, memory_limit: str | None = None, allow_remote: bool = False) -> DuckDBPyConnection:
+def connect(
+    database: str = ":memory:", *, memory_limit: str | None = None, allow_remote: bool = False
+) -> DuckDBPyConnection:
     """A connection; `allow_remote` lets DuckDB install what it needs to read from other machines."""
     import duckdb
 
@@ -26,7 +28,7 @@ def connect(*, memory_limit: str | None = None, allow_remote: bool = False) -> D
     config: dict[str, Any] = {"autoinstall_known_extensions": allowed, "autoload_known_extensions": allowed}
     if memory_limit is not None:
         config["memory_limit"] = memory_limit
-    return duckdb.connect(config=config)
+    return duckdb.connect(database, config=config)
 
 
 def interruptible(connection: DuckDBPyConnection, work: Callable[[], T]) -> T:

@@ -26,13 +26,14 @@ _PARSE_ERRORS = (ValueError, TypeError, LookupError, ArithmeticError, AttributeE
 _SEAL = "sha256"
 
 
-def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
+def write_whole(path: Path, content: bytes, *, durable: bool = False, staging: Path | None = None) -> None:
     """Write to a temporary file and rename it, so that a file is never seen half-written.
 
     `durable` waits until the content is on the disk, for a power failure to leave the old or the new file.
-    Where a folder cannot be opened, as on Windows, the rename is left to the file system.
+    Where a folder cannot be opened, as on Windows, the rename is left to the file system. `staging` is the
+    folder of the temporary file, as in `replacing`.
     """
-    with replacing(path) as temporary, temporary.open("wb") as stream:
+    with replacing(path, staging=staging) as temporary, temporary.open("wb") as stream:
         stream.write(content)
         if durable:
             stream.flush()
@@ -42,11 +43,12 @@ def write_whole(path: Path, content: bytes, *, durable: bool = False) -> None:
 
 
 @contextmanager
-def replacing(path: Path) -> Iterator[Path]:
+def replacing(path: Path, *, staging: Path | None = None) -> Iterator[Path]:
     """A file beside another one, to write to; at the end it takes that one's place, or is removed.
 
     It is locked meanwhile, so that what a killed process left is known: the next writer removes it. Of a
-    link, the file that it leads to is replaced; a device or a pipe is an OSError.
+    link, the file that it leads to is replaced; a device or a pipe is an OSError. `staging` is the folder to
+    write in, on the same file system, where the file's own has so many that listing them takes long.
     """
     path = Path(os.path.realpath(path)) if path.is_symlink() else path
     if path.exists() and not path.is_file() and not path.is_dir():
@@ -54,8 +56,9 @@ def replacing(path: Path) -> Iterator[Path]:
     if path.parent.is_file():
         raise NotADirectoryError(errno.ENOTDIR, f"{path.parent} is not a folder", str(path))
     path.parent.mkdir(parents=True, exist_ok=True)
-    _remove_stale(path)
-    temporary = path.with_name(f".{path.name}.{uuid4().hex}")
+    staging = path.parent if staging is None else staging
+    _remove_stale(path, staging)
+    temporary = staging / f".{path.name}.{uuid4().hex}"
     try:
         with _locked_new(temporary) as held:
             yield temporary
@@ -69,10 +72,10 @@ def replacing(path: Path) -> Iterator[Path]:
         raise
 
 
-def _remove_stale(path: Path) -> None:
-    """Remove what killed writers of a file left beside it."""
+def _remove_stale(path: Path, staging: Path) -> None:
+    """Remove what killed writers of a file left in the folder in which they wrote it."""
     ours = re.compile(re.escape(f".{path.name}.") + "[0-9a-f]{32}")
-    for other in path.parent.iterdir():
+    for other in staging.iterdir():
         if ours.fullmatch(other.name):
             with suppress(OSError):
                 if sys.platform == "win32":

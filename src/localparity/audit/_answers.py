@@ -250,7 +250,7 @@ def _steps(audit: Audit, bound: BoundResult | None) -> tuple[Step, ...]:
     score = shlex.quote(str(columns.get("score", "SCORE")))
     label = f" --label {shlex.quote(str(columns.get('label', 'LABEL')))}" if who else ""
     watched = f"{file} --score {score} {groups}{_range_option(audit)}{label}{who} --max-mcdp {most}"
-    watch = Step("Watch the scores as new people are scored", f"localparity monitor history {watched}")
+    watch = Step("Watch the scores as new people are scored", f"localparity monitor append history {watched}")
     status = audit.verdict.status
     if status == "undecided":
         sizes = ",".join(str(group.rows) for group in audit.groups[:20])

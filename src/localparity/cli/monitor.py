@@ -12,50 +12,55 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
-from localparity._validation import as_count, as_fraction, as_probability
+from localparity._validation import as_count
 from localparity.audit._wording import interval_text
+from localparity.cli._commands import Commands
+from localparity.cli._monitor_options import (
+    AlarmRateOption,
+    Asked,
+    LimitOption,
+    LocationArgument,
+    MaxMcdpOption,
+    open_monitor,
+)
 from localparity.cli._options import (
     CompareOption,
     ConfidenceOption,
     CriterionOption,
     EpsilonOption,
+    ForceOption,
     LabelOption,
-    check_folder,
+    check_file,
     check_labels,
     parse_range,
 )
-from localparity.cli._printing import note, print_json
+from localparity.cli._printing import note, print_json, print_line
 from localparity.cli._remote import RemoteOption, announce_remote
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics._window import percent
 from localparity.monitoring import Monitor, PeriodResult, WindowResult
 from localparity.monitoring._monitor import Every
+from localparity.monitoring._webhook import Webhook
+from localparity.monitoring._wording import alarm_sentence, how_many, quiet_sentence
 
-MaxMcdpOption = Annotated[
-    float | None,
-    typer.Option(
-        help="Exit with 1 when MCDP is significantly above this in the newest period, or over the last 2, 4, "
-        "8, ..., 256 periods."
-    ),
-]
-AlarmRateOption = Annotated[
-    float,
-    typer.Option(
-        help="The most that the probability of any false alarm may be, at all looks together, ever."
-    ),
-]
+app = Commands(no_args_is_help=True, add_completion=False)
+
+JsonOption = Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")]
 
 
-def monitor(
-    folder: Annotated[Path, typer.Argument(help="The folder that keeps the sketches.")],
-    batch: Annotated[
-        str | None, typer.Argument(help="A file of scores to append; without it, only print.")
-    ] = None,
-    score: Annotated[str | None, typer.Option(help="The column of the scores.")] = None,
+@app.callback()
+def monitor() -> None:
+    """Keep sketches of a stream of scores: MCDP over time, alarms, a page, and metrics for Prometheus."""
+
+
+@app.command()
+def append(
+    location: LocationArgument,
+    batches: Annotated[list[str], typer.Argument(metavar="BATCH...", help="Files of scores to append.")],
+    score: Annotated[str, typer.Option(help="The column of the scores.")],
     group: Annotated[
-        list[str] | None,
-        typer.Option(help="The column of the groups; repeat it to compare intersections."),
-    ] = None,
+        list[str], typer.Option(help="The column of the groups; repeat it to compare intersections.")
+    ],
     label: LabelOption = None,
     at: Annotated[
         str | None,
@@ -65,67 +70,219 @@ def monitor(
         str | None,
         typer.Option("--id", help="The name of the batch, counted once; the sha256 of the file by default."),
     ] = None,
-    every: Annotated[Every | None, typer.Option(help="The length of a period, for a new folder.")] = None,
+    every: Annotated[Every | None, typer.Option(help="The length of a period, for a new monitor.")] = None,
     score_range: Annotated[
-        str | None, typer.Option(help="The lowest and the highest score there can be, for a new folder.")
+        str | None, typer.Option(help="The lowest and the highest score there can be, for a new monitor.")
+    ] = None,
+    keep: Annotated[
+        int | None, typer.Option(help="Remove all but so many of the newest periods, as monitor prune does.")
     ] = None,
     epsilon: EpsilonOption = 0.0,
     criterion: CriterionOption = "demographic_parity",
     compare: CompareOption = "between_groups",
-    disclosure_limit: Annotated[
-        int, typer.Option(help="Nothing is said of a period with fewer people of a group.")
-    ] = DISCLOSURE_LIMIT,
+    disclosure_limit: LimitOption = DISCLOSURE_LIMIT,
     confidence: ConfidenceOption = 0.95,
-    json: Annotated[bool, typer.Option("--json", help="Print the series as JSON.")] = False,
     max_mcdp: MaxMcdpOption = None,
     alarm_rate: AlarmRateOption = 0.05,
+    webhook: Annotated[
+        str | None, typer.Option(help="Post an alarm at the newest period as JSON to this URL, once.")
+    ] = None,
+    json: JsonOption = False,
     allow_duplicate: Annotated[
         bool, typer.Option("--allow-duplicate", help="Count a batch with the same rows as another.")
     ] = False,
     allow_remote: RemoteOption = False,
 ) -> None:
-    """Append a batch of scores and print MCDP over time and since the start, with intervals and alarms.
+    """Count batches of scores, each once, and look for an alarm at the newest period.
 
     Exit codes: 0 when there is no alarm at the newest period, 1 when there is, 2 for wrong usage or input.
     """
-    check_folder(folder, "FOLDER")
-    if max_mcdp is not None:
-        as_fraction(max_mcdp, "--max-mcdp")
-    as_probability(confidence, "--confidence")
-    as_probability(alarm_rate, "--alarm-rate")
-    as_count(disclosure_limit, "--disclosure-limit")
+    asked = Asked(
+        epsilon=epsilon,
+        criterion=criterion,
+        compare=compare,
+        disclosure_limit=disclosure_limit,
+        confidence=confidence,
+        max_mcdp=max_mcdp,
+        alarm_rate=alarm_rate,
+    )
+    hook = _hook(webhook, max_mcdp)
+    if keep is not None:
+        as_count(keep, "--keep")
+    if batch_id is not None and len(batches) > 1:
+        raise typer.BadParameter("names one batch", param_hint="--id")
     limits = None if score_range is None else parse_range(score_range, "--score-range")
-    kept = Monitor(folder, every=every, score_range=limits)
-    if batch is not None:
-        check_labels(criterion, label)
-        announce_remote([batch], allow_remote=allow_remote)
-        named: dict[str, Any] = {"label": label, "batch_id": batch_id, "allow_duplicate": allow_duplicate}
-        named["allow_remote"] = allow_remote
-        _append(kept, batch, score=score, group=group, at=_parse_time(at), **named)
-    asked: dict[str, Any] = {
-        "criterion": criterion,
-        "compare": compare,
-        "min_group_size": disclosure_limit,
-        "confidence": confidence,
-    }
-    series = kept.series(epsilon, max_mcdp=max_mcdp, alarm_rate=alarm_rate, **asked)
-    if not series:
-        raise typer.BadParameter(f"{folder} has no periods; name a batch to append", param_hint="FOLDER")
-    whole = kept.since_start(epsilon, **asked)
+    kept = open_monitor(location, every=every, score_range=limits)
+    check_labels(criterion, label)
+    announce_remote(batches, allow_remote=allow_remote)
+    named: dict[str, Any] = {"score": score, "group": group, "label": label, "at": _parse_time(at)}
+    named |= {"allow_duplicate": allow_duplicate, "allow_remote": allow_remote}
+    counted = [batch for batch in batches if _append(kept, batch, batch_id=batch_id, **named)]
+    if keep is not None:
+        kept.prune(keep)
+    (newest,) = kept.series(**asked.of_series, last=1)
     if json:
-        found = {"periods": [asdict(point) for point in series], "since_start": asdict(whole)}
-        print_json(found)
+        print_json({"counted": counted, "newest": asdict(newest)})
     else:
-        _show(Console(), series, whole, epsilon, every=kept.every, confidence=confidence)
-    if max_mcdp is not None and _alarmed(series[-1], max_mcdp, kept.every):
-        raise typer.Exit(1)
+        print_line(_newest_line(newest, asked))
+    _end(kept, newest, asked, hook, counted=True)
 
 
-def _append(kept: Monitor, batch: str, *, score: str | None, group: list[str] | None, **options: Any) -> None:
-    if score is None or not group:
-        raise typer.BadParameter("a batch needs its columns", param_hint="--score and --group")
-    if not kept.append_file(batch, score=score, group=group, **options):
+@app.command()
+def show(
+    location: LocationArgument,
+    last: Annotated[int | None, typer.Option(help="Show so many of the newest periods.")] = None,
+    epsilon: EpsilonOption = 0.0,
+    criterion: CriterionOption = "demographic_parity",
+    compare: CompareOption = "between_groups",
+    disclosure_limit: LimitOption = DISCLOSURE_LIMIT,
+    confidence: ConfidenceOption = 0.95,
+    max_mcdp: MaxMcdpOption = None,
+    alarm_rate: AlarmRateOption = 0.05,
+    json: JsonOption = False,
+) -> None:
+    """Print MCDP over time and since the start, with intervals and alarms.
+
+    Exit codes: 0 when there is no alarm at the newest period, 1 when there is, 2 for wrong usage or input.
+    """
+    asked = Asked(
+        epsilon=epsilon,
+        criterion=criterion,
+        compare=compare,
+        disclosure_limit=disclosure_limit,
+        confidence=confidence,
+        max_mcdp=max_mcdp,
+        alarm_rate=alarm_rate,
+    )
+    kept = open_monitor(location)
+    series = _some(kept, kept.series(**asked.of_series, last=last))
+    whole = kept.since_start(**asked.of_people)
+    if json:
+        print_json({"periods": [asdict(point) for point in series], "since_start": asdict(whole)})
+    else:
+        _show(Console(), series, whole, asked, kept.every)
+    _end(kept, series[-1], asked)
+
+
+@app.command()
+def report(
+    location: LocationArgument,
+    out: Annotated[Path, typer.Option(help="Where to write the page.")],
+    title: Annotated[str | None, typer.Option(help="The heading of the page.")] = None,
+    epsilon: EpsilonOption = 0.0,
+    criterion: CriterionOption = "demographic_parity",
+    compare: CompareOption = "between_groups",
+    disclosure_limit: LimitOption = DISCLOSURE_LIMIT,
+    confidence: ConfidenceOption = 0.95,
+    max_mcdp: MaxMcdpOption = None,
+    alarm_rate: AlarmRateOption = 0.05,
+    json: JsonOption = False,
+    force: ForceOption = False,
+) -> None:
+    """Write MCDP over time as one page that opens anywhere, offline.
+
+    Exit codes: 0 when there is no alarm at the newest period, 1 when there is, 2 for wrong usage or input.
+    """
+    from localparity.report import write_monitor_page
+
+    asked = Asked(
+        epsilon=epsilon,
+        criterion=criterion,
+        compare=compare,
+        disclosure_limit=disclosure_limit,
+        confidence=confidence,
+        max_mcdp=max_mcdp,
+        alarm_rate=alarm_rate,
+    )
+    check_file(out, "--out", replace=force)
+    kept = open_monitor(location)
+    (newest,) = _some(kept, kept.series(**asked.of_series, last=1))
+    write_monitor_page(out, kept, title=title, force=force, **asked.of_series)
+    if json:
+        print_json({"page": str(out), "newest": asdict(newest)})
+    else:
+        print_line(f"wrote {out}")
+    _end(kept, newest, asked)
+
+
+@app.command()
+def serve(
+    location: LocationArgument,
+    port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 9464,
+    host: Annotated[
+        str, typer.Option(help="The address to listen at; by default this machine alone can connect.")
+    ] = "127.0.0.1",
+    textfile: Annotated[
+        Path | None,
+        typer.Option(help="Write the metrics to this file, for a textfile collector, and serve nothing."),
+    ] = None,
+    name: Annotated[
+        str | None, typer.Option(help="The label monitor of the metrics; the name of the folder by default.")
+    ] = None,
+    epsilon: EpsilonOption = 0.0,
+    criterion: CriterionOption = "demographic_parity",
+    compare: CompareOption = "between_groups",
+    disclosure_limit: LimitOption = DISCLOSURE_LIMIT,
+    confidence: ConfidenceOption = 0.95,
+    max_mcdp: MaxMcdpOption = None,
+    alarm_rate: AlarmRateOption = 0.05,
+) -> None:
+    """Serve the newest numbers as metrics for Prometheus at /metrics, until it is stopped."""
+    from localparity.integrations.prometheus import MonitorMetrics
+
+    asked = Asked(
+        epsilon=epsilon,
+        criterion=criterion,
+        compare=compare,
+        disclosure_limit=disclosure_limit,
+        confidence=confidence,
+        max_mcdp=max_mcdp,
+        alarm_rate=alarm_rate,
+    )
+    check_file(textfile, "--textfile")
+    metrics = MonitorMetrics(open_monitor(location), name=name, **asked.of_series)
+    if textfile is not None:
+        metrics.write(textfile)
+        return
+    metrics.serve(port, host=host, ready=lambda url: note(f"serving {url}"))
+
+
+@app.command()
+def prune(
+    location: LocationArgument,
+    keep: Annotated[int, typer.Option(help="How many of the newest periods to keep.")],
+    json: JsonOption = False,
+) -> None:
+    """Remove all but the newest periods; their batches stay known and are not counted again."""
+    kept = open_monitor(location)
+    removed = kept.prune(keep)
+    if json:
+        print_json({"removed": removed})
+    else:
+        print_line(f"removed {how_many(removed, kept.every)} from {kept.location}")
+
+
+def _hook(url: str | None, max_mcdp: float | None) -> Webhook | None:
+    if url is None:
+        return None
+    if max_mcdp is None:
+        raise ValueError("--webhook needs --max-mcdp")
+    return Webhook(url)
+
+
+def _append(kept: Monitor, batch: str, **options: Any) -> bool:
+    counted = kept.append_file(batch, **options)
+    if not counted:
         note(f"{batch} was counted before and is not counted again")
+    return counted
+
+
+def _some(kept: Monitor, series: list[PeriodResult]) -> list[PeriodResult]:
+    if not series:
+        raise typer.BadParameter(
+            f"{kept.location} has no periods; append a batch first", param_hint="LOCATION"
+        )
+    return series
 
 
 def _parse_time(at: str | None) -> datetime | None:
@@ -135,21 +292,25 @@ def _parse_time(at: str | None) -> datetime | None:
         raise ValueError(f"--at must be a time such as 2026-05-17T13:00, got {at!r}") from None
 
 
+def _newest_line(newest: PeriodResult, asked: Asked) -> str:
+    """The newest period in a line."""
+    rows = f"{newest.period}: {newest.rows:,} rows"
+    if newest.interval is None:
+        return f"{rows}, nothing to compare: {newest.missing}"
+    value = f"MCDP({asked.epsilon:g}) {percent(newest.interval.estimate)}"
+    return f"{rows}, {value}, {100 * asked.confidence:g}% interval {interval_text(newest.interval)}"
+
+
 def _show(
-    console: Console,
-    series: list[PeriodResult],
-    whole: WindowResult,
-    epsilon: float,
-    *,
-    every: str,
-    confidence: float,
+    console: Console, series: list[PeriodResult], whole: WindowResult, asked: Asked, every: str
 ) -> None:
-    table = Table(title=f"MCDP({epsilon:g}) over time", title_justify="left")
+    table = Table(title=f"MCDP({asked.epsilon:g}) over time", title_justify="left")
     table.add_column("period")
-    for name in ("rows", "MCDP", f"{100 * confidence:g}% interval", "expected under parity", "alarm"):
+    interval = f"{100 * asked.confidence:g}% interval"
+    for name in ("rows", "MCDP", interval, "expected under parity", "alarm"):
         table.add_column(name, justify="right")
     for point in series:
-        alarm = "" if point.alarm is None else _how_many(point.alarm.periods, every)
+        alarm = "" if point.alarm is None else how_many(point.alarm.periods, every)
         if point.interval is None or point.expected is None:
             table.add_row(point.period, f"{point.rows:,}", "-", escape(point.missing), "-", alarm)
             continue
@@ -165,26 +326,25 @@ def _show(
     console.print("The interval since the start holds at all looks together.", style="dim")
 
 
-def _alarmed(newest: PeriodResult, bound: float, every: str) -> bool:
-    """Print and return whether there is an alarm at the newest period."""
-    if newest.alarm is not None:
-        found = newest.alarm
-        assert found.interval is not None
-        where = f"in {found.end}"
-        if found.periods > 1:
-            where = f"over the last {_how_many(found.periods, every)}, {found.start} to {found.end},"
-        value, least = percent(found.interval.estimate), percent(found.interval.low)
-        note(f"alarm: MCDP {where} is {value}, at least {least}, above the bound of {percent(bound)}")
-        return True
-    if newest.interval is None:
-        raise ValueError(f"period {newest.period} has nothing to compare: {newest.missing}")
-    above = newest.interval.estimate > bound
-    relation, ending = ("above", ", which chance could explain") if above else ("within", "")
-    what = f"MCDP in {newest.period} is {percent(newest.interval.estimate)}"
-    note(f"no alarm: {what}, {relation} the bound of {percent(bound)}{ending}")
-    return False
+def _end(
+    kept: Monitor, newest: PeriodResult, asked: Asked, hook: Webhook | None = None, *, counted: bool = False
+) -> None:
+    """Say whether there is an alarm at the newest period, and end with 1 if there is.
 
-
-def _how_many(periods: int, every: str) -> str:
-    """A number of days or hours in words."""
-    return f"{periods} {every}" if periods == 1 else f"{periods} {every}s"
+    Where a batch was counted, it is no error that there is nothing to compare yet.
+    """
+    if asked.max_mcdp is None:
+        return
+    if newest.alarm is None:
+        if newest.interval is None and not counted:
+            raise ValueError(quiet_sentence(newest, asked.max_mcdp))
+        note(f"no alarm: {quiet_sentence(newest, asked.max_mcdp)}")
+        return
+    note(f"alarm: {alarm_sentence(newest.alarm, kept.every, asked.max_mcdp)}")
+    if hook is not None:
+        try:
+            if hook.tell(kept, newest, asked.of_series):
+                note(f"told {hook.host} of the alarm")
+        except OSError as error:
+            note(f"the webhook failed, and will be tried again with the next batch: {error}")
+    raise typer.Exit(1)

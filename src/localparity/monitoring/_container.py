@@ -14,6 +14,8 @@ from localparity._validation import as_count
 
 _HEAD = struct.Struct("<8sH32s")
 _SIZE = struct.Struct("<I")
+STAMPED = _HEAD.size
+"""How many bytes the checksum is in."""
 
 
 def pack(mark: bytes, version: int, header: dict[str, Any], parts: Sequence[bytes]) -> bytes:
@@ -42,6 +44,14 @@ def unpack(data: bytes, mark: bytes, version: int, name: str) -> tuple[dict[str,
         if ends[-1] != len(body):
             raise ValueError(f"its parts end at byte {ends[-1]} of {len(body)}")
     return header, [body[begin:end] for begin, end in pairwise(ends)]
+
+
+def stamp_in(data: bytes) -> str:
+    """The checksum that packed bytes begin with, in hexadecimal digits: other bytes have another one.
+
+    The first `STAMPED` bytes are enough.
+    """
+    return data[_HEAD.size - 32 : _HEAD.size].hex()
 
 
 def _checksum(mark: bytes, version: int, body: bytes) -> bytes:

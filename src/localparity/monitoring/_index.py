@@ -1,9 +1,10 @@
-"""An index of the batches that a monitor has counted, so that an append does not read every period.
+"""An index of the batches that a folder has counted, so that an append does not read every period.
 
 The index can be deleted at any time: it only finds what the periods hold. A batch is in the index, on disk,
 before its period is written. After a kill between the two, the newest batch of the index is not in its
 period: the index is stale and is rebuilt. So it never lacks a batch that was counted. A changed byte could
-hide one, so the sha256 of the index is kept beside it, and an index that does not match it is stale too.
+hide one, so batches are kept in buckets, each with a checksum: one bucket is read to find a batch, however
+many there are, and a bucket that is missing or does not match its checksum makes the index stale too.
 """
 
 from __future__ import annotations
@@ -12,29 +13,27 @@ import sqlite3
 from collections.abc import Iterable, Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 from localparity._io._files import sha256_of
+from localparity.monitoring._container import pack, unpack
+from localparity.monitoring._store import Batch, BatchKey
 
-_FORMAT = 2
-_TABLES = f"""
-CREATE TABLE batches (id TEXT PRIMARY KEY, digest TEXT NOT NULL, period TEXT NOT NULL);
-CREATE INDEX digests ON batches (digest);
-CREATE TABLE periods (period TEXT PRIMARY KEY, look INTEGER NOT NULL);
-CREATE INDEX looks ON periods (look);
-PRAGMA user_version = {_FORMAT};
-"""
+_MARK, _FORMAT = b"LPBUCKET", 3
+_BUCKETS = 256
+_HEAD = _BUCKETS
+"""The number of the bucket with the head."""
 
 StaleIndexError = sqlite3.DatabaseError
 """Raised where the index is missing, damaged, of another format, or does not match the periods."""
 
 
-class Batch(NamedTuple):
-    """A batch that was counted: its id, the sha256 of its rows, and its period."""
+class Head(NamedTuple):
+    """The number of the last look, the batch that was added last, and the latest period that has batches."""
 
-    id: str
-    digest: str
-    period: str
+    look: int
+    newest: Batch | None
+    latest: str
 
 
 class BatchIndex:
@@ -45,16 +44,7 @@ class BatchIndex:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._checksum = path.with_suffix(".sha256")
         self._connection: sqlite3.Connection | None = None
-
-    @contextmanager
-    def writing(self) -> Iterator[None]:
-        """Inside, what SQLite complains of is that the file cannot be written."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise OSError(f"{self._path} cannot be written: {error}") from error
 
     def close(self) -> None:
         """Close the file; the next use opens it again."""
@@ -62,63 +52,87 @@ class BatchIndex:
             self._connection.close()
         self._connection = None
 
-    def find(self, column: str, value: str) -> Batch | None:
-        """The batch with an "id" or a "digest"."""
-        return self._batch(f"WHERE {column} = ?", value)
+    def head(self) -> Head:
+        """What the index knows without looking for a batch."""
+        header = self._bucket(_HEAD)
+        newest = None if header["newest"] is None else Batch(*header["newest"])
+        return Head(header["look"], newest, header["latest"])
 
-    def newest(self) -> Batch | None:
-        """The batch that was added last."""
-        return self._batch("ORDER BY rowid DESC")
-
-    def periods(self) -> tuple[int, int]:
-        """The number of periods, and the number of the last look."""
-        query = "SELECT count(*), coalesce(max(look), 0) FROM periods"
-        found: tuple[int, int] = self._open().execute(query).fetchone()
-        return found
-
-    def newer_periods(self, period: str) -> int:
-        """The number of periods that are newer than one."""
-        query = "SELECT count(*) FROM periods WHERE period > ?"
-        found: int = self._open().execute(query, (period,)).fetchone()[0]
-        return found
+    def find(self, key: BatchKey, value: str) -> Batch | None:
+        """The first batch with an id or with a digest."""
+        found = map(Batch._make, self._bucket(_number(key, value))["batches"])
+        return next((batch for batch in found if getattr(batch, key) == value), None)
 
     def add(self, batch: Batch, look: int) -> None:
-        """Add a batch and its look at its period; both are on disk when this returns."""
-        with self._open() as connection:
-            connection.execute("INSERT INTO batches VALUES (?, ?, ?)", batch)
-            connection.execute("INSERT OR REPLACE INTO periods VALUES (?, ?)", (batch.period, look))
-        self._keep_checksum()
+        """Add a batch and its look; both are on disk when this returns."""
+        changed = {}
+        for number in {_number("id", batch.id), _number("digest", batch.digest)}:
+            changed[number] = {"batches": [*self._bucket(number)["batches"], batch]}
+        head = Head(look, batch, max(self.head().latest, batch.period))
+        with self._writing(), self._open() as connection:
+            _put(connection, changed | {_HEAD: head._asdict()})
 
-    def rebuild(self, periods: Iterable[tuple[str, int, Iterable[Batch]]]) -> None:
-        """Index some periods afresh, given the name, the last look and the batches of each."""
+    def rebuild(self, periods: Iterable[tuple[int, Iterable[Batch]]]) -> None:
+        """Index some periods afresh, given the last look and the batches of each."""
         self.close()
-        self._path.unlink(missing_ok=True)
-        # A journal that a killed process left would be played back into the new file.
-        self._path.with_name(f"{self._path.name}-journal").unlink(missing_ok=True)
-        with closing(sqlite3.connect(self._path)) as connection, connection:
-            connection.executescript(_TABLES)
-            for period, look, batches in periods:
-                connection.execute("INSERT INTO periods VALUES (?, ?)", (period, look))
-                connection.executemany("INSERT OR IGNORE INTO batches VALUES (?, ?, ?)", batches)
-        self._keep_checksum()
+        with self._writing():
+            self._path.unlink(missing_ok=True)
+            # A journal that a killed process left would be played back into the new file.
+            self._path.with_name(f"{self._path.name}-journal").unlink(missing_ok=True)
+            with closing(sqlite3.connect(self._path)) as connection, connection:
+                connection.execute("CREATE TABLE buckets (number INTEGER PRIMARY KEY, content BLOB NOT NULL)")
+                _put(connection, _buckets_of(periods))
 
-    def _batch(self, which: str, *values: str) -> Batch | None:
-        query = f"SELECT id, digest, period FROM batches {which} LIMIT 1"
-        found = self._open().execute(query, values).fetchone()
-        return None if found is None else Batch(*found)
+    def _bucket(self, number: int) -> dict[str, Any]:
+        query = "SELECT content FROM buckets WHERE number = ?"
+        found = self._open().execute(query, (number,)).fetchone()
+        try:
+            header, _ = unpack(found[0], _MARK, _FORMAT, "the bucket")
+        except (ValueError, TypeError) as error:
+            raise StaleIndexError(f"{self._path} is damaged") from error
+        if header["number"] != number:
+            raise StaleIndexError(f"{self._path} has bucket {header['number']} in the place of {number}")
+        return header
 
     def _open(self) -> sqlite3.Connection:
         if self._connection is None:
-            if not self._checksum.exists() or self._checksum.read_bytes() != self._found_checksum():
-                raise StaleIndexError(f"{self._path} does not match its sha256")
+            if not self._path.exists():
+                raise StaleIndexError(f"{self._path} is missing")
             self._connection = sqlite3.connect(self._path)
-            if self._connection.execute("PRAGMA user_version").fetchone() != (_FORMAT,):
-                raise StaleIndexError(f"{self._path} is of another format")
         return self._connection
 
-    def _found_checksum(self) -> bytes:
-        return sha256_of(self._path).encode() if self._path.exists() else b""
+    @contextmanager
+    def _writing(self) -> Iterator[None]:
+        """Inside, what SQLite complains of is that the file cannot be written."""
+        try:
+            yield
+        except sqlite3.Error as error:
+            raise OSError(f"{self._path} cannot be written: {error}") from error
 
-    def _keep_checksum(self) -> None:
-        """Keep the checksum of what is on disk now; torn by a kill, it matches nothing."""
-        self._checksum.write_bytes(self._found_checksum())
+
+def _number(key: BatchKey, value: str) -> int:
+    """The bucket in which a batch with an id or with a digest is."""
+    return int(sha256_of(f"{key} {value}".encode())[:8], 16) % _BUCKETS
+
+
+def _buckets_of(periods: Iterable[tuple[int, Iterable[Batch]]]) -> dict[int, dict[str, Any]]:
+    """The content of all buckets; a batch that is in two periods, as after a kill, is in the index once."""
+    head, seen = Head(0, None, ""), set[str]()
+    buckets: dict[int, dict[str, Any]] = {number: {"batches": []} for number in range(_BUCKETS)}
+    for look, batches in periods:
+        for batch in batches:
+            if batch.id not in seen:
+                seen.add(batch.id)
+                for number in {_number("id", batch.id), _number("digest", batch.digest)}:
+                    buckets[number]["batches"].append(batch)
+            latest = max(head.latest, batch.period)
+            head = Head(look, batch, latest) if look >= head.look else head._replace(latest=latest)
+    return buckets | {_HEAD: head._asdict()}
+
+
+def _put(connection: sqlite3.Connection, buckets: dict[int, dict[str, Any]]) -> None:
+    """Write some buckets in the place of those that there are."""
+    rows = (
+        (number, pack(_MARK, _FORMAT, {"number": number, **each}, [])) for number, each in buckets.items()
+    )
+    connection.executemany("INSERT OR REPLACE INTO buckets VALUES (?, ?)", rows)

@@ -1,58 +1,64 @@
-"""MCDP over time: a folder with a sketch for each day or hour, which survives a kill at any moment.
-
-A period is one file with its sketch and the ids of the batches in it, written under another name and renamed
-into place: a batch and its id are both in the file or neither is, and a known id is not counted again.
-"""
+"""MCDP over time: a sketch for each day or hour, and what is known of the disparity in each."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
-from contextlib import closing
+import re
+from collections.abc import Callable, Sequence
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
-import numpy as np
-
-from localparity._io._files import locked, parse_sealed, reading, seal_json, sha256_of, write_whole
-from localparity._io._forecast import foretold
+from localparity._io._files import reading, sha256_of
 from localparity._types import Compare, Criterion, ScoreRange
 from localparity._validation import (
     as_choice,
+    as_count,
     as_epsilon,
     as_fraction,
     as_probability,
     as_score_range,
 )
 from localparity.counts import Comparison
-from localparity.monitoring._alarms import AlarmSearch
-from localparity.monitoring._index import Batch, BatchIndex, StaleIndexError
-from localparity.monitoring._periods import Period
+from localparity.monitoring._locations import open_store
 from localparity.monitoring._results import PeriodResult, WindowResult
+from localparity.monitoring._series import Question, Series, periods_of
 from localparity.monitoring._sketch import ScoreSketch
-from localparity.monitoring._stored_period import StoredPeriod
+from localparity.monitoring._store import Batch, RemovedMeanwhileError
+from localparity.monitoring._stored_period import RemovedPeriods, StoredPeriod
+from localparity.monitoring._whole import as_period, whole_of
 from localparity.predictions import Predictions
 
+T = TypeVar("T")
 Every = Literal["day", "hour"]
 
 _FORMATS = {"day": "%Y-%m-%d", "hour": "%Y-%m-%dT%H"}
-_SETTINGS, _INDEX, _LOCK = "monitor.json", "index.sqlite", "lock"
-_ENDING = ".period"
 _COLUMNS = ("score", "group", "label")
 
 
 class Monitor:
-    """Sketches of a stream's scores by day or hour, in a folder.
+    """Sketches of a stream's scores by day or hour, in a folder or a database.
+
+    Whenever a process is killed, a batch is counted once or not at all, and several may append at a time.
 
     Parameters
     ----------
-    folder : path
-        Where the sketches are; it is created by the first batch.
+    location : path or str
+        Where the sketches are: a folder, or the URL of a database and the name of the monitor in it, as
+        "postgresql://user@host/scores#credit", which needs the extra `warehouse`, or
+        "duckdb:///scores.duckdb#credit". The first batch creates it.
     every : str
-        The length of a period, "day" or "hour"; an existing folder keeps its own.
+        The length of a period, "day" or "hour"; an existing monitor keeps its own.
     score_range : tuple of float
-        The lowest and the highest score there can be; an existing folder keeps its own.
+        The lowest and the highest score there can be; an existing monitor keeps its own.
+
+    Attributes
+    ----------
+    location : str
+        Where the sketches are, without a password.
+    name : str
+        The last part of the location: the name of the folder, or of the monitor in the database.
 
     Examples
     --------
@@ -69,13 +75,14 @@ class Monitor:
 
     def __init__(
         self,
-        folder: str | os.PathLike[str],
+        location: str | os.PathLike[str],
         *,
         every: Every | None = None,
         score_range: ScoreRange | None = None,
     ) -> None:
-        self.folder = Path(folder)
-        self._index = BatchIndex(self.folder / _INDEX)
+        self.store = open_store(location)
+        self.location = self.store.name
+        self.name = re.split(r"[#/\\]", self.location.rstrip("/\\"))[-1]
         if every is not None:
             as_choice(every, "every", get_args(Every))
         if score_range is not None:
@@ -170,6 +177,7 @@ class Monitor:
         confidence: float = 0.95,
         max_mcdp: float | None = None,
         alarm_rate: float = 0.05,
+        last: int | None = None,
     ) -> list[PeriodResult]:
         """Compute MCDP(epsilon) in each period, from the oldest to the newest, and find alarms.
 
@@ -180,6 +188,8 @@ class Monitor:
         `alarm_rate`, divided among the windows that the batch changed; the shares of all looks sum to 1. So
         the probability that a monitor ever raises a false alarm, however long it runs, is at most
         `alarm_rate`, for all epsilons and bounds together.
+
+        What was found is remembered: when the same is asked again, only periods that changed are measured.
 
         Parameters
         ----------
@@ -195,27 +205,23 @@ class Monitor:
             The most that MCDP may be; without it no period raises an alarm.
         alarm_rate : float
             The most that the probability of any false alarm, ever, may be.
+        last : int, optional
+            Say something of so many of the newest periods only; by default of all.
 
         Returns
         -------
         list of PeriodResult
             A period that lacks a group, or has too few people of one, says so.
         """
-        comparison, epsilon = Comparison(criterion, compare, min_group_size), as_epsilon(epsilon)
-        confidence, alarm_rate = as_probability(confidence), as_probability(alarm_rate, "alarm_rate")
-        search = None
-        if max_mcdp is not None:
-            search = AlarmSearch(epsilon, as_fraction(max_mcdp, "max_mcdp"), alarm_rate)
-        results = []
-        for period in self._periods(comparison):
-            alarm = None if search is None else search.add(period)
-            interval = expected = None
-            if not period.missing:
-                interval, expected = period.interval(epsilon, confidence), period.expected(epsilon)
-            results.append(
-                PeriodResult(period.name, period.sketch.size, interval, expected, alarm, period.missing)
-            )
-        return results
+        asked = Question(
+            as_epsilon(epsilon),
+            Comparison(criterion, compare, min_group_size),
+            as_probability(confidence),
+            None if max_mcdp is None else as_fraction(max_mcdp, "max_mcdp"),
+            as_probability(alarm_rate, "alarm_rate"),
+        )
+        last = None if last is None else as_count(last, "last")
+        return _settled(lambda: Series(self.store, asked).results(last))
 
     def since_start(
         self,
@@ -247,28 +253,64 @@ class Monitor:
         Returns
         -------
         WindowResult
-            From the first period to the last.
+            From the first period to the last; periods that were removed by `prune` are counted.
         """
         comparison, epsilon = Comparison(criterion, compare, min_group_size), as_epsilon(epsilon)
         confidence = as_probability(confidence)
-        periods = self._periods(comparison)
-        first = whole = next(periods, None)
-        if first is None or whole is None:
-            raise ValueError(f"{self.folder} has no periods")
-        n_periods = 1
-        for period in periods:
-            whole, n_periods = whole.merge(period), n_periods + 1
-        interval = None if whole.missing else whole.interval_at_every_look(epsilon, confidence)
-        return WindowResult(first.name, whole.name, n_periods, whole.sketch.size, interval)
+        whole = _settled(lambda: whole_of(self.store))
+        if whole is None:
+            raise ValueError(f"{self.location} has no periods")
+        people = as_period(whole, comparison)
+        interval = None if people.missing else people.interval_at_every_look(epsilon, confidence)
+        return WindowResult(whole.start, whole.end, whole.periods, whole.sketch.size, interval)
 
-    def _periods(self, comparison: Comparison) -> Iterator[Period]:
-        """The periods, in order."""
-        names = self._names()
-        for name in foretold(names, len(names), "periods"):
-            path = self._path(name)
-            stored = StoredPeriod.read(path)
-            sketch = ScoreSketch.from_bytes(stored.sketch, f"the sketch in {path}")
-            yield Period(name, stored.look, stored.newer, sketch, comparison)
+    def version(self) -> str:
+        """Return a text that is another one after every batch; it is empty before the first.
+
+        Returns
+        -------
+        str
+        """
+        return self.store.version()
+
+    def prune(self, keep: int) -> int:
+        """Remove all but the newest periods.
+
+        The ids of removed batches stay known, so that none is counted again, and batches for a removed period
+        are refused. The sketches are merged into one: `since_start` goes on to count everyone. Alarms rest on
+        up to 256 periods; with fewer, long windows are not looked at.
+
+        Parameters
+        ----------
+        keep : int
+            How many periods to keep.
+
+        Returns
+        -------
+        int
+            How many were removed.
+        """
+        keep = as_count(keep, "keep")
+        if not self.store.settings():
+            raise ValueError(f"{self.location} has no periods")
+        with self.store.writing():
+            old = list(self.store.stamps())[:-keep]
+            if old:
+                self.store.remove(self._removed_with(old))
+        return len(old)
+
+    def _removed_with(self, old: Sequence[str]) -> RemovedPeriods:
+        """The periods that were removed before, and some more."""
+        before = self.store.removed()
+        sketch, look = ScoreSketch(score_range=self.score_range), 0
+        first, periods = old[0], len(old)
+        if before is not None:
+            first, look, periods = before.first, before.look, periods + before.periods
+            sketch.absorb(ScoreSketch.from_bytes(before.sketch, f"the removed periods in {self.location}"))
+        for period in periods_of(self.store, old, Comparison()):
+            sketch.absorb(period.sketch)
+            look = max(look, period.look)
+        return RemovedPeriods(first, old[-1], periods, look, sketch.to_bytes())
 
     def _append(
         self,
@@ -283,72 +325,49 @@ class Monitor:
             at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
         except OverflowError:
             raise ValueError(f"at must be in the years 1 to 9999 in UTC, got {at}") from None
-        added = Batch(batch_id, _digest(batch), at.strftime(_FORMATS[self.every]))
-        self.folder.mkdir(parents=True, exist_ok=True)
-        with locked(self.folder / _LOCK), closing(self._index):
+        added = Batch.of(batch, batch_id, at.strftime(_FORMATS[self.every]))
+        with self.store.writing():
             self._keep_settings(columns)
-            try:
-                return self._count(batch, added, allow_duplicate)
-            except StaleIndexError:
-                with self._index.writing():
-                    self._index.rebuild(map(self._indexed, self._names()))
-                    return self._count(batch, added, allow_duplicate)
+            if self.store.find("id", added.id) is not None:
+                return False
+            self._check_new(added, allow_duplicate=allow_duplicate)
+            self.store.add(added, self._with_batch(batch, added))
+        return True
 
-    def _count(self, batch: Predictions, added: Batch, allow_duplicate: bool) -> bool:
-        """Add a batch to its period unless its id is known; nothing is written where the index is stale."""
-        periods, look = self._index.periods()
-        newest = self._index.newest()
-        with os.scandir(self.folder) as files:
-            stored_periods = sum(file.name.endswith(_ENDING) for file in files)
-        if periods != stored_periods or (newest is not None and not self._is_counted(newest)):
-            raise StaleIndexError("the index does not match the periods")
-        if self._find("id", added.id) is not None:
-            return False
-        twin = self._find("digest", added.digest)
+    def _check_new(self, added: Batch, *, allow_duplicate: bool) -> None:
+        """Check that a batch may be counted."""
+        twin = self.store.find("digest", added.digest)
         if twin is not None and not allow_duplicate:
             raise ValueError(
                 f"batch {added.id!r} has the same rows as batch {twin.id!r}, which was counted before; "
                 "pass allow_duplicate=True to count it again"
             )
-        path = self._path(added.period)
+        removed = self.store.removed()
+        if removed is not None and added.period <= removed.last:
+            raise ValueError(
+                f"batch {added.id!r} is of {added.period}; the periods up to {removed.last} were removed"
+            )
+
+    def _with_batch(self, batch: Predictions, added: Batch) -> StoredPeriod:
+        """The period of a batch with the batch."""
         sketch, batches = ScoreSketch(score_range=self.score_range), dict[str, str]()
-        if path.exists():
-            stored = StoredPeriod.read(path)
-            batches, sketch = stored.batches, ScoreSketch.from_bytes(stored.sketch, f"the sketch in {path}")
+        with suppress(RemovedMeanwhileError):
+            (stored,) = self.store.read([added.period])
+            batches = stored.batches
+            sketch = ScoreSketch.from_bytes(stored.sketch, f"the sketch of {added.period} in {self.location}")
         sketch.add(batch)
-        batches[added.id] = added.digest
-        newer = self._index.newer_periods(added.period)
-        self._index.add(added, look + 1)
-        StoredPeriod(batches, look + 1, newer, sketch.to_bytes()).write(path)
-        return True
-
-    def _find(self, column: str, value: str) -> Batch | None:
-        """The batch of the index with an id or a digest, which must be in its period."""
-        found = self._index.find(column, value)
-        if found is not None and not self._is_counted(found):
-            raise StaleIndexError(f"batch {found.id!r} is not in its period")
-        return found
-
-    def _is_counted(self, batch: Batch) -> bool:
-        path = self._path(batch.period)
-        return path.exists() and StoredPeriod.read(path).batches.get(batch.id) == batch.digest
-
-    def _indexed(self, period: str) -> tuple[str, int, list[Batch]]:
-        """A period as the index is rebuilt from it."""
-        stored = StoredPeriod.read(self._path(period))
-        return period, stored.look, [Batch(*each, period) for each in stored.batches.items()]
+        look, newer = self.store.last_look() + 1, self.store.newer(added.period)
+        return StoredPeriod({**batches, added.id: added.digest}, look, newer, sketch.to_bytes())
 
     def _settings(self) -> dict[str, Any]:
         """What the first batch has fixed; empty before it."""
-        path = self.folder / _SETTINGS
-        if not path.exists():
-            return {}
-        with reading(str(path)):
-            settings = parse_sealed(path.read_bytes())
-            as_choice(settings["every"], "every", get_args(Every))
-            settings["score_range"] = as_score_range(settings["score_range"])
-            if "columns" in settings:
-                settings["columns"] = {name: settings["columns"][name] for name in _COLUMNS}
+        settings = self.store.settings()
+        if settings:
+            with reading(self.location):
+                as_choice(settings["every"], "every", get_args(Every))
+                settings["score_range"] = as_score_range(settings["score_range"])
+                if "columns" in settings:
+                    settings["columns"] = {name: settings["columns"][name] for name in _COLUMNS}
         return settings
 
     def _keep_settings(self, columns: dict[str, Any] | None) -> None:
@@ -359,23 +378,18 @@ class Monitor:
         if not known or (columns is not None and "columns" not in known):
             settings = {"every": self.every, "score_range": list(self.score_range)}
             added = {} if columns is None else {"columns": columns}
-            write_whole(self.folder / _SETTINGS, seal_json(settings | added), durable=True)
+            self.store.keep_settings(settings | added)
 
     def _check_same(self, given: dict[str, Any], known: dict[str, Any]) -> None:
         for name, value in given.items():
             if value != known[name]:
-                raise ValueError(f"{name} must be {known[name]!r}, as in {self.folder}, got {value!r}")
-
-    def _path(self, period: str) -> Path:
-        return self.folder / f"{period}{_ENDING}"
-
-    def _names(self) -> list[str]:
-        """The names of the periods, in order."""
-        return sorted(path.stem for path in self.folder.glob(f"*{_ENDING}"))
+                raise ValueError(f"{name} must be {known[name]!r}, as in {self.location}, got {value!r}")
 
 
-def _digest(batch: Predictions) -> str:
-    """The sha256 of a batch's rows, in their order."""
-    columns = (batch.scores, batch.codes.astype(np.uint32), batch.labels)
-    parts = [np.ascontiguousarray(column).tobytes() for column in columns if column is not None]
-    return sha256_of(b"".join([repr(batch.groups).encode(), *parts]))
+def _settled(look: Callable[[], T]) -> T:
+    """What a look at the periods finds; again where another process removed some meanwhile."""
+    while True:
+        try:
+            return look()
+        except RemovedMeanwhileError:
+            continue

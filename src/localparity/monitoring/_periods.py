@@ -10,7 +10,8 @@ import numpy as np
 
 from localparity._types import FloatArray, Group
 from localparity.counts import Comparison, ScoreCounts
-from localparity.metrics import GapCurve, Interval
+from localparity.counts._comparison import group_text
+from localparity.metrics import GapCurve, Interval, Window
 from localparity.metrics._gap_curves import gap_curves
 from localparity.monitoring._sketch import ScoreSketch, rank_error_but_for
 from localparity.uncertainty._intervals import (
@@ -41,11 +42,6 @@ class Period:
     sketch: ScoreSketch
     comparison: Comparison
 
-    def merge(self, later: Period) -> Period:
-        """All people of both, under the later name; the look that came last changed them."""
-        look, newer = max((self.look, self.newer), (later.look, later.newer))
-        return Period(later.name, look, newer, self.sketch.merge(later.sketch), self.comparison)
-
     @cached_property
     def _counts(self) -> ScoreCounts:
         return self.sketch.counts()
@@ -61,6 +57,11 @@ class Period:
             return f"the period has one group only, {named}"
         least = self.comparison.min_group_size
         return f"group {named} has {'no rows' if least == 1 else f'fewer than {least} rows'} to compare"
+
+    @property
+    def groups(self) -> dict[str, int]:
+        """The number of people of each group."""
+        return {group_text(group): rows for group, rows in self.sketch.group_sizes().items()}
 
     @cached_property
     def curves(self) -> list[GapCurve]:
@@ -80,6 +81,10 @@ class Period:
         pairs = [measured_pair(curve, epsilons) for curve in self._curves_within(error)]
         found = finite_sample_intervals(pairs, epsilons, 1.0 - (1.0 - SKETCH_SHARE) * error)
         return replace(worst_intervals(found)[0], confidence=confidence)
+
+    def window(self, epsilon: float) -> Window:
+        """Where the pair of the largest MCDP differs most."""
+        return max((curve.worst_window(epsilon) for curve in self.curves), key=lambda window: window.gap)
 
     def interval_at_every_look(self, epsilon: float, confidence: float) -> Interval:
         """MCDP among the period's people; the intervals of all looks hold together."""

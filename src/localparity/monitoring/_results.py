@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from localparity.metrics import Interval
 
@@ -64,6 +64,10 @@ class PeriodResult:
         for all windows and looks; None where there is no such window.
     missing : str
         Why there is nothing to compare, else empty.
+    groups : dict
+        The number of rows of each group; empty where there is nothing to compare.
+    window : str
+        Where the pair of the largest MCDP differs most, in words; empty where there is nothing to compare.
 
     Examples
     --------
@@ -83,3 +87,5 @@ class PeriodResult:
     expected: float | None = None
     alarm: WindowResult | None = None
     missing: str = ""
+    groups: dict[str, int] = field(default_factory=dict)
+    window: str = ""

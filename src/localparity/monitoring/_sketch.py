@@ -73,6 +73,18 @@ class ScoreSketch:
         """Whether rows are counted by label."""
         return any(label is not None for _, label in self._sketches)
 
+    def group_sizes(self) -> dict[Group, int]:
+        """Return the number of rows of each group.
+
+        Returns
+        -------
+        dict
+        """
+        sizes: dict[Group, int] = {}
+        for (group, _), sketch in self._sketches.items():
+            sizes[group] = sizes.get(group, 0) + int(sketch.n)
+        return sizes
+
     def update(self, y_true: ArrayLike | None, y_score: ArrayLike, *, sensitive_features: Groups) -> None:
         """Count a batch.
 
@@ -131,17 +143,27 @@ class ScoreSketch:
         -------
         ScoreSketch
         """
+        merged = ScoreSketch.from_bytes(self.to_bytes())
+        merged.absorb(other)
+        return merged
+
+    def absorb(self, other: ScoreSketch) -> None:
+        """Count the rows of another sketch, too.
+
+        Parameters
+        ----------
+        other : ScoreSketch
+            A sketch with the same `score_range` and `k`.
+        """
         for name in ("score_range", "k"):
             ours, theirs = getattr(self, name), getattr(other, name)
             if ours != theirs:
                 raise ValueError(f"{name} of the other sketch must be {ours}, got {theirs}")
-        merged = ScoreSketch.from_bytes(self.to_bytes())
         if other._sketches:
-            merged._check_labels(other.labelled)
+            self._check_labels(other.labelled)
         for key, sketch in other._sketches.items():
-            merged._sketch_of(key).merge(sketch)
-        merged.resolution = max(self.resolution, other.resolution)
-        return merged
+            self._sketch_of(key).merge(sketch)
+        self.resolution = max(self.resolution, other.resolution)
 
     def counts(self, confidence: float = 0.99) -> ScoreCounts:
         """Return counts of all rows, with a rank error that holds for all groups together.

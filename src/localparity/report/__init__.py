@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from localparity.report.displays._profile import McdpProfileDisplay
     from localparity.report.displays._selection_rate import SelectionRateDisplay
     from localparity.report.displays._trade_off import TradeOffDisplay
+    from localparity.report.page._monitor_page import write_monitor_page
     from localparity.report.page._page import write_page
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "SelectionRateDisplay",
     "TradeOffDisplay",
     "write_bundle",
+    "write_monitor_page",
     "write_page",
 ]
 
@@ -38,6 +40,7 @@ __getattr__, __dir__ = lazy_names(
         "displays._selection_rate": ["SelectionRateDisplay"],
         "displays._trade_off": ["TradeOffDisplay"],
         "_bundle": ["write_bundle"],
+        "page._monitor_page": ["write_monitor_page"],
         "page._page": ["write_page"],
     },
 )

@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-import base64
-import hashlib
-import json
 from collections.abc import Mapping
-from functools import cache
-from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import localparity
-from localparity._validation import require
 from localparity.audit._answers import shown_finding
 from localparity.audit._document import Document
 from localparity.audit._missing import bounds_sentences
@@ -32,9 +25,9 @@ from localparity.report._tables import (
 from localparity.report._written import write_new
 from localparity.report.page._charts import chart_specs
 from localparity.report.page._data import PageModel, Plan
+from localparity.report.page._frame import render_frame, script_json, template
 from localparity.report.page._pictures import model_dots, pair_dots, rates_picture
 from localparity.report.page._ratios import ratios_of, scoring_of
-from localparity.report.page._words import GLOSSARY, explained
 
 if TYPE_CHECKING:
     from localparity.audit._audit import Audit, DecideBy
@@ -118,15 +111,11 @@ def render_page(document: Document, notes: Mapping[str, str] | None = None) -> s
         "models": [model.data(plan) for model in models if model.pairs],
     }
     picture = rates_picture(models[0]) if len(audits) == 1 else None
-    library, script = _library(), _text("page.js")
-    html: str = _template("page.html.j2").render(
+    return render_frame(
+        "page",
+        data,
         title=document.title,
-        style=_text("page.css"),
-        library=library,
-        script=script,
-        hashes=" ".join(_script_hash(code) for code in (library, script)),
-        data=_script_json(data),
-        numbers=_script_json(_numbers(document, plan)),
+        numbers=script_json(_numbers(document, plan)),
         audited=[(name, header_rows(audit)) for name, audit in audits.items()],
         lines=[header_line(audit, checksum=False) for audit in audits.values()],
         answers={name: document.answers(name) for name in audits},
@@ -147,20 +136,17 @@ def render_page(document: Document, notes: Mapping[str, str] | None = None) -> s
             **_paired_notes(paired),
         },
         assumptions=document.first.assumptions,
-        glossary=GLOSSARY,
         limit=document.disclosure_limit,
-        version=localparity.__version__,
     )
-    return html
 
 
 def notebook_summary(audit: Audit) -> str | None:
     """The verdict and the findings as a piece of HTML, or nothing where jinja2 is not installed."""
     try:
-        template = _template("summary.html.j2")
+        summary = template("summary.html.j2")
     except ImportError:
         return None
-    html: str = template.render(verdict=audit.verdict, table=findings_table({"scores": audit}))
+    html: str = summary.render(verdict=audit.verdict, table=findings_table({"scores": audit}))
     return html
 
 
@@ -233,37 +219,3 @@ def _numbers(document: Document, plan: Plan) -> dict[str, Any]:
     for audit in numbers["audits"]:
         audit["pairs"] = audit["pairs"][: plan.pairs]
     return numbers
-
-
-def _text(name: str) -> str:
-    return files("localparity.report.page").joinpath(name).read_text(encoding="utf-8")
-
-
-def _template(name: str) -> Any:
-    """A template that escapes every text put into it."""
-    jinja2 = require("jinja2", extra="report")
-    loader = jinja2.PackageLoader("localparity.report.page", "")
-    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
-    environment.filters["explained"] = explained
-    return environment.get_template(name)
-
-
-@cache
-def _library() -> str:
-    """Vega, Vega-Lite and vega-embed in one script, which sets `vegaEmbed`."""
-    bundle: str = require("vl_convert", extra="report").javascript_bundle("window.vegaEmbed = vegaEmbed;")
-    return bundle
-
-
-def _script_hash(code: str) -> str:
-    """The hash under which a browser lets a script of the page run, and no other."""
-    digest = hashlib.sha256(code.encode("utf-8")).digest()
-    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
-
-
-def _script_json(data: Any) -> str:
-    """JSON that can stand inside a script element: no text in it can end the element."""
-    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, default=str)
-    for character in "<>&\u2028\u2029":
-        text = text.replace(character, f"\\u{ord(character):04x}")
-    return text

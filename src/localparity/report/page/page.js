@@ -1,18 +1,3 @@
-const data = JSON.parse(document.getElementById("page-data").textContent);
-const element = (id) => document.getElementById(id);
-const charts = {};
-const most = 4294967295;
-
-/* Numbers: fractions in [0, 1] come as base64 of 32-bit whole numbers and are unpacked when first looked at. */
-const unpacked = new Map();
-function unpack(text) {
-  if (!unpacked.has(text)) {
-    const bytes = Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
-    unpacked.set(text, Float64Array.from(new Uint32Array(bytes.buffer), (whole) => whole / most));
-  }
-  return unpacked.get(text);
-}
-const percent = (fraction, digits = 2) => (100 * fraction).toFixed(digits) + "%";
 const short = (number) => String(Number(number.toPrecision(6)));
 const inRange = (model, fraction) => model.range[0] + fraction * (model.range[1] - model.range[0]);
 const isolated = (name) => "\u2068" + name + "\u2069";
@@ -141,14 +126,6 @@ function tellNames(chosen, view) {
   for (const place of document.querySelectorAll(".among")) place.textContent = among(view);
 }
 
-/* Charts */
-function put(chart, rows, axesChange = false) {
-  if (!charts[chart]) return;
-  for (const [name, values] of Object.entries(rows)) charts[chart].data(name, values);
-  if (axesChange) charts[chart].resize();
-  charts[chart].runAsync();
-}
-
 /* A curve: the rates at all thresholds, and the pair's own extremes between them. */
 function curveOf(chosen, view) {
   const point = (x, a, b) => {
@@ -235,39 +212,16 @@ function update() {
 }
 
 /* Hover: the nearest known point of the curve, in both charts at once, with its exact values */
-function nearest(sorted, value) {
-  let low = 0, high = sorted.length - 1;
-  while (high - low > 1) {
-    const middle = (low + high) >> 1;
-    if (sorted[middle] > value) high = middle; else low = middle;
-  }
-  return value - sorted[low] <= sorted[high] - value ? low : high;
-}
-
-function scoreAt(chart, event) {
-  const box = element(chart).querySelector("svg").getBoundingClientRect();
-  return charts[chart].scale("x").invert(event.clientX - box.left - charts[chart].origin()[0]);
-}
-
-function tip(event, lines) {
-  const place = element("tip");
-  place.textContent = lines.join("\n");
-  place.hidden = false;
-  const left = Math.min(event.clientX + 14, innerWidth - place.offsetWidth - 8);
-  place.style.left = `${Math.max(8, left)}px`;
-  place.style.top = `${event.clientY - place.offsetHeight - 14}px`;
-}
-
 function hoverScore(chart, event) {
   const chosen = model();
-  const { x, a, b } = curve[nearest(curve.map((point) => point.x), scoreAt(chart, event))];
+  const { x, a, b } = curve[nearest(curve.map((point) => point.x), valueAt(chart, event))];
   for (const name of ["cdfs", "gap"]) put(name, { pointer: [{ x }] });
   const names = chosen.pairs[drawn.pair].map(isolated);
   tip(event, [`threshold ${short(x)}`, `${names[0]} at or below: ${percent(a, 4)}`, `${names[1]} at or below: ${percent(b, 4)}`, `gap ${percent(a - b, 4)}`]);
 }
 
 function hoverEpsilon(chart, event) {
-  const place = nearest(data.epsilons, scoreAt(chart, event));
+  const place = nearest(data.epsilons, valueAt(chart, event));
   const valueOf = (one) => unpack(worst(viewsOf(one), place).mcdp)[place];
   tip(event, [`epsilon ${short(data.epsilons[place])}`, ...modelsShown().map((one) => `${isolated(one.name)}: ${percent(valueOf(one), 4)}`)]);
 }
@@ -319,31 +273,9 @@ function slideThreshold() {
   update();
 }
 
-function sortBy(header) {
-  const down = header.getAttribute("aria-sort") !== "descending" && header.classList.contains("number")
-    || header.getAttribute("aria-sort") === "ascending";
-  for (const other of header.parentNode.children) other.removeAttribute("aria-sort");
-  header.setAttribute("aria-sort", down ? "descending" : "ascending");
-  const body = header.closest("table").tBodies[0];
-  const numeric = header.classList.contains("number");
-  const keyOf = (row) => {
-    const cell = row.children[header.cellIndex];
-    return numeric ? parseFloat(cell.dataset.value ?? cell.textContent) : cell.textContent;
-  };
-  const before = (a, b) => (numeric ? (a || 0) - (b || 0) : a.localeCompare(b));
-  const rows = Array.from(body.rows, (row) => [keyOf(row), row]);
-  rows.sort((a, b) => (down ? before(b[0], a[0]) : before(a[0], b[0])));
-  body.append(...rows.map(([, row]) => row));
-}
-
 async function drawAll() {
   for (const [name, spec] of Object.entries(data.charts)) {
-    const options = { actions: false, renderer: "svg", ast: true, tooltip: false, logLevel: 1 };
-    const { view } = await vegaEmbed(element(name), spec, options);
-    charts[name] = view;
-    const hover = name === "profiles" ? hoverEpsilon : hoverScore;
-    element(name).addEventListener("pointermove", (event) => hover(name, event));
-    element(name).addEventListener("pointerleave", hoverEnds);
+    await embed(name, spec, name === "profiles" ? hoverEpsilon : hoverScore, hoverEnds);
   }
   drawn = null;
   update();
@@ -375,6 +307,5 @@ function start() {
   addEventListener("beforeprint", drawCharts);
 }
 
-for (const button of document.querySelectorAll("thead button")) button.addEventListener("click", () => sortBy(button.closest("th")));
 if (data.models.length) start();
 document.documentElement.dataset.ready = "yes";

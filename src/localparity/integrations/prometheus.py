@@ -1,0 +1,222 @@
+"""Prometheus: what a monitor found as metrics, served over HTTP or written for a textfile collector.
+
+Every metric is a gauge of the newest period or of everyone since the start; Prometheus keeps the history.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime
+from http.server import BaseHTTPRequestHandler, HTTPServer
+from pathlib import Path
+from typing import Any
+
+from localparity._io._files import replacing
+from localparity._types import Compare, Criterion
+from localparity.counts._disclosure import DISCLOSURE_LIMIT
+from localparity.metrics import Interval
+from localparity.monitoring import Monitor, PeriodResult
+
+__all__ = ["MonitorMetrics"]
+
+CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+"""The type of the text, as Prometheus asks for it."""
+
+HELP = {
+    "mcdp": "MCDP(epsilon) in the newest period that has something to compare.",
+    "mcdp_low": "The lower end of its interval.",
+    "mcdp_high": "The upper end of its interval.",
+    "mcdp_expected": "MCDP expected between groups of these sizes that do not differ.",
+    "max_mcdp": "The bound: the most that MCDP may be.",
+    "alarm": "1 where MCDP is significantly above the bound at the newest period, else 0.",
+    "alarm_periods": "The number of periods over which the alarm is raised, 0 without one.",
+    "comparable": "1 where the newest period has something to compare, else 0.",
+    "period_rows": "The rows of the newest period.",
+    "period_start_seconds": "When the newest period began, in seconds since 1970.",
+    "since_start_mcdp": "MCDP(epsilon) among everyone counted so far.",
+    "since_start_mcdp_low": "The lower end of its interval, which holds at all looks together.",
+    "since_start_mcdp_high": "The upper end of its interval, which holds at all looks together.",
+    "since_start_rows": "The rows counted so far.",
+    "since_start_periods": "The periods counted so far.",
+}
+"""What each metric is, by its name after `localparity_`."""
+
+
+class MonitorMetrics:
+    """The metrics of a monitor in Prometheus's text format.
+
+    Parameters
+    ----------
+    monitor : Monitor
+        The monitor.
+    epsilon : float
+        The half-width of the windows.
+    name : str, optional
+        The label `monitor` of every metric; the monitor's own name by default.
+    criterion, compare, confidence, max_mcdp, alarm_rate
+        As in `Monitor.series`.
+    min_group_size : int
+        The fewest people that each group must have; of other periods nothing is said.
+
+    Examples
+    --------
+    >>> import datetime, tempfile
+    >>> import localparity as lp
+    >>> from localparity.integrations.prometheus import MonitorMetrics
+    >>> monitor = lp.monitoring.Monitor(tempfile.mkdtemp())
+    >>> batch = lp.Predictions.from_arrays(None, [0.2, 0.9] * 50, sensitive_features=["f", "m"] * 50)
+    >>> _ = monitor.append(batch, at=datetime.datetime(2026, 5, 17), batch_id="1")
+    >>> print(MonitorMetrics(monitor, name="credit").text())
+    # HELP localparity_mcdp MCDP(epsilon) in the newest period that has something to compare.
+    # TYPE localparity_mcdp gauge
+    localparity_mcdp{monitor="credit",epsilon="0",criterion="demographic_parity"} 1.0
+    ...
+    """
+
+    def __init__(
+        self,
+        monitor: Monitor,
+        epsilon: float = 0.0,
+        *,
+        name: str | None = None,
+        criterion: Criterion = "demographic_parity",
+        compare: Compare = "between_groups",
+        min_group_size: int = DISCLOSURE_LIMIT,
+        confidence: float = 0.95,
+        max_mcdp: float | None = None,
+        alarm_rate: float = 0.05,
+    ) -> None:
+        self._monitor, self._epsilon = monitor, epsilon
+        self._max_mcdp, self._alarm_rate = max_mcdp, alarm_rate
+        self._asked: dict[str, Any] = {
+            "criterion": criterion,
+            "compare": compare,
+            "min_group_size": min_group_size,
+            "confidence": confidence,
+        }
+        labels = {"monitor": name or monitor.name, "epsilon": f"{epsilon:g}", "criterion": criterion}
+        self._labels = ",".join(f'{label}="{_escaped(value)}"' for label, value in labels.items())
+        self._known = ("", "")
+
+    def text(self) -> str:
+        """Return the metrics; they are computed again after a batch only.
+
+        Returns
+        -------
+        str
+        """
+        version = self._monitor.version()
+        if self._known[0] != version:
+            self._known = version, "".join(self._lines()) if version else ""
+        return self._known[1]
+
+    def write(self, path: str | os.PathLike[str]) -> None:
+        """Write the metrics to a file for the textfile collector of Prometheus's node exporter.
+
+        Parameters
+        ----------
+        path : path
+            The file, whose name should end in .prom. It is written whole or not at all, and everyone may
+            read it.
+        """
+        with replacing(Path(path)) as temporary:
+            temporary.write_bytes(self.text().encode())
+            temporary.chmod(0o644)
+
+    def serve(self, port: int = 9464, *, host: str = "127.0.0.1", ready: Callable[[str], None]) -> None:
+        """Serve the metrics at /metrics until the process ends.
+
+        Parameters
+        ----------
+        port : int
+            The port; 0 takes a free one.
+        host : str
+            The address to listen at; by default this machine alone can connect.
+        ready : callable
+            Called with the URL once it can be asked for.
+        """
+
+        class Handler(_Handler):
+            text = self.text
+
+        with HTTPServer((host, port), Handler) as server:
+            ready(f"http://{host}:{server.server_port}/metrics")
+            server.serve_forever()
+
+    def _lines(self) -> Iterator[str]:
+        """The lines of each metric that has a value."""
+        for name, value in self._values().items():
+            yield f"# HELP localparity_{name} {HELP[name]}\n# TYPE localparity_{name} gauge\n"
+            yield f"localparity_{name}{{{self._labels}}} {value!r}\n"
+
+    def _values(self) -> dict[str, float]:
+        """The value of each metric that there is something to say of."""
+        series = self._monitor.series(
+            self._epsilon, max_mcdp=self._max_mcdp, alarm_rate=self._alarm_rate, last=1, **self._asked
+        )
+        if not series:
+            return {}
+        newest = series[-1]
+        whole = self._monitor.since_start(self._epsilon, **self._asked)
+        found = _of_interval("mcdp", newest.interval)
+        if newest.expected is not None:
+            found["mcdp_expected"] = newest.expected
+        if self._max_mcdp is not None:
+            found |= {"max_mcdp": self._max_mcdp, **_of_alarm(newest)}
+        return {
+            **found,
+            "comparable": float(newest.interval is not None),
+            "period_rows": float(newest.rows),
+            "period_start_seconds": _start(newest.period),
+            **_of_interval("since_start_mcdp", whole.interval),
+            "since_start_rows": float(whole.rows),
+            "since_start_periods": float(whole.periods),
+        }
+
+
+class _Handler(BaseHTTPRequestHandler):
+    """Answers a request for /metrics, and no other."""
+
+    timeout = 10
+    text: Callable[[], str]
+
+    def do_GET(self) -> None:
+        if self.path.split("?")[0] != "/metrics":
+            self.send_error(404)
+            return
+        try:
+            content = self.text().encode()
+        except (OSError, ValueError) as error:
+            self.log_error("%s", str(error))
+            self.send_error(500, "the metrics cannot be computed")
+            return
+        self.send_response(200)
+        self.send_header("Content-Type", CONTENT_TYPE)
+        self.send_header("Content-Length", str(len(content)))
+        self.end_headers()
+        self.wfile.write(content)
+
+    def log_request(self, *arguments: Any) -> None:
+        """Say nothing of requests that were answered."""
+
+
+def _of_interval(name: str, interval: Interval | None) -> dict[str, float]:
+    if interval is None:
+        return {}
+    return {name: interval.estimate, f"{name}_low": interval.low, f"{name}_high": interval.high}
+
+
+def _of_alarm(newest: PeriodResult) -> dict[str, float]:
+    periods = 0 if newest.alarm is None else newest.alarm.periods
+    return {"alarm": float(periods > 0), "alarm_periods": float(periods)}
+
+
+def _start(period: str) -> float:
+    """When a day or an hour began."""
+    return datetime.fromisoformat(period).replace(tzinfo=UTC).timestamp()
+
+
+def _escaped(value: str) -> str:
+    """A label's value as Prometheus reads it."""
+    return value.replace("\\", r"\\").replace('"', r"\"").replace("\n", r"\n")

@@ -1,0 +1,89 @@
+"""A webhook: alarms are posted as JSON to one URL, each once."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+from urllib.error import HTTPError
+from urllib.parse import urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from localparity._io._files import sha256_of
+from localparity.monitoring._results import PeriodResult
+from localparity.monitoring._wording import alarm_sentence
+
+if TYPE_CHECKING:
+    from localparity.monitoring._monitor import Monitor
+
+_NOTE, _MOST_TOLD = "told.json", 1000
+_SECONDS = 10.0
+
+
+class Webhook:
+    """A URL that is told of alarms.
+
+    The message has numbers about groups and no row, batch or person. A redirect is not followed: it would
+    lead to another URL than the one that was named.
+
+    Parameters
+    ----------
+    url : str
+        Where to post, http or https.
+    """
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        if parts.scheme not in ("http", "https") or not parts.hostname:
+            raise ValueError(
+                f"webhook must be a URL such as https://host/path, got {parts.scheme!r} as its scheme"
+            )
+        self._url, self.host = url, parts.hostname
+
+    def tell(self, monitor: Monitor, newest: PeriodResult, asked: dict[str, Any]) -> bool:
+        """Post the alarm of a period, unless it was posted before; an OSError if that fails.
+
+        No other process appends meanwhile, so that an alarm that two of them find is posted once.
+        """
+        alarm = newest.alarm
+        assert alarm is not None
+        assert alarm.interval is not None
+        store, about = monitor.store, [newest.period, asked, sha256_of(self._url.encode())]
+        key = sha256_of(json.dumps(about).encode())
+        with store.writing():
+            told = json.loads(store.recall(_NOTE) or b"[]")
+            if key in told:
+                return False
+            self._post(
+                {
+                    "text": f"{monitor.name}: {alarm_sentence(alarm, monitor.every, asked['max_mcdp'])}",
+                    "monitor": monitor.name,
+                    "period": newest.period,
+                    "start": alarm.start,
+                    "end": alarm.end,
+                    "periods": alarm.periods,
+                    "rows": alarm.rows,
+                    "mcdp": alarm.interval.estimate,
+                    "low": alarm.interval.low,
+                    "high": alarm.interval.high,
+                    **asked,
+                }
+            )
+            store.remember(_NOTE, json.dumps([*told, key][-_MOST_TOLD:]).encode())
+        return True
+
+    def _post(self, message: dict[str, Any]) -> None:
+        headers = {"Content-Type": "application/json", "User-Agent": "localparity"}
+        request = Request(self._url, json.dumps(message).encode(), headers, method="POST")
+        try:
+            with build_opener(_NoRedirects).open(request, timeout=_SECONDS):
+                pass
+        except HTTPError as error:
+            raise OSError(f"{self.host} answered {error.code}") from None
+        except OSError as error:
+            reason = getattr(error, "reason", error)
+            raise OSError(f"{self.host} cannot be reached: {reason}") from None
+
+
+class _NoRedirects(HTTPRedirectHandler):
+    def redirect_request(self, *arguments: Any) -> None:
+        """Follow none: the answer is an error then."""

@@ -1,0 +1,37 @@
+"""What a monitor found, in words that the command, the page and messages share."""
+
+from __future__ import annotations
+
+from localparity.metrics._window import percent
+from localparity.monitoring._results import PeriodResult, WindowResult
+
+
+def how_many(periods: int, every: str) -> str:
+    """A number of days or hours in words.
+
+    Examples
+    --------
+    >>> how_many(1, "day"), how_many(16, "hour")
+    ('1 day', '16 hours')
+    """
+    return f"{periods:,} {every}" if periods == 1 else f"{periods:,} {every}s"
+
+
+def alarm_sentence(alarm: WindowResult, every: str, max_mcdp: float) -> str:
+    """What raised an alarm, by how much."""
+    assert alarm.interval is not None
+    where = f"in {alarm.end}"
+    if alarm.periods > 1:
+        where = f"over the last {how_many(alarm.periods, every)}, {alarm.start} to {alarm.end},"
+    value, least = percent(alarm.interval.estimate), percent(alarm.interval.low)
+    return f"MCDP {where} is {value}, at least {least}, above the bound of {percent(max_mcdp)}"
+
+
+def quiet_sentence(newest: PeriodResult, max_mcdp: float) -> str:
+    """Why the newest period raises no alarm."""
+    if newest.interval is None:
+        return f"period {newest.period} has nothing to compare: {newest.missing}"
+    above = newest.interval.estimate > max_mcdp
+    relation, ending = ("above", ", which chance could explain") if above else ("within", "")
+    what = f"MCDP in {newest.period} is {percent(newest.interval.estimate)}"
+    return f"{what}, {relation} the bound of {percent(max_mcdp)}{ending}"

@@ -1,0 +1,166 @@
+"""The page of a monitor in a browser, from a file, with the network off."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import localparity as lp
+from localparity.metrics import Interval
+from localparity.metrics._window import percent
+from localparity.monitoring import Monitor, PeriodResult, WindowResult
+from localparity.report.page._monitor_document import MonitorDocument
+from localparity.report.page._monitor_page import render_monitor_page
+
+pytest.importorskip("datasketches")
+
+SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
+NOON = datetime(2026, 5, 1, 12, tzinfo=UTC)
+NAMES = ("<img src=x onerror=alert(1)>", "</script><script>alert(2)</script>")
+
+OpenPage = Callable[..., Any]
+
+
+@pytest.fixture(scope="module")
+def monitor(tmp_path_factory: pytest.TempPathFactory) -> Monitor:
+    """Twenty days, of which the last eight are apart and one has nothing to compare."""
+    monitor = Monitor(tmp_path_factory.mktemp("monitor") / "kept")
+    for day in range(20):
+        groups = np.repeat(NAMES, 100) if day != 7 else np.repeat(NAMES[:1], 100)
+        scores = 0.7 * np.random.default_rng(day).random(groups.size) + 0.3 * (groups == NAMES[1]) * (
+            day > 11
+        )
+        rows = lp.Predictions.from_arrays(None, scores, sensitive_features=groups, min_groups=1)
+        monitor.append(rows, at=NOON + timedelta(days=day), batch_id=str(day))
+    return monitor
+
+
+@pytest.fixture(scope="module")
+def path(monitor: Monitor) -> Path:
+    path = Path(monitor.location).with_name("page.html")
+    lp.report.write_monitor_page(path, monitor, max_mcdp=0.1, title=NAMES[0])
+    return path
+
+
+def test_every_period_can_be_chosen(open_page: OpenPage, path: Path, monitor: Monitor) -> None:
+    page = open_page(path)
+    series = monitor.series(max_mcdp=0.1, min_group_size=10)
+    for place, point in enumerate(series):
+        page.locator("#period").fill(str(place))
+        assert page.locator("#period-shown").text_content() == point.period
+        told = page.locator("#detail").text_content()
+        assert f"Rows{point.rows}" in told
+        if point.interval is None:
+            assert point.missing in told
+            continue
+        assert page.locator("#mcdp").text_content() == percent(point.interval.estimate)
+        assert percent(point.interval.low) in told
+        assert page.locator("#detail-window").text_content() == point.window
+        assert ("Alarmnone" in told) == (point.alarm is None)
+        if point.alarm is not None:
+            assert percent(point.alarm.interval.low) in told
+    assert page.locator("h1").text_content() == NAMES[0]
+    assert page.locator("img").count() == 0
+
+
+def test_alarms_are_walked_through_with_the_keyboard(
+    open_page: OpenPage, path: Path, monitor: Monitor
+) -> None:
+    page = open_page(path)
+    alarmed = [point.period for point in monitor.series(max_mcdp=0.1, min_group_size=10) if point.alarm]
+    assert len(alarmed) > 2
+    page.locator("#period").focus()
+    page.keyboard.press("Home")
+    page.locator("#next-alarm").focus()
+    for period in alarmed:
+        page.keyboard.press("Enter")
+        assert page.locator("#period-shown").text_content() == period
+        assert page.locator("#period").get_attribute("aria-valuetext").endswith(", alarm")
+    page.keyboard.press("Enter")
+    assert page.locator("#period-shown").text_content() == alarmed[-1]
+    page.locator("#previous-alarm").click()
+    assert page.locator("#period-shown").text_content() == alarmed[-2]
+
+
+def test_the_chart_is_hovered_and_clicked(open_page: OpenPage, path: Path, monitor: Monitor) -> None:
+    page = open_page(path)
+    chart = page.locator("#over_time svg")
+    box = chart.bounding_box()
+    chart.hover(position={"x": box["width"] - 20, "y": 60})
+    told = page.locator("#tip").text_content().split("\n")
+    newest = monitor.series(min_group_size=10)[-1]
+    assert told[:2] == [newest.period, f"MCDP {percent(newest.interval.estimate)}"]
+    chart.click(position={"x": 60, "y": 60})
+    assert page.locator("#period-shown").text_content() == "2026-05-01"
+
+
+@pytest.mark.parametrize(
+    ("look", "options", "paper"),
+    [
+        ("light", {"color_scheme": "light"}, "rgb(255, 255, 255)"),
+        ("dark", {"color_scheme": "dark"}, "rgb(20, 23, 27)"),
+        ("narrow", {"viewport": {"width": 360, "height": 740}}, "rgb(255, 255, 255)"),
+        ("print", {"color_scheme": "dark"}, "rgb(255, 255, 255)"),
+    ],
+)
+def test_every_look_is_accessible(
+    open_page: OpenPage, path: Path, axe_source: str, look: str, options: dict[str, Any], paper: str
+) -> None:
+    page = open_page(path, **options)
+    if look == "print":
+        page.emulate_media(media="print")
+    assert page.evaluate("getComputedStyle(document.body).backgroundColor") == paper
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    SCREENSHOTS.mkdir(parents=True, exist_ok=True)
+    page.screenshot(path=SCREENSHOTS / f"monitor-{look}.png", full_page=True)
+    page.evaluate(axe_source)
+    found = page.evaluate("axe.run()")
+    problems = [
+        (problem["id"], problem["nodes"][0]["html"])
+        for problem in found["violations"]
+        if problem["impact"] in {"serious", "critical"}
+    ]
+    assert problems == []
+    assert len(found["passes"]) > 20
+
+
+def test_ten_thousand_periods_stay_small(open_page: OpenPage, monitor: Monitor, tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    series = []
+    for hour in range(10_000):
+        low, estimate, high = np.sort(rng.random(3)).tolist()
+        name = (NOON + timedelta(hours=hour)).strftime("%Y-%m-%dT%H")
+        interval = Interval(low, estimate, high, 0.95)
+        alarm = WindowResult(name, name, 1, 400, interval) if hour % 2 else None
+        groups = {"women and men of one department": 200, "all others": 200}
+        series.append(PeriodResult(name, 400, interval, 0.1, alarm, groups=groups, window="x" * 200))
+    asked = {
+        "epsilon": 0.0,
+        "criterion": "demographic_parity",
+        "compare": "between_groups",
+        "min_group_size": 10,
+        "confidence": 0.95,
+        "max_mcdp": 0.1,
+        "alarm_rate": 0.05,
+    }
+    whole = WindowResult(series[0].period, series[-1].period, 10_000, 4_000_000, series[0].interval)
+    path = tmp_path / "many.html"
+    path.write_text(
+        render_monitor_page(MonitorDocument(monitor, "Many", series, whole, asked)), encoding="utf-8"
+    )
+    assert path.stat().st_size < 3e6
+    start = time.perf_counter()
+    page = open_page(path)
+    assert time.perf_counter() - start < 20.0
+    page.locator("#period").fill("5000")
+    assert page.locator("#mcdp").text_content() == percent(series[5000].interval.estimate)
+    page.locator("#shown").select_option("90")
+    numbers = json.loads(page.locator("#numbers").text_content())
+    assert numbers["since_start"]["periods"] == 10_000

@@ -1,0 +1,310 @@
+"""A folder, a file of DuckDB and a PostgreSQL server keep a monitor alike, whatever happens to a writer."""
+
+from __future__ import annotations
+
+import random
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from typing import Any
+from unittest.mock import Mock, patch
+from uuid import uuid4
+
+import numpy as np
+import pytest
+
+import localparity as lp
+from localparity.monitoring import Monitor, _folder_store
+from localparity.monitoring._alarms import LONGEST
+from localparity.monitoring._databases import open_database
+
+pytest.importorskip("datasketches")
+
+NOON = datetime(2026, 5, 17, 12, tzinfo=UTC)
+KINDS = ("folder", "duckdb", "postgres")
+
+
+def batch(seed: int, size: int = 40, shift: float = 0.0) -> lp.Predictions:
+    rng = np.random.default_rng(seed)
+    groups = np.repeat(["f", "m"], size // 2)
+    scores = 0.7 * rng.random(size) + shift * (groups == "m")
+    return lp.Predictions.from_arrays(None, scores, sensitive_features=groups)
+
+
+def location_of(kind: str, request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if kind == "folder":
+        return str(tmp_path / "kept")
+    name = uuid4().hex
+    if kind == "duckdb":
+        return f"duckdb:///{tmp_path / 'kept.duckdb'}#{name}"
+    pytest.importorskip("psycopg")
+    return f"{request.getfixturevalue('postgres')}#{name}"
+
+
+@pytest.fixture(params=KINDS)
+def location(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    return location_of(request.param, request, tmp_path)
+
+
+def days(monitor: Monitor, numbers: range, **options: Any) -> None:
+    for day in numbers:
+        assert monitor.append(batch(day, **options), at=NOON + timedelta(days=day), batch_id=str(day))
+
+
+def test_batches_count_once_and_settings_stay(location: str) -> None:
+    monitor = Monitor(location, every="hour", score_range=(0, 2))
+    assert (monitor.version(), monitor.series()) == ("", [])
+    with pytest.raises(ValueError, match="has no periods"):
+        monitor.since_start()
+    rows = lp.Predictions.from_arrays(None, [0.2, 1.9], sensitive_features=["f", "m"], score_range=(0, 2))
+    assert monitor.append(rows, at=NOON, batch_id="a")
+    version = monitor.version()
+    again = Monitor(location)
+    assert (again.every, again.score_range) == ("hour", (0.0, 2.0))
+    assert not again.append(rows, at=NOON + timedelta(days=1), batch_id="a")
+    with pytest.raises(ValueError, match="batch 'b' has the same rows as batch 'a'"):
+        again.append(rows, at=NOON, batch_id="b")
+    assert again.version() == version
+    assert again.append(rows, at=NOON, batch_id="b", allow_duplicate=True)
+    assert again.version() != version
+    assert [(point.period, point.rows) for point in again.series()] == [("2026-05-17T12", 4)]
+    with pytest.raises(ValueError, match=r"every must be 'hour', as in .*, got 'day'"):
+        Monitor(location, every="day")
+
+
+def test_what_is_kept_is_the_same_everywhere(request: pytest.FixtureRequest, tmp_path: Path) -> None:
+    found = []
+    for kind in KINDS:
+        monitor = Monitor(location_of(kind, request, tmp_path))
+        days(monitor, range(6))
+        monitor.append(batch(99), at=NOON + timedelta(days=2), batch_id="late")
+        monitor.prune(5)
+        stamps = monitor.store.stamps()
+        found.append((stamps, monitor.series(0.05, max_mcdp=0.1), monitor.since_start(0.05)))
+    assert found[0][1:] == found[1][1:] == found[2][1:]
+    assert found[0][0] == found[1][0] == found[2][0]
+
+
+def test_retention_keeps_the_ids_the_looks_and_everyone(location: str) -> None:
+    monitor = Monitor(location)
+    days(monitor, range(6))
+    everyone = monitor.since_start()
+    assert monitor.prune(4) == 2
+    assert monitor.prune(4) == 0
+    assert [point.period for point in monitor.series()] == [f"2026-05-{day}" for day in (19, 20, 21, 22)]
+    assert monitor.since_start() == everyone
+    assert not monitor.append(batch(0), at=NOON, batch_id="0")
+    with pytest.raises(ValueError, match="batch 'x' has the same rows as batch '1'"):
+        monitor.append(batch(1), at=NOON, batch_id="x")
+    with pytest.raises(
+        ValueError, match=r"batch 'y' is of 2026-05-18; the periods up to 2026-05-18 were removed"
+    ):
+        monitor.append(batch(50), at=NOON + timedelta(days=1), batch_id="y")
+    days(monitor, range(6, 8))
+    assert monitor.prune(1) == 5
+    whole = monitor.since_start()
+    assert (whole.start, whole.end, whole.periods, whole.rows) == ("2026-05-17", "2026-05-24", 8, 320)
+    (stored,) = monitor.store.read(["2026-05-24"])
+    assert (stored.look, stored.newer) == (8, 0)
+    with pytest.raises(ValueError, match=r"keep must be >= 1, got 0"):
+        monitor.prune(0)
+
+
+def fresh(location: str, **options: Any) -> Any:
+    """The series without what is remembered."""
+    with patch.object(_folder_store.FolderStore, "recall", return_value=None):
+        return Monitor(location).series(**options)
+
+
+def test_only_what_changed_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("localparity.monitoring._series.LONGEST", 4)
+    monkeypatch.setattr("localparity.monitoring._alarms._SCALES", 3)
+    location = str(tmp_path / "kept")
+    monitor = Monitor(location)
+    asked: dict[str, Any] = {"max_mcdp": 0.02}
+    for day in range(12):
+        days(monitor, range(day, day + 1), size=400, shift=0.3 * (day > 5))
+        assert monitor.series(**asked) == fresh(location, **asked)
+    assert any(point.alarm for point in monitor.series(**asked))
+    changes: list[Callable[[], object]] = [
+        lambda: monitor.append(batch(50, 400), at=NOON + timedelta(days=3), batch_id="late"),
+        lambda: monitor.prune(9),
+        lambda: (tmp_path / "kept" / "periods" / "2026-05-24.period").unlink(),
+    ]
+    for change in changes:
+        change()
+        expected = fresh(location, **asked)
+        assert monitor.series(**asked, last=3) == expected[-3:]
+        assert monitor.series(**asked) == expected
+        measured = Mock(side_effect=lp.monitoring._series.Question.answer)
+        monkeypatch.setattr(lp.monitoring._series.Question, "answer", measured)
+        assert monitor.series(**asked) == expected
+        assert measured.call_count == 0
+        monkeypatch.undo()
+        monkeypatch.setattr("localparity.monitoring._series.LONGEST", 4)
+        monkeypatch.setattr("localparity.monitoring._alarms._SCALES", 3)
+
+
+def test_the_last_periods_are_read_with_the_longest_window_before_them(tmp_path: Path) -> None:
+    monitor = Monitor(tmp_path, every="hour")
+    for hour in range(LONGEST + 20):
+        monitor.append(batch(hour, 60, 0.3), at=NOON + timedelta(hours=hour), batch_id=str(hour))
+    read = Mock(side_effect=_folder_store.FolderStore.read, autospec=True)
+    with patch.object(_folder_store.FolderStore, "read", lambda self, names: read(self, names)):
+        last = monitor.series(max_mcdp=0.01, last=2)
+    assert len(read.call_args.args[1]) == LONGEST + 1
+    assert last == monitor.series(max_mcdp=0.01)[-2:]
+    assert last[-1].alarm is not None
+
+
+def test_an_append_lists_no_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monitor = Monitor(tmp_path)
+    days(monitor, range(3))
+    monkeypatch.setattr(_folder_store, "_names", Mock(side_effect=AssertionError("the periods are listed")))
+    days(monitor, range(3, 5))
+
+
+def test_a_removal_that_was_killed_goes_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    class Killed(BaseException):
+        pass
+
+    monitor = Monitor(tmp_path)
+    days(monitor, range(5))
+    everyone = monitor.since_start()
+    with monkeypatch.context() as patched:
+        unlink = Mock(side_effect=[None, Killed])
+        patched.setattr(Path, "unlink", unlink)
+        with pytest.raises(Killed):
+            monitor.prune(2)
+    # Whatever was removed already, nobody is counted twice and nothing is said of the old periods.
+    assert [point.period for point in monitor.series()] == ["2026-05-20", "2026-05-21"]
+    assert monitor.since_start() == everyone
+    assert not monitor.append(batch(1), at=NOON, batch_id="1")
+    days(monitor, range(5, 6))
+    assert monitor.prune(2) == 1
+    assert sorted(path.name for path in (tmp_path / "periods").iterdir()) == [
+        "2026-05-21.period",
+        "2026-05-22.period",
+    ]
+    assert monitor.since_start().rows == 240
+
+
+def test_a_period_that_is_removed_while_it_is_read(tmp_path: Path) -> None:
+    monitor = Monitor(tmp_path)
+    days(monitor, range(4))
+    stamps = monitor.store.stamps
+
+    def removed_after_the_list() -> Iterator[dict[str, str]]:
+        found = stamps()
+        Monitor(tmp_path).prune(2)
+        yield found
+        while True:
+            yield stamps()
+
+    listed = removed_after_the_list()
+    with patch.object(monitor.store, "stamps", lambda: next(listed)):
+        assert [point.period for point in monitor.series()] == ["2026-05-19", "2026-05-20"]
+
+
+def test_passwords_are_not_shown() -> None:
+    database, monitor = open_database("postgresql://me:hush%21@127.0.0.1:9/scores?sslmode=disable#a%20b")
+    assert (database.name, monitor) == ("postgresql://me@127.0.0.1:9/scores", "a b")
+    pytest.importorskip("psycopg")
+    for url in (
+        "postgresql://me:hush%21@127.0.0.1:9/scores",
+        "postgresql://me@127.0.0.1:9/scores?password=hush%21",
+        "postgresql://me:hush%21@127.0.0.1:9/scores?hush%21=1",
+    ):
+        with pytest.raises(OSError, match=r"postgresql://me@127\.0\.0\.1:9/scores") as error:
+            Monitor(url)
+        assert "hush" not in str(error.value)
+    with pytest.raises(ValueError, match="percent-encoded") as refused:
+        Monitor("postgresql://me:hu#sh@127.0.0.1/scores")
+    assert "sh" not in str(refused.value).replace("must", "").replace("password", "")
+    with pytest.raises(ValueError, match="duckdb:///FILE"):
+        Monitor("duckdb://kept.duckdb")
+
+
+def test_what_a_server_complains_of_is_one_line(postgres: str, tmp_path: Path) -> None:
+    psycopg = pytest.importorskip("psycopg")
+    with closing(psycopg.connect(postgres, autocommit=True)) as connection:
+        connection.execute("CREATE ROLE reader LOGIN")
+    days(Monitor(f"{postgres}#mine"), range(2))
+    reader = postgres.replace("tests@", "reader@")
+    with pytest.raises(OSError, match=r"reader@.* permission denied") as error:
+        Monitor(f"{reader}#mine").series()
+    assert "\n" not in str(error.value)
+    with closing(psycopg.connect(postgres, autocommit=True)) as connection:
+        connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
+    assert len(Monitor(f"{reader}#mine").series()) == 2
+    assert Monitor(f"{reader}#mine").since_start().rows == 80
+    with pytest.raises(OSError, match="permission denied"):
+        days(Monitor(f"{reader}#mine"), range(5, 6))
+
+
+WRITE = """
+import sys
+sys.path.insert(0, sys.argv[1])
+from datetime import timedelta
+from test_stores import NOON, batch
+from localparity.monitoring import Monitor
+monitor = Monitor(sys.argv[2])
+print("ready", flush=True)
+for number in range(int(sys.argv[3]), int(sys.argv[4])):
+    monitor.append(batch(number), at=NOON + number % 3 * timedelta(days=1), batch_id=str(number))
+    if number % 20 == 19:
+        monitor.prune(3)
+"""
+
+
+def writer(location: str, start: int, stop: int) -> subprocess.Popen[str]:
+    words = [sys.executable, "-c", WRITE, str(Path(__file__).parent), location, str(start), str(stop)]
+    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    assert process.stdout.readline() == "ready\n"
+    return process
+
+
+def check_counted_once(location: str, batches: int) -> None:
+    """Every batch is in its period, and so are all its rows."""
+    monitor = Monitor(location)
+    names = list(monitor.store.stamps())
+    for place, stored in enumerate(monitor.store.read(names)):
+        expected = {str(number) for number in range(batches) if number % 3 == place}
+        assert set(stored.batches) == expected
+    assert [point.rows for point in monitor.series()] == [
+        40 * len(range(day, batches, 3)) for day in range(3)
+    ]
+    with monitor.store.writing():
+        assert monitor.store.last_look() == batches
+        assert all(monitor.store.find("id", str(number)) is not None for number in range(batches))
+
+
+def write_and_kill(location: str, *, batches: int, kills: int, seed: int) -> None:
+    """Two writers of the same batches; one after the other is killed at some moment and started again."""
+    rng = random.Random(seed)
+    writers = [writer(location, 0, batches) for _ in range(2)]
+    for kill in range(kills):
+        time.sleep(rng.random() * 0.2)
+        place = kill % 2
+        writers[place].kill()
+        writers[place].communicate()
+        writers[place] = writer(location, 0, batches)
+    for process in writers:
+        assert process.wait(300) == 0
+        process.communicate()
+    check_counted_once(location, batches)
+
+
+def test_two_writers_that_are_killed_lose_and_double_nothing(location: str) -> None:
+    write_and_kill(location, batches=45, kills=2, seed=0)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(5))
+def test_two_writers_that_are_killed_often_lose_and_double_nothing(location: str, seed: int) -> None:
+    write_and_kill(location, batches=240, kills=30, seed=seed)
