@@ -51,6 +51,7 @@ NO_DATA = bool(os.environ.get("LOCALPARITY_NO_DATA"))
 OPTIONAL = [
     "accelerate",
     "altair",
+    "dask",
     "distributed",
     "datasketches",
     "fairlearn",
@@ -61,6 +62,8 @@ OPTIONAL = [
     "lightning",
     "matplotlib",
     "mlflow",
+    "onnxmltools",
+    "onnxruntime",
     "opendp",
     "optuna",
     "pandas",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from localparity._types import Group
 from localparity.counts._comparison import group_text
+from localparity.counts._score_counts import ScoreCounts
 
 DISCLOSURE_LIMIT = 10
 """The number of people of a smaller group is withheld."""
@@ -54,17 +55,39 @@ def describe_rows(codes: NDArray[Any], names: tuple[Group, ...], *content: Any) 
     >>> found.rows, found.groups
     (54, {'a': None, 'b': 30, 'c': None})
     """
-    counts = np.bincount(codes, minlength=len(names)).tolist()
+    return _described(np.bincount(codes, minlength=len(names)).tolist(), names, (codes, *content))
+
+
+def describe_counts(counts: ScoreCounts) -> FittedOn:
+    """Return what is kept of rows that were counted: the checksum is that of the counts.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> arrays = lp.Predictions.from_arrays(None, [0.1, 0.2] * 20, sensitive_features=["a", "b"] * 20)
+    >>> describe_counts(lp.ScoreCounts.from_predictions(arrays)).groups
+    {'a': 20, 'b': 20}
+    """
+    sizes = dict.fromkeys(counts.groups, 0)
+    content: list[Any] = []
+    for (group, label), atoms in sorted(counts.atoms.items(), key=lambda found: str(found[0])):
+        sizes[group] += atoms.size
+        content += [np.array([str(group), str(label)]), atoms.scores, atoms.weights]
+    return _described(list(sizes.values()), counts.groups, content)
+
+
+def _described(sizes: list[int], names: tuple[Group, ...], content: Iterable[Any]) -> FittedOn:
+    """Return the rows of each group, without numbers that would reveal few people, and a checksum."""
     limit = DISCLOSURE_LIMIT
-    if sum(count < limit for count in counts) == 1:
+    if sum(size < limit for size in sizes) == 1:
         # With the total known, a single number withheld is the total less the others.
-        limit = 1 + sorted(counts)[:2][-1]
+        limit = 1 + sorted(sizes)[:2][-1]
     hashed = hashlib.sha256()
-    for values in (codes, *content):
+    for values in content:
         for part in _columns(values):
             hashed.update(_bytes(part))
-    shown = (count if count >= limit else None for count in counts)
-    return FittedOn(sum(counts), dict(zip(map(group_text, names), shown, strict=True)), hashed.hexdigest())
+    shown = (size if size >= limit else None for size in sizes)
+    return FittedOn(sum(sizes), dict(zip(map(group_text, names), shown, strict=True)), hashed.hexdigest())
 
 
 def _columns(values: Any) -> Iterator[Any]:

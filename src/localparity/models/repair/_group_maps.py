@@ -27,6 +27,15 @@ class GroupMaps(NamedTuple):
     mcdp: float
 
 
+def gap_error(counts: ScoreCounts) -> float:
+    """Return by how much a gap between counted groups may be off, before increasing maps and after.
+
+    On a grid no distribution is above the true one, so that the errors of two groups do not add up; those of
+    sketches may.
+    """
+    return counts.rank_error if counts.cells is not None else 2.0 * counts.rank_error
+
+
 def identity_maps(counts: ScoreCounts, criterion: Criterion) -> dict[Group, ScoreMap]:
     """Return maps that leave every score where it is."""
     stratum = next(iter(strata_of(counts, Comparison(criterion)).values()))

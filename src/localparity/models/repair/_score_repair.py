@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any, ClassVar
 
@@ -25,14 +25,14 @@ from localparity._validation import (
     score_resolution,
 )
 from localparity.counts import Comparison, ScoreCounts
-from localparity.metrics import mcdp
-from localparity.models._fitted_on import describe_rows
+from localparity.metrics import mcdp, mcdp_bounds
+from localparity.models._fitted_on import describe_counts, describe_rows
 from localparity.models._folder import Files, FolderMixin, plain, restore_groups
-from localparity.models.repair._group_maps import GroupMaps, find_maps, identity_maps
+from localparity.models.repair._group_maps import GroupMaps, find_maps, gap_error, identity_maps
 from localparity.models.repair._promise import NAMES, check_reached, margin_of, promise_sentence
 from localparity.models.repair._score_map import checked_map, map_rows
 from localparity.models.repair._sql import as_dialect, group_maps_sql
-from localparity.predictions import Predictions, check_predictions
+from localparity.predictions import check_predictions
 
 _FILE = "maps.npy"
 _MEASURED = ("unrepaired_mcdp_", "mcdp_", "margin_")
@@ -125,7 +125,7 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
 
     def fit(
         self,
-        scores: ArrayLike,
+        scores: ArrayLike | ScoreCounts,
         y: ArrayLike | None = None,
         *,
         sensitive_features: Groups = None,
@@ -135,8 +135,9 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        scores : array-like of shape (n_samples,)
-            The scores.
+        scores : array-like of shape (n_samples,) or ScoreCounts
+            The scores; or, in place of all arguments, those of all rows counted where they are, as by
+            `localparity.engines.from_spark`. The bound holds for the rows even if counts are on a grid.
         y : array-like of shape (n_samples,), optional
             Labels 0 and 1, where the criterion needs them.
         sensitive_features : array-like, data frame or mapping of columns
@@ -150,6 +151,9 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
             The fitted repair.
         """
         self._check_parameters()
+        if isinstance(scores, ScoreCounts):
+            given = {"y": y, "sensitive_features": sensitive_features, "sample_weight": sample_weight}
+            return self._fit_counts(scores, given)
         needs_labels = Comparison(self.criterion).needs_labels
         if needs_labels and y is None:
             raise ValueError(f"criterion={self.criterion!r} needs y, got None")
@@ -165,7 +169,21 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         self._fitted_on = describe_rows(
             predictions.codes, predictions.groups, predictions.scores, predictions.labels, predictions.weights
         )
-        self._learn(predictions)
+        self._learn(ScoreCounts.from_predictions(predictions))
+        return self
+
+    def _fit_counts(self, counts: ScoreCounts, arrays: Mapping[str, Any]) -> ScoreRepair:
+        """`fit`, from counts, in place of which there must be no arrays."""
+        for name, given in arrays.items():
+            if given is not None:
+                raise ValueError(f"{name} must be None with ScoreCounts, which have it already")
+        if counts.clusters is not None:
+            raise ValueError("counts must be of independent rows, got counts with clusters")
+        if as_score_range(self.score_range) != counts.score_range:
+            raise ValueError(f"score_range is {self.score_range}, that of the counts is {counts.score_range}")
+        self.groups_ = counts.groups
+        self._fitted_on = describe_counts(counts)
+        self._learn(counts)
         return self
 
     def transform(self, scores: ArrayLike, *, sensitive_features: Groups = None) -> FloatArray:
@@ -216,11 +234,11 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         --------
         >>> import duckdb, localparity as lp
         >>> people = lp.datasets.make_census(500, random_state=0)
-        >>> table = people.data.assign(p=people.score, sex=people.sensitive_features)
-        >>> repair = lp.models.ScoreRepair(max_mcdp=0.1).fit(people.score, sensitive_features=table["sex"])
+        >>> scored = people.data.assign(p=people.score, sex=people.sensitive_features)
+        >>> repair = lp.models.ScoreRepair(max_mcdp=0.1).fit(scored["p"], sensitive_features=scored["sex"])
         >>> expression = repair.to_sql("duckdb", score="p", group="sex")
-        >>> found = duckdb.sql(f"SELECT max({expression}) AS highest FROM table").fetchone()
-        >>> found[0] == repair.transform(people.score, sensitive_features=table["sex"]).max()
+        >>> [(highest,)] = duckdb.sql(f"SELECT max({expression}) FROM scored").fetchall()
+        >>> highest == float(repair.transform(scored["p"], sensitive_features=scored["sex"]).max())
         True
         """
         check_is_fitted(self)
@@ -246,29 +264,29 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         tags.transformer_tags = TransformerTags()
         return tags
 
-    def _learn(self, predictions: Predictions) -> None:
+    def _learn(self, counts: ScoreCounts) -> None:
         """Find the maps, or raise a ValueError where there are none.
 
         `transform` returns double precision, and is measured as such, whatever the precision of the scores.
+        Maps are increasing, so that what is unknown of a gap on a grid stays as it was: it is aimed below.
         """
         bound, epsilon = as_fraction(self.max_mcdp, "max_mcdp"), as_epsilon(self.epsilon)
-        counts = ScoreCounts.from_predictions(predictions)
-        self.unrepaired_mcdp_ = as_returned = mcdp(counts, epsilon=epsilon, criterion=self.criterion)
-        resolution = score_resolution(np.dtype(np.float64), predictions.score_range)
-        if counts.resolution != resolution:
-            counts = replace(counts, resolution=resolution)
-            as_returned = mcdp(counts, epsilon=epsilon, criterion=self.criterion)
+        self.unrepaired_mcdp_ = mcdp_bounds(counts, epsilon=epsilon, criterion=self.criterion).high
+        error = gap_error(counts)
+        resolution = score_resolution(np.dtype(np.float64), counts.score_range)
+        counts = replace(counts, resolution=resolution, rank_error=0.0, cells=None)
+        as_returned = mcdp(counts, epsilon=epsilon, criterion=self.criterion)
         self.margin_ = 0.0
         if self.confidence is not None:
             self.margin_ = margin_of(counts, self.criterion, self.confidence, self.random_state)
-        aim = bound - self.margin_
+        aim = bound - self.margin_ - error
         if as_returned <= aim:
             found = GroupMaps(identity_maps(counts, self.criterion), as_returned)
         else:
             found = find_maps(counts, aim=max(aim, 0.0), epsilon=epsilon, criterion=self.criterion)
-            check_reached(self, counts, found.mcdp)
-        self.maps_, self.mcdp_ = found
-        self.promise_ = promise_sentence(self, len(predictions))
+            check_reached(self, counts, found.mcdp + error)
+        self.maps_, self.mcdp_ = found.maps, found.mcdp + error
+        self.promise_ = promise_sentence(self, counts.size)
 
     def _dump(self) -> tuple[dict[str, Any], Files]:
         maps = list(self.maps_.values())

@@ -50,4 +50,5 @@ class GroupCells:
             first = place * n_groups
             self.codes[among] = groups[among] + first
             self.pairs += combinations(range(first, first + n_groups), 2)
-        self.totals = total(np.bincount(self.codes, weights=weights, minlength=self.compared + 1))
+        found = np.bincount(self.codes, weights=weights, minlength=self.compared + 1)
+        self.totals = total(found.astype(np.float64))
