@@ -67,7 +67,8 @@ def markdown_table() -> str:
         f"DiffMCDP's MCDP(0) is {adult[0]} on Adult (paper {adult[1]}) and {bank[0]} on Bank",
         f"(paper {bank[1]}). At these settings {len(compared) - len(others)} of {len(compared)} rows agree",
         "with the published code within 1.0 point of AP and 2.0 points of MCDP(0); of the other",
-        f"{len(others)}, {replayed} do when training starts from the same weights and batches",
+        f"{len(others)}, {'all' if replayed == len(others) else replayed} do when training starts from the",
+        "same weights and batches",
         "([results/faithful.md](results/faithful.md)).",
     )
     return f"{table}\n{reproduced}"
