@@ -7,7 +7,8 @@ from pathlib import Path
 
 import torch
 
-from localparity.models import METHODS, MethodOptions, TensorRows, Trainer, TrainingPlan
+from localparity.losses import MCDPLoss
+from localparity.models import METHODS, MethodOptions, TensorRows, Trainer, TrainingPlan, gather_rows
 from localparity.models.networks._distributed import average_gradients
 from localparity.models.networks._method import objective
 from localparity.models.networks._methods import make_method
@@ -38,6 +39,17 @@ def loss_and_gradients(name: str, part: TensorRows) -> list[torch.Tensor]:
     return [loss.detach(), *(parameter.grad for parameter in parameters)]
 
 
+def penalised_gradients(part: TensorRows, *, parallel: bool) -> list[torch.Tensor]:
+    """The gradients of `MCDPLoss` in a loop of one's own, as docs/how_to/pytorch.rst has it."""
+    torch.manual_seed(4)
+    model: torch.nn.Module = torch.nn.Linear(5, 1)
+    if parallel:
+        model = torch.nn.parallel.DistributedDataParallel(model)
+    scores = gather_rows(torch.sigmoid(model(part.features)).squeeze(1))
+    MCDPLoss(n_groups=2)(scores, gather_rows(part.groups)).backward()
+    return [parameter.grad for parameter in model.parameters() if parameter.grad is not None]
+
+
 def part_of(index: int) -> TensorRows:
     """Shards of different sizes; FairMixup's rows stay in step, group after group."""
     shares = [torch.arange(0, 11), torch.arange(11, 30)]
@@ -51,6 +63,7 @@ def work(index: int, port: int, folder: str) -> None:
     )
     found = {name: loss_and_gradients(name, part_of(index)) for name in METHODS}
     found["trained"] = trained()
+    found["parallel"] = penalised_gradients(part_of(index), parallel=True)
     torch.save(found, Path(folder) / f"{index}.pt")
     torch.distributed.destroy_process_group()
 

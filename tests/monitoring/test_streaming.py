@@ -73,6 +73,19 @@ def test_batches_make_the_whole(make: Any, criterion: Any, compare: Any, level: 
         metric.bounds()
 
 
+@both
+def test_a_loop_for_several_processes_runs_in_one(make: Any) -> None:
+    metric = make(n_groups=3)
+    metric.update(SCORES, GROUPS)
+    value = metric.compute()
+    for _ in range(2):
+        metric.sync()
+        assert metric.compute() == value
+        metric.unsync()
+    metric.update(SCORES, GROUPS)
+    assert metric.counts().size == 2 * SCORES.numel()
+
+
 def test_the_state_is_the_sum_of_the_parts() -> None:
     whole = LocalDisparity(n_groups=3, level=8)
     whole.update(SCORES, GROUPS)

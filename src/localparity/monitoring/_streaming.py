@@ -189,6 +189,17 @@ class LocalDisparity(Metric):
             gather = dist_sync_fn or partial(gather_all, timeout=self.timeout)
             super().sync(gather, process_group, should_sync, distributed_available)
 
+    def unsync(self, should_unsync: bool = True) -> None:
+        """Bring back the states of this process, if `sync` has replaced them.
+
+        Parameters
+        ----------
+        should_unsync : bool
+            Whether to do anything.
+        """
+        if self._is_synced:
+            super().unsync(should_unsync)
+
     @contextmanager
     def sync_context(
         self,
@@ -216,7 +227,7 @@ class LocalDisparity(Metric):
         try:
             yield
         finally:
-            self.unsync(self._is_synced and not stays)
+            self.unsync(not stays)
 
     def _grid(self, level: int) -> Grid:
         return Grid(self.score_range, self.n_groups * self._n_labels, level)
