@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from dataclasses import FrozenInstanceError
 
 import numpy as np
@@ -230,3 +231,11 @@ def test_counts_that_are_none(given_counts: list[object], message: str) -> None:
         lp.ScoreCounts.from_table([0.1, 0.2], ["a", "b"], given_counts)
     with pytest.raises(ValueError, match="score must be inside score_range"):
         lp.ScoreCounts.from_table([0.1, 2.0], ["a", "b"], [1, 1])
+
+
+def test_thousands_of_groups_take_a_moment() -> None:
+    groups = np.repeat(np.arange(10_000), 2)
+    predictions = lp.Predictions.from_arrays(None, np.linspace(0, 1, groups.size), sensitive_features=groups)
+    counts, begun = lp.ScoreCounts.from_predictions(predictions), time.process_time()
+    assert len(counts.small_groups(lp.Comparison(min_group_size=3))) == 10_000
+    assert time.process_time() - begun < 2.0

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import atexit
 import re
+import shutil
 import threading
 from collections.abc import Callable, Iterable
 from concurrent.futures import Future, wait
+from functools import cache
+from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeVar
 
 if TYPE_CHECKING:
@@ -26,9 +30,24 @@ def connect(
 
     allowed = str(allow_remote).lower()
     config: dict[str, Any] = {"autoinstall_known_extensions": allowed, "autoload_known_extensions": allowed}
+    config["temp_directory"] = _spill_folder()
     if memory_limit is not None:
         config["memory_limit"] = memory_limit
     return duckdb.connect(database, config=config)
+
+
+@cache
+def _spill_folder() -> str:
+    """The folder of rows that do not fit in memory: its owner's alone, and removed at the end.
+
+    By default DuckDB makes a folder that others can read where the command is typed.
+    """
+    try:
+        folder = mkdtemp(prefix="localparity-")
+    except OSError:  # nothing can be written here, and without it nothing is spilled
+        return ""
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
 
 
 def interruptible(connection: DuckDBPyConnection, work: Callable[[], T]) -> T:

@@ -8,6 +8,7 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
+from localparity._io._connection import connect
 from localparity._io._files import replacing
 from localparity._io._sql import quote_name, quote_text
 from localparity._io._tables import Table
@@ -101,7 +102,7 @@ def _write(path: Path, frame: Any) -> None:
     with replacing(path) as temporary:
         target, form = quote_text(str(temporary.absolute())), _FORMATS[path.suffix.lower()]
         try:
-            with duckdb.connect() as connection:
+            with connect() as connection:
                 connection.register("scored", frame)
                 rows = "scored" if path.suffix.lower() == ".parquet" else _without_formulas(connection)
                 connection.execute(f"COPY (FROM {rows}) TO {target} ({form}, USE_TMP_FILE false)")

@@ -259,12 +259,12 @@ class ScoreCounts:
         if label is not None and not self.labelled:
             raise ValueError(f"criterion={criterion!r} needs labels, the counts have none")
         if label not in self._strata:
-            self._strata[label] = {group: self._atoms_of(group, label) for group in self.groups}
+            kept: dict[Group, list[Atoms]] = {group: [] for group in self.groups}
+            for (group, own), atoms in self.atoms.items():
+                if label in (None, own):
+                    kept[group].append(atoms)
+            self._strata[label] = {group: Atoms.join(parts) for group, parts in kept.items()}
         return self._strata[label]
-
-    def _atoms_of(self, group: Group, label: int | None) -> Atoms:
-        kept = [atoms for key, atoms in self.atoms.items() if key[0] == group and label in (None, key[1])]
-        return Atoms.join(kept)
 
     def __repr__(self) -> str:
         error = f", rank_error={self.rank_error:g}" if self.rank_error else ""
