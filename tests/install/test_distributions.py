@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 import tarfile
@@ -59,6 +60,16 @@ def test_what_is_in_them(built: Path) -> None:
     assert not [name for name in in_wheel if name.startswith("tests")]
     for name in ("LICENSE", "README.md", "CHANGELOG.md", "SECURITY.md", "pyproject.toml", "tests/oracles.py"):
         assert name in in_sdist
+
+
+def test_it_weighs_what_the_readme_says(python: Path) -> None:
+    (said,) = re.findall(r"takes (\d+) MB", (ROOT / "README.md").read_text(encoding="utf-8"))
+    code = (
+        "from importlib.metadata import distributions as d\n"
+        "paths = {p for each in d() if each.name not in ('pip', 'setuptools') for p in map(each.locate_file, each.files)}\n"
+        "print(sum(path.stat().st_size for path in paths if path.exists()) / 1e6)"
+    )
+    assert float(run(python, "-c", code)) == pytest.approx(int(said), rel=0.1)
 
 
 def test_it_knows_its_version(python: Path, built: Path, tmp_path: Path) -> None:

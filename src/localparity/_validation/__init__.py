@@ -29,7 +29,7 @@ from localparity._validation._codes import (
     sort_groups,
 )
 from localparity._validation._extras import require
-from localparity._validation._frames import as_frame, column_values, encode_column
+from localparity._validation._frames import as_frame, column_values, encode_column, library_of
 from localparity._validation._groups import (
     MOST_GROUPS,
     Grouping,
@@ -120,6 +120,7 @@ __all__ = [
     "held_ends",
     "is_missing",
     "is_unknown",
+    "library_of",
     "missing_among",
     "place",
     "range_length",

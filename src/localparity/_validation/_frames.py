@@ -42,6 +42,31 @@ def as_frame(values: Any) -> DataFrame[Any] | Series[Any] | None:
     return found if isinstance(found, nw.DataFrame | nw.Series) else None
 
 
+def library_of(*values: Any) -> str | None:
+    """The library to make a frame with for someone who has given some values; None where none is a frame.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> library_of([0.5], pandas.Series(["f"]))
+    'pandas'
+    """
+    for each in values:
+        if isinstance(each, np.ndarray) or not any(hasattr(each, sign) for sign in _SIGNS):
+            continue
+        import narwhals as nw
+
+        found: Any = nw.from_native(each, allow_series=True, pass_through=True)
+        if (
+            isinstance(found, nw.DataFrame | nw.LazyFrame | nw.Series)
+            and not found.implementation.is_duckdb()
+        ):
+            return str(found.implementation)
+        if hasattr(each, "__arrow_c_stream__") or hasattr(each, "__arrow_c_array__"):
+            return "pyarrow"
+    return None
+
+
 def as_column(values: Any, name: str) -> Series[Any] | None:
     """A column that has some rows, also of a data frame that has no other; None of anything else."""
     found: Any = as_frame(values)

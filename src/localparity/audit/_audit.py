@@ -9,7 +9,7 @@ from os import PathLike
 from typing import Any, Literal, get_args
 
 from localparity._types import Compare, Criterion, DataRange, Group, HigherIs, MeasuredScale, ScoreRange
-from localparity._validation import as_choice, as_count, as_fraction, require
+from localparity._validation import as_choice, as_count, as_fraction
 from localparity.audit._findings import Finding, GroupSummary, LeftOut, PairSummary
 from localparity.audit._missing import NOTHING_MISSING, MissingRows
 from localparity.audit._provenance import Provenance, call_text
@@ -57,14 +57,15 @@ class Audit:
     missing : MissingRows
         How many rows had no group, score, label or weight, and what was done with them.
     scale : str
-        What an epsilon is a share of: a range that was given ("score"), that of the scores ("data"), or the
-        people ("rank").
+        What an epsilon is a share of: a given range ("score"), that of the scores ("data"), people ("rank").
     unknown_groups : UnknownGroups or None
         What the rows without a group could change, with ``missing_groups="bound"``.
     within_strata : WithinStrata or None
         The groups compared within strata, where there are control features.
     provenance : Provenance or None
         The files, the call, the time and the versions that it comes from; None for arrays.
+    library : str or None
+        The library of the data frames that were audited, such as "polars"; None for arrays.
 
     Examples
     --------
@@ -94,6 +95,7 @@ class Audit:
     unknown_groups: UnknownGroups | None = None
     within_strata: WithinStrata | None = None
     provenance: Provenance | None = field(default=None, compare=False)
+    library: str | None = field(default=None, compare=False)
 
     @classmethod
     def read(
@@ -351,10 +353,10 @@ class Audit:
         return to_markdown(Document(audits={"scores": self}, title=title, **options))
 
     def to_frame(self) -> Any:
-        """Return all pairs at all epsilons as a pandas data frame, one row for each."""
-        from localparity.audit._document import pair_rows
+        """Return all pairs at all epsilons, one row for each, as a frame of `library`, or of pandas."""
+        from localparity.audit._frame import pair_frame
 
-        return require("pandas", extra="data").DataFrame(pair_rows(self))
+        return pair_frame(self)
 
     def to_html(self, path: str | PathLike[str], **options: Any) -> None:
         """Write the audit as one page that opens anywhere, offline; `localparity.report.write_page`.

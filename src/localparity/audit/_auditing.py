@@ -29,6 +29,7 @@ from localparity._validation import (
     as_higher_is,
     as_probability,
     as_threshold,
+    library_of,
 )
 from localparity.audit._audit import Audit
 from localparity.audit._control import as_people
@@ -206,6 +207,7 @@ def audit(
         unknown_groups=policy.bounds(
             everyone, counts.groups, comparison, epsilons=at, disclosure_limit=disclosure_limit
         ),
+        library=library_of(y_score, sensitive_features),
         within_strata=None
         if strata is None
         else strata.compared(counts.groups, comparison, at, draws, disclosure_limit=disclosure_limit),
