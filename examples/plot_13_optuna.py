@@ -3,7 +3,7 @@ A bound as a constraint of Optuna
 =================================
 
 Twelve fits of penalised trees twice: at twelve strengths, and where Optuna looks when the strength, the
-learning rate and the size of the trees may vary and MCDP(0.05) must stay below 10%. Both are shown on rows
+learning rate and the size of the trees may vary and MCDP(0) must stay below 10%. Both are shown on rows
 that were not trained on.
 """
 
@@ -21,12 +21,12 @@ train = np.arange(3000) < 1500
 
 
 def measure(strength, learning_rate=0.1, **booster_params):
-    """MCDP(0.05) and average precision of the rows that are not trained on."""
+    """MCDP(0) and average precision of the rows that are not trained on."""
     options = {"n_estimators": 40, "learning_rate": learning_rate, "booster_params": booster_params}
-    model = lp.models.LocalParityLGBMClassifier(strength, epsilon=0.05, random_state=0, **options)
+    model = lp.models.LocalParityLGBMClassifier(strength, random_state=0, **options)
     model.fit(X[train], y[train], sensitive_features=sex[train])
     scores = model.predict_proba(X[~train])[:, 1]
-    mcdp = lp.mcdp(None, scores, sensitive_features=sex[~train], epsilon=0.05)
+    mcdp = lp.mcdp(None, scores, sensitive_features=sex[~train])
     return mcdp, average_precision_score(y[~train], scores)
 
 
@@ -52,6 +52,6 @@ figure, ax = plt.subplots(figsize=(7, 5), layout="constrained")
 ax.axvspan(0.0, 0.1, color="#009E73", alpha=0.1, lw=0, label="within the bound")
 ax.scatter(*zip(*grid, strict=True), color="#0072B2", marker="s", label="twelve strengths")
 ax.scatter(*zip(*trials, strict=True), color="#D55E00", label="twelve trials of Optuna")
-ax.set(xlabel="MCDP(0.05)", ylabel="average precision", xlim=(0.0, None))
+ax.set(xlabel="MCDP(0)", ylabel="average precision", xlim=(0.0, None))
 ax.legend(frameon=False)
 plt.show()

@@ -76,12 +76,12 @@ def typed(*words):
 
 people = ["people.csv", "--target", "income", "--group", "sex"]
 typed("audit", "scores.csv", "--score", "p", "--group", "g", "--report", "page.html", "--resamples", "20")
+typed("audit", "scores.csv", "--score", "p", "--group", "g", "--out", "audit.zip", "--resamples", "20")
 typed("monitor", "append", "kept", "scores.csv", "--score", "p", "--group", "g", "--max-mcdp", "0.1")
 typed("monitor", "show", "kept")
 typed("monitor", "report", "kept", "--out", "monitor.html")
 typed("monitor", "serve", "kept", "--textfile", "kept.prom")
 typed("monitor", "prune", "kept", "--keep", "1")
-typed("audit", "scores.csv", "--score", "p", "--group", "g", "--out", "audit.zip", "--resamples", "20")
 typed("train", *people, "--steps", "3", "--out", "model")
 typed("repair", *people, "--max-mcdp", "0.5", "--out", "repaired")
 typed("predict", "model", "people.csv", "--out", "new.csv")
