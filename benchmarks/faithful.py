@@ -30,7 +30,8 @@ Values = dict[Cell, dict[int, tuple[float, float]]]
 NOTES = [
     "From a start of our own, ERM, DiffDP, FairMixup, DiffABCC and DiffMCDP are within the bounds at every",
     "strength. The stars are AdvDebias and DRAlign, and their cause is the start: from the published code's",
-    "start the library's AdvDebias and DRAlign give its predictions.",
+    "start the library's AdvDebias and DRAlign give its predictions. DRAlign, which takes longest, was",
+    "trained from there at the strengths that have a star.",
     "",
     "The published code seeds torch once and draws the network's weights, the adversary's, the order of the",
     "rows and the dropout from that one generator; the columns of numbers come before those of texts.",

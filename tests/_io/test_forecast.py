@@ -50,6 +50,17 @@ def test_a_first_item_that_loads_what_the_others_use_is_not_taken_for_one_of_the
     assert told == ["1,000 pairs take about 1 min 41 s; Ctrl-C stops"]
 
 
+@pytest.mark.parametrize(("others", "said"), [(0.001, []), (0.1, ["1,000 pairs take about 1 min 44 s"])])
+def test_a_first_item_that_compiles_for_seconds_is_not_taken_for_one_either(
+    clock: Clock, others: float, said: list[str]
+) -> None:
+    told: list[str] = []
+    with forecasts_to(told.append):
+        for place, _ in enumerate(foretold(range(1000), 1000, "pairs")):
+            clock.now += others if place else 4.0
+    assert [line.partition(";")[0] for line in told] == said
+
+
 def test_short_work_is_not_announced(clock: Clock) -> None:
     assert work(clock, 0.25, 24) == []
     assert work(clock, 0.01, 10) == []

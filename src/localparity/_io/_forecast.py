@@ -11,7 +11,9 @@ from typing import TypeVar
 T = TypeVar("T")
 Tell = Callable[[str], None]
 
-_PATIENCE = 1.5
+_MOMENT = 0.75
+_LOADING = 30.0
+"""The first units may take up to so long only because they load and compile what the others use."""
 _LONG = 5.0
 _tell: ContextVar[Tell | None] = ContextVar("tell", default=None)
 
@@ -40,7 +42,7 @@ class Forecast:
     def __init__(self, total: int, unit: str) -> None:
         self._total, self._unit, self._done = total, unit, 0
         self._tell, self._begun = _tell.get(), time.monotonic()
-        self._first: tuple[int, float] | None = None
+        self._loaded: tuple[int, float] | None = None
 
     def advance(self, units: int = 1) -> None:
         """Count units as done, and say how long the others take if that is long."""
@@ -48,12 +50,14 @@ class Forecast:
         if self._tell is None:
             return
         now = time.monotonic()
-        if self._first is None:  # which may have loaded and compiled what the others use
-            self._first = (units, now)
-        if now - self._begun < _PATIENCE:
+        passed, (skipped, since) = now - self._begun, self._loaded or (0, self._begun)
+        if now - since < _MOMENT:
             return
-        skipped, since = self._first if self._done > self._first[0] else (0, self._begun)
-        passed, left = now - self._begun, (now - since) / (self._done - skipped) * (self._total - self._done)
+        if self._loaded is None:
+            self._loaded = (self._done, now)
+            if passed < _LOADING:
+                return
+        left = (now - since) / (self._done - skipped) * (self._total - self._done)
         if left > _LONG:
             self._tell(f"{self._total:,} {self._unit} take about {duration(passed + left)}; Ctrl-C stops")
         self._tell = None

@@ -132,7 +132,7 @@ def _told(found: WorstSplit, file: str, feature: str, epsilons: list[float]) -> 
         f"{file}: of all splits of {feature}, that at {found.split:g} has the largest MCDP(0), "
         f"{percent(found.mcdp)}: {low:,} people at or below it, {high:,} above.",
         found.window.sentence,
-        f"The p-value, which counts in that all splits were searched, is {test}.",
+        f"The p-value, which allows for the search over all splits, is {test}.",
         *([f"At this split: {others}."] if others else []),
         "Rows are assumed to be independent: one row for each person.",
     ]

@@ -49,8 +49,8 @@ class WorstSplit:
     curve : GapCurve
         The gap between the two: `curve.mcdp(epsilon)`, `curve.profile()`.
     test : TestResult or None
-        The test against independence of the score and the feature, which counts in that the split was
-        searched for; None without resamples.
+        The test against independence of the score and the feature, which allows for the search for
+        the split; None without resamples.
 
     Examples
     --------

@@ -57,7 +57,7 @@ def _as_tables(
 def _checked(dialect: Dialect, tables: Sequence[Sequence[str]]) -> Stage:
     """Return the score, NULL where it or a probability is wrong, and the probabilities over their sum."""
     conditions = [f"x.s >= {dialect.number(0.0)} AND x.s <= {dialect.number(1.0)}"]
-    shares = {}
+    shares: dict[str, str] = {}
     for at, table in enumerate(tables):
         given = [f"x.p{at}_{group}" for group in range(len(table))]
         numbers = [f"CAST({name} AS {dialect.double})" for name in given]
