@@ -13,6 +13,7 @@ import pytest
 
 import localparity as lp
 from localparity.monitoring import Monitor, ScoreSketch
+from localparity.paper._selection import records_of
 
 GOLDEN = Path(__file__).parent / "golden"
 
@@ -111,3 +112,9 @@ def _shape(value: Any, place: str = "") -> dict[str, str]:
     if isinstance(value, list):
         return {name: kind for each in value for name, kind in _shape(each, f"{place}/*").items()}
     return {place: type(value).__name__}
+
+
+def test_a_run_without_a_metric_that_tables_need_is_named(tmp_path: Path) -> None:
+    store = lp.paper.Store(shutil.copytree(GOLDEN / "store-1", tmp_path / "store"))
+    with pytest.raises(ValueError, match=r"the run adult ERM 0 seed 0 in .* has no metric 'val_ap'"):
+        records_of(store)

@@ -89,7 +89,6 @@ typed("compare", *people, "--steps", "3", "--resamples", "20")
 typed("plan", "--group-sizes", "1000,1000")
 typed("demo", "--rows", "1000", "--report", "demo.html")
 typed("reproduce", "adult", "--store", "store", "--device", "cpu", "--dry-run")
-typed("reproduce", "tables", "--store", "store-1", "--out", "tables")
 """
 
 
@@ -99,7 +98,6 @@ def test_no_command_opens_a_connection(tmp_path: Path) -> None:
     census = lp.datasets.make_census(600, random_state=0)
     people = census.data.assign(sex=census.sensitive_features, income=census.target)
     people.to_csv(tmp_path / "people.csv", index=False)
-    shutil.copytree(Path(__file__).parents[1] / "golden" / "store-1", tmp_path / "store-1")
     rng = np.random.default_rng(0)
     rows = [f"{rng.random():.4f},{'ab'[i % 2]}" for i in range(300)]
     (tmp_path / "scores.csv").write_text("\n".join(["p,g", *rows]))

@@ -11,6 +11,14 @@ from localparity.metrics import abcc, delta_dp, mcdp_profile
 from localparity.metrics._mcdp import PAPER_EPSILONS
 
 
+def mcdp_name(epsilon: float) -> str:
+    """The metric's name at an epsilon."""
+    return f"mcdp_{epsilon:g}".replace(".", "_")
+
+
+METRIC_NAMES = ("ap", "delta_dp", "delta_dp_mean", "abcc", *map(mcdp_name, PAPER_EPSILONS))
+
+
 class PartScores:
     """The scores of a validation or test part.
 
@@ -73,8 +81,3 @@ class PartScores:
             The counts, in the order of the groups' names.
         """
         return [int((self.group == group).sum()) for group in np.unique(self.group)]
-
-
-def mcdp_name(epsilon: float) -> str:
-    """The metric's name at an epsilon."""
-    return f"mcdp_{epsilon:g}".replace(".", "_")

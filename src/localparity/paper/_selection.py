@@ -8,9 +8,11 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from localparity.paper._grids import TITLES
+from localparity.paper._part_scores import METRIC_NAMES
 from localparity.paper._store import Record, Store
 
 KEPT_SHARE = 0.95
+MEASURED = [f"{part}_{name}" for part in ("val", "test") for name in METRIC_NAMES]
 
 
 class Measured(NamedTuple):
@@ -63,6 +65,10 @@ def records_of(store: Store) -> list[Record]:
     records = store.records()
     if not records:
         raise ValueError(f"the store {store.folder} has no runs; train some with `localparity reproduce`")
+    for record in records:
+        lacking = [name for name in MEASURED if name not in record.metrics]
+        if lacking:
+            raise ValueError(f"the run {record.run.title} in {store.folder} has no metric {lacking[0]!r}")
     return records
 
 
