@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from copy import copy
 from importlib import import_module
-from importlib.util import find_spec
+from importlib.machinery import PathFinder
 from inspect import getdoc
 from types import CodeType, FunctionType
 from typing import Any
@@ -53,7 +53,8 @@ class _Imported(Mapping[str, Any]):
 
 def _docstring(name: str) -> str | None:
     """The docstring of a command's function, from the code of its module."""
-    spec: Any = find_spec(f"{__package__}.{name}")
+    # Not the hook of a host such as pytest, whose loader has no code to read.
+    spec: Any = PathFinder.find_spec(f"{__package__}.{name}", import_module(str(__package__)).__path__)
     parts = spec.loader.get_code(spec.name).co_consts
     (code,) = (part for part in parts if isinstance(part, CodeType) and part.co_name == name)
     return getdoc(FunctionType(code, {}))
