@@ -99,14 +99,14 @@ def read_comparison(out: Path) -> Parts:
 
 
 def read_monitor(out: Path) -> Parts:
-    """The series of a monitor."""
+    """The periods of a monitor, each a part of its own: some may be new and others still the old ones."""
     from localparity.monitoring import Monitor
 
     monitor = Monitor(out / "monitor")
     series = monitor.series() if monitor.version() else []
     whole = monitor.since_start().rows if series else 0
-    found = [[point.period, point.rows, point.interval and point.interval.estimate] for point in series]
-    return {"series": found, "since_start": whole}
+    found = {point.period: [point.rows, point.interval and point.interval.estimate] for point in series}
+    return {**found, "since_start": whole}
 
 
 def read_store(out: Path) -> Parts:

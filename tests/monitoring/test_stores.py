@@ -175,15 +175,23 @@ def test_a_removal_that_was_killed_goes_on(tmp_path: Path, monkeypatch: pytest.M
     monitor = Monitor(tmp_path)
     days(monitor, range(5))
     everyone = monitor.since_start()
+    unlink = Path.unlink
+
+    def unlink_until_killed(path: Path, missing_ok: bool = False) -> None:
+        if path.name == "2026-05-18.period":
+            raise Killed
+        unlink(path, missing_ok=missing_ok)
+
     with monkeypatch.context() as patched:
-        unlink = Mock(side_effect=[None, Killed])
-        patched.setattr(Path, "unlink", unlink)
+        patched.setattr(Path, "unlink", unlink_until_killed)
         with pytest.raises(Killed):
             monitor.prune(2)
     # Whatever was removed already, nobody is counted twice and nothing is said of the old periods.
     assert [point.period for point in monitor.series()] == ["2026-05-20", "2026-05-21"]
     assert monitor.since_start() == everyone
     assert not monitor.append(batch(1), at=NOON, batch_id="1")
+    # The next writer takes away what the killed one left.
+    assert len(list((tmp_path / "periods").iterdir())) == 2
     days(monitor, range(5, 6))
     assert monitor.prune(2) == 1
     assert sorted(path.name for path in (tmp_path / "periods").iterdir()) == [

@@ -90,6 +90,7 @@ class FolderStore:
         self._periods.mkdir(parents=True, exist_ok=True)
         with locked(self._folder / _LOCK), closing(self._index):
             if not self._is_fresh():
+                self._finish_removal()
                 self._rebuild()
             yield
 
@@ -127,13 +128,20 @@ class FolderStore:
         self._keep_fresh()
 
     def remove(self, removed: RemovedPeriods) -> None:
-        """Remove the periods up to the last of those removed; after a kill the next removal goes on."""
+        """Remove the periods up to the last of those removed; after a kill the next writer goes on."""
+        (self._folder / _FRESH).unlink(missing_ok=True)
         write_whole(self._folder / _SUMMARY, removed.to_bytes(), durable=True)
-        for name in [name for name in _names(self._periods) if name <= removed.last]:
+        self._finish_removal()
+        self._keep_fresh()
+
+    def _finish_removal(self) -> None:
+        """Take away the files of periods that were removed; of each, the ids of its batches stay."""
+        removed = self.removed()
+        last = "" if removed is None else removed.last
+        for name in [name for name in _names(self._periods) if name <= last]:
             stored = _read(self._path(name))
             self._write(self._path(name, _REMOVED), stored._replace(sketch=b""))
             self._path(name).unlink()
-        self._keep_fresh()
 
     def _write(self, path: Path, stored: StoredPeriod) -> None:
         write_whole(path, stored.to_bytes(), durable=True, staging=self._folder)
