@@ -126,7 +126,7 @@ def typed(
         ),
         (
             ["monitor", "append", "nan.csv", "scores.csv", *AUDIT],
-            "FOLDER: nan.csv is a file, not a folder",
+            "LOCATION: nan.csv is a file, not a folder",
         ),
         (["demo", "--report", "folder.csv"], "--report: folder.csv is a folder, not a file"),
         (

@@ -240,18 +240,18 @@ def test_passwords_are_not_shown() -> None:
 def test_what_a_server_complains_of_is_one_line(postgres: str, tmp_path: Path) -> None:
     psycopg = pytest.importorskip("psycopg")
     with closing(psycopg.connect(postgres, autocommit=True)) as connection:
-        connection.execute("CREATE ROLE reader LOGIN")
+        connection.execute("CREATE ROLE watcher LOGIN")
     days(Monitor(f"{postgres}#mine"), range(2))
-    reader = postgres.replace("tests@", "reader@")
-    with pytest.raises(OSError, match=r"reader@.* permission denied") as error:
-        Monitor(f"{reader}#mine").series()
+    watcher = postgres.replace("tests@", "watcher@")
+    with pytest.raises(OSError, match=r"watcher@.* permission denied") as error:
+        Monitor(f"{watcher}#mine").series()
     assert "\n" not in str(error.value)
     with closing(psycopg.connect(postgres, autocommit=True)) as connection:
-        connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO reader")
-    assert len(Monitor(f"{reader}#mine").series()) == 2
-    assert Monitor(f"{reader}#mine").since_start().rows == 80
+        connection.execute("GRANT SELECT ON ALL TABLES IN SCHEMA public TO watcher")
+    assert len(Monitor(f"{watcher}#mine").series()) == 2
+    assert Monitor(f"{watcher}#mine").since_start().rows == 80
     with pytest.raises(OSError, match="permission denied"):
-        days(Monitor(f"{reader}#mine"), range(5, 6))
+        days(Monitor(f"{watcher}#mine"), range(5, 6))
 
 
 WRITE = """

@@ -86,7 +86,7 @@ class LocalParityEvaluator(ModelEvaluator):
     ...         evaluator_config={"sensitive_features": "sex", "epsilons": [0.05]},
     ...     )
     >>> round(result.metrics["mcdp_0.05"], 3)
-    0.2
+    0.266
     """
 
     @classmethod

@@ -32,7 +32,7 @@ class FolderStore:
     """Periods in a folder, as `Store` describes it; the folder is created by the first batch."""
 
     def __init__(self, folder: Path) -> None:
-        self.name = str(folder)
+        self.name, self.settings_name = str(folder), str(folder / _SETTINGS)
         self._folder, self._periods = folder, folder / _PERIODS
         self._index = BatchIndex(folder / _INDEX)
 

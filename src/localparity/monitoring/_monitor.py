@@ -363,7 +363,7 @@ class Monitor:
         """What the first batch has fixed; empty before it."""
         settings = self.store.settings()
         if settings:
-            with reading(self.location):
+            with reading(self.store.settings_name):
                 as_choice(settings["every"], "every", get_args(Every))
                 settings["score_range"] = as_score_range(settings["score_range"])
                 if "columns" in settings:

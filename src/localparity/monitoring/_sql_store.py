@@ -36,7 +36,7 @@ class SqlStore:
     """The periods of one monitor in a database, as `Store` describes it; the first batch makes the tables."""
 
     def __init__(self, database: Database, monitor: str) -> None:
-        self.name = f"{database.name}#{monitor}"
+        self.name = self.settings_name = f"{database.name}#{monitor}"
         self._database, self._monitor = database, monitor
         self._execute: Execute | None = None
 

@@ -37,11 +37,12 @@ class RemovedMeanwhileError(LookupError):
 class Store(Protocol):
     """A place that keeps periods; whatever happens, it has a batch wholly, with its id, or not at all.
 
-    `name` is what messages call it. Methods that change anything but notes, and those that look for batches,
-    are called inside `writing`.
+    `name` is what messages call it, `settings_name` what they call its settings. Methods that change anything
+    but notes, and those that look for batches, are called inside `writing`.
     """
 
     name: str
+    settings_name: str
 
     def settings(self) -> dict[str, Any]:
         """What the first batch has fixed; empty before it."""
