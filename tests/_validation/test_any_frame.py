@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import localparity as lp
+from localparity._validation._frames import library_of
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")
@@ -117,3 +118,12 @@ def test_arrays_and_counts_have_no_library(columns: dict[str, Any]) -> None:
     found = lp.audit(None, columns["p"], sensitive_features=columns["sex"], n_resamples=0)
     assert found.library is None
     assert isinstance(found.to_frame(), pd.DataFrame)
+
+
+def test_what_looks_like_a_frame_and_is_none_has_no_library() -> None:
+    class Column:
+        def to_numpy(self) -> np.ndarray:
+            return np.array([0.5])
+
+    assert library_of(Column()) is None
+    assert library_of(Column(), pl.Series(["f"])) == "polars"

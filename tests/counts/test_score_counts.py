@@ -239,3 +239,9 @@ def test_thousands_of_groups_take_a_moment() -> None:
     counts, begun = lp.ScoreCounts.from_predictions(predictions), time.process_time()
     assert len(counts.small_groups(lp.Comparison(min_group_size=3))) == 10_000
     assert time.process_time() - begun < 2.0
+
+
+def test_a_table_may_lack_a_label_of_a_group() -> None:
+    found = lp.ScoreCounts.from_table([0.1, 0.2, 0.3], ["a", "a", "b"], [2, 1, 4], label=[0, 1, 1])
+    assert sorted(found.atoms) == [("a", 0), ("a", 1), ("b", 1)]
+    assert found.size == 7

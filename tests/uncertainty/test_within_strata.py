@@ -133,3 +133,22 @@ def test_the_level_holds_where_strata_explain_everything() -> None:
         rejected += [found.p_value <= 0.05, found.worst_p_value <= 0.05]
     error = 3 * np.sqrt(0.05 * 0.95 / runs)
     assert (rejected / runs <= 0.05 + error).all()
+
+
+def test_nobody_or_enough_people_of_a_group_are_left_out() -> None:
+    """Of group b, two people are alone in a small stratum; the smallest of its other strata goes with them."""
+    sizes = {("a", 0): 9, ("b", 0): 2, ("a", 1): 9, ("b", 1): 5, ("a", 2): 9, ("b", 2): 8}
+    rows = [key for key, size in sizes.items() for _ in range(size)]
+    counts = lp.ScoreCounts.from_table(
+        np.linspace(0.0, 1.0, len(rows)), rows_as_text(rows), np.ones(len(rows), int)
+    )
+    names = {f"{group}{stratum}": (group, stratum) for group, stratum in sizes}
+    comparison = lp.Comparison(min_group_size=3)
+    for limit, kept in {1: [1, 2], 3: [2], 8: []}.items():
+        people = _strata.people_of(counts, names, comparison)
+        found = _strata.hide_few(people, _strata.totals_of(counts, names, comparison), limit)
+        assert [each.stratum for each in found] == kept
+
+
+def rows_as_text(rows: list[tuple[str, int]]) -> list[str]:
+    return [f"{group}{stratum}" for group, stratum in rows]
