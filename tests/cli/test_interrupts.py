@@ -11,8 +11,10 @@ import pytest
 
 from localparity.cli._interrupts import heeding_interrupts
 
+# As in the foreground: tests may run in the background of a shell, where Ctrl-C is ignored.
 COMMAND = """
-import sys, time
+import signal, sys, time
+signal.signal(signal.SIGINT, signal.default_int_handler)
 from localparity.cli import _app
 
 def busy(**options):
@@ -42,18 +44,17 @@ BODIES = {
 
 @pytest.mark.parametrize("where", BODIES)
 def test_an_interrupt_ends_the_command(where: str) -> None:
-    process = subprocess.Popen(
-        [sys.executable, "-c", COMMAND.format(body=BODIES[where])],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-    )
-    assert process.stdout is not None
-    assert process.stdout.readline() == "busy\n"
-    time.sleep(0.1)
-    begun = time.monotonic()
-    process.send_signal(signal.SIGINT)
-    _, error = process.communicate(timeout=30)
+    words = [sys.executable, "-c", COMMAND.format(body=BODIES[where])]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "busy\n"
+        time.sleep(0.1)
+        begun = time.monotonic()
+        process.send_signal(signal.SIGINT)
+        try:
+            _, error = process.communicate(timeout=30)
+        finally:
+            process.kill()
     assert (process.returncode, error) == (130, "interrupted\n")
     assert time.monotonic() - begun < 3.0
 
