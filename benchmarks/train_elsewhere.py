@@ -1,7 +1,8 @@
 """Train grids on a machine without DuckDB, and add the results to a store on another.
 
 There: ``python -m benchmarks.train_elsewhere RESULTS.zip --jobs 8 adult:tuned bank:tuned``; ``adult:tuned:1``
-takes the first seed only; ``--without FILE`` leaves out the runs whose keys are lines of a file. Here:
+takes the first seed only; ``--temperatures 5,20`` adds DiffMCDP at further temperatures; ``--without FILE`` leaves
+out the runs whose keys are lines of a file. Here:
 ``python -m benchmarks.train_elsewhere RESULTS.zip --store STORE``.
 """
 
@@ -29,6 +30,7 @@ def main() -> None:
     parser.add_argument("grids", nargs="*", help="data:preset or data:preset:seeds")
     parser.add_argument("--jobs", type=int, default=1)
     parser.add_argument("--limit", type=float, default=float("inf"), help="stop after so many seconds")
+    parser.add_argument("--temperatures", default="", help="further temperatures of DiffMCDP")
     parser.add_argument("--without", type=Path, help="a file with the keys of runs to leave out")
     parser.add_argument("--store", type=Path)
     given = parser.parse_intermixed_args()
@@ -36,7 +38,8 @@ def main() -> None:
         add_to_store(given.archive, given.store)
         return
     known = set(given.without.read_text().split()) if given.without is not None else set()
-    tasks = [task for name in given.grids for task in tasks_of(name, known)]
+    temperatures = [float(text) for text in given.temperatures.split(",") if text]
+    tasks = [task for name in given.grids for task in tasks_of(name, known, temperatures)]
     tasks.sort(key=lambda task: (task[0].seed, task[0].method not in SLOW))
     # Read once, before the processes part: decoding images takes longer than a run.
     for dataset in {task[0].dataset for task in tasks}:
@@ -56,9 +59,10 @@ def main() -> None:
     print(f"{done} runs in {time.perf_counter() - started:.1f} s with {given.jobs} processes")
 
 
-def tasks_of(name: str, known: set[str]) -> list[list[Run]]:
+def tasks_of(name: str, known: set[str], temperatures: list[float]) -> list[list[Run]]:
     dataset, preset, *seeds = name.split(":")
-    every = grid(dataset, preset=preset, seeds=int(seeds[0]) if seeds else 5)
+    number = int(seeds[0]) if seeds else 5
+    every = grid(dataset, preset=preset, seeds=number, temperatures=temperatures)
     runs = [run for run in every if run.key not in known]
     return stack_runs(runs) if DATA_SETS[dataset].kind == "table" else [[run] for run in runs]
 

@@ -201,7 +201,7 @@ BASES = {
     "monitor show": "monitor show {in}/monitor --epsilon 0.05 --json",
     "monitor report": "monitor report {in}/monitor --out {out}/page.html --title x --force",
     "monitor serve": "monitor serve {in}/monitor --textfile {out}/x.prom --name x",
-    "monitor prune": "monitor prune {out}/monitor --keep 3 --json",
+    "monitor prune": "monitor prune {in}/monitor --keep 3 --json",
     "plan": "plan --group-sizes 300,500 --resamples 199 --jobs 1 --json",
     "fetch": "fetch bank --data-home {out}/cache --json",
     "demo": "demo --rows 200 --report {out}/page.html --json",
