@@ -114,7 +114,9 @@ def _act(act: Callable[[], Any], said: Path, value: Path, seconds: int) -> None:
         for stream in (1, 2):
             os.dup2(told, stream)
         found = act()
-        value.write_text(json.dumps(found))
+        whole = value.with_suffix(".whole")
+        whole.write_text(json.dumps(found))
+        whole.rename(value)  # a child that is killed leaves none or a whole one
         code = found if isinstance(found, int) else 0
     except BaseException:
         import traceback

@@ -209,11 +209,19 @@ def missing_buckets(folder: Path) -> None:
         connection.execute("DELETE FROM buckets WHERE number < 256")
 
 
+def damaged_head(folder: Path) -> None:
+    """SQLite takes a file whose write version it does not know for one that can only be read."""
+    content = bytearray((folder / "index.sqlite").read_bytes())
+    content[18] = 3
+    (folder / "index.sqlite").write_bytes(content)
+
+
 @pytest.mark.parametrize(
     "spoil",
     [
         lambda folder: (folder / "index.sqlite").unlink(),
         damage_index,
+        damaged_head,
         empty_index,
         older_index,
         damaged_buckets,

@@ -7,7 +7,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing
+from contextlib import ExitStack, closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
@@ -254,6 +254,39 @@ def test_what_a_server_complains_of_is_one_line(postgres: str, tmp_path: Path) -
         days(Monitor(f"{watcher}#mine"), range(5, 6))
 
 
+def test_a_file_of_duckdb_is_replaced_whole(tmp_path: Path) -> None:
+    path = tmp_path / "kept.duckdb"
+    monitor = Monitor(f"duckdb:///{path}")
+    days(monitor, range(1))
+    assert path.stat().st_mode & 0o777 == 0o600
+    with path.open("rb") as file:
+        before = file.read()
+        days(monitor, range(1, 2))
+        file.seek(0)
+        assert file.read() == before
+    whole = path.read_bytes()
+    with pytest.raises(KeyboardInterrupt), monitor.store.writing():
+        monitor.store.remember("a", b"b")
+        raise KeyboardInterrupt
+    assert path.read_bytes() == whole
+    assert sorted(file.name for file in tmp_path.iterdir()) == ["kept.duckdb", "kept.duckdb.lock"]
+
+
+def test_what_others_have_in_a_file_of_duckdb_stays(tmp_path: Path) -> None:
+    duckdb, path = pytest.importorskip("duckdb"), tmp_path / "kept.duckdb"
+    with closing(duckdb.connect(str(path))) as connection:
+        connection.execute("PRAGMA disable_checkpoint_on_shutdown")
+        connection.execute("CREATE TABLE others AS SELECT 7 AS number")
+    assert (tmp_path / "kept.duckdb.wal").exists()
+    (tmp_path / ".kept.duckdb.writing").mkdir()  # what a killed writer left
+    monitor = Monitor(f"duckdb:///{path}")
+    days(monitor, range(1))
+    assert len(monitor.series()) == 1
+    with closing(duckdb.connect(str(path), read_only=True)) as connection:
+        assert connection.execute("SELECT number FROM others").fetchall() == [(7,)]
+    assert not (tmp_path / ".kept.duckdb.writing").exists()
+
+
 WRITE = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -262,19 +295,24 @@ from test_stores import NOON, batch
 from localparity.monitoring import Monitor
 monitor = Monitor(sys.argv[2])
 print("ready", flush=True)
-for number in range(int(sys.argv[3]), int(sys.argv[4])):
+for number in range(int(sys.argv[3])):
     monitor.append(batch(number), at=NOON + number % 3 * timedelta(days=1), batch_id=str(number))
     if number % 20 == 19:
         monitor.prune(3)
 """
 
 
-def writer(location: str, start: int, stop: int) -> subprocess.Popen[str]:
-    words = [sys.executable, "-c", WRITE, str(Path(__file__).parent), location, str(start), str(stop)]
-    process = subprocess.Popen(words, stdout=subprocess.PIPE, text=True)
-    assert process.stdout is not None
-    assert process.stdout.readline() == "ready\n"
-    return process
+@contextmanager
+def writer(location: str, batches: int) -> Iterator[subprocess.Popen[str]]:
+    """A process that writes batches, which is killed at the end."""
+    words = [sys.executable, "-c", WRITE, str(Path(__file__).parent), location, str(batches)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "ready\n"
+            yield process
+        finally:
+            process.kill()
 
 
 def check_counted_once(location: str, batches: int) -> None:
@@ -295,16 +333,15 @@ def check_counted_once(location: str, batches: int) -> None:
 def write_and_kill(location: str, *, batches: int, kills: int, seed: int) -> None:
     """Two writers of the same batches; one after the other is killed at some moment and started again."""
     rng = random.Random(seed)
-    writers = [writer(location, 0, batches) for _ in range(2)]
-    for kill in range(kills):
-        time.sleep(rng.random() * 0.2)
-        place = kill % 2
-        writers[place].kill()
-        writers[place].communicate()
-        writers[place] = writer(location, 0, batches)
-    for process in writers:
-        assert process.wait(300) == 0
-        process.communicate()
+    with ExitStack() as first, ExitStack() as second:
+        stacks = (first, second)
+        writers = [stack.enter_context(writer(location, batches)) for stack in stacks]
+        for kill in range(kills):
+            time.sleep(rng.random() * 0.2)
+            place = kill % 2
+            stacks[place].close()
+            writers[place] = stacks[place].enter_context(writer(location, batches))
+        assert [process.wait(300) for process in writers] == [0, 0]
     check_counted_once(location, batches)
 
 

@@ -23,7 +23,11 @@ _SECRET = re.compile(r"(?P<before>[?&][^=&]*(?:pass|pwd|secret|token|key|sig)[^=
 
 
 def connect(
-    database: str = ":memory:", *, memory_limit: str | None = None, allow_remote: bool = False
+    database: str = ":memory:",
+    *,
+    read_only: bool = False,
+    memory_limit: str | None = None,
+    allow_remote: bool = False,
 ) -> DuckDBPyConnection:
     """A connection; `allow_remote` lets DuckDB install what it needs to read from other machines."""
     import duckdb
@@ -33,7 +37,7 @@ def connect(
     config["temp_directory"] = _spill_folder()
     if memory_limit is not None:
         config["memory_limit"] = memory_limit
-    return duckdb.connect(database, config=config)
+    return duckdb.connect(database, read_only=read_only, config=config)
 
 
 @cache

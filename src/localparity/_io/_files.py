@@ -72,6 +72,32 @@ def replacing(path: Path, *, staging: Path | None = None) -> Iterator[Path]:
         raise
 
 
+@contextmanager
+def rewriting(path: Path) -> Iterator[Path]:
+    """A copy of a file, or where to make one, in a folder of its own; at the end it takes the file's place.
+
+    For libraries that write beside their file, too. The caller holds a lock: a folder that exists already is
+    what a killed process left.
+    """
+    path = Path(os.path.realpath(path))
+    folder = path.with_name(f".{path.name}.writing")
+    shutil.rmtree(folder, ignore_errors=True)
+    folder.mkdir(mode=0o700)
+    copy, is_new = folder / path.name, not path.exists()
+    try:
+        if not is_new:
+            shutil.copy(path, copy)
+        yield copy
+        if is_new:
+            copy.chmod(_private_mode(path.parent))
+        with copy.open("r+b") as file:
+            os.fsync(file.fileno())
+        copy.replace(path)
+        _sync_folder(path.parent)
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
 def _remove_stale(path: Path, staging: Path) -> None:
     """Remove what killed writers of a file left in the folder in which they wrote it."""
     ours = re.compile(re.escape(f".{path.name}.") + "[0-9a-f]{32}")
@@ -87,18 +113,22 @@ def _remove_stale(path: Path, staging: Path) -> None:
 
 
 def _locked_new(path: Path) -> BinaryIO:
-    """A new file, locked as long as it is open; made again if a writer took it for stale before the lock.
-
-    Scores are personal: the owner alone may read it, unless the folder shares files with a group (setgid).
-    """
-    permissions = 0o660 if path.parent.stat().st_mode & stat.S_ISGID else 0o600
+    """A new file, locked as long as it is open; made again if a writer took it for stale before the lock."""
     while True:
-        file = open(path, "xb", opener=partial(os.open, mode=permissions))  # noqa: SIM115
+        file = open(path, "xb", opener=partial(os.open, mode=_private_mode(path.parent)))  # noqa: SIM115
         if sys.platform != "win32":
             fcntl.flock(file, fcntl.LOCK_EX)
         if path.exists():
             return file
         file.close()
+
+
+def _private_mode(folder: Path) -> int:
+    """The permissions of a new file in a folder.
+
+    Scores are personal: the owner alone may read it, unless the folder shares files with a group (setgid).
+    """
+    return 0o660 if folder.stat().st_mode & stat.S_ISGID else 0o600
 
 
 def _sync_folder(folder: Path) -> None:

@@ -11,7 +11,7 @@ from typing import Any, Protocol
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit, urlunsplit
 
 from localparity._io._connection import connect
-from localparity._io._files import locked
+from localparity._io._files import locked, rewriting
 from localparity._validation import require
 
 Execute = Callable[..., list[Any]]
@@ -81,7 +81,11 @@ class Postgres:
 
 
 class DuckDb:
-    """A file of DuckDB, which one process opens at a time: all others wait for its lock."""
+    """A file of DuckDB. Writers wait for each other; each changes a copy, which then takes the file's place.
+
+    DuckDB changes its file in place when it closes it, and a process that is killed meanwhile can leave one that
+    nobody can read.
+    """
 
     blob = "BLOB"
 
@@ -94,21 +98,37 @@ class DuckDb:
         """Inside, one transaction; nothing is made by a question to a file that does not exist."""
         import duckdb
 
-        if lock is None and not self._path.exists():
-            yield lambda query, *values: []
-            return
+        try:
+            if lock is not None:
+                with self._changing() as execute:
+                    yield execute
+            elif self._path.exists():
+                with closing(connect(str(self._path), read_only=True)) as connection:
+                    yield _executing(connection)
+            else:
+                yield lambda query, *values: []
+        except duckdb.Error as error:
+            raise OSError(f"{self.name}: {' '.join(str(error).split())}") from None
+
+    @contextmanager
+    def _changing(self) -> Iterator[Execute]:
+        """Inside, a transaction in a copy of the file, which replaces the file at the end."""
         with locked(self._path.with_name(f"{self._path.name}.lock")):
-            try:
-                with closing(connect(str(self._path))) as connection:
-                    connection.begin()
-                    yield lambda query, *values: connection.execute(query, values).fetchall()
-                    connection.commit()
-            except duckdb.Error as error:
-                raise OSError(f"{self.name}: {' '.join(str(error).split())}") from None
+            if self._path.with_name(f"{self._path.name}.wal").exists():
+                connect(str(self._path)).close()  # puts what another program left there into the file
+            with rewriting(self._path) as copy, closing(connect(str(copy))) as connection:
+                connection.begin()
+                yield _executing(connection)
+                connection.commit()
+                connection.execute("CHECKPOINT")
 
     def has_tables(self, execute: Execute) -> bool:
         """Whether the tables of monitors were made."""
         return bool(execute("SELECT 1 FROM duckdb_tables() WHERE table_name = 'localparity_monitors'"))
+
+
+def _executing(connection: Any) -> Execute:
+    return lambda query, *values: connection.execute(query, values).fetchall()
 
 
 def is_database(location: str) -> bool:

@@ -12,6 +12,7 @@ from __future__ import annotations
 import os
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import closing, contextmanager, suppress
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -121,9 +122,8 @@ class FolderStore:
         """Replace the period of a batch by what it is with the batch."""
         try:
             self._index.add(batch, stored.look)
-        except StaleIndexError:  # the other bucket of the batch is damaged
-            self._rebuild()
-            self._index.add(batch, stored.look)
+        except StaleIndexError:  # the other bucket of the batch is damaged, or the head of the file
+            self._rebuild((stored.look, [batch]))
         self._write(self._path(batch.period), stored)
         self._keep_fresh()
 
@@ -169,9 +169,9 @@ class FolderStore:
         """When a file was last put among the periods or taken away, in nanoseconds."""
         return self._periods.stat().st_mtime_ns
 
-    def _rebuild(self) -> None:
-        """Index all periods afresh."""
-        self._index.rebuild(self._indexed())
+    def _rebuild(self, *added: tuple[int, list[Batch]]) -> None:
+        """Index all periods afresh, and a batch that is about to be added with its look."""
+        self._index.rebuild(chain(self._indexed(), added))
         self._keep_fresh()
 
     def _indexed(self) -> Iterator[tuple[int, list[Batch]]]:

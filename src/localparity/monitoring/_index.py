@@ -10,8 +10,8 @@ many there are, and a bucket that is missing or does not match its checksum make
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterable, Iterator
-from contextlib import closing, contextmanager
+from collections.abc import Iterable
+from contextlib import closing
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -25,7 +25,7 @@ _HEAD = _BUCKETS
 """The number of the bucket with the head."""
 
 StaleIndexError = sqlite3.DatabaseError
-"""Raised where the index is missing, damaged, of another format, or does not match the periods."""
+"""Raised where the index is missing, damaged, of another format, or cannot be written as it is."""
 
 
 class Head(NamedTuple):
@@ -69,19 +69,21 @@ class BatchIndex:
         for number in {_number("id", batch.id), _number("digest", batch.digest)}:
             changed[number] = {"batches": [*self._bucket(number)["batches"], batch]}
         head = Head(look, batch, max(self.head().latest, batch.period))
-        with self._writing(), self._open() as connection:
+        with self._open() as connection:
             _put(connection, changed | {_HEAD: head._asdict()})
 
     def rebuild(self, periods: Iterable[tuple[int, Iterable[Batch]]]) -> None:
         """Index some periods afresh, given the last look and the batches of each."""
         self.close()
-        with self._writing():
-            self._path.unlink(missing_ok=True)
-            # A journal that a killed process left would be played back into the new file.
-            self._path.with_name(f"{self._path.name}-journal").unlink(missing_ok=True)
+        self._path.unlink(missing_ok=True)
+        # A journal that a killed process left would be played back into the new file.
+        self._path.with_name(f"{self._path.name}-journal").unlink(missing_ok=True)
+        try:
             with closing(sqlite3.connect(self._path)) as connection, connection:
                 connection.execute("CREATE TABLE buckets (number INTEGER PRIMARY KEY, content BLOB NOT NULL)")
                 _put(connection, _buckets_of(periods))
+        except sqlite3.Error as error:
+            raise OSError(f"{self._path} cannot be written: {error}") from error
 
     def _bucket(self, number: int) -> dict[str, Any]:
         query = "SELECT content FROM buckets WHERE number = ?"
@@ -100,14 +102,6 @@ class BatchIndex:
                 raise StaleIndexError(f"{self._path} is missing")
             self._connection = sqlite3.connect(self._path)
         return self._connection
-
-    @contextmanager
-    def _writing(self) -> Iterator[None]:
-        """Inside, what SQLite complains of is that the file cannot be written."""
-        try:
-            yield
-        except sqlite3.Error as error:
-            raise OSError(f"{self._path} cannot be written: {error}") from error
 
 
 def _number(key: BatchKey, value: str) -> int:
