@@ -1,8 +1,8 @@
 """Train grids on a machine without DuckDB, and add the results to a store on another.
 
 There: ``python -m benchmarks.train_elsewhere RESULTS.zip --jobs 8 adult:tuned bank:tuned``; ``adult:tuned:1``
-takes the first seed only; ``--temperatures 5,20`` adds DiffMCDP at further temperatures; ``--without FILE`` leaves
-out the runs whose keys are lines of a file. Here:
+takes the first seed only; ``--temperatures 5,20`` adds DiffMCDP at further temperatures; ``--without
+FILE`` leaves out the runs whose keys are lines of a file. Here:
 ``python -m benchmarks.train_elsewhere RESULTS.zip --store STORE``.
 """
 

@@ -83,8 +83,8 @@ class Postgres:
 class DuckDb:
     """A file of DuckDB. Writers wait for each other; each changes a copy, which then takes the file's place.
 
-    DuckDB changes its file in place when it closes it, and a process that is killed meanwhile can leave one that
-    nobody can read.
+    DuckDB changes its file in place when it closes it, and a process that is killed meanwhile can leave one
+    that nobody can read.
     """
 
     blob = "BLOB"
