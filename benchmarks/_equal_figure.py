@@ -7,27 +7,23 @@ from pathlib import Path
 from statistics import fmean
 
 import numpy as np
-import pandas as pd
 
 from benchmarks._equal_choice import EqualRun
 from localparity.paper._grids import TITLES
+from localparity.paper.figures._frontier import draw_frontier, read_frontier
 from localparity.paper.figures._style import finish, legend_below, look_of, panels, save, show_percent
-
-FRONTIER = "group-blind repair (trees)"
 
 
 def draw(path: Path, tested: list[EqualRun], frontier: Path, names: dict[str, str], seeds: range) -> None:
     """One panel for each data set; a marker is the mean over the seeds at one strength."""
     figure, (axes,) = panels(len(names), height=3.2)
-    repaired = pd.read_csv(frontier)
+    repaired = read_frontier(frontier)
     for ax, (dataset, name) in zip(axes, names.items(), strict=True):
         for method in TITLES:
             points = _points([run for run in tested if (run.dataset, run.method) == (dataset, method)], seeds)
             ax.plot(*points.T, label=TITLES[method], **look_of(method))
-        own = repaired[(repaired["data"] == dataset) & (repaired["method"] == "group-blind repair")]
-        line = own.groupby("setting")[["test_mcdp0", "test_ap"]].mean().sort_values("test_mcdp0") / 100.0
-        ax.plot(*line.to_numpy().T, color="0.45", lw=2.5, alpha=0.6, zorder=2, label=FRONTIER)
-        highest = max(line["test_ap"].max(), *(value for each in ax.lines for value in each.get_ydata()))
+        draw_frontier(ax, repaired[dataset])
+        highest = max(value for each in ax.lines for value in each.get_ydata())
         ax.set_ylim(0.85 * highest, 1.01 * highest)
         ax.set_xlim(0.0, None)
         ax.set_xlabel("MCDP(0)")
@@ -35,7 +31,7 @@ def draw(path: Path, tested: list[EqualRun], frontier: Path, names: dict[str, st
         show_percent(ax.yaxis)
         finish(ax, name)
     axes[0].set_ylabel("average precision")
-    legend_below(figure, axes, last=(FRONTIER,))
+    legend_below(figure, axes)
     save(figure, path.parent, path.stem, kinds=("png",))
 
 

@@ -11,7 +11,10 @@ from localparity.metrics import abcc, delta_dp
 from localparity.paper import Record, Run, Store, figures
 from localparity.paper._selection import select
 from localparity.paper.figures._cdfs import toy_scores
+from localparity.paper.figures._frontier import draw_frontier, read_frontier
 from localparity.paper.figures._style import panels, save
+
+RESULTS = Path(__file__).parents[2] / "results"
 
 pyplot = pytest.importorskip("matplotlib.pyplot")
 
@@ -36,7 +39,7 @@ def names_of(ax: object) -> list[str]:
 
 @pytest.mark.slow
 def test_every_figure_in_every_format(copy_of_store: Store, tmp_path: Path) -> None:
-    written = figures.write_figures(copy_of_store, tmp_path)
+    written = figures.write_figures(copy_of_store, tmp_path, frontier=RESULTS / "frontier.csv")
     assert [path.name for path in written] == [
         f"{name}.{kind}" for name in NAMES for kind in ("png", "svg", "pdf")
     ]
@@ -133,3 +136,23 @@ def test_the_toy_has_a_small_delta_dp_and_a_large_abcc() -> None:
 def test_an_empty_store_has_no_figures(tmp_path: Path) -> None:
     with pytest.raises(ValueError, match="nothing has no runs"):
         figures.write_figures(Store(tmp_path / "nothing"), tmp_path / "out")
+
+
+def test_figure_3_has_the_frontier(tmp_path: Path) -> None:
+    path = tmp_path / "frontier.csv"
+    path.write_text(
+        "data,seed,method,setting,test_ap,test_mcdp0\n"
+        "adult,0,group-blind repair,bound 0.1,80,10\n"
+        "adult,1,group-blind repair,bound 0.1,82,12\n"
+        "adult,0,group-blind repair,bound 0.02,76,2\n"
+        "adult,0,plain LightGBM,,83,36\n"
+    )
+    found = read_frontier(path)
+    assert list(found) == ["adult"]
+    np.testing.assert_allclose(found["adult"], [[0.02, 0.76], [0.11, 0.81]])
+    _, ((ax,),) = panels(1)
+    draw_frontier(ax, found["adult"])
+    assert names_of(ax) == ["group-blind repair"]
+    path.write_text("data,method\nadult,group-blind repair\n")
+    with pytest.raises(ValueError, match=r"frontier\.csv"):
+        read_frontier(path)

@@ -141,6 +141,10 @@ def tables(
 def figures(
     store: StoreOption = _STORE,
     out: Annotated[Path, typer.Option(help="The folder to write to.")] = Path("localparity-figures"),
+    frontier: Annotated[
+        Path | None,
+        typer.Option(help="A CSV of group-blind repair, such as results/frontier.csv, to draw in Figure 3."),
+    ] = None,
     json: JsonOption = False,
 ) -> None:
     """Draw the paper's figures, as PNG, SVG and PDF."""
@@ -148,7 +152,7 @@ def figures(
 
     check_folder(store, "--store")
     check_folder(out, "--out")
-    _list_files(write_figures(Store(store), out), out, json)
+    _list_files(write_figures(Store(store), out, frontier=frontier), out, json)
 
 
 def _list_files(written: list[Path], out: Path, json: bool) -> None:

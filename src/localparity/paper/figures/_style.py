@@ -19,6 +19,7 @@ _DASHES = ("-", "--", ":", "-.")
 FORMATS = ("png", "svg", "pdf")
 FLOOR_TITLE = "expected under parity"
 PUBLISHED_TITLE = "hollow: the paper's"
+FRONTIER_TITLE = "group-blind repair"
 _WIDTH, _HEIGHT = 3.4, 2.7
 
 
@@ -43,7 +44,7 @@ def panels(columns: int, rows: int = 1, *, height: float = _HEIGHT) -> tuple[Any
 
 
 def legend_below(
-    figure: Any, axes: Sequence[Any], *, last: Sequence[str] = (PUBLISHED_TITLE, FLOOR_TITLE)
+    figure: Any, axes: Sequence[Any], *, last: Sequence[str] = (FRONTIER_TITLE, PUBLISHED_TITLE, FLOOR_TITLE)
 ) -> None:
     """One legend for several axes, below them: each name once, some of them last."""
     found: dict[str, Any] = {}

@@ -54,7 +54,7 @@ def draw_trade_off(
             left_out.append(f"{variant}: {len(strengths) - len(kept)} below")
         draw_strengths(ax, kept, metric, variant, look)
     if left_out:
-        note(ax, "\n".join(left_out), x=0.03, y=0.97)
+        note(ax, "\n".join(left_out), x=0.03)
     _finish(ax, metric, floor, title)
 
 

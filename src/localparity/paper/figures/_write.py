@@ -8,10 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from localparity._types import FloatArray
 from localparity.paper._data import DATA_SETS
 from localparity.paper._selection import Selection, by_data_set, by_grid, records_of, select
 from localparity.paper._store import Record, Store
 from localparity.paper.figures._cdfs import draw_cdfs, toy_scores
+from localparity.paper.figures._frontier import draw_frontier, read_frontier
 from localparity.paper.figures._profiles import EPSILONS, draw_profiles
 from localparity.paper.figures._style import legend_below, panels, save
 from localparity.paper.figures._trade_offs import draw_published, draw_temperatures, draw_trade_off
@@ -22,10 +24,13 @@ _EPSILON_OF = {"mcdp_0": 0.0, "mcdp_0_01": 0.01, "mcdp_0_05": 0.05, "mcdp_0_1": 
 _RESAMPLES = 200
 
 
-def write_figures(store: Store, out: Path) -> list[Path]:
-    """Draw every figure that the store has the runs for, as PNG, SVG and PDF, and return the paths."""
+def write_figures(store: Store, out: Path, *, frontier: Path | None = None) -> list[Path]:
+    """Draw every figure that the store has the runs for, as PNG, SVG and PDF, and return the paths.
+
+    `frontier` is a CSV of `benchmarks.frontier`, which Figure 3 then has as a line.
+    """
     records = records_of(store)
-    drawing = _Drawing(store, records, out)
+    drawing = _Drawing(store, records, out, {} if frontier is None else read_frontier(frontier))
     for preset in sorted({record.run.preset for record in records}):
         drawing.of_preset(preset)
     return drawing.written
@@ -34,8 +39,10 @@ def write_figures(store: Store, out: Path) -> list[Path]:
 class _Drawing:
     """The figures of a store, and what several of them need."""
 
-    def __init__(self, store: Store, records: Sequence[Record], out: Path) -> None:
-        self.store, self.records, self.out = store, records, out
+    def __init__(
+        self, store: Store, records: Sequence[Record], out: Path, frontier: dict[str, FloatArray]
+    ) -> None:
+        self.store, self.records, self.out, self.frontier = store, records, out, frontier
         self.written: list[Path] = []
         self.floors: dict[tuple[str, str, float], float] = {}
         self.selections = select(records)
@@ -78,6 +85,8 @@ class _Drawing:
             figure, (axes,) = panels(len(datasets))
             for ax, dataset in zip(axes, datasets, strict=True):
                 self._trade_off(ax, dataset, preset, metric, DATA_SETS[dataset].title)
+                if metric == "mcdp_0" and dataset in self.frontier:
+                    draw_frontier(ax, self.frontier[dataset])
             legend_below(figure, axes)
             self._save(figure, f"{name}-{preset}")
         for dataset in datasets:
