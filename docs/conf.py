@@ -63,6 +63,7 @@ sphinx_gallery_conf = {
     "download_all_examples": False,
     "remove_config_comments": True,
     "show_memory": False,
+    "write_computation_times": False,
     "show_signature": False,
     "within_subsection_order": "FileNameSortKey",
     "reset_modules": ("matplotlib",),
@@ -83,6 +84,6 @@ html_theme_options = {
     "footer_start": ["copyright"],
     "footer_end": [],
     "navbar_align": "left",
-    "header_links_before_dropdown": 8,
+    "header_links_before_dropdown": 6,
 }
-html_sidebars = {"performance": [], "paper": []}
+html_sidebars = {page: [] for page in ("claims", "compared_with", "glossary", "paper", "performance")}

@@ -87,8 +87,8 @@ def table(rows: Sequence[Sequence[str | nodes.Node]]) -> nodes.table:
 
 
 def _unbroken(text: str) -> str:
-    """A value and its deviation on one line."""
-    return text.replace(" ± ", "\N{NO-BREAK SPACE}±\N{NO-BREAK SPACE}")
+    """A value and its deviation, and a bar and its sign, on one line."""
+    return re.sub(r" (± )|(?<=[<>]=) ", lambda found: found[0].replace(" ", "\N{NO-BREAK SPACE}"), text)
 
 
 def two_lines(value: str, below: str, *, strong: bool = False) -> nodes.line_block:
@@ -102,8 +102,8 @@ def two_lines(value: str, below: str, *, strong: bool = False) -> nodes.line_blo
 
 
 def _shown(cell: str) -> str:
-    """Four digits of a number that has more."""
-    if re.fullmatch(r"-?\d+\.\d+(e-?\d+)?", cell):
+    """Four digits of a number that has more; zeros at the end of one that has fewer are kept."""
+    if re.fullmatch(r"-?\d+\.\d+(e-?\d+)?", cell) and sum(letter.isdigit() for letter in cell) > 4:
         return f"{float(cell):.4g}" if abs(float(cell)) < 1000 else f"{float(cell):,.0f}"
     return {"True": "yes", "False": "no"}.get(cell, cell)
 
