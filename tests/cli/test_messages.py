@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import Mock
 
+import duckdb
 import pytest
 
 from localparity.cli._messages import in_options
-from typed_commands import run_here
+from typed_commands import run, run_here
 
 OPTIONS = {
     "allow_duplicate": "--allow-duplicate",
@@ -107,3 +109,20 @@ def test_warnings_name_options_too(
     said = capsys.readouterr().err
     assert said.startswith("warning: the scores lie between 0.1 and 0.13")
     assert "is --score-range right?" in said
+
+
+@pytest.mark.parametrize(
+    ("error", "expected"),
+    [
+        (MemoryError(), "error: there is not enough memory\n"),
+        (duckdb.OutOfMemoryException("failed to allocate 32.0 MiB"), "error: there is not enough memory\n"),
+        (RuntimeError("can't start new thread"), "error: no thread can be started"),
+    ],
+)
+def test_a_machine_at_its_limits_is_no_fault_of_ours(
+    error: Exception, expected: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("localparity.paper._write_tables.write_tables", Mock(side_effect=error))
+    told = run("reproduce", "tables", "--out", tmp_path)
+    assert told.returncode == 2
+    assert told.stderr.startswith(expected)

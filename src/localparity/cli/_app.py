@@ -16,6 +16,8 @@ from localparity.cli._printing import note
 
 # Click's own class, which some versions of typer carry inside and none exports.
 _UsageError: Any = typer.BadParameter.__base__
+_DUCKDB_OUT_OF_MEMORY = "OutOfMemoryException"
+"""The name of DuckDB's error, so that it need not be imported."""
 _NO_THREAD = "can't start new thread"
 """What Python says where the system refuses one, in a RuntimeError like any other."""
 
@@ -61,9 +63,9 @@ def _run() -> NoReturn:
     except (typer.Abort, KeyboardInterrupt):
         typer.echo("interrupted", err=True)
         sys.exit(CODE)
-    except MemoryError:
-        _fail("there is not enough memory")
     except Exception as error:
+        if isinstance(error, MemoryError) or type(error).__name__ == _DUCKDB_OUT_OF_MEMORY:
+            _fail("there is not enough memory")
         if str(error) == _NO_THREAD:
             _fail("no thread can be started: there is too little memory, or there are too many processes")
         # Exit code 1 means "above the bound", so nothing else may end with it.
