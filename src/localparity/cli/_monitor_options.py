@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, fields
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_type_hints
 
 import typer
 
 from localparity._validation import as_count, as_fraction, as_probability
 from localparity.cli._commands import local_path
-from localparity.cli._options import check_folder
+from localparity.cli._options import (
+    CompareOption,
+    ConfidenceOption,
+    CriterionOption,
+    EpsilonOption,
+    check_folder,
+)
+from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.monitoring import Monitor
 from localparity.monitoring._databases import is_database
 
@@ -48,15 +58,15 @@ def open_monitor(location: str, **options: Any) -> Monitor:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What is asked of each period, checked in the words of the command."""
+    """What is asked of each period: options of a command, checked in its words."""
 
-    epsilon: float
-    criterion: Any
-    compare: Any
-    disclosure_limit: int
-    confidence: float
-    max_mcdp: float | None
-    alarm_rate: float
+    epsilon: EpsilonOption = 0.0
+    criterion: CriterionOption = "demographic_parity"
+    compare: CompareOption = "between_groups"
+    disclosure_limit: LimitOption = DISCLOSURE_LIMIT
+    confidence: ConfidenceOption = 0.95
+    max_mcdp: MaxMcdpOption = None
+    alarm_rate: AlarmRateOption = 0.05
 
     def __post_init__(self) -> None:
         if self.max_mcdp is not None:
@@ -80,3 +90,27 @@ class Asked:
     def of_series(self) -> dict[str, Any]:
         """The same with the bound."""
         return {**self.of_people, "max_mcdp": self.max_mcdp, "alarm_rate": self.alarm_rate}
+
+
+def asking(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the fields of `Asked` as options, in the place of its parameter `asked`."""
+    annotations = get_type_hints(Asked, include_extras=True)
+    options = [
+        Parameter(
+            field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=annotations[field.name]
+        )
+        for field in fields(Asked)
+    ]
+    own = signature(command, eval_str=True)
+    parameters = []
+    for parameter in own.parameters.values():
+        parameters += options if parameter.name == "asked" else [parameter]
+
+    @wraps(command)
+    def with_options(**given: Any) -> None:
+        asked = Asked(**{option.name: given.pop(option.name) for option in options})
+        command(asked=asked, **given)
+
+    with_options.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return with_options

@@ -16,18 +16,12 @@ from localparity._validation import as_count
 from localparity.audit._wording import interval_text
 from localparity.cli._commands import Commands
 from localparity.cli._monitor_options import (
-    AlarmRateOption,
     Asked,
-    LimitOption,
     LocationArgument,
-    MaxMcdpOption,
+    asking,
     open_monitor,
 )
 from localparity.cli._options import (
-    CompareOption,
-    ConfidenceOption,
-    CriterionOption,
-    EpsilonOption,
     ForceOption,
     LabelOption,
     check_file,
@@ -36,7 +30,6 @@ from localparity.cli._options import (
 )
 from localparity.cli._printing import note, print_json, print_line
 from localparity.cli._remote import RemoteOption, announce_remote
-from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics._window import percent
 from localparity.monitoring import Monitor, PeriodResult, WindowResult
 from localparity.monitoring._monitor import Every
@@ -54,7 +47,9 @@ def monitor() -> None:
 
 
 @app.command()
+@asking
 def append(
+    *,
     location: LocationArgument,
     batches: Annotated[list[str], typer.Argument(metavar="BATCH...", help="Files of scores to append.")],
     score: Annotated[str, typer.Option(help="The column of the scores.")],
@@ -77,13 +72,7 @@ def append(
     keep: Annotated[
         int | None, typer.Option(help="Remove all but so many of the newest periods, as monitor prune does.")
     ] = None,
-    epsilon: EpsilonOption = 0.0,
-    criterion: CriterionOption = "demographic_parity",
-    compare: CompareOption = "between_groups",
-    disclosure_limit: LimitOption = DISCLOSURE_LIMIT,
-    confidence: ConfidenceOption = 0.95,
-    max_mcdp: MaxMcdpOption = None,
-    alarm_rate: AlarmRateOption = 0.05,
+    asked: Asked,
     webhook: Annotated[
         str | None, typer.Option(help="Post an alarm at the newest period as JSON to this URL, once.")
     ] = None,
@@ -97,23 +86,14 @@ def append(
 
     Exit codes: 0 when there is no alarm at the newest period, 1 when there is, 2 for wrong usage or input.
     """
-    asked = Asked(
-        epsilon=epsilon,
-        criterion=criterion,
-        compare=compare,
-        disclosure_limit=disclosure_limit,
-        confidence=confidence,
-        max_mcdp=max_mcdp,
-        alarm_rate=alarm_rate,
-    )
-    hook = _hook(webhook, max_mcdp)
+    hook = _hook(webhook, asked.max_mcdp)
     if keep is not None:
         as_count(keep, "--keep")
     if batch_id is not None and len(batches) > 1:
         raise typer.BadParameter("names one batch", param_hint="--id")
     limits = None if score_range is None else parse_range(score_range, "--score-range")
     kept = open_monitor(location, every=every, score_range=limits)
-    check_labels(criterion, label)
+    check_labels(asked.criterion, label)
     announce_remote(batches, allow_remote=allow_remote)
     named: dict[str, Any] = {"score": score, "group": group, "label": label, "at": _parse_time(at)}
     named |= {"allow_duplicate": allow_duplicate, "allow_remote": allow_remote}
@@ -129,31 +109,18 @@ def append(
 
 
 @app.command()
+@asking
 def show(
+    *,
     location: LocationArgument,
     last: Annotated[int | None, typer.Option(help="Show so many of the newest periods.")] = None,
-    epsilon: EpsilonOption = 0.0,
-    criterion: CriterionOption = "demographic_parity",
-    compare: CompareOption = "between_groups",
-    disclosure_limit: LimitOption = DISCLOSURE_LIMIT,
-    confidence: ConfidenceOption = 0.95,
-    max_mcdp: MaxMcdpOption = None,
-    alarm_rate: AlarmRateOption = 0.05,
+    asked: Asked,
     json: JsonOption = False,
 ) -> None:
     """Print MCDP over time and since the start, with intervals and alarms.
 
     Exit codes: 0 when there is no alarm at the newest period, 1 when there is, 2 for wrong usage or input.
     """
-    asked = Asked(
-        epsilon=epsilon,
-        criterion=criterion,
-        compare=compare,
-        disclosure_limit=disclosure_limit,
-        confidence=confidence,
-        max_mcdp=max_mcdp,
-        alarm_rate=alarm_rate,
-    )
     kept = open_monitor(location)
     series = _some(kept, kept.series(**asked.of_series, last=last))
     whole = kept.since_start(**asked.of_people)
@@ -165,17 +132,13 @@ def show(
 
 
 @app.command()
+@asking
 def report(
+    *,
     location: LocationArgument,
     out: Annotated[Path, typer.Option(help="Where to write the page.")],
     title: Annotated[str | None, typer.Option(help="The heading of the page.")] = None,
-    epsilon: EpsilonOption = 0.0,
-    criterion: CriterionOption = "demographic_parity",
-    compare: CompareOption = "between_groups",
-    disclosure_limit: LimitOption = DISCLOSURE_LIMIT,
-    confidence: ConfidenceOption = 0.95,
-    max_mcdp: MaxMcdpOption = None,
-    alarm_rate: AlarmRateOption = 0.05,
+    asked: Asked,
     json: JsonOption = False,
     force: ForceOption = False,
 ) -> None:
@@ -185,15 +148,6 @@ def report(
     """
     from localparity.report import write_monitor_page
 
-    asked = Asked(
-        epsilon=epsilon,
-        criterion=criterion,
-        compare=compare,
-        disclosure_limit=disclosure_limit,
-        confidence=confidence,
-        max_mcdp=max_mcdp,
-        alarm_rate=alarm_rate,
-    )
     check_file(out, "--out", replace=force)
     kept = open_monitor(location)
     (newest,) = _some(kept, kept.series(**asked.of_series, last=1))
@@ -206,7 +160,9 @@ def report(
 
 
 @app.command()
+@asking
 def serve(
+    *,
     location: LocationArgument,
     port: Annotated[int, typer.Option(min=0, max=65535, help="The port; 0 takes a free one.")] = 9464,
     host: Annotated[
@@ -219,26 +175,11 @@ def serve(
     name: Annotated[
         str | None, typer.Option(help="The label monitor of the metrics; the name of the folder by default.")
     ] = None,
-    epsilon: EpsilonOption = 0.0,
-    criterion: CriterionOption = "demographic_parity",
-    compare: CompareOption = "between_groups",
-    disclosure_limit: LimitOption = DISCLOSURE_LIMIT,
-    confidence: ConfidenceOption = 0.95,
-    max_mcdp: MaxMcdpOption = None,
-    alarm_rate: AlarmRateOption = 0.05,
+    asked: Asked,
 ) -> None:
     """Serve the newest numbers as metrics for Prometheus at /metrics, until it is stopped."""
     from localparity.integrations.prometheus import MonitorMetrics
 
-    asked = Asked(
-        epsilon=epsilon,
-        criterion=criterion,
-        compare=compare,
-        disclosure_limit=disclosure_limit,
-        confidence=confidence,
-        max_mcdp=max_mcdp,
-        alarm_rate=alarm_rate,
-    )
     check_file(textfile, "--textfile")
     metrics = MonitorMetrics(open_monitor(location), name=name, **asked.of_series)
     if textfile is not None:

@@ -17,7 +17,7 @@ from localparity.paper.figures._style import FRONTIER_TITLE
 def read_frontier(path: Path) -> dict[str, FloatArray]:
     """The frontier of every data set in a CSV of `benchmarks.frontier`.
 
-    Rows of MCDP(0) and AP on the test parts, mean over the seeds, one for each bound, the lowest MCDP(0) first.
+    A row has MCDP(0) and AP on the test parts at a bound, means over the seeds; the lowest MCDP(0) is first.
     """
     found: dict[str, dict[str, list[list[float]]]] = defaultdict(lambda: defaultdict(list))
     with path.open(encoding="utf-8", newline="") as stream, reading(str(path)):
