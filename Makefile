@@ -62,8 +62,9 @@ docs: $(VENV)/.docs
 	$(SPHINX) docs docs/_build/html
 	@echo "the documentation is in docs/_build/html/index.html"
 
-# Builds the wheel and the sdist, installs each into an environment of its own and audits a file there. The list of
-# what a user installs with them (SBOM, CycloneDX) is of an environment whose every file had its checksum.
+# Builds the wheel and the sdist, installs each into an environment of its own and audits a file there: the wheel on
+# every Python that pyproject.toml names and this machine has. The list of what a user installs with them (SBOM,
+# CycloneDX) is of an environment whose every file had its checksum.
 dist: $(VENV)/.release
 	rm -rf dist .venvs/dist
 	$(BIN)/python -m hatchling build -d dist
@@ -72,7 +73,8 @@ dist: $(VENV)/.release
 	.venvs/dist/bin/python -m pip install --quiet --no-deps dist/*.whl
 	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --mc-type library --output-reproducible \
 		-o dist/localparity.cdx.json .venvs/dist/bin/python
-	LOCALPARITY_DIST=dist $(BIN)/pytest -q -m slow tests/install
+	$(BIN)/python tests/versions.py --pythons
+	LOCALPARITY_DIST=dist $(BIN)/pytest -v -m slow tests/install
 
 # What the package itself needs, with checksums: pip install --require-hashes -r requirements.txt
 requirements.txt: pyproject.toml constraints.txt | $(VENV)/.release

@@ -36,6 +36,20 @@ def test_every_requirement_has_a_lower_bound() -> None:
     assert versions.lower_bounds(text) == {"a": "1.2", "b-c": "3"}
 
 
+def test_a_release_is_tried_on_the_pythons_that_pyproject_names(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    named = versions.named_pythons((versions.ROOT / "pyproject.toml").read_text())
+    assert 11 in named  # `requires-python`
+    assert named == list(range(11, 11 + len(named)))
+    monkeypatch.setattr(versions, "python_of", {11: "/usr/bin/python3.11"}.get)
+    monkeypatch.setattr(sys, "argv", ["versions.py", "--pythons"])
+    versions.main()
+    first, *others = capsys.readouterr().out.splitlines()
+    assert first == "Python 3.11: /usr/bin/python3.11"
+    assert others == [f"Python 3.{minor}: not tried, there is none here" for minor in named[1:]]
+
+
 def test_an_environment_that_has_no_python_says_so(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -72,16 +72,33 @@ def lower_bounds(pyproject: str) -> dict[str, str]:
     return {match[1]: match[2] for match in found if match}
 
 
-def newest_python() -> str | None:
-    """The newest Python after this one that can be found and runs, among pyenv's or on the path."""
-    for minor in range(20, sys.version_info.minor, -1):
-        folders = sorted(Path.home().glob(f".pyenv/versions/3.{minor}.*/bin"), reverse=True)
-        on_the_path = shutil.which(f"python3.{minor}")
-        for found in [*(str(each / "python") for each in folders), *filter(None, [on_the_path])]:
-            # Pyenv puts commands on the path that say only that it is not switched on.
-            if subprocess.run([found, "--version"], capture_output=True).returncode == 0:
-                return found
+def python_of(minor: int) -> str | None:
+    """A Python 3 of this minor version that can be found and runs: this one, among pyenv's or on the path."""
+    if minor == sys.version_info.minor:
+        return sys.executable
+    folders = sorted(Path.home().glob(f".pyenv/versions/3.{minor}.*/bin"), reverse=True)
+    on_the_path = shutil.which(f"python3.{minor}")
+    for found in [*(str(each / "python") for each in folders), *filter(None, [on_the_path])]:
+        # Pyenv puts commands on the path that say only that it is not switched on.
+        if subprocess.run([found, "--version"], capture_output=True).returncode == 0:
+            return found
     return None
+
+
+def newest_python() -> str | None:
+    """The newest Python after this one that can be found and runs."""
+    return next(filter(None, map(python_of, range(20, sys.version_info.minor, -1))), None)
+
+
+def named_pythons(pyproject: str) -> list[int]:
+    """The minor versions of Python 3 that a release is said to run on."""
+    return [int(minor) for minor in re.findall(r'"Programming Language :: Python :: 3\.(\d+)"', pyproject)]
+
+
+def pythons() -> dict[str, str | None]:
+    """The Pythons that a release is tried on: those that pyproject.toml names, None for one that is not here."""
+    named = named_pythons((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+    return {f"3.{minor}": python_of(minor) for minor in named}
 
 
 def prepared(name: str, python: str) -> Path:
@@ -131,7 +148,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=main.__doc__)
     parser.add_argument("names", nargs="*", choices=[[], *ENVIRONMENTS], metavar="|".join(ENVIRONMENTS))
     parser.add_argument("--core", action="store_true", help="only the tests of the core")
+    parser.add_argument(
+        "--pythons", action="store_true", help="only list what `make dist` tries a release on"
+    )
     given = parser.parse_args()
+    if given.pythons:
+        for version, found in pythons().items():
+            print(f"Python {version}: {found or 'not tried, there is none here'}")
+        return
     passed = {name: run(name, only_core=given.core) for name in given.names or ENVIRONMENTS}
     sys.exit(", ".join(name for name, well in passed.items() if not well) or None)
 

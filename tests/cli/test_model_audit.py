@@ -113,7 +113,7 @@ def test_the_file_that_a_model_was_fitted_on_is_pointed_out(folder: Path) -> Non
             "column 'w' of .* must be 'no' or 'yes'.* got '1' at data row 1",
         ),
         (["--model", "trees", "--target", "incom"], "named 'incom'; did you mean 'income'"),
-        (["--model", "nowhere"], "nowhere is not a model: model.json cannot be read"),
+        (["--model", "nowhere"], "there is no model in .*nowhere: model.json cannot be read"),
         (["--model", "aware", "--group", "occupation"], "--group must be one of .* got "),
     ],
 )

@@ -115,14 +115,21 @@ def typed(
         (["repair", "people.csv", *TRAIN[:4], "--out", "nan.csv"], "--out: nan.csv is a file, not a folder"),
         (["repair", "empty.csv", *TRAIN], "empty.csv is empty"),
         (["repair", "people.csv", *TRAIN, "--text", "agee"], "named 'agee'; did you mean 'age'?"),
-        (["audit", "people.csv", "--model", "full", "--group", "sex"], "full is not a model: model.json"),
+        (
+            ["audit", "people.csv", "--model", "full", "--group", "sex"],
+            "there is no model in full: model.json",
+        ),
+        (
+            ["audit", "people.csv", "--model", "model", "--group", "sex"],
+            "there is no model in model: model.json",
+        ),
         (
             ["predict", "model", "people.csv", "--out", "folder.csv"],
             "--out: folder.csv is a folder, not a file",
         ),
         (
             ["predict", "model", "people.csv", "--out", "s.csv"],
-            "model is not a model: model.json cannot be read",
+            "there is no model in model: model.json cannot be read",
         ),
         (
             ["monitor", "append", "nan.csv", "scores.csv", *AUDIT],

@@ -200,7 +200,10 @@ def test_empty_cells_are_trained_on_and_are_no_news_then(folder: Path, kind: str
     [
         (["model", "people.csv", "--out", "people.csv"], "people.csv is the file that is read"),
         (["model", "people.csv", "--out", "scores.txt"], "must be a .csv or .parquet file"),
-        (["people.csv", "people.csv", "--out", "scores.csv"], "is not a model: model.json cannot be read"),
+        (
+            ["people.csv", "people.csv", "--out", "scores.csv"],
+            "people.csv: model.json cannot be read (Not a directory)",
+        ),
         (
             ["model", "people.csv", "--out", "s.csv", "--keep", "sex", "--score", "sex"],
             "is a column that is kept",

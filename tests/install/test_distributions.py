@@ -1,4 +1,7 @@
-"""The wheel and the sdist build, install without any extra into a fresh environment, and work there."""
+"""The wheel and the sdist build, install without any extra into a fresh environment, and work there.
+
+The sdist is tried on this Python, the wheel on every one that pyproject.toml names and this machine has.
+"""
 
 from __future__ import annotations
 
@@ -8,14 +11,18 @@ import subprocess
 import sys
 import tarfile
 import zipfile
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from versions import COMMANDS
+from versions import COMMANDS, pythons
 
 ROOT = Path(__file__).parents[2]
 PINS = ROOT / "constraints.txt"
+QUIETLY = ("--quiet", "--disable-pip-version-check")
+SCORES = "p,sex\n" + 4 * "0.1,f\n0.3,f\n0.5,f\n0.4,m\n0.6,m\n0.9,m\n"
+AUDIT = ("audit", "scores.csv", "--score", "p", "--group", "sex", "--resamples", 50)
 
 pytestmark = pytest.mark.slow
 
@@ -30,16 +37,39 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return folder
 
 
-@pytest.fixture(scope="module", params=["*.whl", "*.tar.gz"])
+def environment(python: str, folder: Path) -> Path:
+    run(python, "-m", "venv", folder)
+    return folder / COMMANDS / "python"
+
+
+def from_sdist(built: Path, folder: Path) -> Path:
+    found, (sdist,) = environment(sys.executable, folder), built.glob("*.tar.gz")
+    run(found, "-m", "pip", "install", *QUIETLY, "--constraint", PINS, sdist)
+    return found
+
+
+def from_wheel(python: str, built: Path, folder: Path) -> Path:
+    """The wheel needs nothing that the list with checksums does not have, on any Python."""
+    found, (wheel,) = environment(python, folder), built.glob("*.whl")
+    run(found, "-m", "pip", "install", *QUIETLY, "--require-hashes", "-r", ROOT / "requirements.txt")
+    run(found, "-m", "pip", "install", *QUIETLY, "--no-index", wheel)
+    return found
+
+
+WAYS = {
+    "sdist": from_sdist,
+    **{
+        f"wheel, Python {version}": partial(from_wheel, found)
+        for version, found in pythons().items()
+        if found
+    },
+}
+
+
+@pytest.fixture(scope="module", params=WAYS)
 def python(request: pytest.FixtureRequest, built: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The interpreter of an environment with nothing but the package and what it needs."""
-    (distribution,) = built.glob(request.param)
-    folder = tmp_path_factory.mktemp("fresh")
-    run(sys.executable, "-m", "venv", folder)
-    found = folder / COMMANDS / "python"
-    quietly = ("--quiet", "--disable-pip-version-check", "--constraint", PINS)
-    run(found, "-m", "pip", "install", *quietly, distribution)
-    return found
+    return WAYS[request.param](built, tmp_path_factory.mktemp("fresh"))
 
 
 def run(*command: object, cwd: Path | None = None) -> str:
@@ -81,11 +111,8 @@ def test_it_knows_its_version(python: Path, built: Path, tmp_path: Path) -> None
 
 
 def test_it_works_without_extras(python: Path, tmp_path: Path) -> None:
-    scores = 4 * "0.1,f\n0.3,f\n0.5,f\n0.4,m\n0.6,m\n0.9,m\n"
-    (tmp_path / "scores.csv").write_text("p,sex\n" + scores)
-    command = python.with_name("localparity")
-    options = ["--score", "p", "--group", "sex", "--resamples", 50]
-    assert "66.67%" in run(command, "audit", "scores.csv", *options, cwd=tmp_path)
+    (tmp_path / "scores.csv").write_text(SCORES)
+    assert "66.67%" in run(python.with_name("localparity"), *AUDIT, cwd=tmp_path)
     code = (
         "import importlib.util as util, localparity as lp; "
         "optional = ('torch', 'pandas', 'matplotlib', 'pyspark', 'datasketches', 'pytest'); "
@@ -100,3 +127,14 @@ def test_a_missing_extra_is_named(python: Path, tmp_path: Path) -> None:
     found = subprocess.run([python, "-c", code], cwd=tmp_path, capture_output=True, text=True)
     assert found.returncode == 1
     assert "localparity[report]" in found.stderr
+
+
+# The last, as it puts more into the environment.
+def test_with_the_extra_it_writes_a_page(python: Path, built: Path, tmp_path: Path) -> None:
+    (wheel,) = built.glob("*.whl")
+    run(python, "-m", "pip", "install", *QUIETLY, "--constraint", PINS, f"{wheel}[report]")
+    (tmp_path / "scores.csv").write_text(SCORES)
+    outputs = ("--report", "audit.html", "--out", "audit.zip")
+    assert "66.67%" in run(python.with_name("localparity"), *AUDIT, *outputs, cwd=tmp_path)
+    assert "66.67%" in (tmp_path / "audit.html").read_text(encoding="utf-8")
+    assert "report.html" in zipfile.ZipFile(tmp_path / "audit.zip").namelist()

@@ -12,7 +12,7 @@ T = TypeVar("T")
 Tell = Callable[[str], None]
 
 _MOMENT = 0.75
-_LOADING = 30.0
+_LOADING = 120.0
 """The first units may take up to so long only because they load and compile what the others use."""
 _LONG = 5.0
 _tell: ContextVar[Tell | None] = ContextVar("tell", default=None)

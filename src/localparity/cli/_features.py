@@ -34,10 +34,14 @@ def read_training_table(
     weight: str | None,
     drop: Sequence[str] | None,
     text: Sequence[str] | None,
+    extra: str,
     keep_group: bool = False,
     **reading: Any,
 ) -> TrainingTable:
-    """Return the rows of a file, opened with `reading`; every column without another role is a feature."""
+    """Return the rows of a file, opened with `reading`; every column without another role is a feature.
+
+    `extra` brings the data frame, and what the rows are then trained with.
+    """
     if target in group:
         raise ValueError(f"column {target!r} must be --target or --group, not both")
     table = open_file(file, **reading)
@@ -47,7 +51,7 @@ def read_training_table(
     names = [name for name in table.columns if name not in left_out]
     if not names:
         raise ValueError(f"{table.name} has no column left for a feature")
-    features = read_features(table, names, text or [], advice="use --text {} if it is a text")
+    features = read_features(table, names, text or [], extra=extra, advice="use --text {} if it is a text")
     for name in names:
         if features[name].dtype != np.float64 and features[name].nunique() == features[name].count() > _MANY:
             raise ValueError(
@@ -63,12 +67,15 @@ def read_training_table(
     )
 
 
-def read_features(table: Table, names: Iterable[str], texts: Collection[str], *, advice: str) -> Any:
+def read_features(
+    table: Table, names: Iterable[str], texts: Collection[str], *, extra: str, advice: str
+) -> Any:
     """Return columns as a data frame: numbers if every value is one, texts if none is or `texts` has it.
 
-    A missing value is NaN among numbers and None among texts. `advice` ends the message about a column that
-    has both, with the column's name for {}.
+    A missing value is NaN among numbers and None among texts. `extra` brings the data frame, `advice` ends
+    the message about a column that has both, with the column's name for {}.
     """
+    pandas = require("pandas", extra=extra)
     columns = table.read(numbers=[], values=names)
     for name, column in columns.items():
         if column.dtype.kind in "biuf" and name not in texts:
@@ -79,7 +86,7 @@ def read_features(table: Table, names: Iterable[str], texts: Collection[str], *,
         if name not in texts:
             numbers = _numbers(values, f"column {name!r} of {table.name}", advice.format(name))
         columns[name] = _texts(values) if numbers is None else numbers
-    return require("pandas", extra="train").DataFrame(columns)
+    return pandas.DataFrame(columns)
 
 
 def _texts(values: Sequence[Any]) -> NDArray[Any]:

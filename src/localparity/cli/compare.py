@@ -92,6 +92,7 @@ def compare(
         weight=weight,
         drop=drop,
         text=text,
+        extra="train,boost",
         encoding=encoding,
         sheet=sheet,
         allow_remote=allow_remote,

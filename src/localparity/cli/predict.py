@@ -54,7 +54,7 @@ def predict(
     if score in kept:
         raise typer.BadParameter(f"{score!r} is a column that is kept", param_hint="--score")
     scores = scorer.score(table, group or [])
-    _write(out, require("pandas", extra="train").DataFrame({**kept, score: scores}))
+    _write(out, require("pandas", extra="data").DataFrame({**kept, score: scores}))
     rows = len(scores)
     if json:
         print_json({"rows": rows, "out": str(out)})
@@ -92,7 +92,9 @@ def _features(classifier: Any, table: Table) -> Any:
     if not hasattr(classifier, "feature_names_in_"):
         raise ValueError("the model was fitted on an array without column names")
     names = map(str, classifier.feature_names_in_)
-    return read_features(table, names, classifier.text_features_, advice="the model takes numbers")
+    return read_features(
+        table, names, classifier.text_features_, extra="data", advice="the model takes numbers"
+    )
 
 
 def _write(path: Path, frame: Any) -> None:

@@ -94,6 +94,7 @@ def repair(
         weight=weight,
         drop=drop,
         text=text,
+        extra="boost",
         encoding=encoding,
         sheet=sheet,
         allow_remote=allow_remote,

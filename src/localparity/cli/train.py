@@ -99,6 +99,7 @@ def train(
         weight=weight,
         drop=drop,
         text=text,
+        extra="train" if model == "network" else "boost",
         keep_group=keep_group,
         encoding=encoding,
         sheet=sheet,

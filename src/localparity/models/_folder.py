@@ -238,7 +238,8 @@ def _load(folder: Path, kind: type[FolderMixin] | None) -> Any:
     try:
         return read_settled(path, lambda content: _load_described(folder, content, kind))
     except OSError as error:
-        raise ValueError(f"{folder} is not a model: {path.name} cannot be read ({error.strerror})") from error
+        reason = f"{path.name} cannot be read ({error.strerror})"
+        raise ValueError(f"there is no model in {folder}: {reason}") from error
 
 
 def _load_described(folder: Path, content: bytes, kind: type[FolderMixin] | None) -> Any:

@@ -209,7 +209,7 @@ def test_folders_that_are_not_a_whole_model(tmp_path: Path) -> None:
             lambda: rewrite(description, format=9),
             "format.*9",
         ),
-        (lambda: description.unlink(), "is not a model: model.json cannot be read"),
+        (lambda: description.unlink(), "there is no model in .*: model.json cannot be read"),
         (lambda: rewrite(description, files=None), "model.json is damaged: 'files' is missing"),
         (lambda: relearn(description, encoder=None), "model.json is damaged: 'encoder' is missing"),
         (lambda: relearn(description, classes=[1]), r"model.json is damaged: classes.*\[1\]"),
