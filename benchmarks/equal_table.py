@@ -189,7 +189,8 @@ bank --jobs 12 --strengths 8 --seeds 0-9`, `... search FOLDER utkface --jobs 8 -
 
 ![AP against MCDP(0) at every strength, seeds 5 to 9](equal.png)
 
-*The line is the frontier of `frontier.md`: group-blind repair of boosted trees, mean over the seeds 0 to 4.*
+*The line is the frontier of `frontier.md`: group-blind repair, of boosted trees on the tables
+and of a network on faces, mean over the seeds 0 to 4.*
 """
 
 
