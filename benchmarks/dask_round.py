@@ -22,7 +22,7 @@ from dask import array
 from distributed import Client, LocalCluster
 from numpy.typing import NDArray
 
-from benchmarks._measure import add_busy, record_at, write_json
+from benchmarks._measure import add_busy, machine, record_at, write_json
 from localparity.integrations.dask import train
 
 _SHORT, _LONG = 5, 30
@@ -112,7 +112,7 @@ def main() -> None:
         LocalCluster(n_workers=2, threads_per_worker=1, host="127.0.0.1", dashboard_address=None) as cluster,
         Client(cluster) as client,
     ):
-        write_json(out, measure(client, options.rows, options.repetitions))
+        write_json(out, {"machine": machine(), **measure(client, options.rows, options.repetitions)})
 
 
 if __name__ == "__main__":

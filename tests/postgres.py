@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import os
 import shutil
+import signal
 import socket
 import subprocess
 import tempfile
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,19 +48,23 @@ def running_server() -> Iterator[str]:
         "UTF8",
     ]
     subprocess.run(made, check=True, capture_output=True, cwd=home, **user)
-    options = f"-h 127.0.0.1 -p {port} -k {home} -c fsync=off"
-    control = [programs / "pg_ctl", "-D", home / "data", "-w"]
-    subprocess.run(
-        [*control, "-o", options, "-l", home / "log", "start"],
-        check=True,
-        cwd=home,
-        stdout=subprocess.DEVNULL,
-        **user,
-    )
-    try:
-        yield f"postgresql://tests@127.0.0.1:{port}/postgres"
-    finally:
-        subprocess.run(
-            [*control, "-m", "immediate", "stop"], check=True, capture_output=True, cwd=home, **user
-        )
-        shutil.rmtree(home)
+    # Told to quit when this process ends, in whatever way.
+    served = ["setpriv", "--pdeathsig", "QUIT", programs / "postgres", "-D", home / "data"]
+    served += ["-h", "127.0.0.1", "-p", str(port), "-k", home, "-c", "fsync=off"]
+    with (
+        (home / "log").open("wb") as log,
+        subprocess.Popen(served, cwd=home, stdout=log, stderr=log, **user) as server,
+    ):
+        try:
+            _wait_until_ready(programs, port, server)
+            yield f"postgresql://tests@127.0.0.1:{port}/postgres"
+        finally:
+            server.send_signal(signal.SIGQUIT)
+    shutil.rmtree(home)
+
+
+def _wait_until_ready(programs: Path, port: int, server: subprocess.Popen[bytes]) -> None:
+    asked = [programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(port)]
+    while subprocess.run(asked, check=False).returncode != 0:
+        assert server.poll() is None, "PostgreSQL did not start"
+        time.sleep(0.1)

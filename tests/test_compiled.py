@@ -149,6 +149,7 @@ def learn(rng: np.random.Generator, rows: int) -> None:
 
 
 @pytest.mark.compiled
+@pytest.mark.slow
 def test_every_loop_gives_the_same_bits_both_ways(run_both_ways: set[Kernel]) -> None:
     rng = np.random.default_rng(0)
     for rows, decimals in ((12, 1), (40, 1), (200, 6), (300, 9)):

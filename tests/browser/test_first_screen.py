@@ -334,8 +334,10 @@ def test_the_first_screen_of_two_models_answers_them_too(
         assert box["y"] + box["height"] <= 800
 
 
-@pytest.mark.parametrize("name", ["one", "several"])
-@pytest.mark.parametrize("look", ["light", "dark", "phone", "print"])
+@pytest.mark.parametrize("name", [pytest.param("one", marks=pytest.mark.slow), "several"])
+@pytest.mark.parametrize(
+    "look", ["light", "dark", *(pytest.param(each, marks=pytest.mark.slow) for each in ("phone", "print"))]
+)
 def test_every_look_is_accessible(
     open_page: OpenPage,
     audit: lp.Audit,

@@ -18,6 +18,7 @@ from localparity.metrics._window import percent
 from localparity.monitoring import Monitor, PeriodResult, WindowResult
 from localparity.report.page._monitor_document import MonitorDocument
 from localparity.report.page._monitor_page import render_monitor_page
+from looks import LOOKS
 
 pytest.importorskip("datasketches")
 
@@ -101,15 +102,7 @@ def test_the_chart_is_hovered_and_clicked(open_page: OpenPage, path: Path, monit
     assert page.locator("#period-shown").text_content() == "2026-05-01"
 
 
-@pytest.mark.parametrize(
-    ("look", "options", "paper"),
-    [
-        ("light", {"color_scheme": "light"}, "rgb(255, 255, 255)"),
-        ("dark", {"color_scheme": "dark"}, "rgb(20, 23, 27)"),
-        ("narrow", {"viewport": {"width": 360, "height": 740}}, "rgb(255, 255, 255)"),
-        ("print", {"color_scheme": "dark"}, "rgb(255, 255, 255)"),
-    ],
-)
+@pytest.mark.parametrize(("look", "options", "paper"), LOOKS)
 def test_every_look_is_accessible(
     open_page: OpenPage, path: Path, axe_source: str, look: str, options: dict[str, Any], paper: str
 ) -> None:

@@ -12,6 +12,7 @@ import pytest
 from numpy.typing import NDArray
 
 import localparity as lp
+from looks import LOOKS
 
 SCREENSHOTS = Path(__file__).parents[2] / "build" / "screenshots"
 
@@ -217,15 +218,7 @@ def test_the_keyboard_is_enough(open_page: OpenPage, path: Path) -> None:
     assert page.evaluate("document.activeElement.id") == "typed"
 
 
-@pytest.mark.parametrize(
-    ("look", "options", "paper"),
-    [
-        ("light", {"color_scheme": "light"}, "rgb(255, 255, 255)"),
-        ("dark", {"color_scheme": "dark"}, "rgb(20, 23, 27)"),
-        ("narrow", {"viewport": {"width": 360, "height": 740}}, "rgb(255, 255, 255)"),
-        ("print", {"color_scheme": "dark"}, "rgb(255, 255, 255)"),
-    ],
-)
+@pytest.mark.parametrize(("look", "options", "paper"), LOOKS)
 def test_every_look_is_accessible(
     open_page: OpenPage, path: Path, axe_source: str, look: str, options: dict[str, Any], paper: str
 ) -> None:

@@ -20,7 +20,16 @@ PAGES = sorted(path for path in DOCS.rglob("*.rst") if not set(GENERATED) & set(
 
 # What is read from the data folder rather than made by the page itself.
 MORTGAGES = Path("hmda", "hmda_2018_sample.csv.gz")
-SLOW = ("how_to/spark.rst", "how_to/train_and_predict.rst", "integrations/dask.rst", "start/tutorial.rst")
+SLOW = (
+    "concepts/frontier.rst",
+    "concepts/how_sure.rst",
+    "how_to/how_many_people.rst",
+    "how_to/spark.rst",
+    "how_to/train_and_predict.rst",
+    "integrations/dask.rst",
+    "integrations/transformers.rst",
+    "start/tutorial.rst",
+)
 APART = ("integrations/transformers.rst",)
 """Transformers takes the folder of tests named `datasets` for the package of that name."""
 

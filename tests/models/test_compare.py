@@ -297,6 +297,7 @@ def test_what_is_refused(options: dict[str, Any], message: str) -> None:
         compare(given.pop("X"), given.pop("y"), **given)
 
 
+@pytest.mark.slow
 def test_other_criteria_windows_and_boosters() -> None:
     made = compare(
         CENSUS.data,
@@ -312,6 +313,7 @@ def test_other_criteria_windows_and_boosters() -> None:
     assert len(made.outcomes) + len(made.left_out) == 9
 
 
+@pytest.mark.slow
 def test_arrays_frames_of_polars_and_generators_are_taken() -> None:
     numbers = CENSUS.data.select_dtypes("number")
     options = {**QUICK, "sensitive_features": CENSUS.sensitive_features}

@@ -181,10 +181,6 @@ def test_killed_after_the_period_nothing_counts_twice(
     assert [point.rows for point in monitor.series()] == [600]
 
 
-def damage_index(folder: Path) -> None:
-    (folder / "index.sqlite").write_bytes(b"no database" * 100)
-
-
 def empty_index(folder: Path) -> None:
     """As a kill after a rebuild, before it is known to be fresh, leaves it."""
     BatchIndex(folder / "index.sqlite").rebuild([])
@@ -211,16 +207,15 @@ def missing_buckets(folder: Path) -> None:
 
 def damaged_head(folder: Path) -> None:
     """SQLite takes a file whose write version it does not know for one that can only be read."""
-    content = bytearray((folder / "index.sqlite").read_bytes())
-    content[18] = 3
-    (folder / "index.sqlite").write_bytes(content)
+    content = (folder / "index.sqlite").read_bytes()
+    (folder / "index.sqlite").write_bytes(content[:18] + b"\3" + content[19:])
 
 
 @pytest.mark.parametrize(
     "spoil",
     [
         lambda folder: (folder / "index.sqlite").unlink(),
-        damage_index,
+        lambda folder: (folder / "index.sqlite").write_bytes(b"no database" * 100),
         damaged_head,
         empty_index,
         older_index,

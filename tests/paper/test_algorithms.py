@@ -36,6 +36,7 @@ def test_algorithm_1_is_the_definition(first: list[int], second: list[int], half
     assert algorithm_2(scores, groups, half / 64.0, 2) >= truth - 1e-12
 
 
+@pytest.mark.slow
 def test_the_study_of_a_store_its_table_and_its_figure(small_store: Store, tmp_path: Path) -> None:
     studies = study_store(small_store)
     assert [each.dataset for each in studies] == ["adult", "bank"]

@@ -58,6 +58,7 @@ def kill_after(process: subprocess.Popen[str], store: Path, runs: int) -> None:
     process.communicate()
 
 
+@pytest.mark.slow
 def test_a_sweep_killed_twice_ends_with_the_same_store(small: None, tmp_path: Path) -> None:
     whole, killed = Store(tmp_path / "whole"), tmp_path / "killed"
     assert run_missing(whole, grid("adult", methods=["diffdp", "diffmcdp"], seeds=1), device="cpu") == 11

@@ -71,12 +71,14 @@ class LocalParityEvaluator(ModelEvaluator):
     >>> import tempfile
     >>> import mlflow
     >>> import localparity as lp
-    >>> mlflow.set_tracking_uri(f"sqlite:///{tempfile.mkdtemp()}/mlflow.db")
+    >>> folder = tempfile.mkdtemp()
+    >>> mlflow.set_tracking_uri(f"sqlite:///{folder}/mlflow.db")
+    >>> experiment = mlflow.create_experiment("scores", artifact_location=f"file://{folder}/files")
     >>> census = lp.datasets.make_census(2000, random_state=0)
     >>> people = census.data.assign(
     ...     sex=census.sensitive_features, income=census.target, score=census.score
     ... )
-    >>> with mlflow.start_run():
+    >>> with mlflow.start_run(experiment_id=experiment):
     ...     result = mlflow.models.evaluate(
     ...         data=people,
     ...         predictions="score",

@@ -54,6 +54,7 @@ def test_a_score_goes_through_the_map_of_its_group(spark: Any, tmp_path: Any) ->
     check_group_aware(spark, people(3000, 1), tmp_path)
 
 
+@pytest.mark.slow
 def test_a_group_blind_score(spark: Any, tmp_path: Any) -> None:
     check_group_blind(spark, people(1000, 1), tmp_path)
 

@@ -166,6 +166,7 @@ def test_tables_by_default_and_distilled(tmp_path: Path) -> None:
     assert not any("group" in path.name for path in tmp_path.rglob("*"))
 
 
+@pytest.mark.slow
 def test_distillation_with_a_confidence_and_out_of_reach() -> None:
     people = lp.datasets.make_census(6000, random_state=2)
     given: Any = {"sensitive_features": people.sensitive_features}
