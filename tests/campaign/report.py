@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from pathlib import Path
 
+from benchmarks._commit import current_commit
+
 RESULTS = Path(__file__).parents[2] / "results" / "campaign.md"
 
 
@@ -24,5 +26,5 @@ def write_results(outcomes: Counter[tuple[str, str]], failures: list[str]) -> No
     for name in sorted({name for name, _ in outcomes}):
         counts = [outcomes[name, how] for how in ways]
         lines.append(f"| {name} | {sum(counts):,} | {' | '.join(f'{count:,}' for count in counts)} |")
-    lines += ["", f"{outcomes.total():,} cases, {len(failures)} failed.", ""]
+    lines += ["", f"{outcomes.total():,} cases at {current_commit()}, {len(failures)} failed.", ""]
     RESULTS.write_text("\n".join(lines), encoding="utf-8")
