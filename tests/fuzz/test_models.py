@@ -131,10 +131,9 @@ def test_a_damaged_group_blind_repair_is_refused_or_works(tmp_path: Path) -> Non
 
 
 @pytest.mark.filterwarnings("ignore:X has feature names")
-@pytest.mark.parametrize("distil", [False, True])
-def test_a_damaged_group_blind_classifier_is_refused_or_works(distil: bool, tmp_path: Path) -> None:
+def test_a_damaged_group_blind_classifier_is_refused_or_works(tmp_path: Path) -> None:
     trees = TableClassifier(n_estimators=2, random_state=0)
-    model = GroupBlindClassifier(trees, trees, max_mcdp=0.6, cv=2, distil=distil, random_state=0)
+    model = GroupBlindClassifier(trees, trees, max_mcdp=0.6, cv=2, random_state=0)
     model.fit(NUMBERS, CENSUS.target, sensitive_features=CENSUS.sensitive_features).save(tmp_path)
     path = tmp_path / "model.json"
     valid = path.read_bytes()
