@@ -104,14 +104,6 @@ def blind_scores(seed: int, train: Fold, parts: list[Fold]) -> Scored:
         yield f"bound {bound:g}", scores[1:]
 
 
-def distilled_scores(seed: int, train: Fold, parts: list[Fold]) -> Scored:
-    (rows, _), found = cross_fitted(seed, train, parts)
-    for bound, scores in repaired(found):
-        model = lp.models.TableRegressor(500, 0.1, 31, n_jobs=1, random_state=seed)
-        model.fit(rows.features, scores[0])
-        yield f"bound {bound:g}", [model.predict(part.X) for part in parts]
-
-
 def aware_scores(seed: int, train: Fold, parts: list[Fold]) -> Scored:
     _, found = cross_fitted(seed, train, parts)
     for bound in BOUNDS:
@@ -139,7 +131,6 @@ def equipy_scores(seed: int, train: Fold, parts: list[Fold]) -> Scored:
 
 METHODS: dict[str, Callable[..., Scored]] = {
     "group-blind repair": blind_scores,
-    "group-blind repair, distilled": distilled_scores,
     "plain LightGBM": partial(plain_scores, "lightgbm"),
     "penalised LightGBM": partial(penalised_scores, "lightgbm"),
     "penalised XGBoost": partial(penalised_scores, "xgboost"),

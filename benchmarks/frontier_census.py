@@ -24,6 +24,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import localparity as lp
+from benchmarks._census_frontier import census_frontier
 from benchmarks._commit import current_commit
 from localparity.report.displays._display import COLOURS
 
@@ -62,9 +63,9 @@ class Population:
         self.people = lp.datasets.make_census(MEASURED_ON, random_state=MEASURED_SEED).data
         self.chance, self.groups = lp.datasets.census_probabilities(self.people)
         knots = np.concatenate([np.linspace(0.0, 0.1, 21), np.linspace(0.11, 0.3, 20)])
-        self.bounds, self.best = knots, np.array([lp.datasets.census_frontier(knot) for knot in knots])
+        self.bounds, self.best = knots, np.array([census_frontier(knot) for knot in knots])
         # What these people happen to add to the average precision of the best scores, they add to all.
-        self.luck = self._average_precision(self.chance) - lp.datasets.census_frontier()
+        self.luck = self._average_precision(self.chance) - census_frontier()
 
     def measure(self, scores: np.ndarray) -> tuple[float, float, float]:
         """Average precision and MCDP(0) of scores, and the frontier at that MCDP."""
@@ -153,7 +154,7 @@ def cell(values: list[float]) -> str:
 
 TEXT = """# The distance of fitted group-blind models to the frontier of the census
 
-The census is drawn from a known model; `lp.datasets.census_frontier` has the best average precision of any
+The census is drawn from a known model; `benchmarks._census_frontier` has the best average precision of any
 group-blind score within a bound, by quadrature: {best}.
 `GroupBlindClassifier` is fitted to some of its people, and measured on {measured_on:,} others who count by
 their true probabilities. Below the frontier: points of average precision that the model is below the frontier
@@ -170,9 +171,7 @@ Made by `python -m benchmarks.frontier_census` at commit {commit}; the single ru
 
 def table(found: list[Run]) -> str:
     known = {f"within {100 * bound:g}%": bound for bound in BOUNDS} | {"without a bound": 1.0}
-    best = ", ".join(
-        f"{100 * lp.datasets.census_frontier(bound):.2f}% {words}" for words, bound in known.items()
-    )
+    best = ", ".join(f"{100 * census_frontier(bound):.2f}% {words}" for words, bound in known.items())
     lines = []
     cases = [*((model, rows) for model in MODELS for rows in SEEDS), *(("exact", rows) for rows in EXACT)]
     for model, rows in cases:

@@ -50,30 +50,6 @@ def mcdp(a: Sample, b: Sample, epsilon: Fraction) -> Fraction:
     return best
 
 
-def relative_mcdp(a: Sample, b: Sample, epsilon: Fraction, least: Fraction, below: bool) -> Fraction | None:
-    """Over windows, the largest of the smallest quotient of the larger rate by the smaller; None if infinite.
-
-    Quotients count as 1 where neither rate reaches `least`, and where both are 0.
-    """
-    infinite = Fraction(10**12)
-
-    def quotient(y: Fraction) -> Fraction:
-        rates = [cdf(group, y) if below else rate(group, y) for group in (a, b)]
-        if max(rates) < least or max(rates) == 0:
-            return Fraction(1)
-        return max(rates) / min(rates) if min(rates) else infinite
-
-    scores = sorted({s for s, _ in (*a, *b)})
-    centres = {Fraction(0), Fraction(1)} | {s + shift for s in scores for shift in (-epsilon, epsilon)}
-    centres = sorted(c for c in centres if 0 <= c <= 1)
-    centres += [(low + high) / 2 for low, high in pairwise(centres)]
-    best = Fraction(1)
-    for centre in centres:
-        low, high = max(Fraction(0), centre - epsilon), min(Fraction(1), centre + epsilon)
-        best = max(best, min(map(quotient, [low, *(s for s in scores if low < s <= high)])))
-    return None if best == infinite else best
-
-
 def mcdp_algorithm_2(a: Sample, b: Sample, epsilon: Fraction, k: int) -> Fraction:
     """The paper's Algorithm 2, line by line; points past the end of the range have no gap."""
     delta = epsilon / k

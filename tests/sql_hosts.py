@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import sqlite3
 from collections.abc import Callable
-from contextlib import closing
 from typing import Any
 
 import duckdb
@@ -22,13 +20,6 @@ def in_duckdb(people: pd.DataFrame, expression: str) -> NDArray[np.float64]:
         return (
             connection.sql(f"SELECT {expression} AS found FROM people ORDER BY row").df()["found"].to_numpy()
         )
-
-
-def in_sqlite(people: pd.DataFrame, expression: str) -> NDArray[np.float64]:
-    with closing(sqlite3.connect(":memory:")) as connection:
-        people.to_sql("people", connection, index=False)
-        found = connection.execute(f"SELECT {expression} FROM people ORDER BY rowid").fetchall()
-    return np.array(found, dtype=np.float64)[:, 0]
 
 
 def in_postgres(address: str) -> Evaluate:

@@ -33,7 +33,6 @@ _EXTRAS = (
     "excel",
     "images",
     "mlflow",
-    "private",
     "report",
     "sketch",
     "spark",

@@ -83,7 +83,6 @@ def test_weights_criteria_and_windows(people: Path, tmp_path: Path) -> None:
     [
         (["--target", "incom", "--group", "sex"], "named 'incom'; did you mean 'income'?"),
         ([*AWARE, "--max-mcdp", 3], "--max-mcdp must be between 0 and 1, got 3"),
-        ([*AWARE, "--distil"], "--distil"),
         ([*AWARE, "--confidence", 2], "--confidence must be"),
         ([*AWARE, "--confidence", 0.95, "--max-mcdp", 0.01], "--max-mcdp 0.01 is out of reach"),
         ([*AWARE, "--epsilon", 0.7], "--epsilon must be"),
@@ -100,12 +99,9 @@ def test_wrong_usage_is_one_line_and_exit_code_2(
     assert not (tmp_path / "never").exists()
 
 
-@pytest.mark.parametrize("distil", [[], ["--distil"]])
-def test_a_group_blind_repair_needs_no_group_at_prediction(
-    people: Path, distil: list[str], tmp_path: Path
-) -> None:
+def test_a_group_blind_repair_needs_no_group_at_prediction(people: Path, tmp_path: Path) -> None:
     out, scores = tmp_path / "model", tmp_path / "scores.csv"
-    found = run("repair", people, *NAMED, "--max-mcdp", 0.2, *distil, "--out", out)
+    found = run("repair", people, *NAMED, "--max-mcdp", 0.2, "--out", out)
     assert found.returncode in (0, 1), found.stderr
     assert "does not need the groups" in found.stdout
     assert not ModelCard.read(out).needs_group

@@ -161,12 +161,6 @@ COMMANDS = (
         read_model,
     ),
     Command(
-        "train --checkpoint",
-        f"{_TRAIN} --steps 3 --checkpoint {{out}}/checkpoint",
-        f"{_TRAIN} --steps 2",
-        read_model,
-    ),
-    Command(
         "repair",
         f"repair {_PEOPLE} --max-mcdp 0.3 --group-aware --out {{out}}/model --force",
         f"repair {_PEOPLE} --max-mcdp 0.2 --group-aware --out {{out}}/model",

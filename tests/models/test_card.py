@@ -40,12 +40,11 @@ def test_an_estimator_tells_what_it_knows(repaired: RepairedClassifier) -> None:
     assert card.promise == repaired.repair_.promise_
 
 
-def test_a_network_tells_no_path_of_the_machine(tmp_path: Path) -> None:
+def test_a_network_tells_nothing_of_the_machine() -> None:
     network = lp.models.LocalParityClassifier(
-        steps=2, hidden=(4,), checkpoint=tmp_path / "secret", random_state=np.random.default_rng(0)
+        steps=2, hidden=(4,), device="cpu", random_state=np.random.default_rng(0)
     )
     card = network.fit(X, Y, sensitive_features=SEX).card()
-    assert "secret" not in json.dumps(card.to_dict())
     assert "torch" in card.versions
     assert "device" not in card.parameters
     assert card.parameters["random_state"] is None

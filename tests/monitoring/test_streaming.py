@@ -6,10 +6,8 @@ import subprocess
 import sys
 import time
 from copy import deepcopy
-from importlib.util import find_spec, module_from_spec
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import numpy as np
 import pytest
@@ -26,24 +24,8 @@ GROUPS = torch.tensor(np.unique(ROWS.groups, return_inverse=True)[1])
 LABELS = torch.tensor(ROWS.labels)
 
 
-def without_torchmetrics() -> Any:
-    """The class as it is where torchmetrics is not installed."""
-    with mock.patch.dict(sys.modules, {"torchmetrics": None}):
-        spec = find_spec("localparity.monitoring._streaming")
-        assert spec is not None
-        assert spec.loader is not None
-        module = module_from_spec(spec)
-        spec.loader.exec_module(module)
-    return module.LocalDisparity
-
-
-CLASSES = {"torchmetrics": LocalDisparity, "alone": without_torchmetrics()}
-both = pytest.mark.parametrize("make", CLASSES.values(), ids=list(CLASSES))
-
-
-def test_it_is_a_metric_of_torchmetrics_where_that_is_installed() -> None:
-    assert issubclass(CLASSES["torchmetrics"], torchmetrics.Metric)
-    assert not issubclass(CLASSES["alone"], torch.nn.Module)
+def test_it_is_a_metric_of_torchmetrics() -> None:
+    assert issubclass(LocalDisparity, torchmetrics.Metric)
 
 
 def exact(criterion: Any, compare: Any) -> float:
@@ -51,12 +33,11 @@ def exact(criterion: Any, compare: Any) -> float:
     return lp.mcdp(LABELS, SCORES, sensitive_features=GROUPS, **options)
 
 
-@both
 @pytest.mark.parametrize("criterion", CRITERIA)
 @pytest.mark.parametrize("compare", ["between_groups", "to_overall"])
 @pytest.mark.parametrize("level", [None, 12])
-def test_batches_make_the_whole(make: Any, criterion: Any, compare: Any, level: int | None) -> None:
-    metric = make(n_groups=3, epsilon=0.02, level=level, criterion=criterion, compare=compare)
+def test_batches_make_the_whole(criterion: Any, compare: Any, level: int | None) -> None:
+    metric = LocalDisparity(n_groups=3, epsilon=0.02, level=level, criterion=criterion, compare=compare)
     for _ in range(2):
         for part in torch.arange(SCORES.numel()).split(700):
             metric.update(SCORES[part], GROUPS[part], LABELS[part])
@@ -73,9 +54,8 @@ def test_batches_make_the_whole(make: Any, criterion: Any, compare: Any, level: 
         metric.bounds()
 
 
-@both
-def test_a_loop_for_several_processes_runs_in_one(make: Any) -> None:
-    metric = make(n_groups=3)
+def test_a_loop_for_several_processes_runs_in_one() -> None:
+    metric = LocalDisparity(n_groups=3)
     metric.update(SCORES, GROUPS)
     value = metric.compute()
     for _ in range(2):
@@ -138,29 +118,28 @@ def work(rank: int, folder: str) -> None:
     rows = torch.arange(SCORES.numel()) % 3 == 0
     rows = rows if rank else ~rows
     found: dict[str, Any] = {}
-    for name, make in CLASSES.items():
-        for level in (None, 12):
-            metric = make(n_groups=3, epsilon=0.02, level=level, criterion="equalized_odds")
-            metric.update(SCORES[rows], GROUPS[rows], LABELS[rows])
-            found[f"both ask {name} {level}"] = metric.compute()
-            metric.sync()
-            if rank == 0:
-                found[f"one asks {name} {level}"] = metric.compute(), metric.bounds().estimate
-                try:
-                    metric.update(SCORES[rows], GROUPS[rows], LABELS[rows])
-                except RuntimeError as error:
-                    found[f"update after sync {name} {level}"] = str(error)
-            metric.unsync()
-            metric.update(SCORES[~rows], GROUPS[~rows], LABELS[~rows])
-            found[f"twice the rows {name} {level}"] = metric.counts().size
-            metric.reset()
-            if rank == 0:
-                metric.update(SCORES, GROUPS, LABELS)
-            found[f"one has rows {name} {level}"] = metric.bounds().estimate
-            alone = make(n_groups=3, level=level, sync_on_compute=False)
-            if rank == 0:
-                alone.update(SCORES[rows], GROUPS[rows])
-                found[f"alone {name} {level}"] = alone.compute()
+    for level in (None, 12):
+        metric = LocalDisparity(n_groups=3, epsilon=0.02, level=level, criterion="equalized_odds")
+        metric.update(SCORES[rows], GROUPS[rows], LABELS[rows])
+        found[f"both ask {level}"] = metric.compute()
+        metric.sync()
+        if rank == 0:
+            found[f"one asks {level}"] = metric.compute(), metric.bounds().estimate
+            try:
+                metric.update(SCORES[rows], GROUPS[rows], LABELS[rows])
+            except RuntimeError as error:
+                found[f"update after sync {level}"] = str(error)
+        metric.unsync()
+        metric.update(SCORES[~rows], GROUPS[~rows], LABELS[~rows])
+        found[f"twice the rows {level}"] = metric.counts().size
+        metric.reset()
+        if rank == 0:
+            metric.update(SCORES, GROUPS, LABELS)
+        found[f"one has rows {level}"] = metric.bounds().estimate
+        alone = LocalDisparity(n_groups=3, level=level, sync_on_compute=False)
+        if rank == 0:
+            alone.update(SCORES[rows], GROUPS[rows])
+            found[f"alone {level}"] = alone.compute()
     if rank == 0:
         late = LocalDisparity(n_groups=3, timeout=1)
         late.update(SCORES, GROUPS)
@@ -185,14 +164,11 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     return [torch.load(folder / f"{rank}.pt", weights_only=True) for rank in (0, 1)]
 
 
-@pytest.mark.parametrize("name", CLASSES)
 @pytest.mark.parametrize("level", [None, 12])
-def test_two_processes_join_their_states(
-    name: str, level: int | None, processes: list[dict[str, Any]]
-) -> None:
+def test_two_processes_join_their_states(level: int | None, processes: list[dict[str, Any]]) -> None:
     whole = LocalDisparity(n_groups=3, epsilon=0.02, level=level, criterion="equalized_odds")
     whole.update(SCORES, GROUPS, LABELS)
-    value, which = whole.compute().item(), f"{name} {level}"
+    value, which = whole.compute().item(), str(level)
     for found in processes:
         assert found[f"both ask {which}"] == value
         assert found[f"one has rows {which}"] == value
@@ -201,10 +177,9 @@ def test_two_processes_join_their_states(
         assert value == exact("equalized_odds", "between_groups")
 
 
-@pytest.mark.parametrize("name", CLASSES)
 @pytest.mark.parametrize("level", [None, 12])
-def test_one_process_asks_alone(name: str, level: int | None, processes: list[dict[str, Any]]) -> None:
-    (first, second), which = processes, f"{name} {level}"
+def test_one_process_asks_alone(level: int | None, processes: list[dict[str, Any]]) -> None:
+    (first, second), which = processes, str(level)
     assert first[f"one asks {which}"] == (first[f"both ask {which}"], first[f"both ask {which}"])
     assert f"one asks {which}" not in second
     assert "call unsync or reset" in first[f"update after sync {which}"]
@@ -244,9 +219,8 @@ def test_a_process_that_is_left_alone_says_so_and_does_not_hang(processes: list[
     ],
 )
 def test_what_does_not_fit_is_named(arguments: tuple[Any, ...], message: str) -> None:
-    for make in CLASSES.values():
-        with pytest.raises(ValueError, match=message):
-            make(criterion="equalized_odds").update(*arguments)
+    with pytest.raises(ValueError, match=message):
+        LocalDisparity(criterion="equalized_odds").update(*arguments)
     with pytest.raises(ValueError, match=r"n_groups .*2, got 1"):
         LocalDisparity(n_groups=1)
     with pytest.raises(ValueError, match=r"timeout .*1, got 0"):

@@ -72,12 +72,6 @@ def draw_profile(census: Any, **options: Any) -> Any:
     )
 
 
-def draw_rates(census: Any, **options: Any) -> Any:
-    return report.SelectionRateDisplay.from_predictions(
-        census.target, education_score(census), criterion="equal_opportunity", **options
-    )
-
-
 def draw_trade_off(census: Any, **options: Any) -> Any:
     education = education_score(census)
     scores = {"all": census.score, "education": education, "half and half": (census.score + education) / 2}
@@ -98,7 +92,6 @@ DRAWINGS: dict[str, Callable[..., Any]] = {
     "cdfs": draw_cdfs,
     "gap": draw_gap,
     "profile": draw_profile,
-    "rates": draw_rates,
     "ratios": draw_ratios,
     "trade_off": draw_trade_off,
     "over_time": draw_over_time,
@@ -150,7 +143,7 @@ def test_no_label_hides_another_or_leaves_the_figure(census: Any, name: str, siz
         assert box.y1 <= inside.y1
 
 
-@pytest.mark.parametrize("name", ["cdfs", "gap", "profile", "rates", "over_time"])
+@pytest.mark.parametrize("name", ["cdfs", "gap", "profile", "over_time"])
 def test_an_estimator_is_drawn_as_its_scores_are(census: Any, name: str) -> None:
     from sklearn.linear_model import LogisticRegression
 
@@ -161,7 +154,6 @@ def test_an_estimator_is_drawn_as_its_scores_are(census: Any, name: str) -> None
         "cdfs": report.GroupCdfDisplay,
         "gap": report.GapCurveDisplay,
         "profile": report.McdpProfileDisplay,
-        "rates": report.SelectionRateDisplay,
         "over_time": report.McdpOverTimeDisplay,
     }[name]
     options: dict[str, Any] = {"sensitive_features": census.sensitive_features}
@@ -177,7 +169,7 @@ def test_an_estimator_is_drawn_as_its_scores_are(census: Any, name: str) -> None
         np.testing.assert_array_equal(one, other)
 
 
-OF_PAIRS = (report.GroupCdfDisplay, report.GapCurveDisplay, report.SelectionRateDisplay)
+OF_PAIRS = (report.GroupCdfDisplay, report.GapCurveDisplay)
 
 
 @pytest.mark.parametrize(

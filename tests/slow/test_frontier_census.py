@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from benchmarks._census_frontier import census_frontier
 from sklearn.compose import make_column_transformer
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
@@ -16,7 +17,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 import localparity as lp
-from localparity.datasets import census_frontier, census_probabilities, make_census
+from localparity.datasets import census_probabilities, make_census
 from localparity.models import GroupBlindClassifier, GroupBlindRepair
 from localparity.models._frontier import FrontierSettings
 from localparity.models.repair.blind._features import BlindRows

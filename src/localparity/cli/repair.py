@@ -45,9 +45,6 @@ GroupAwareOption = Annotated[
         "--group-aware/--group-blind", help="Whether the groups are known at prediction, or only here."
     ),
 ]
-DistilOption = Annotated[
-    bool, typer.Option("--distil", help="Turn the group-blind repair into one ordinary model.")
-]
 ConfidenceOption = Annotated[
     float | None, typer.Option(help="Promise the bound for new people, with this probability.")
 ]
@@ -60,7 +57,6 @@ def repair(
     out: Annotated[Path, typer.Option(help="The folder that the model is written to.")],
     max_mcdp: Annotated[float, typer.Option(help="The most that MCDP may be.")] = 0.05,
     group_aware: GroupAwareOption = False,
-    distil: DistilOption = False,
     confidence: ConfidenceOption = None,
     epsilon: EpsilonOption = 0.0,
     criterion: CriterionOption = "demographic_parity",
@@ -85,8 +81,6 @@ def repair(
     check_bound(max_mcdp, "estimate")
     check_folder(out, "--out", replace=force)
     asked: dict[str, Any] = {"max_mcdp": max_mcdp, "epsilon": epsilon, "criterion": criterion}
-    if group_aware and distil:
-        raise typer.BadParameter("only a group-blind repair can be distilled", param_hint="--distil")
     people = read_training_table(
         file,
         target,
@@ -100,9 +94,7 @@ def repair(
         allow_remote=allow_remote,
     )
     options = {**asked, "confidence": confidence, "random_state": seed}
-    classifier = (
-        _group_aware(**options) if group_aware else lp.models.GroupBlindClassifier(distil=distil, **options)
-    )
+    classifier = _group_aware(**options) if group_aware else lp.models.GroupBlindClassifier(**options)
     held_out = _fit(classifier, people, seed)
     card = replace(complete_card(classifier.card(), file, intended_use), held_out=held_out)
     classifier.save(out, card)

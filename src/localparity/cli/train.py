@@ -50,9 +50,6 @@ MaxMcdpOption = Annotated[
 ConfidenceOption = Annotated[
     float | None, typer.Option(help="Promise the bound for new people, with this probability.")
 ]
-CheckpointOption = Annotated[
-    Path | None, typer.Option(help="A folder from which an interrupted run resumes.")
-]
 
 
 def train(
@@ -74,7 +71,6 @@ def train(
     text: TextOption = None,
     keep_group: Annotated[bool, typer.Option(help="Whether the groups are features too.")] = False,
     intended_use: IntendedUseOption = None,
-    checkpoint: CheckpointOption = None,
     device: Annotated[str | None, typer.Option(help="auto (default), cpu, cuda, ...")] = None,
     seed: Annotated[int, typer.Option(help="The same seed gives the same model.")] = 0,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
@@ -90,7 +86,7 @@ def train(
     same), 2 for wrong usage or input.
     """
     of_networks = {"method": method, "preset": preset, "steps": steps, "device": device}
-    given = _given(model, checkpoint=checkpoint, **of_networks)
+    given = _given(model, **of_networks)
     check_folder(out, "--out", replace=force)
     people = read_training_table(
         file,

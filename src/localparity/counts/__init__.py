@@ -3,7 +3,6 @@
 from localparity.counts._bounded import bounded, merge_bounded
 from localparity.counts._comparison import Comparison
 from localparity.counts._disclosure import disclosed
-from localparity.counts._private import private
 from localparity.counts._score_counts import ScoreCounts
 
-__all__ = ["Comparison", "ScoreCounts", "bounded", "disclosed", "merge_bounded", "private"]
+__all__ = ["Comparison", "ScoreCounts", "bounded", "disclosed", "merge_bounded"]

@@ -41,7 +41,6 @@ if TYPE_CHECKING:
         LocalParityXGBClassifier,
         MCDPObjective,
         TableClassifier,
-        TableRegressor,
     )
 
 __all__ = [
@@ -67,7 +66,6 @@ __all__ = [
     "ScoreRepair",
     "ScoredBatch",
     "TableClassifier",
-    "TableRegressor",
     "TensorRows",
     "Trainer",
     "TrainingPlan",
@@ -115,7 +113,6 @@ __getattr__, __dir__ = lazy_names(
             "LocalParityXGBClassifier",
             "MCDPObjective",
             "TableClassifier",
-            "TableRegressor",
         ],
     },
 )

@@ -47,7 +47,6 @@ ESTIMATORS = (
     "RepairedClassifier",
     "ScoreRepair",
     "TableClassifier",
-    "TableRegressor",
 )
 """What `load` may make, all of them in `localparity.models`."""
 
@@ -73,8 +72,8 @@ def load(folder: str | Path) -> Any:
     -------
     estimator
         A `LocalParityClassifier`, `LocalParityLGBMClassifier`, `LocalParityXGBClassifier`, `ScoreRepair`,
-        `RepairedClassifier`, `GroupBlindRepair`, `GroupBlindClassifier`, `TableClassifier` or
-        `TableRegressor`, ready to predict.
+        `RepairedClassifier`, `GroupBlindRepair`, `GroupBlindClassifier` or `TableClassifier`, ready to
+        predict.
 
     Examples
     --------

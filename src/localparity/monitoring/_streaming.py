@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from functools import partial
-from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -36,17 +35,14 @@ if TYPE_CHECKING:
     from torchmetrics import Metric
 else:
     torch = require("torch", extra="train")
-    if find_spec("torchmetrics") is None:
-        from localparity.monitoring._states import StateMetric as Metric
-    else:
-        from torchmetrics import Metric
+    Metric = require("torchmetrics", extra="train").Metric
 
 _DTYPES = (torch.float64, torch.float32, torch.float16)
 """The dtypes of scores, from the finest to the coarsest."""
 
 
 class LocalDisparity(Metric):
-    """MCDP(epsilon) over the batches of a loop; a `torchmetrics.Metric` where torchmetrics is installed.
+    """MCDP(epsilon) over the batches of a loop: a `torchmetrics.Metric`.
 
     With `level` the state is one tensor of counts on a grid of ``2**level`` cells, whatever the number of
     rows; processes sum theirs, and `bounds` gives the bounds of the exact value. Without it all scores are
@@ -71,7 +67,7 @@ class LocalDisparity(Metric):
         The number of seconds that a process waits for the others before it raises a RuntimeError.
     **options
         Further arguments of `torchmetrics.Metric`, such as ``sync_on_compute=False`` for the result of this
-        process alone, or ``process_group``; without torchmetrics, these two.
+        process alone, or ``process_group``.
 
     Examples
     --------

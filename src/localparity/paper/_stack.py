@@ -98,7 +98,7 @@ def _check_alike(trainers: Sequence[Trainer], rows: Sequence[TensorRows]) -> Non
             one, other = (_attribute(each, name) for each in (trainers[0], trainer))
             if one != other:
                 raise ValueError(f"{name} must be the same in all runs of a stack, got {one!r} and {other!r}")
-        for name in ("checkpoint", "plan.patience", "plan.clip_norm"):
+        for name in ("plan.patience", "plan.clip_norm"):
             if (found := _attribute(trainer, name)) is not None:
                 raise ValueError(f"{name} must be None in a stack of runs, got {found!r}")
 

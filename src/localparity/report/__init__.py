@@ -11,7 +11,6 @@ if TYPE_CHECKING:
     from localparity.report.displays._impact_ratio import ImpactRatioDisplay
     from localparity.report.displays._over_time import McdpOverTimeDisplay
     from localparity.report.displays._profile import McdpProfileDisplay
-    from localparity.report.displays._selection_rate import SelectionRateDisplay
     from localparity.report.displays._trade_off import TradeOffDisplay
     from localparity.report.page._monitor_page import write_monitor_page
     from localparity.report.page._page import write_page
@@ -22,7 +21,6 @@ __all__ = [
     "ImpactRatioDisplay",
     "McdpOverTimeDisplay",
     "McdpProfileDisplay",
-    "SelectionRateDisplay",
     "TradeOffDisplay",
     "write_bundle",
     "write_monitor_page",
@@ -37,7 +35,6 @@ __getattr__, __dir__ = lazy_names(
         "displays._impact_ratio": ["ImpactRatioDisplay"],
         "displays._over_time": ["McdpOverTimeDisplay"],
         "displays._profile": ["McdpProfileDisplay"],
-        "displays._selection_rate": ["SelectionRateDisplay"],
         "displays._trade_off": ["TradeOffDisplay"],
         "_bundle": ["write_bundle"],
         "page._monitor_page": ["write_monitor_page"],

@@ -233,31 +233,6 @@ def test_folders_that_are_not_a_whole_model(tmp_path: Path) -> None:
             LocalParityClassifier.load(tmp_path)
 
 
-def test_an_interrupted_fit_goes_on_to_the_same_result(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    from localparity.models.networks import _training
-
-    whole = quick(steps=60).fit(X, Y, sensitive_features=SEX).predict_proba(X)
-    step, count = _training.Steps._optimise, 0
-
-    def interrupted(self: Any, *arguments: Any) -> Any:
-        nonlocal count
-        count += 1
-        if count == 40:
-            raise KeyboardInterrupt
-        return step(self, *arguments)
-
-    monkeypatch.setattr(_training.Steps, "_optimise", interrupted)
-    model = quick(steps=60, checkpoint=tmp_path)
-    with pytest.raises(KeyboardInterrupt):
-        model.fit(X, Y, sensitive_features=SEX)
-    assert len(list(tmp_path.iterdir())) == 1
-    np.testing.assert_array_equal(model.fit(X, Y, sensitive_features=SEX).predict_proba(X), whole)
-    assert count == 40 + 60 - 25
-    assert list(tmp_path.iterdir()) == []
-
-
 def test_progress_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     quick(verbose=True, patience=5).fit(X, Y, sensitive_features=SEX)
     shown = capsys.readouterr().err

@@ -19,19 +19,6 @@ def test_an_epoch_has_no_row_twice_and_batches_one_size() -> None:
     assert sorted(Batches(3, 4, seed=0).draw().tolist()) == [0, 1, 2]
 
 
-@pytest.mark.parametrize("balanced", [False, True])
-def test_batches_go_on_from_a_state(balanced: bool) -> None:
-    groups = torch.arange(20) % 3
-
-    def make() -> Batches:
-        return BalancedBatches(groups, 3, 6, seed=1) if balanced else Batches(20, 6, seed=1)
-
-    batches, again = make(), make()
-    batches.draw()
-    again.restore(batches.state())
-    assert [batches.draw().tolist() for _ in range(5)] == [again.draw().tolist() for _ in range(5)]
-
-
 def test_balanced_batches_have_as_many_of_each_group() -> None:
     groups = torch.tensor([0] * 90 + [1] * 10)
     drawn = BalancedBatches(groups, 2, 40, seed=0).draw()

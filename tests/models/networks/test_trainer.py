@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import copy
-from pathlib import Path
 
 import pytest
 import torch
 
 from localparity.models import METHODS, MethodOptions, TensorRows, Trainer, TrainingPlan
-from localparity.models.networks._checkpoint import load_tensors
 from localparity.models.networks._methods import make_method
 from localparity.models.networks._networks import Network, multilayer
 from localparity.models.networks._trainer import evaluate
@@ -26,25 +24,11 @@ def rows(count: int, seed: int) -> TensorRows:
 TRAINING, VALIDATION = rows(400, 0), rows(200, 1)
 
 
-def fit(
-    name: str,
-    plan: TrainingPlan,
-    *,
-    interrupt: int | None = None,
-    checkpoint: Path | None = None,
-    dropout: float = 0.4,
-) -> Network:
+def fit(name: str, plan: TrainingPlan) -> Network:
     torch.manual_seed(3)
-    network = multilayer(6, (16, 8), dropout)
-
-    def stop(record: dict[str, float]) -> None:
-        if record["step"] == interrupt:
-            raise KeyboardInterrupt
-
+    network = multilayer(6, (16, 8), 0.4)
     options = MethodOptions(memory=64) if name == "diffmcdp" else MethodOptions()
-    trainer = Trainer(
-        make_method(name, 0.5, 2, options), network, plan, seed=7, checkpoint=checkpoint, progress=stop
-    )
+    trainer = Trainer(make_method(name, 0.5, 2, options), network, plan, seed=7)
     trainer.fit(TRAINING, VALIDATION)
     return trainer.network
 
@@ -55,15 +39,9 @@ def same(one: Network, other: Network) -> bool:
 
 
 @pytest.mark.parametrize("name", list(METHODS))
-def test_an_interrupted_run_goes_on_to_the_same_bits(name: str, tmp_path: Path) -> None:
+def test_the_same_seed_trains_the_same_bits(name: str) -> None:
     plan = TrainingPlan(steps=12, batch_size=64, check_every=4, decay_every=5, patience=10)
-    whole = fit(name, plan)
-    assert same(whole, fit(name, plan))
-    path = tmp_path / "run.safetensors"
-    with pytest.raises(KeyboardInterrupt):
-        fit(name, plan, interrupt=10, checkpoint=path)
-    assert load_tensors(path)[1]["step"] == 8
-    assert same(whole, fit(name, plan, checkpoint=path))
+    assert same(fit(name, plan), fit(name, plan))
 
 
 def test_the_caller_keeps_its_random_numbers() -> None:
@@ -76,22 +54,6 @@ def test_the_caller_keeps_its_random_numbers() -> None:
     torch.manual_seed(0)
     trainer.fit(TRAINING)
     assert torch.equal(torch.rand(3), expected)
-
-
-def test_a_checkpoint_of_another_run(tmp_path: Path) -> None:
-    path = tmp_path / "run.safetensors"
-    fit("erm", TrainingPlan(steps=2, check_every=1), checkpoint=path)
-    with pytest.raises(ValueError, match=r"run.safetensors.*other data or settings"):
-        fit("erm", TrainingPlan(steps=3, check_every=1), checkpoint=path)
-    with pytest.raises(ValueError, match=r"run.safetensors.*other data or settings"):
-        fit("erm", TrainingPlan(steps=2, check_every=1), checkpoint=path, dropout=0.3)
-
-
-def test_a_checkpoint_that_is_damaged(tmp_path: Path) -> None:
-    path = tmp_path / "run.safetensors"
-    path.write_bytes(b"nothing of the kind")
-    with pytest.raises(ValueError, match=r"run.safetensors"):
-        fit("erm", TrainingPlan(steps=2), checkpoint=path)
 
 
 def test_the_loss_falls_and_the_penalty_evens_the_scores() -> None:

@@ -1,4 +1,4 @@
-"""LightGBM's trees for any number of classes and for scores, on tables as people have them."""
+"""LightGBM's trees for any number of classes, on tables as people have them."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from sklearn.base import clone
 
 import localparity as lp
 from estimator_checks import assert_passes
-from localparity.models import TableClassifier, TableRegressor, UnseenValuesWarning
+from localparity.models import TableClassifier, UnseenValuesWarning
 from model_folders import reword
 
 CENSUS = lp.datasets.make_census(2000, random_state=0)
@@ -31,35 +31,13 @@ SMALL = {"min_data_in_leaf": 1, "min_data_in_bin": 1, "min_sum_hessian_in_leaf":
 KNOWN = {"check_sample_weight_equivalence_on_dense_data": "other bins"}
 
 both = pytest.mark.parametrize(
-    ("model", "y"),
-    [(TableClassifier(**QUICK), THREE), (TableRegressor(**QUICK), SCORE)],
-    ids=["three", "scores"],
+    ("model", "y"), [(TableClassifier(**QUICK), Y), (TableClassifier(**QUICK), THREE)], ids=["two", "three"]
 )
 
 
-def predicted(model: Any, X: Any) -> Any:
-    return model.predict_proba(X) if hasattr(model, "predict_proba") else model.predict(X)
-
-
-class Squashed(TableRegressor):
-    """Takes targets of any size, as scikit-learn's checks have them."""
-
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Any:
-        squashed = y if y is None else np.asarray(y, dtype=float)
-        if y is not None and np.isfinite(squashed).all():
-            squashed = 1.0 / (1.0 + np.exp(-squashed))
-        return super().fit(X, squashed, sample_weight=sample_weight)
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.regressor_tags.poor_score = True
-        return tags
-
-
 @pytest.mark.filterwarnings("ignore::RuntimeWarning", "ignore::sklearn.exceptions.SkipTestWarning")
-@pytest.mark.parametrize("kind", [TableClassifier, Squashed])
-def test_scikit_learns_own_checks(kind: Any) -> None:
-    assert_passes(kind(booster_params=SMALL, **QUICK), KNOWN)
+def test_scikit_learns_own_checks() -> None:
+    assert_passes(TableClassifier(booster_params=SMALL, **QUICK), KNOWN)
 
 
 def test_it_is_lightgbm_itself_on_the_same_categories() -> None:
@@ -80,21 +58,13 @@ def test_classes_of_any_kind() -> None:
     assert set(TableClassifier(**QUICK).fit(X, Y == 1).predict(X)) == {False, True}
 
 
-def test_scores_are_those_of_the_mean() -> None:
-    found = TableRegressor(**QUICK | {"n_estimators": 200}).fit(X, SCORE).predict(X)
-    assert ((found >= 0.0) & (found <= 1.0)).all()
-    assert np.corrcoef(found, SCORE)[0, 1] > 0.9
-    assert found.mean() == pytest.approx(SCORE.mean(), abs=1e-3)
-    np.testing.assert_allclose(TableRegressor(**QUICK).fit(X, np.ones(2000)).predict(X), 1.0, atol=1e-6)
-
-
 @both
 def test_saving_and_loading(model: Any, y: Any, tmp_path: Path) -> None:
     clone(model).fit(X, y).save(tmp_path)
     fitted, again = clone(model).fit(X, y), lp.load(tmp_path)
     assert type(again) is type(model)
     assert again.text_features_ == ["occupation"]
-    np.testing.assert_array_equal(predicted(again, X), predicted(fitted, X))
+    np.testing.assert_array_equal(again.predict_proba(X), fitted.predict_proba(X))
 
 
 @both
@@ -103,7 +73,7 @@ def test_the_same_seed_gives_the_same_bits(model: Any, y: Any) -> None:
         clone(model).set_params(random_state=seed, booster_params={"feature_fraction": 0.5}).fit(X, y)
         for seed in (0, 0, 1)
     ]
-    one, same, other = (predicted(each, X) for each in fitted)
+    one, same, other = (each.predict_proba(X) for each in fitted)
     np.testing.assert_array_equal(one, same)
     assert not np.array_equal(one, other)
 
@@ -115,7 +85,7 @@ def test_rows_of_no_weight_are_as_good_as_absent(model: Any, y: Any) -> None:
     weighted = clone(model).fit(X, y, sample_weight=weights)
     absent = clone(model).fit(X[kept], y[kept], sample_weight=weights[kept])
     assert "care" not in weighted.encoder_.categories_[X.columns.get_loc("occupation")]
-    np.testing.assert_array_equal(predicted(weighted, X[kept]), predicted(absent, X[kept]))
+    np.testing.assert_array_equal(weighted.predict_proba(X[kept]), absent.predict_proba(X[kept]))
 
 
 @both
@@ -144,9 +114,6 @@ def test_what_fit_did_not_see_is_counted_once(model: Any, y: Any) -> None:
         (TableClassifier(**QUICK), None, "TableClassifier requires y"),
         (TableClassifier(**QUICK | {"n_estimators": 0}), Y, "n_estimators.*0"),
         (TableClassifier(booster_params={"loss": "l2"}), Y, "booster_params.*'loss'"),
-        (TableRegressor(**QUICK), SCORE + ROWS, r"y .*\[0, 1\].*at row \d+"),
-        (TableRegressor(**QUICK), SCORE[:-1], "y has 1999 rows, X has 2000"),
-        (TableRegressor(**QUICK), None, "TableRegressor requires y"),
     ],
 )
 def test_what_is_refused(model: Any, y: Any, message: str) -> None:

@@ -12,7 +12,6 @@ from localparity.models.networks._methods import METHODS  # noqa: E402
 from localparity.models.networks._networks import Network  # noqa: E402
 from localparity.models.networks._plan import TrainingPlan  # noqa: E402
 from localparity.models.networks._rows import TensorRows  # noqa: E402
-from localparity.models.networks._split_loss import SplitMCDPLoss  # noqa: E402
 from localparity.models.networks._trainer import Trainer  # noqa: E402
 
 __all__ = [
@@ -25,7 +24,6 @@ __all__ = [
     "MethodOptions",
     "Network",
     "ScoredBatch",
-    "SplitMCDPLoss",
     "TensorRows",
     "Trainer",
     "TrainingPlan",

@@ -1,10 +1,9 @@
-"""Networks as a backend: trained at strengths, each with its own checkpoint, scored and stored."""
+"""Networks as a backend: trained at strengths, scored and stored."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, ClassVar, Self
 
 import torch
@@ -86,8 +85,6 @@ class NetworkBackend(Backend[NetworkModel]):
         self.classifier, self.training, self.validation = classifier, training, validation
         self.n_groups, self.seed = n_groups, seed
         self.settings = settings = classifier._settings()
-        self.folder = None if classifier.checkpoint is None else Path(classifier.checkpoint)
-        self.written: list[Path] = []
         self.plan = TrainingPlan(
             steps=settings["steps"],
             batch_size=settings["batch_size"],
@@ -114,25 +111,12 @@ class NetworkBackend(Backend[NetworkModel]):
         """Return the network trained at a strength; all strengths start alike."""
         method = make_method(self.classifier.method, strength, self.n_groups, self.options)
         plan = replace(self.plan, **pace._asdict())
-        checkpoint = None
-        if self.folder is not None:
-            checkpoint = self.folder / f"strength-{strength:g}-{plan.steps}.safetensors"
-            self.written.append(checkpoint)
-        trainer = Trainer(
-            method,
-            self._new_network(),
-            plan,
-            seed=self.seed + 1,
-            checkpoint=checkpoint,
-            progress=progress,
-        )
+        trainer = Trainer(method, self._new_network(), plan, seed=self.seed + 1, progress=progress)
         history = trainer.fit(self.training, self.validation)
         return NetworkModel(trainer.network, history)
 
     def finish(self, model: NetworkModel) -> NetworkModel:
-        """Remove the checkpoints, and return the model on the CPU."""
-        for path in self.written:
-            path.unlink(missing_ok=True)
+        """Return the model on the CPU."""
         model.network.cpu()
         return model
 

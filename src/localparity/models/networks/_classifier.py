@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Any, ClassVar
 
 from localparity._types import Criterion, Seed
@@ -87,9 +86,6 @@ class LocalParityClassifier(BoundedClassifier):
         "auto" is a GPU if there is one.
     random_state : int, Generator or None
         The same seed gives the same bits on the CPU.
-    checkpoint : path, optional
-        A folder for the state of training, from which an interrupted fit resumes; it is removed when the
-        fit is done.
     verbose : bool
         Whether to show a progress bar for each fit, with the loss and, of a validation part, AP and MCDP.
 
@@ -131,7 +127,7 @@ class LocalParityClassifier(BoundedClassifier):
     _encoder_type = TableEncoder
     encoder_: TableEncoder
     model_: NetworkModel
-    _unsaved: ClassVar[dict[str, Any]] = {"checkpoint": None, "device": "auto", "verbose": False}
+    _unsaved: ClassVar[dict[str, Any]] = {"device": "auto", "verbose": False}
 
     def __init__(
         self,
@@ -162,7 +158,6 @@ class LocalParityClassifier(BoundedClassifier):
         patience: int | None = None,
         device: str = "auto",
         random_state: Seed = None,
-        checkpoint: str | Path | None = None,
         verbose: bool = False,
     ) -> None:
         self.method = method
@@ -191,7 +186,6 @@ class LocalParityClassifier(BoundedClassifier):
         self.patience = patience
         self.device = device
         self.random_state = random_state
-        self.checkpoint = checkpoint
         self.verbose = verbose
 
     @property

@@ -40,7 +40,7 @@ def check_integers(groups: Tensor) -> None:
     if groups.is_floating_point() or groups.is_complex():
         raise ValueError(
             f"sensitive_features must be integers or booleans, got {groups.dtype}; use "
-            "sensitive_features.long() for codes, or SplitMCDPLoss for a number such as age"
+            "sensitive_features.long() for codes"
         )
 
 

@@ -33,7 +33,7 @@ class TrainingPlan:
     precision : str, default="float32"
         "float32" or "float64", as the rows are; or "bfloat16" for the network's forward pass.
     check_every : int, default=25
-        The number of steps between evaluations of the validation rows, each followed by a checkpoint.
+        The number of steps between evaluations of the validation rows.
     patience : int, optional
         The number of evaluations without improvement after which training stops and returns to the best.
 

@@ -93,15 +93,6 @@ class Batches:
         batch, self.order = self.order[: self.batch_size], self.order[self.batch_size :]
         return batch[process_index() :: world_size()]
 
-    def state(self) -> dict[str, Tensor]:
-        """Everything that the next batches depend on."""
-        return {"order": self.order.clone(), "generator": self.generator.get_state()}
-
-    def restore(self, state: dict[str, Tensor]) -> None:
-        """Continue from where `state` was taken."""
-        self.order = state["order"]
-        self.generator.set_state(state["generator"])
-
 
 class BalancedBatches(Batches):
     """Batches with equally many rows of each group, group after group.
@@ -130,16 +121,6 @@ class BalancedBatches(Batches):
     def draw(self) -> Tensor:
         """The row numbers of the next batch."""
         return torch.cat([self._of_group(group) for group in range(len(self.members))])
-
-    def state(self) -> dict[str, Tensor]:
-        """Everything that the next batches depend on."""
-        orders = {f"order.{group}": order.clone() for group, order in enumerate(self.orders)}
-        return {**super().state(), **orders}
-
-    def restore(self, state: dict[str, Tensor]) -> None:
-        """Continue from where `state` was taken."""
-        super().restore(state)
-        self.orders = [state[f"order.{group}"] for group in range(len(self.orders))]
 
     def _of_group(self, group: int) -> Tensor:
         members = self.members[group]

@@ -2,12 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
-from dataclasses import asdict, dataclass
-from pathlib import Path
+from dataclasses import dataclass
 
-import numpy as np
 import torch
 from torch import Tensor
 
@@ -15,15 +11,6 @@ from localparity._io._forecast import Forecast
 from localparity._types import Criterion
 from localparity.metrics import mcdp
 from localparity.models._progress import Progress
-from localparity.models.networks._checkpoint import (
-    join_states,
-    load_tensors,
-    optimizer_state,
-    restore_optimizer,
-    save_tensors,
-    split_states,
-)
-from localparity.models.networks._distributed import process_index
 from localparity.models.networks._method import Method, cross_entropy
 from localparity.models.networks._networks import Network
 from localparity.models.networks._plan import TrainingPlan
@@ -46,8 +33,6 @@ class Trainer:
         How long and how fast.
     seed : int, default=0
         The same seed gives the same bits on the CPU.
-    checkpoint : path, optional
-        A file for the state of training, written at every evaluation; a run that finds it resumes.
     progress : callable, optional
         Called after every step with a dict of the step, the loss and, if evaluated, AP and MCDP.
 
@@ -70,11 +55,10 @@ class Trainer:
         plan: TrainingPlan,
         *,
         seed: int = 0,
-        checkpoint: Path | None = None,
         progress: Progress | None = None,
     ) -> None:
         self.method, self.network, self.plan, self.seed = method, method.wrap(network), plan, seed
-        self.checkpoint, self.progress = checkpoint, progress
+        self.progress = progress
 
     def fit(self, training: TensorRows, validation: TensorRows | None = None) -> list[dict[str, float]]:
         """Train the network.
@@ -99,30 +83,24 @@ class _Fit:
 
     def __init__(self, trainer: Trainer, training: TensorRows, validation: TensorRows | None) -> None:
         self.method, self.network, self.plan = trainer.method, trainer.network, trainer.plan
-        self.checkpoint, self.progress, self.seed = trainer.checkpoint, trainer.progress, trainer.seed
-        self.validation = validation
-        self.training = Training(self.method, self.network, self.plan, training, seed=self.seed)
+        self.progress, self.validation = trainer.progress, validation
+        self.training = Training(self.method, self.network, self.plan, training, seed=trainer.seed)
         self.steps = Steps(self.training, self.plan)
         self.step, self.waited, self.best = 0, 0, float("inf")
         self.losses: list[Tensor] = []
         self.history: list[dict[str, float]] = []
         self.best_network: dict[str, Tensor] = {}
-        self.fingerprint = "" if self.checkpoint is None else self._fingerprint(training)
 
     def run(self) -> list[dict[str, float]]:
-        """Take the steps, from where a checkpoint was written if there is one."""
+        """Take the steps, and keep the best network where there is a patience."""
         plan = self.plan
-        if self.checkpoint is not None and self.checkpoint.exists():
-            self._resume(self.checkpoint)
-        forecast = Forecast(plan.steps - self.step, "steps")
+        forecast = Forecast(plan.steps, "steps")
         while self.step < plan.steps and not self._is_exhausted():
             self.losses.append(self.steps.take(self.step))
             self.step += 1
             forecast.advance()
             if self.step % plan.check_every == 0 or self.step == plan.steps:
                 self._check()
-                if self.checkpoint is not None and process_index() == 0:
-                    self._save(self.checkpoint)
         if self.best_network:
             self.network.load_state_dict(self.best_network)
         self.network.eval()
@@ -159,58 +137,6 @@ class _Fit:
 
     def _is_exhausted(self) -> bool:
         return self.plan.patience is not None and self.waited >= self.plan.patience
-
-    def _save(self, path: Path) -> None:
-        states = {
-            "network": self.network.state_dict(),
-            "method": self.method.state_dict(),
-            "optimizer": optimizer_state(self.steps.optimizer),
-            "batches": self.training.batches.state(),
-            "best": self.best_network,
-            "generator": {"state": self.training.generator.get_state()},
-        }
-        values = {
-            "run": self.fingerprint,
-            "step": self.step,
-            "best": None if self.best == float("inf") else self.best,
-            "waited": self.waited,
-            "history": self.history,
-        }
-        save_tensors(path, join_states(states), values)
-
-    def _resume(self, path: Path) -> None:
-        tensors, values = load_tensors(path)
-        if values["run"] != self.fingerprint:
-            raise ValueError(
-                f"{path} is the checkpoint of a run with other data or settings; "
-                "delete it, or name another file, to start again"
-            )
-        states = split_states(tensors)
-        self.network.load_state_dict(states["network"])
-        self.method.load_state_dict(states["method"])
-        restore_optimizer(self.steps.optimizer, states["optimizer"])
-        self.training.batches.restore(states["batches"])
-        self.training.generator.set_state(states["generator"]["state"])
-        self.step, self.waited, self.history = values["step"], values["waited"], values["history"]
-        self.best = float("inf") if values["best"] is None else values["best"]
-        self.best_network = states["best"]
-
-    def _fingerprint(self, training: TensorRows) -> str:
-        """A hash of the settings, the data and the initial network: the same for the same run only."""
-        method = self.method
-        settings = [
-            asdict(self.plan),
-            method.name,
-            float(method.strength),
-            method.n_groups,
-            asdict(method.options),
-            self.seed,
-            str(self.network),
-        ]
-        digest = hashlib.sha256(json.dumps(settings).encode())
-        for tensor in (*training, *self.network.state_dict().values()):
-            digest.update(np.ascontiguousarray(tensor.detach().cpu().numpy()).tobytes())
-        return digest.hexdigest()
 
 
 @dataclass(frozen=True)

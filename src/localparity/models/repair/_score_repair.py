@@ -218,7 +218,7 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         Parameters
         ----------
         dialect : str
-            "duckdb", "postgres", "spark" or "sqlite".
+            "duckdb", "postgres" or "spark".
         score : str
             The column of the scores.
         group : str or sequence of str
@@ -227,8 +227,7 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         str
-            The expression, whose length grows with the number of distinct scores that were moved. SQLite
-            takes at most 5,000 of them.
+            The expression, whose length grows with the number of distinct scores that were moved.
 
         Examples
         --------

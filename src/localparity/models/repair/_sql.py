@@ -1,4 +1,4 @@
-"""Repaired scores as SQL expressions, for the dialects of DuckDB, PostgreSQL, Spark and SQLite.
+"""Repaired scores as SQL expressions, for the dialects of DuckDB, PostgreSQL and Spark.
 
 An expression is a chain of stages. Each has named columns, computed from those of the stage before it, which
 it calls ``x.name``; the first is computed from the columns of the user's table. In most dialects a stage is a
@@ -6,7 +6,7 @@ subselect without a table, in Spark a lambda, so that nothing is computed twice 
 wherever a column can stand.
 
 A map's piece is found by bisection in an array of all knots, one step a stage, so that the length of the text
-grows with the knots and the time with their logarithm. SQLite has no arrays: there it is a tree of CASEs.
+grows with the knots and the time with their logarithm.
 """
 
 from __future__ import annotations
@@ -51,7 +51,14 @@ class Dialect(ABC):
     """How a database writes names, values, stages and maps."""
 
     double: ClassVar[str] = "DOUBLE"
+    first: ClassVar[int] = 1
+    """The index of an array's first element."""
+
     most_knots: ClassVar[int] = 2**20
+
+    @abstractmethod
+    def array(self, numbers: FloatArray) -> str:
+        """Return an array of doubles."""
 
     def name(self, column: str) -> str:
         """Return a column's name, quoted."""
@@ -98,13 +105,6 @@ class Dialect(ABC):
         """Return a value, or the end of a range that it is beyond."""
         return f"least(greatest({value}, {low}), {high})"
 
-    @abstractmethod
-    def follow(self, stages: Sequence[Stage], maps: Mapping[str, ScoreMap]) -> str:
-        """Return the expression that takes ``x.s`` of the last stage through the map whose condition holds.
-
-        Where ``x.s`` is NULL or outside of the range of the maps, or where no condition holds, it is NULL.
-        """
-
     def inside(self, score_map: ScoreMap) -> str:
         """Return the condition that a score is in the range of a map; NaN is above it in every dialect."""
         low, high = map(self.number, score_map.score_range)
@@ -121,17 +121,11 @@ class Dialect(ABC):
             )
         return lines
 
-
-class _ArrayDialect(Dialect):
-    """A dialect with arrays: the knots of all maps in one, their values in another."""
-
-    first: ClassVar[int] = 1
-
-    @abstractmethod
-    def array(self, numbers: FloatArray) -> str:
-        """Return an array of doubles."""
-
     def follow(self, stages: Sequence[Stage], maps: Mapping[str, ScoreMap]) -> str:
+        """Return the expression that takes ``x.s`` of the last stage through the map whose condition holds.
+
+        Where ``x.s`` is NULL or outside of the range of the maps, or where no condition holds, it is NULL.
+        """
         lines = self._lines(maps)
         knots, values = (self.array(np.concatenate(part)) for part in zip(*lines.values(), strict=True))
         first, last, at = "CASE", "CASE", self.first
@@ -161,12 +155,12 @@ class _ArrayDialect(Dialect):
         )
 
 
-class _DuckDB(_ArrayDialect):
+class _DuckDB(Dialect):
     def array(self, numbers: FloatArray) -> str:
         return f"CAST('{numbers.tolist()}' AS DOUBLE[])"
 
 
-class _Postgres(_ArrayDialect):
+class _Postgres(Dialect):
     double = "DOUBLE PRECISION"
 
     def array(self, numbers: FloatArray) -> str:
@@ -176,7 +170,7 @@ class _Postgres(_ArrayDialect):
         return f"SELECT {columns} OFFSET 0"  # without which the planner would put stages into each other
 
 
-class _Spark(_ArrayDialect):
+class _Spark(Dialect):
     first = 0
 
     def name(self, column: str) -> str:
@@ -201,52 +195,10 @@ class _Spark(_ArrayDialect):
         return f"struct({', '.join(f'{expression} AS {name}' for name, expression in stage.items())})"
 
 
-class _SQLite(Dialect):
-    double = "REAL"
-    most_knots = 5_000  # which it takes seconds to prepare, in proportion to their square
-
-    def number(self, value: float) -> str:
-        return repr(float(value))
-
-    def select(self, columns: str) -> str:
-        return f"SELECT {columns} LIMIT 1 OFFSET 0"  # as in PostgreSQL
-
-    def value(self, group: Group) -> str:
-        return str(int(group)) if isinstance(group, bool) else super().value(group)
-
-    def between(self, value: str, low: str, high: str) -> str:
-        return f"min(max({value}, {low}), {high})"
-
-    def follow(self, stages: Sequence[Stage], maps: Mapping[str, ScoreMap]) -> str:
-        branches = [
-            f"WHEN {self.inside(maps[condition])} AND {condition} THEN {self._tree(lines)}"
-            for condition, lines in self._lines(maps).items()
-        ]
-        return self.chain(stages, f"CASE {' '.join(branches)} END")
-
-    def _tree(self, lines: Lines) -> str:
-        """Return the lines as CASEs that halve them until one is left."""
-        if lines.knots.size == 2:
-            return self._line(*lines.knots.tolist(), *lines.values.tolist())
-        middle = lines.knots.size // 2
-        below = self._tree(Lines(lines.knots[: middle + 1], lines.values[: middle + 1]))
-        above = self._tree(Lines(lines.knots[middle:], lines.values[middle:]))
-        return f"CASE WHEN x.s < {self.number(lines.knots[middle])} THEN {below} ELSE {above} END"
-
-    def _line(self, start: float, end: float, low: float, high: float) -> str:
-        if (start, end) == (low, high):
-            return "x.s"
-        if low == high:
-            return self.number(low)
-        base, left, width, rise = map(self.number, (low, start, end - start, high - low))
-        return self.between(f"{base} + (x.s - {left}) / {width} * {rise}", base, self.number(high))
-
-
 _DIALECTS: dict[str, Dialect] = {
     "duckdb": _DuckDB(),
     "postgres": _Postgres(),
     "spark": _Spark(),
-    "sqlite": _SQLite(),
 }
 
 

@@ -2,7 +2,7 @@
 
 from localparity.models.trees._lightgbm import LocalParityLGBMClassifier
 from localparity.models.trees._objective import MCDPObjective
-from localparity.models.trees._tables import TableClassifier, TableRegressor
+from localparity.models.trees._tables import TableClassifier
 from localparity.models.trees._xgboost import LocalParityXGBClassifier
 
 __all__ = [
@@ -10,5 +10,4 @@ __all__ = [
     "LocalParityXGBClassifier",
     "MCDPObjective",
     "TableClassifier",
-    "TableRegressor",
 ]

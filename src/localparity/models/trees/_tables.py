@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, RegressorMixin
-from sklearn.utils import _safe_indexing, assert_all_finite
-from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted, column_or_1d
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils import _safe_indexing
+from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
 from localparity._types import ArrayLike, FloatArray, Seed
-from localparity._validation import as_count, check_indexes, check_rows
+from localparity._validation import as_count, check_indexes
 from localparity.models._features import TableFeatures
 from localparity.models._folder import Files, FolderMixin, dump_classes, restore_classes
 from localparity.models._rows import as_classes, as_seed
@@ -28,92 +27,7 @@ from localparity.models.trees._lightgbm import (
 _FILENAME = "model.trees"
 
 
-class TableTrees(TableFeatures, FolderMixin, BaseEstimator):  # type: ignore[misc]
-    """The parameters, the growing and the storing of the trees; a subclass says what they predict."""
-
-    booster_: Any
-    _libraries = ("lightgbm",)
-
-    def __init__(
-        self,
-        n_estimators: int = 200,
-        learning_rate: float = 0.05,
-        num_leaves: int = 15,
-        *,
-        booster_params: dict[str, Any] | None = None,
-        n_jobs: int | None = None,
-        random_state: Seed = None,
-    ) -> None:
-        self.n_estimators = n_estimators
-        self.learning_rate = learning_rate
-        self.num_leaves = num_leaves
-        self.booster_params = booster_params
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-
-    def fit(self, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Self:
-        """Grow the trees.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            The features.
-        y : array-like of shape (n_samples,)
-            What is to be predicted.
-        sample_weight : array-like of shape (n_samples,), optional
-            Weights that are not negative; a row of weight 0 counts as absent.
-
-        Returns
-        -------
-        estimator
-            The fitted estimator.
-        """
-        rounds = as_count(self.n_estimators, "n_estimators")
-        given = check_booster_params(self.booster_params, OBJECTIVE_NAMES)
-        check_indexes({"X": X, "y": y, "sample_weight": sample_weight})
-        rows = _num_samples(X)
-        targets = self._check_targets(y, rows)
-        weights = _check_sample_weight(
-            sample_weight, np.empty(rows), dtype=np.float64, ensure_non_negative=True
-        )
-        kept = np.flatnonzero(weights > 0.0)
-        if kept.size < rows:
-            X, targets, weights = _safe_indexing(X, kept), targets[kept], weights[kept]
-        labels, objective = self._learn_targets(targets)
-        features = self._learn_features(X, weights)
-        common = lightgbm_parameters(as_seed(self.random_state), self.n_jobs)
-        shape = {"learning_rate": self.learning_rate, "num_leaves": self.num_leaves}
-        parameters = common | shape | given | objective
-        training = lightgbm_dataset(self.encoder_, features, labels, weight=weights, params=parameters)
-        self.booster_ = lightgbm().train(parameters, training, rounds)
-        return self
-
-    @abstractmethod
-    def _check_targets(self, y: ArrayLike, rows: int) -> NDArray[Any]:
-        """Return the targets, checked."""
-
-    @abstractmethod
-    def _learn_targets(self, targets: NDArray[Any]) -> tuple[FloatArray, dict[str, Any]]:
-        """Return the targets of rows with weight as LightGBM takes them, and the objective."""
-
-    def _predict(self, X: Any) -> FloatArray:
-        """Return what the trees predict, in a column for each class where there are more than two."""
-        check_is_fitted(self)
-        return np.asarray(self.booster_.predict(self._read_features(X)), dtype=np.float64)
-
-    def _dump(self) -> tuple[dict[str, Any], Files]:
-        return self._dump_features(), {_FILENAME: str(self.booster_.model_to_string()).encode()}
-
-    def _restore(self, learned: dict[str, Any], files: Files) -> None:
-        self._restore_features(learned)
-        self.booster_ = parse_lightgbm(files[_FILENAME])
-        if self.booster_.num_feature() != self.n_features_in_:
-            raise ValueError(
-                f"the trees have {self.booster_.num_feature()} features, expected {self.n_features_in_}"
-            )
-
-
-class TableClassifier(ClassifierMixin, TableTrees):  # type: ignore[misc]
+class TableClassifier(TableFeatures, FolderMixin, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
     """LightGBM's trees for any number of classes, on tables as people have them.
 
     Columns of a data frame may be numbers or texts, and values may be missing: a missing text is a category
@@ -155,6 +69,67 @@ class TableClassifier(ClassifierMixin, TableTrees):  # type: ignore[misc]
     """
 
     classes_: NDArray[Any]
+    booster_: Any
+    _libraries = ("lightgbm",)
+
+    def __init__(
+        self,
+        n_estimators: int = 200,
+        learning_rate: float = 0.05,
+        num_leaves: int = 15,
+        *,
+        booster_params: dict[str, Any] | None = None,
+        n_jobs: int | None = None,
+        random_state: Seed = None,
+    ) -> None:
+        self.n_estimators = n_estimators
+        self.learning_rate = learning_rate
+        self.num_leaves = num_leaves
+        self.booster_params = booster_params
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+
+    def fit(self, X: Any, y: ArrayLike, *, sample_weight: ArrayLike | None = None) -> Self:
+        """Grow the trees.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n_samples, n_features)
+            The features.
+        y : array-like of shape (n_samples,)
+            What is to be predicted.
+        sample_weight : array-like of shape (n_samples,), optional
+            Weights that are not negative; a row of weight 0 counts as absent.
+
+        Returns
+        -------
+        estimator
+            The fitted estimator.
+        """
+        rounds = as_count(self.n_estimators, "n_estimators")
+        given = check_booster_params(self.booster_params, OBJECTIVE_NAMES)
+        check_indexes({"X": X, "y": y, "sample_weight": sample_weight})
+        rows = _num_samples(X)
+        targets = as_classes(self, y, rows, multiclass=True)
+        weights = _check_sample_weight(
+            sample_weight, np.empty(rows), dtype=np.float64, ensure_non_negative=True
+        )
+        kept = np.flatnonzero(weights > 0.0)
+        if kept.size < rows:
+            X, targets, weights = _safe_indexing(X, kept), targets[kept], weights[kept]
+        labels, objective = self._learn_targets(targets)
+        features = self._learn_features(X, weights)
+        common = lightgbm_parameters(as_seed(self.random_state), self.n_jobs)
+        shape = {"learning_rate": self.learning_rate, "num_leaves": self.num_leaves}
+        parameters = common | shape | given | objective
+        training = lightgbm_dataset(self.encoder_, features, labels, weight=weights, params=parameters)
+        self.booster_ = lightgbm().train(parameters, training, rounds)
+        return self
+
+    def _predict(self, X: Any) -> FloatArray:
+        """Return what the trees predict, in a column for each class where there are more than two."""
+        check_is_fitted(self)
+        return np.asarray(self.booster_.predict(self._read_features(X)), dtype=np.float64)
 
     def predict_proba(self, X: Any) -> FloatArray:
         """Return the probability of each class.
@@ -187,10 +162,8 @@ class TableClassifier(ClassifierMixin, TableTrees):  # type: ignore[misc]
         chosen: NDArray[Any] = self.classes_[places]
         return chosen
 
-    def _check_targets(self, y: ArrayLike, rows: int) -> NDArray[Any]:
-        return as_classes(self, y, rows, multiclass=True)
-
     def _learn_targets(self, targets: NDArray[Any]) -> tuple[FloatArray, dict[str, Any]]:
+        """Return the targets of rows with weight as LightGBM takes them, and the objective."""
         self.classes_, labels = np.unique(targets, return_inverse=True)
         n_classes = len(self.classes_)
         if n_classes < 2:
@@ -200,71 +173,17 @@ class TableClassifier(ClassifierMixin, TableTrees):  # type: ignore[misc]
         return labels.astype(np.float64), {"objective": "binary"} if n_classes == 2 else several
 
     def _dump(self) -> tuple[dict[str, Any], Files]:
-        learned, files = super()._dump()
-        return learned | dump_classes(self.classes_), files
+        learned = self._dump_features() | dump_classes(self.classes_)
+        return learned, {_FILENAME: str(self.booster_.model_to_string()).encode()}
 
     def _restore(self, learned: dict[str, Any], files: Files) -> None:
-        super()._restore(learned, files)
+        self._restore_features(learned)
+        self.booster_ = parse_lightgbm(files[_FILENAME])
+        if self.booster_.num_feature() != self.n_features_in_:
+            raise ValueError(
+                f"the trees have {self.booster_.num_feature()} features, expected {self.n_features_in_}"
+            )
         self.classes_ = restore_classes(learned)
         found = self.booster_.num_model_per_iteration()
         if self.classes_.ndim != 1 or found != (len(self.classes_) if len(self.classes_) != 2 else 1):
             raise ValueError(f"the trees are not those of the classes {learned['classes']!r}")
-
-
-class TableRegressor(RegressorMixin, TableTrees):  # type: ignore[misc]
-    """LightGBM's trees for scores in [0, 1], on tables as people have them.
-
-    They are grown on the cross-entropy, whose minimum is the mean score, so that a model's scores can be
-    distilled into one model of the features alone. Tables are as in `TableClassifier`.
-
-    Parameters
-    ----------
-    n_estimators, learning_rate, num_leaves, booster_params, n_jobs, random_state
-        How the trees are grown, as in `TableClassifier`.
-
-    Attributes
-    ----------
-    booster_ : lightgbm.Booster
-        The trees.
-    text_features_ : list of str
-        The names of the text columns.
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> census = lp.datasets.make_census(2000, random_state=0)
-    >>> model = lp.models.TableRegressor(n_estimators=20, random_state=0)
-    >>> scores = model.fit(census.data, census.score).predict(census.data)
-    >>> bool(abs(scores.mean() - census.score.mean()) < 0.01)
-    True
-    """
-
-    def predict(self, X: Any) -> FloatArray:
-        """Return the score of each row.
-
-        Parameters
-        ----------
-        X : array-like or data frame of shape (n_samples, n_features)
-            The features, in the columns that `fit` had.
-
-        Returns
-        -------
-        ndarray of shape (n_samples,)
-            Scores in [0, 1].
-        """
-        return self._predict(X)
-
-    def _check_targets(self, y: ArrayLike, rows: int) -> NDArray[Any]:
-        if y is None:
-            raise ValueError(f"{type(self).__name__} requires y to be passed, but the target y is None")
-        targets: FloatArray = column_or_1d(y, dtype=np.float64, warn=True)
-        assert_all_finite(targets, input_name="y")
-        check_rows("y", targets.size, rows, "X")
-        outside = (targets < 0.0) | (targets > 1.0)
-        if outside.any():
-            row = int(np.argmax(outside))
-            raise ValueError(f"y must be in [0, 1], got {targets[row]} at row {row}")
-        return targets
-
-    def _learn_targets(self, targets: NDArray[Any]) -> tuple[FloatArray, dict[str, Any]]:
-        return targets, {"objective": "cross_entropy"}

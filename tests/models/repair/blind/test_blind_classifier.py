@@ -66,7 +66,7 @@ def test_it_is_blind_and_within_the_bound() -> None:
     np.testing.assert_allclose(scores.sum(axis=1), 1.0)
     np.testing.assert_array_equal(model.predict(X), scores[:, 1] > 0.5)
     assert lp.mcdp(None, scores[:, 1], sensitive_features=SEX) < 0.14
-    np.testing.assert_array_equal(model.predict_proba(X[:7]), scores[:7])
+    np.testing.assert_allclose(model.predict_proba(X[:7]), scores[:7], rtol=1e-12)  # BLAS rounds by shape
     again = clone(model).fit(X, Y, sensitive_features=SEX)
     np.testing.assert_array_equal(again.predict_proba(X), scores)
     assert list(model.feature_names_in_) == list(X.columns)
@@ -147,13 +147,12 @@ def test_groups_are_routed_through_searches_and_pipelines() -> None:
     assert loose < strict
 
 
-def test_tables_by_default_and_distilled(tmp_path: Path) -> None:
-    """Texts, missing values and a model that knows nothing of the groups."""
+def test_tables_by_default(tmp_path: Path) -> None:
+    """Texts and missing values, as people have them."""
     table = TABLE.copy()
     table.loc[::50, "hours_per_week"] = np.nan
-    model = GroupBlindClassifier(max_mcdp=0.25, cv=2, distil=True, random_state=0)
+    model = GroupBlindClassifier(max_mcdp=0.25, cv=2, random_state=0)
     model.fit(table, Y, sensitive_features=SEX)
-    assert model.ingredients_ == []
     assert model.text_features_ == ["occupation"]
     assert model.mcdp_ <= 0.25
     assert model.repair_.max_mcdp <= 0.25
@@ -163,24 +162,6 @@ def test_tables_by_default_and_distilled(tmp_path: Path) -> None:
     again = lp.load(tmp_path)
     np.testing.assert_array_equal(again.predict_proba(table)[:, 1], scores)
     assert again.promise_ == model.promise_
-    assert not any("group" in path.name for path in tmp_path.rglob("*"))
-
-
-@pytest.mark.slow
-def test_distillation_with_a_confidence_and_out_of_reach() -> None:
-    people = lp.datasets.make_census(6000, random_state=2)
-    given: Any = {"sensitive_features": people.sensitive_features}
-    model = trees(max_mcdp=0.3, confidence=0.9, distil=True).fit(people.data, people.target, **given)
-    assert model.upper_mcdp_ is not None
-    assert model.mcdp_ < model.upper_mcdp_ <= 0.3
-    with pytest.raises(ValueError, match=r"max_mcdp=0.08 is out of reach.*confidence=0.9.*within 0\.\d"):
-        trees(max_mcdp=0.08, confidence=0.9, distil=True).fit(people.data, people.target, **given)
-    for confidence in (None, 0.9):
-        unreached = trees(max_mcdp=0.001, confidence=confidence, distil=True)
-        with pytest.raises(
-            ValueError, match=r"max_mcdp=0.001 is out of reach.* at least 0\..*max_mcdp >= 0\."
-        ):
-            unreached.fit(TABLE, Y, sensitive_features=SEX)
 
 
 @pytest.mark.parametrize(

@@ -10,7 +10,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
-from localparity._types import ArrayLike, Criterion, FloatArray, Groups, IntArray, Seed
+from localparity._types import ArrayLike, Criterion, FloatArray, Groups, Seed
 from localparity._validation import as_count, as_number, require
 from localparity.counts import Comparison
 from localparity.models._columns import with_categories
@@ -18,7 +18,6 @@ from localparity.models._folder import Files, FolderMixin, dump_classes, restore
 from localparity.models._rows import TrainingRows, as_seed, check_training_rows
 from localparity.models._two_classes import TwoClassMixin
 from localparity.models.repair._wrapped import check_wrapped, dump_parts, parse_part
-from localparity.models.repair.blind._distilled import Distillation
 from localparity.models.repair.blind._features import BlindRows
 from localparity.models.repair.blind._ingredients import (
     Ingredients,
@@ -27,18 +26,10 @@ from localparity.models.repair.blind._ingredients import (
     cross_fit,
     mean_prediction,
 )
-from localparity.models.repair.blind._promise import promise_sentence
 from localparity.models.repair.blind._repair import GroupBlindRepair
 
-_FOLDS = 5
-"""Of a distillation, where the classifiers come fitted."""
-
 _SUBSAMPLED = {"feature_fraction": 0.5, "bagging_fraction": 0.8, "bagging_freq": 1, "lambda_l2": 1.0}
-_TREES: dict[str, dict[str, Any]] = {
-    "TableClassifier": {"booster_params": _SUBSAMPLED},
-    "TableRegressor": {"n_estimators": 500, "learning_rate": 0.1, "num_leaves": 31},
-}
-"""Chosen on validation parts of Adult and Bank; a model that learns scores, not classes, does not overfit."""
+"""How the default trees are grown, chosen on validation parts of Adult and Bank."""
 
 
 class GroupBlindClassifier(FolderMixin, TwoClassMixin, BaseEstimator):  # type: ignore[misc]
@@ -64,9 +55,6 @@ class GroupBlindClassifier(FolderMixin, TwoClassMixin, BaseEstimator):  # type: 
     ensemble : bool
         Whether new rows get the mean of what all pairs predict. If not, one more pair is fitted on all rows,
         which predicts `cv` times as fast, and a little worse.
-    distil : bool
-        Whether one `TableRegressor` learns the repaired scores, so that no model of the group is left at
-        prediction. The bound is measured again on its scores.
     validation_fraction : float
         The share of the rows that is held out where a `confidence` is asked for.
     random_state : int, Generator or None
@@ -79,11 +67,9 @@ class GroupBlindClassifier(FolderMixin, TwoClassMixin, BaseEstimator):  # type: 
     groups_, left_out_ : tuple
         All groups, and those too small to take part in the bound.
     ingredients_ : list of Ingredients
-        The fitted pairs of classifiers; empty after distillation.
+        The fitted pairs of classifiers.
     repair_ : GroupBlindRepair
         The fitted repair.
-    distilled_ : TableRegressor or None
-        The model that learned the repaired scores.
     mcdp_ : float
         MCDP(epsilon) of the people fitted on, each scored by models that did not see them.
     upper_mcdp_ : float or None
@@ -121,7 +107,6 @@ class GroupBlindClassifier(FolderMixin, TwoClassMixin, BaseEstimator):  # type: 
         min_group_size: int = 30,
         cv: int | str = 5,
         ensemble: bool = True,
-        distil: bool = False,
         validation_fraction: float = 0.3,
         random_state: Seed = None,
     ) -> None:
@@ -135,7 +120,6 @@ class GroupBlindClassifier(FolderMixin, TwoClassMixin, BaseEstimator):  # type: 
         self.min_group_size = min_group_size
         self.cv = cv
         self.ensemble = ensemble
-        self.distil = distil
         self.validation_fraction = validation_fraction
         self.random_state = random_state
 
@@ -177,17 +161,12 @@ class GroupBlindClassifier(FolderMixin, TwoClassMixin, BaseEstimator):  # type: 
             rows, held_out = rows.hold_out(self.validation_fraction, seed, by_class=by_class)
         least = rows if held_out is None else held_out
         repair._check_groups(least.groups, least.labels.astype(np.int64), rows.group_names)
-        folds = assign_folds(rows, _FOLDS if self.cv == "prefit" else int(self.cv), seed)
-        fitted = self._fit_ingredients(rows, folds, seed, weighted=sample_weight is not None)
+        fitted = self._fit_ingredients(rows, seed, weighted=sample_weight is not None)
         tested = None
         if held_out is not None:
             tested = blind_rows(held_out, *mean_prediction(self.ingredients_, held_out.features))
         self.classes_, self.groups_, self.left_out_ = rows.classes, rows.group_names, repair.left_out_
-        if self.distil:
-            return self._distil(
-                repair, Distillation(rows, fitted, folds, _trees("TableRegressor", seed)), held_out, tested
-            )
-        self.repair_, self.distilled_ = repair._fit_rows(fitted, tested, rows.group_names), None
+        self.repair_ = repair._fit_rows(fitted, tested, rows.group_names)
         self.mcdp_, self.promise_ = repair.mcdp_, repair.promise_
         self.upper_mcdp_: float | None = repair.upper_mcdp_
         return self
@@ -206,10 +185,7 @@ class GroupBlindClassifier(FolderMixin, TwoClassMixin, BaseEstimator):  # type: 
             The second column is the repaired score.
         """
         check_is_fitted(self)
-        if self.distilled_ is not None:
-            scores = self.distilled_.predict(X)
-        else:
-            scores = self.repair_._repaired(*mean_prediction(self.ingredients_, X))
+        scores = self.repair_._repaired(*mean_prediction(self.ingredients_, X))
         return np.column_stack([1.0 - scores, scores])
 
     @property
@@ -243,7 +219,7 @@ class GroupBlindClassifier(FolderMixin, TwoClassMixin, BaseEstimator):  # type: 
     @property
     def _reads_features(self) -> Any:
         """The model that reads a row's features first."""
-        return self.ingredients_[0].estimator if self.distilled_ is None else self.distilled_
+        return self.ingredients_[0].estimator
 
     def _check_parameters(self) -> GroupBlindRepair:
         """Return the repair to be fitted, or raise a ValueError for parameters that are wrong."""
@@ -265,9 +241,7 @@ class GroupBlindClassifier(FolderMixin, TwoClassMixin, BaseEstimator):  # type: 
             raise ValueError(f"cv must be >= 2 or 'prefit', got {self.cv}")
         return repair
 
-    def _fit_ingredients(
-        self, rows: TrainingRows, folds: IntArray, seed: int, *, weighted: bool
-    ) -> BlindRows:
+    def _fit_ingredients(self, rows: TrainingRows, seed: int, *, weighted: bool) -> BlindRows:
         """Fit the pairs of classifiers, and return the rows with what the unseen folds' models predict."""
         labels = Comparison(self.criterion).labels
         if self.cv == "prefit":
@@ -275,31 +249,13 @@ class GroupBlindClassifier(FolderMixin, TwoClassMixin, BaseEstimator):  # type: 
             self.ingredients_ = [fitted]
             return blind_rows(rows, *fitted.predict(rows.features))
         pair = tuple(
-            _trees("TableClassifier", seed) if given is None else given
-            for given in (self.estimator, self.group_estimator)
+            _trees(seed) if given is None else given for given in (self.estimator, self.group_estimator)
         )
+        folds = assign_folds(rows, int(self.cv), seed)
         self.ingredients_, predicted = cross_fit(pair, rows, labels, folds, weighted=weighted)
         if not self.ensemble:
             self.ingredients_ = [Ingredients.fit(pair, rows, labels, weighted=weighted)]
         return predicted
-
-    def _distil(
-        self,
-        repair: GroupBlindRepair,
-        distillation: Distillation,
-        held_out: TrainingRows | None,
-        tested: BlindRows | None,
-    ) -> Self:
-        """Keep one model in place of the pairs of classifiers and the repair."""
-        if held_out is None or tested is None:
-            found = distillation.choose(repair)
-        else:
-            found = distillation.test(repair, held_out, tested)
-        self.ingredients_, self.distilled_, self.repair_ = [], found.model, found.repair
-        self.mcdp_, self.upper_mcdp_ = found.mcdp, found.upper
-        weights = None if held_out is None else held_out.weights
-        self.promise_ = promise_sentence(repair, distillation.rows.weights, weights)
-        return self
 
     def _dump(self) -> tuple[dict[str, Any], Files]:
         learned = {
@@ -310,8 +266,6 @@ class GroupBlindClassifier(FolderMixin, TwoClassMixin, BaseEstimator):  # type: 
             "promise": self.promise_,
         }
         parts: dict[str, Any] = {"repair": self.repair_}
-        if self.distilled_ is not None:
-            return learned, dump_parts(distilled=self.distilled_, **parts)
         groups = [one for pair in self.ingredients_ for one in pair.group_estimators]
         return learned, dump_parts(
             estimator=[pair.estimator for pair in self.ingredients_], group_estimator=groups, **parts
@@ -324,9 +278,7 @@ class GroupBlindClassifier(FolderMixin, TwoClassMixin, BaseEstimator):  # type: 
         if not isinstance(self.repair_, GroupBlindRepair):
             raise ValueError(f"repair must be a GroupBlindRepair, got a {type(self.repair_).__name__}")
         self.groups_, self.left_out_ = self.repair_.groups_, self.repair_.left_out_
-        self.distilled_, self.ingredients_ = None, []
-        if not learned["codes"]:
-            self.distilled_ = parse_part(files, "distilled")
+        self.ingredients_ = []
         place = 0
         for number, codes in enumerate(learned["codes"]):
             groups = tuple(parse_part(files, f"group_estimator/{place + one}") for one in range(len(codes)))
@@ -341,9 +293,9 @@ class GroupBlindClassifier(FolderMixin, TwoClassMixin, BaseEstimator):  # type: 
         self.promise_ = str(learned["promise"])
 
 
-def _trees(kind: str, seed: int) -> Any:
-    """Return the trees that predict, or learn repaired scores, by default."""
+def _trees(seed: int) -> Any:
+    """Return the trees that predict by default."""
     require("lightgbm", extra="boost")
-    from localparity.models import trees
+    from localparity.models.trees import TableClassifier
 
-    return getattr(trees, kind)(random_state=seed, **_TREES[kind])
+    return TableClassifier(booster_params=_SUBSAMPLED, random_state=seed)

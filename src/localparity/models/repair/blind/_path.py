@@ -11,7 +11,7 @@ from localparity.counts import Comparison
 from localparity.models._rows import TrainingRows
 from localparity.models.repair.blind._classifier import GroupBlindClassifier
 from localparity.models.repair.blind._features import BlindRows, GroupFeatures, compared_curves
-from localparity.models.repair.blind._ingredients import Ingredients, assign_folds
+from localparity.models.repair.blind._ingredients import Ingredients
 from localparity.models.repair.blind._nested_score import Dual
 from localparity.models.repair.blind._output import original_scale
 
@@ -32,9 +32,7 @@ class FittedIngredients(NamedTuple):
         repair = model._check_parameters()
         repair._check_groups(rows.groups, rows.labels.astype(np.int64), rows.group_names)
         compared = [code for code, name in enumerate(rows.group_names) if name not in repair.left_out_]
-        predicted = model._fit_ingredients(
-            rows, assign_folds(rows, int(model.cv), seed), seed, weighted=weighted
-        )
+        predicted = model._fit_ingredients(rows, seed, weighted=weighted)
         return cls(model.ingredients_, predicted, tuple(compared))
 
 

@@ -8,7 +8,6 @@ from typing import NamedTuple
 import numpy as np
 
 from localparity._types import FloatArray
-from localparity._validation import as_fraction
 from localparity.datasets._synthetic import (
     _AGE_EFFECT,
     _AGE_MEAN,
@@ -54,11 +53,9 @@ def census_frontier(max_mcdp: float = 1.0) -> float:
 
     Examples
     --------
-    >>> import localparity as lp
-    >>> round(lp.datasets.census_frontier(0.05), 3), round(lp.datasets.census_frontier(), 3)
+    >>> round(census_frontier(0.05), 3), round(census_frontier(), 3)
     (0.635, 0.673)
     """
-    max_mcdp = as_fraction(max_mcdp, "max_mcdp")
     cells = _cells()
     nodes, weights = np.polynomial.legendre.leggauss(_RATES)
     roots, weights = 0.5 * (nodes + 1.0), 0.5 * weights
