@@ -55,7 +55,7 @@ class Grid(NamedTuple):
     bits : int
         The bits that tell the parts of one cell apart.
     place : ndarray
-        For each cell, the place among those that are cut, -1 for any other.
+        For each cell, the place among those that are cut, -1 for any other; empty where none is cut.
     """
 
     scale: float
@@ -111,11 +111,11 @@ class Grid(NamedTuple):
     @property
     def cells(self) -> int:
         """How many cells there are; of a grid that was cut, how many parts."""
-        return int(np.count_nonzero(self.place >= 0)) << self.bits if self.bits else self.last + 1
+        return int(np.count_nonzero(self.place >= 0)) << self.bits if self.place.size else self.last + 1
 
     def edges(self, numbers: IntArray, score_range: ScoreRange) -> tuple[FloatArray, FloatArray]:
         """The lowest and the highest score that there can be in cells of some numbers."""
-        if self.bits:
+        if self.place.size:
             cut = np.flatnonzero(self.place >= 0)
             numbers = (cut[numbers >> self.bits] << self.bits) + (numbers & ((1 << self.bits) - 1))
         return cell_ends(numbers, self, *score_range)
@@ -293,4 +293,7 @@ def find_in(rows: KeyedRows, grid: Grid, numbers: IntArray, inside: int, n_jobs:
         scores, codes, weights = (each[:count] for each in found)
         return KeyedRows(scores, codes, part.keys, None if part.weights is None else weights)
 
-    return KeyedRows.join(in_parts(find, rows, n_jobs))
+    joined = KeyedRows.join(in_parts(find, rows, n_jobs))
+    if joined.scores.size != inside:
+        raise AssertionError("fewer rows are in the cells than were counted there")
+    return joined

@@ -259,8 +259,7 @@ def refine(counted: Sequence[GroupCounts], source: ScoreSource, options: CountOp
     keys, question = _asked(counted, source, options)
     cells = _cells_of(keys, counted, level, score_range)
     while True:
-        # What was not opened on a coarser grid does not decide.
-        opened = question.opened(cells, question.bounds(cells)) & (cells.numbers >= 0)
+        opened = question.opened(cells, question.bounds(cells))
         numbers = cells.numbers[opened]
         if not 0 < numbers.size <= _MAX_CELLS_READ:
             return cells.to_counts(score_range, resolution)

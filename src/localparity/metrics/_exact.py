@@ -104,7 +104,7 @@ class Question:
         for column, (group, of) in enumerate(cells.keys):
             if label in (None, of):
                 columns[group].append(column)
-        return [np.array(each) for each in columns.values()]
+        return [np.array(each, dtype=np.int64) for each in columns.values()]
 
     def sizes(self, cells: CellCounts, label: int | None) -> list[int]:
         """How many rows each group has under a label."""
@@ -117,7 +117,8 @@ class Question:
         for found in bounds:
             given = found.begins, cells.known, found.shares, found.pairs
             opened |= open_cells(*given, found.least, found.most, self._reach[1], _SLACK)
-        return opened
+        # What was not opened in coarser cells, and has no number since, does not decide.
+        return opened & (cells.numbers >= 0)
 
 
 def _in_cells(predictions: Predictions, few: int) -> bool:

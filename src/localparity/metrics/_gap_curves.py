@@ -103,8 +103,12 @@ def gap_between(first: NDArray[Any], second: NDArray[Any], in_first: Any, in_sec
     size = float(in_first) * float(in_second)
     if first.dtype.kind == second.dtype.kind == "i" and size < 2.0**62:
         # Whole numbers over one denominator: equal gaps are equal floats.
-        return np.asarray((first * in_second - second * in_first) / size)
-    return np.asarray(first / in_first - second / in_second, dtype=np.float64)
+        gap = np.asarray((first * in_second - second * in_first) / size)
+    else:
+        gap = np.asarray(first / in_first - second / in_second, dtype=np.float64)
+    if not np.abs(gap).max(initial=0.0) <= 1.0:
+        raise AssertionError(f"a gap must be between -1 and 1, got {np.abs(gap).max()}")
+    return gap
 
 
 def gap_curve(

@@ -96,6 +96,8 @@ def with_finer(steps: Any, opened: BoolArray, finer: Any) -> Any:
             entries[found] = finer[3][new]
             found += 1
             new += 1
+    if found != size:
+        raise AssertionError("the finer steps are not those of the steps that are opened")
     return numbers, lowest, highest, entries
 
 
