@@ -111,12 +111,15 @@ class Question:
         rows = cells.rows.sum(axis=0)
         return [int(rows[each].sum()) for each in self._columns(cells, label)]
 
-    def opened(self, cells: CellCounts, bounds: list[Bounds]) -> BoolArray:
-        """The cells whose rows must be known to know MCDP."""
+    def opened(self, cells: CellCounts, bounds: list[Bounds], *, worst: bool = False) -> BoolArray:
+        """The cells whose rows must be known to know MCDP of each pair, or of the worst pair alone."""
         opened = np.zeros(cells.known.size, dtype=bool)
+        floor = np.max([found.least.max(axis=0, initial=0.0) for found in bounds], axis=0) if worst else 0.0
         for found in bounds:
-            given = found.begins, cells.known, found.shares, found.pairs
-            opened |= open_cells(*given, found.least, found.most, self._reach[1], _SLACK)
+            matters = (found.most >= floor).any(axis=1)
+            given = found.begins, cells.known, found.shares, found.pairs[matters]
+            least, most = np.maximum(found.least, floor)[matters], found.most[matters]
+            opened |= open_cells(*given, least, most, self._reach[1], _SLACK)
         # What was not opened in coarser cells, and has no number since, does not decide.
         return opened & (cells.numbers >= 0)
 
