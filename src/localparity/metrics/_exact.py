@@ -171,7 +171,9 @@ def worst_mcdp(data: Data, comparison: Comparison, epsilons: FloatArray, n_jobs:
         return np.zeros(0)
     if isinstance(data, Predictions):
         if _in_cells(data, _FEW_ROWS // 8) and not _few_scores(data.scores):
-            return worst_in_cells(data, comparison, epsilons, n_jobs)
+            found = worst_in_cells(data, comparison, epsilons, n_jobs)
+            if found is not None:
+                return found
         if not _in_cells(data, _FEW_ROWS) and data.exchangeable:
             return _worst_sorted(data, comparison, epsilons)
         data = count_for(data, comparison, epsilons, n_jobs)

@@ -41,6 +41,7 @@ _BLOCKS = (64, 8, 1)
 _LEAST_PARTS = 4
 _ROWS_BY_PART = 8
 _MOST_PARTS = 2**14
+_MOST_PLACES = 2**26
 _SLACK = 1e-12
 
 
@@ -92,8 +93,11 @@ class Question(NamedTuple):
 
 def worst_in_cells(
     people: Predictions, comparison: Comparison, epsilons: FloatArray, n_jobs: int
-) -> FloatArray:
-    """MCDP of the worst pair at each epsilon; a group that is too small is an error."""
+) -> FloatArray | None:
+    """MCDP of the worst pair at each epsilon; a group that is too small is an error.
+
+    None where so many rows decide that a table of their scores and keys would not fit.
+    """
     rows, ends = KeyedRows.of(people), people.score_range
     n_keys, width = _shape(rows)
     most = min(_MOST_CELLS, _MOST_ENTRIES // (n_keys * width))
@@ -119,6 +123,8 @@ def worst_in_cells(
         steps = with_finer(steps, opened, finer)
         opened, matters = decide(steps, question)
         rows = find_in(rows, table.grid, steps[0][opened], _count(steps, opened), n_jobs)
+    if rows.scores.size * n_keys * width > _MOST_PLACES:
+        return None
     _, _, highest, entries = with_finer(steps, opened, score_steps(*rows.arrays, *_shape(rows)))
     knots, worst = units_of(highest, ends, people.resolution), np.zeros(epsilons.size)
     for group_of, chosen in zip(question.group_of, matters, strict=True):
