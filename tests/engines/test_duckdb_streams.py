@@ -232,6 +232,20 @@ def test_files_in_any_order(
     assert lp.mcdp(found, criterion=criterion) == lp.mcdp(exact, criterion=criterion)
 
 
+@pytest.mark.parametrize("max_scores", [10, 2**20])
+def test_a_group_and_label_of_which_no_row_weighs_anything(tmp_path: Path, max_scores: int) -> None:
+    rows = make_rows(20_000)
+    weights = np.where((rows.groups == "b") & (rows.labels == 0), 0.0, rows.weights)
+    path = write(tmp_path / "a.parquet", p=rows.scores, g=rows.groups, y=rows.labels, w=weights)
+    found = lp.engines.from_duckdb(path, **NAMES, max_scores=max_scores, level=6, epsilons=[0.0, 0.05])
+    asked: dict[str, Any] = {
+        "sensitive_features": rows.groups,
+        "sample_weight": weights,
+        "epsilon": [0.0, 0.05],
+    }
+    np.testing.assert_array_equal(lp.mcdp(found, epsilon=[0.0, 0.05]), lp.mcdp(None, rows.scores, **asked))
+
+
 def test_rows_that_change_between_readings_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     query = "SELECT pow(random(), 1 + i % 2) AS p, i % 2 AS g FROM range(300000) AS rows(i)"
     assert lp.engines.from_duckdb(query, score="p", group="g").size == 300_000  # read once

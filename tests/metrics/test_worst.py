@@ -133,3 +133,22 @@ def test_finer_steps_that_are_not_those_opened(kernel: str) -> None:
 def test_a_gap_above_one() -> None:
     with pytest.raises(AssertionError, match=r"got 2\.0"):
         gap_between(np.array([0, 2]), np.array([0, 0]), np.int64(1), np.int64(1))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cells_are_cut_until_their_rows_can_be_sorted(
+    monkeypatch: pytest.MonkeyPatch, weighted: bool, n_jobs: int
+) -> None:
+    monkeypatch.setattr(_worst, "_MANY_ROWS", 0)
+    monkeypatch.setattr(_worst, "_MOST_CELLS", 16)
+    monkeypatch.setattr(_worst, "_MOST_PARTS", 16)
+    weights = np.random.default_rng(1).exponential(size=3000) if weighted else None
+    predictions = sample(3000, sample_weight=weights)
+    for places, found in ((2**12, expected(predictions, Comparison())), (100, None)):
+        monkeypatch.setattr(_worst, "_MOST_PLACES", places)
+        monkeypatch.setattr(_worst, "_MOST_CUT", 2**20 if found else 2**5)
+        worst = _worst.worst_in_cells(predictions, Comparison(), EPSILONS, n_jobs)
+        assert (None if worst is None else worst.tolist()) == found
+        by_mcdp = lp.mcdp(predictions, epsilon=EPSILONS)
+        assert by_mcdp.tolist() == expected(predictions, Comparison())

@@ -327,7 +327,7 @@ def _cells_of(
     score_range: ScoreRange,
 ) -> CellCounts:
     """The counts of all keys in the cells of a grid, or by score where there is no level."""
-    at = _union([each.at for each in counted])
+    at = _union([each.at for each in counted if each.at.size])  # nobody's are numbers of no dtype
     cells = CellCounts.empty(keys, at.size, weighted=any(each.units is not None for each in counted))
     for each in counted:
         places, column = np.searchsorted(at, each.at), keys.index(each.key)

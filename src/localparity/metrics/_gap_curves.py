@@ -23,8 +23,9 @@ from localparity.predictions import Predictions
 Pair = tuple[Group, Group]
 
 _MOST_KEPT = 64
+_MOST_KNOTS = 2**23
 _kept: WeakKeyDictionary[ScoreCounts, dict[tuple[Pair, int | None], GapCurve]] = WeakKeyDictionary()
-"""The first curves of counts, so that an audit and its page, say, share them."""
+"""The first curves of counts, unless they are large, so that an audit and its page, say, share them."""
 
 
 def gap_curves(data: Data, comparison: Comparison) -> list[GapCurve]:
@@ -64,7 +65,7 @@ def curve_between(counts: ScoreCounts, sides: Stratum, pair: Pair, label: int | 
     kept = _kept.setdefault(counts, {})
     if (pair, label) not in kept:
         curve = _merge_sides(counts, sides, pair, label)
-        if len(kept) >= _MOST_KEPT:
+        if len(kept) >= _MOST_KEPT or sum(other.knots.size for other in kept.values()) >= _MOST_KNOTS:
             return curve
         kept[pair, label] = curve
     return kept[pair, label]
