@@ -94,3 +94,34 @@ def test_scores_are_cells_of_their_own() -> None:
     assert found.lowest.tolist() == np.unique(given.scores).tolist()
     assert found.known.all()
     assert found.to_counts((0.0, 1.0), 1e-15).size == given.scores.size
+
+
+def test_cells_of_single_floats_are_cut_into_one_part_each() -> None:
+    given = rows(0.5 + np.arange(300) * 2.0**-53)
+    grid = Grid.over(given.scores, 1024)
+    assert grid.shift == 0
+    cut = grid.cut(np.array([3, 299]), 8)
+    assert cut.cells == 2
+    found = CellCounts.of(given, cut)
+    assert (found.numbers.tolist(), found.rows.sum()) == ([0, 1], 2)
+    assert [end.tolist() for end in cut.edges(found.numbers, (0.0, 1.0))][0] == given.scores[
+        [3, 299]
+    ].tolist()
+
+
+def test_parts_that_are_narrower_than_floats_are_apart() -> None:
+    scores = 0.75 + np.arange(2**12) * 2.0**-53
+    grid = Grid.over(scores, 512)
+    assert grid.shift < 0
+    cut = grid.cut(np.arange(grid.cells), 64)
+    lowest, highest = cut.edges(np.arange(cut.cells), (0.0, 1.0))
+    assert (lowest <= highest).all()
+    assert (highest[:-1] <= lowest[1:]).all()
+
+
+@pytest.mark.parametrize(("counted", "what"), [(7, "more"), (30, "fewer")])
+def test_rows_that_are_not_where_they_were_counted(counted: int, what: str) -> None:
+    given = rows(SCORES["even"])
+    grid = Grid.over(given.scores, 16)
+    with pytest.raises(AssertionError, match=what):
+        _cell_counts.find_in(given, grid, np.array([0]), counted, 1)

@@ -123,6 +123,49 @@ def test_merging_in_any_order_and_partition_gives_the_same_bytes(data: st.DataOb
         assert merged.rank_error == whole.rank_error
 
 
+def test_counts_on_coarser_cells_stay_on_them() -> None:
+    exact = lp.ScoreCounts(
+        {("a", None): count_rows(np.array([0.1, 0.6])), ("b", None): count_rows(np.array([0.2, 0.7]))}
+    )
+    coarse = lp.counts.bounded(exact, max_scores=1, level=1)
+    for finer in (lp.counts.bounded(coarse, max_scores=1, level=4), lp.counts.merge_bounded([coarse])):
+        assert bounds_of(finer, 0.04) == bounds_of(coarse, 0.04) == (0.0, 0.5)
+
+
+@given(st.data(), st.booleans(), st.sampled_from([(0.0, 1.0), (-3.0, 4.0)]))
+def test_bounds_hold_whatever_cells_parts_were_on(
+    data: st.DataObject, weighted: bool, score_range: tuple[float, float]
+) -> None:
+    drawn = data.draw(people(n_groups=2, max_size=14))
+    low, high = score_range
+    scores = low + (high - low) * drawn.scores
+    weights = drawn.weights if weighted else None
+    given_people: dict[str, Any] = {"sensitive_features": drawn.groups, "score_range": score_range}
+    parts = []
+    for _ in range(data.draw(st.integers(1, 3))):
+        counts = lp.ScoreCounts.from_predictions(
+            lp.Predictions.from_arrays(None, scores, sample_weight=weights, **given_people)
+        )
+        for level in data.draw(st.lists(st.integers(1, 8), max_size=2)):
+            counts = lp.counts.bounded(counts, max_scores=1, level=level)
+        parts.append(counts)
+    merged = lp.counts.merge_bounded(parts, max_scores=1, level=data.draw(st.integers(1, 8)))
+    for epsilon in (0.0, 0.04, 0.1):
+        # Each part has the same people, so that all of them together have their MCDP.
+        value = lp.mcdp(None, scores, sample_weight=weights, epsilon=epsilon, **given_people)
+        least, most = bounds_of(merged, epsilon)
+        assert least - 1e-12 <= value <= most + 1e-12
+
+
+@pytest.mark.parametrize(
+    "call", [lp.counts.bounded, lambda counts, **options: lp.counts.merge_bounded([counts], **options)]
+)
+def test_a_level_beyond_the_cells_that_can_be_numbered(call: Any) -> None:
+    counts = lp.ScoreCounts({("a", None): count_rows(np.array([0.1]))})
+    with pytest.raises(ValueError, match="level must be <= 30, got 31"):
+        call(counts, level=31)
+
+
 def test_what_cannot_merge_says_so() -> None:
     atoms = {("a", None): count_rows(np.array([0.1])), ("b", None): count_rows(np.array([0.9]))}
     sketched = lp.ScoreCounts(atoms, rank_error=0.01)
@@ -139,6 +182,22 @@ def test_cells_join_the_larger_of_two() -> None:
     quarters = Cells(np.array([0.0, 0.25, 0.75]), np.array([0.25, 0.5, 1.0]))
     joined = quarters.union(Cells(np.array([0.0]), np.array([0.5])))
     assert (joined.lows.tolist(), joined.highs.tolist()) == ([0.0, 0.75], [0.5, 1.0])
+
+
+@given(st.lists(st.tuples(st.integers(0, 20), st.integers(1, 6)), max_size=8))
+def test_cells_that_overlap_are_one(drawn: list[tuple[int, int]]) -> None:
+    joined = Cells(np.empty(0), np.empty(0))
+    covered: set[int] = set()
+    for low, width in drawn:
+        joined = joined.union(Cells(np.array([low / 1.0]), np.array([(low + width) / 1.0])))
+        covered |= set(range(low, low + width))
+    assert (joined.lows < joined.highs).all()
+    assert (joined.highs[:-1] <= joined.lows[1:]).all()
+    assert covered == {
+        unit
+        for low, high in zip(joined.lows, joined.highs, strict=True)
+        for unit in range(int(low), int(high))
+    }
 
 
 @st.composite

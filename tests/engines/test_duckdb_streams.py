@@ -188,6 +188,64 @@ def test_a_group_without_weight_in_a_stream_is_named(tmp_path: Path) -> None:
             lp.engines.from_duckdb(path, score="p", group="g", weight="w", max_scores=max_scores)
 
 
+@pytest.mark.parametrize("most_held", [0, 300, 3000])
+@pytest.mark.parametrize("labelled", [False, True])
+def test_more_rows_decide_than_are_held(
+    tmp_path: Path, most_held: int, labelled: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Near parity all cells decide at first, and rows are held only from a finer grid on.
+    for module in ("_duckdb", "_streamed"):
+        monkeypatch.setattr(f"localparity.engines.{module}.MOST_HELD", most_held)
+    monkeypatch.setattr(DuckDBScores, "max_refined", 100)
+    rng = np.random.default_rng(0)
+    scores, groups, labels = (
+        rng.random(20_000),
+        rng.choice(["a", "b", "c"], 20_000),
+        rng.integers(0, 2, 20_000),
+    )
+    path = write(tmp_path / "a.parquet", p=scores, g=groups, y=labels)
+    criterion: Any = "equalized_odds" if labelled else "demographic_parity"
+    found = lp.engines.from_duckdb(
+        path, score="p", group="g", label="y", max_scores=300, level=5, epsilons=EPSILONS, criterion=criterion
+    )
+    assert found.cells is not None
+    for epsilon in EPSILONS:
+        exact = lp.mcdp(labels, scores, sensitive_features=groups, epsilon=epsilon, criterion=criterion)
+        assert lp.mcdp(found, epsilon=epsilon, criterion=criterion) == exact
+
+
+@pytest.mark.parametrize("by", ["p", "g", "y"])
+@pytest.mark.parametrize("criterion", ["equal_opportunity", "equalized_odds"])
+@pytest.mark.parametrize("table_level", [20, 3])
+def test_files_in_any_order(
+    tmp_path: Path, by: str, criterion: Any, table_level: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The first rows, by which the cells that decide are guessed, may be of one group or label only.
+    monkeypatch.setattr("localparity.engines._held_rows._TABLE_LEVEL", table_level)
+    rows = make_rows(20_000)
+    frame = pd.DataFrame({"p": rows.scores, "g": rows.groups, "y": rows.labels}).sort_values(by)
+    frame.to_parquet(tmp_path / "a.parquet", row_group_size=3000)
+    found = lp.engines.from_duckdb(
+        tmp_path / "a.parquet", **NAMES | {"weight": None}, max_scores=300, level=8, criterion=criterion
+    )
+    exact = rows.counts(weighted=False)
+    assert lp.mcdp(found, criterion=criterion) == lp.mcdp(exact, criterion=criterion)
+
+
+@pytest.mark.parametrize("max_scores", [10, 2**20])
+def test_a_group_and_label_of_which_no_row_weighs_anything(tmp_path: Path, max_scores: int) -> None:
+    rows = make_rows(20_000)
+    weights = np.where((rows.groups == "b") & (rows.labels == 0), 0.0, rows.weights)
+    path = write(tmp_path / "a.parquet", p=rows.scores, g=rows.groups, y=rows.labels, w=weights)
+    found = lp.engines.from_duckdb(path, **NAMES, max_scores=max_scores, level=6, epsilons=[0.0, 0.05])
+    asked: dict[str, Any] = {
+        "sensitive_features": rows.groups,
+        "sample_weight": weights,
+        "epsilon": [0.0, 0.05],
+    }
+    np.testing.assert_array_equal(lp.mcdp(found, epsilon=[0.0, 0.05]), lp.mcdp(None, rows.scores, **asked))
+
+
 def test_rows_that_change_between_readings_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     query = "SELECT pow(random(), 1 + i % 2) AS p, i % 2 AS g FROM range(300000) AS rows(i)"
     assert lp.engines.from_duckdb(query, score="p", group="g").size == 300_000  # read once

@@ -12,7 +12,8 @@ from numpy.typing import NDArray
 
 import localparity as lp
 from localparity.counts._bounded import cell_edges, cell_numbers
-from localparity.engines import CellSelection, CountOptions, GroupCounts, count_source
+from localparity.engines import CellSelection, CountOptions, GroupCounts, _refine, count_source
+from localparity.metrics._gap_curves import gap_curves
 from scale_rows import EPSILONS, Rows, assert_exact, assert_same_counts, make_rows
 
 RANGES = [(0.0, 1.0), (300.0, 850.0), (-1.0, 1.0), (0.1, 0.7), (-1e300, 1e300)]
@@ -117,6 +118,31 @@ def test_clustered_scores_are_estimated_before_they_are_counted() -> None:
     found = count(source, max_scores=50)
     assert source.calls[:3] == ["grid 6", "distinct", "grid 14"]
     assert lp.mcdp(found) == lp.mcdp(clustered.counts(labelled=False, weighted=False))
+
+
+def test_where_too_many_cells_decide_the_worst_pair_is_exact(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Twelve groups near parity: every cell decides for one of 66 pairs, few for the worst of them.
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 12, 24_000).astype(str)
+    rows = Rows(rng.random(24_000), groups, np.zeros(24_000, int), np.ones(24_000))
+    source, exact = RowsInMemory(rows), rows.counts(labelled=False, weighted=False)
+    monkeypatch.setattr(_refine, "_MOST_READ", 1500)
+    found = count(source, max_scores=200)
+    assert source.calls[-1] == "exactly inside"
+    assert sum(atoms.scores.size for atoms in found.atoms.values()) < 12_000
+    for epsilon in EPSILONS:
+        assert_exact(found, exact, epsilon=epsilon)
+    assert found.cells is not None
+    for ours, theirs in zip(
+        gap_curves(found, lp.Comparison()), gap_curves(exact, lp.Comparison()), strict=True
+    ):
+        bounds = ours.mcdp_bounds(0.01)
+        assert bounds.low <= theirs.mcdp(0.01) <= bounds.high
+    monkeypatch.setattr(_refine, "_MAX_CELLS_READ", 2)
+    source = RowsInMemory(rows)
+    bounds = lp.mcdp_bounds(count(source, max_scores=200), epsilon=0.01)
+    assert source.calls == ["grid 6"]
+    assert bounds.low < lp.mcdp(exact, epsilon=0.01) < bounds.high
 
 
 def test_two_equal_groups_end_with_bounds_or_with_zero() -> None:

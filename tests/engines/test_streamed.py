@@ -79,7 +79,8 @@ def test_batches_of_any_size_give_the_same_counts(cuts: list[int], most_first: i
 @given(st.lists(st.integers(0, 500), max_size=8), st.sampled_from([(0.0, 1.0), (-1.0, 2.0)]))
 def test_found_rows_are_those_of_the_cells(cuts: list[int], score_range: tuple[float, float]) -> None:
     columns, chosen = make_columns(500), some(1, 32, 40, 41)
-    held = stream_of(columns, cuts, score_range).find(chosen, "")
+    within = CellSelection(LEVEL, np.flatnonzero(chosen))
+    held = stream_of(columns, cuts, score_range).find(within, "")
     inside = chosen[cell_numbers(columns["s"], LEVEL, score_range)] & (columns["w"] > 0)
     assert held.size == inside.sum()
     np.testing.assert_array_equal(
@@ -90,8 +91,8 @@ def test_found_rows_are_those_of_the_cells(cuts: list[int], score_range: tuple[f
 
 def test_cells_are_cut_again_in_memory() -> None:
     columns = make_columns(2000)
-    held = stream_of(columns, []).find(some(0, 1, 32, 64), "")
     within = CellSelection(LEVEL, np.array([0, 1, 32, 64]))
+    held = stream_of(columns, []).find(within, "")
     for level in (LEVEL, LEVEL + 3, 30, 40):
         for each in held.count_cells(level, within) if level <= LEVEL + 3 else []:
             numbers = cell_numbers(each.lowest, level, (0.0, 1.0))

@@ -10,7 +10,8 @@ import pytest
 import localparity as lp
 from localparity.counts import Comparison, _cell_counts
 from localparity.metrics import _exact, _worst
-from localparity.metrics._gap_curves import gap_curves
+from localparity.metrics._gap_curves import gap_between, gap_curves
+from localparity.metrics._table_kernels import with_finer
 
 EPSILONS = np.array([0.0, 0.01, 0.05])
 
@@ -87,3 +88,67 @@ def test_rows_that_share_a_score_are_counted_together(distinct: int) -> None:
     epsilons = [0.0, 0.001, 0.05]
     found = lp.mcdp(None, scores, sensitive_features=groups, epsilon=epsilons)
     np.testing.assert_array_equal(found, [lp.mcdp(counts, epsilon=epsilon) for epsilon in epsilons])
+
+
+def crowded(rows: int) -> tuple[Any, Any]:
+    """Every sampled score within fewer floats than there are cells, and half of the rows far below them."""
+    rng = np.random.default_rng(0)
+    groups = rng.integers(0, 2, rows)
+    scores = 0.5 + rng.integers(0, 4000, rows) * 2.0**-53
+    low = rng.random(rows) < 0.5
+    low[:: rows // _worst._SAMPLED] = False
+    scores[low] = 0.5 * rng.random(low.sum())
+    scores[low & (groups == 1)] **= 1.5
+    return scores, groups
+
+
+def test_a_sample_within_fewer_floats_than_cells() -> None:
+    scores, groups = crowded(2**17)
+    profile = lp.mcdp_profile(None, scores, sensitive_features=groups)
+    found = [lp.mcdp(None, scores, sensitive_features=groups) for _ in range(4)]
+    assert found == [profile(0.0)] * 4
+
+
+def test_a_range_of_few_floats() -> None:
+    rng = np.random.default_rng(0)
+    rows, last = 2**17, 2.0**-52
+    groups, places = rng.integers(0, 2, rows), rng.integers(0, 2**16, rows)
+    places[groups == 1] = np.minimum(2**16 - 1, places[groups == 1] + 20_000)
+    places[::512] = np.arange(256)
+    people: dict[str, Any] = {"sensitive_features": groups, "score_range": (1.0, 1.0 + 2**16 * last)}
+    scores = 1.0 + places * last
+    assert lp.mcdp(None, scores, epsilon=0.1, **people) == lp.mcdp_profile(None, scores, **people)(0.1)
+
+
+@pytest.mark.parametrize("kernel", ["plain", "dispatcher"])
+def test_finer_steps_that_are_not_those_opened(kernel: str) -> None:
+    # What was not written must not be read: steps of other rows are an error, not a number.
+    ends, entries = np.array([0.25, 0.5]), np.ones((2, 1, 1), dtype=np.int64)
+    steps = np.arange(2), ends, ends, entries
+    opened, finer = np.array([True, False]), (np.arange(2), ends, np.array([0.2, 0.9]), entries)
+    with pytest.raises(AssertionError, match="finer"):
+        getattr(with_finer, kernel)(steps, opened, finer)
+
+
+def test_a_gap_above_one() -> None:
+    with pytest.raises(AssertionError, match=r"got 2\.0"):
+        gap_between(np.array([0, 2]), np.array([0, 0]), np.int64(1), np.int64(1))
+
+
+@pytest.mark.parametrize("n_jobs", [1, 2])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cells_are_cut_until_their_rows_can_be_sorted(
+    monkeypatch: pytest.MonkeyPatch, weighted: bool, n_jobs: int
+) -> None:
+    monkeypatch.setattr(_worst, "_MANY_ROWS", 0)
+    monkeypatch.setattr(_worst, "_MOST_CELLS", 16)
+    monkeypatch.setattr(_worst, "_MOST_PARTS", 16)
+    weights = np.random.default_rng(1).exponential(size=3000) if weighted else None
+    predictions = sample(3000, sample_weight=weights)
+    for places, found in ((2**12, expected(predictions, Comparison())), (100, None)):
+        monkeypatch.setattr(_worst, "_MOST_PLACES", places)
+        monkeypatch.setattr(_worst, "_MOST_CUT", 2**20 if found else 2**5)
+        worst = _worst.worst_in_cells(predictions, Comparison(), EPSILONS, n_jobs)
+        assert (None if worst is None else worst.tolist()) == found
+        by_mcdp = lp.mcdp(predictions, epsilon=EPSILONS)
+        assert by_mcdp.tolist() == expected(predictions, Comparison())

@@ -74,3 +74,25 @@ def test_rounding_decides_of_no_knot_whether_a_window_holds_it() -> None:
     assert 0.104 + 0.064 / 0.5 < 0.232
     (found,) = window_ends(knots, knots, np.array([0.064]))
     assert found.tolist() == [2, 2]
+
+
+@pytest.mark.parametrize("ratio", [1.0, 1e6, 3e7, 1e8, 1e9, 4e9])
+@pytest.mark.parametrize("place", [0, 1, 2])
+def test_a_group_that_outweighs_the_others_is_studentised_as_any(ratio: float, place: int) -> None:
+    totals, variances = np.array([200.0, 300.0, 100.0]), np.array([0.01, 0.02, 0.05])
+    totals[place] *= ratio
+    weights = [Fraction(total) / sum(map(Fraction, totals)) for total in totals]
+    expected = [
+        sum(
+            ((1 - weight) ** 2 if group == other else weight_of_other**2) * Fraction(variance)
+            for other, (weight_of_other, variance) in enumerate(zip(weights, variances, strict=True))
+        )
+        for group, weight in enumerate(weights)
+    ]
+    scale = pair_rows(Comparison(compare="to_overall"), variances, totals).scale
+    np.testing.assert_allclose(scale, [float(variance) ** -0.5 for variance in expected], rtol=1e-12)
+
+
+def test_gaps_that_are_rounding_only_are_not_blown_up() -> None:
+    scale = pair_rows(Comparison(compare="to_overall"), np.array([0.01, 0.01]), np.array([1.0, 1e24])).scale
+    assert scale.tolist() == [pytest.approx(50**0.5), 1e12]

@@ -18,6 +18,7 @@ Choice = TypeVar("Choice", bound=str | None)
 _MOST = {
     "cv": 1_000,
     "jobs": 1_000,
+    "level": 30,
     "n_estimators": 1_000_000,
     "n_jobs": 1_000,
     "n_resamples": 1_000_000,

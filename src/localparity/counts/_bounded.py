@@ -84,7 +84,7 @@ def bounded(counts: ScoreCounts, *, max_scores: int = MAX_SCORES, level: int = L
     max_scores : int
         The most distinct scores, those of each group and label apart, that are kept as they are.
     level : int
-        The grid has ``2**level`` cells.
+        The grid has ``2**level`` cells; counts that are on coarser ones already stay on those.
 
     Returns
     -------
@@ -110,7 +110,8 @@ def bounded(counts: ScoreCounts, *, max_scores: int = MAX_SCORES, level: int = L
         return counts
     scores = np.concatenate([atoms.scores for atoms in counts.atoms.values()])
     numbers = np.unique(cell_numbers(scores, level, counts.score_range))
-    return snap(counts, grid_cells(numbers, level, counts.score_range))
+    # What is known by coarser cells stays in them.
+    return snap(counts, grid_cells(numbers, level, counts.score_range).union(counts.cells))
 
 
 def merge_bounded(

@@ -30,6 +30,7 @@ from localparity.counts._weights import LIMBS, Units, carry, to_floats
 T = TypeVar("T")
 
 _SAMPLED = 1024
+_NUMBER_BITS = 30
 _SIGN = np.uint64(2**63)
 _SHORTEST = float(np.finfo(np.float64).tiny)
 _MANY_ROWS = 2**17
@@ -55,7 +56,7 @@ class Grid(NamedTuple):
     bits : int
         The bits that tell the parts of one cell apart.
     place : ndarray
-        For each cell, the place among those that are cut, -1 for any other.
+        For each cell, the place among those that are cut, -1 for any other; empty where none is cut.
     """
 
     scale: float
@@ -92,7 +93,7 @@ class Grid(NamedTuple):
 
     def cut(self, numbers: IntArray, parts: int) -> Grid:
         """The same grid, with the cells of some numbers cut into about so many parts, all others left out."""
-        bits = parts.bit_length() - 1
+        bits = min(parts.bit_length() - 1, _NUMBER_BITS - self.last.bit_length())
         if self.shift >= 0:
             bits = min(bits, self.shift)
         place = np.full(self.last + 1, -1)
@@ -108,17 +109,25 @@ class Grid(NamedTuple):
             place,
         )
 
+    def all_cut(self, numbers: IntArray) -> tuple[Grid, IntArray]:
+        """The grid on which every cell is cut as these are, and the numbers there of some parts."""
+        return self._replace(bits=0, place=np.empty(0, dtype=np.int64)), self._among_all(numbers)
+
     @property
     def cells(self) -> int:
         """How many cells there are; of a grid that was cut, how many parts."""
-        return int(np.count_nonzero(self.place >= 0)) << self.bits if self.bits else self.last + 1
+        return int(np.count_nonzero(self.place >= 0)) << self.bits if self.place.size else self.last + 1
 
     def edges(self, numbers: IntArray, score_range: ScoreRange) -> tuple[FloatArray, FloatArray]:
         """The lowest and the highest score that there can be in cells of some numbers."""
-        if self.bits:
-            cut = np.flatnonzero(self.place >= 0)
-            numbers = (cut[numbers >> self.bits] << self.bits) + (numbers & ((1 << self.bits) - 1))
-        return cell_ends(numbers, self, *score_range)
+        return cell_ends(self._among_all(numbers), self, *score_range)
+
+    def _among_all(self, numbers: IntArray) -> IntArray:
+        """The numbers of some parts, were all cells cut."""
+        if not self.place.size:
+            return numbers
+        cut = np.flatnonzero(self.place >= 0)
+        return (cut[numbers >> self.bits] << self.bits) + (numbers & ((1 << self.bits) - 1))
 
 
 @dataclass(frozen=True, eq=False)
@@ -293,4 +302,7 @@ def find_in(rows: KeyedRows, grid: Grid, numbers: IntArray, inside: int, n_jobs:
         scores, codes, weights = (each[:count] for each in found)
         return KeyedRows(scores, codes, part.keys, None if part.weights is None else weights)
 
-    return KeyedRows.join(in_parts(find, rows, n_jobs))
+    joined = KeyedRows.join(in_parts(find, rows, n_jobs))
+    if joined.scores.size != inside:
+        raise AssertionError("fewer rows are in the cells than were counted there")
+    return joined

@@ -74,7 +74,8 @@ def cell_ends(numbers: IntArray, grid: Any, low: float, high: float) -> tuple[Fl
             end = np.nextafter(_first_in(number + 1, scale, first, start, shift), -np.inf)
         # Bits beyond those of the largest float are no number, and compare as false.
         lowest[place] = max(low, begin) if begin <= high else high
-        highest[place] = end if end <= high else high
+        # Where floats are farther apart than cells, the end may be rounded to the cell before.
+        highest[place] = max(end, lowest[place]) if end <= high else high
     return lowest, highest
 
 
@@ -96,7 +97,7 @@ def cells_of(scores: NDArray[Any], grid: Any, cells: NDArray[np.int32]) -> None:
     else:
         for row in range(scores.size):
             cells[row] = cell_of(scores[row], scale, first, last, start, shift)
-    for row in range(scores.size if bits else 0):
+    for row in range(scores.size if place.size else 0):
         cells[row] = part_of(cells[row], bits, place)
 
 
@@ -204,6 +205,8 @@ def find_rows(
         for row in range(part.size):
             places[inside] = row
             inside += opened[np.uint32(cells[row] + 1)]
+        if count + inside > found_scores.size:
+            raise AssertionError("more rows are in the cells than were counted there")
         for row in places[:inside]:
             found_scores[count], found_keys[count] = part[row], keys[start + row]
             if weights.size:

@@ -50,7 +50,7 @@ class Cells:
         return lows
 
     def union(self, other: Cells | None) -> Cells:
-        """The cells of both; where a cell lies inside another one, the larger of the two.
+        """The cells of both; those that overlap as one, as where a cell lies inside another one.
 
         Examples
         --------
@@ -61,9 +61,8 @@ class Cells:
         if other is None:
             return self
         lows, highs = (np.concatenate(ends) for ends in ((self.lows, other.lows), (self.highs, other.highs)))
-        order = np.lexsort((-highs, lows))
-        lows, highs = lows[order], highs[order]
-        reached = np.maximum.accumulate(highs)
-        apart = np.ones(highs.size, dtype=bool)
-        np.greater(highs[1:], reached[:-1], out=apart[1:])
-        return Cells(lows[apart], highs[apart])
+        order = np.argsort(lows, kind="stable")
+        lows, reached = lows[order], np.maximum.accumulate(highs[order])
+        begins = np.ones(lows.size, dtype=bool)
+        np.greater_equal(lows[1:], reached[:-1], out=begins[1:])
+        return Cells(lows[begins], reached[np.roll(begins, -1)])

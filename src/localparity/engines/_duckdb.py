@@ -139,15 +139,20 @@ class DuckDBScores(SqlScores):
         self._table, self._options = table, options
         self._stream: RowStream | None = None
         self._first: HeldRows | None = None
-        self._counted: StreamCounts | None = None
+        self._likely_rows: StreamCounts | None = None
+        self._latest: tuple[int, list[GroupCounts]] | None = None
         self._held: HeldRows | None = None
 
     def count_cells(self, level: int, within: CellSelection | None = None) -> list[GroupCounts]:
         """Count the rows by the cells of a grid, or by their scores where these are few."""
         if within is None:
-            return self._check_groups(self._count_all(level))
-        held = self._hold(within)
-        return super().count_cells(level, within) if held is None else held.count_cells(level, within)
+            counted = self._check_groups(self._count_all(level))
+        elif (held := self._hold(within)) is not None:
+            return held.count_cells(level, within)
+        else:
+            counted = super().count_cells(level, within)
+        self._latest = level, counted
+        return counted
 
     def count_scores(self, within: CellSelection | None = None) -> list[GroupCounts]:
         """Count the rows by their scores."""
@@ -183,12 +188,13 @@ class DuckDBScores(SqlScores):
     def _count_stream(self, stream: RowStream) -> list[GroupCounts]:
         """Count the rows of a stream: by their scores where these are few, else by cells."""
         most, level = self._options.max_scores, stream.level
-        self._first, self._counted = stream.count(
+        self._first, counts = stream.count(
             min(5 * most // 4, _MOST_FIRST), lambda first: self._likely(first, level)
         )
         everything = np.arange(2**level + 1)
-        if self._counted is not None:
-            return group_counts(self._counted.cells, everything)
+        if counts is not None:
+            self._likely_rows = counts
+            return group_counts(counts.cells, everything)
         self._held = self._first
         counted = self._first.count_scores()
         if sum(each.at.size for each in counted) <= most:
@@ -207,21 +213,21 @@ class DuckDBScores(SqlScores):
         if self._held is not None:
             self._held = self._held.within(within)
             return self._held
-        if self._stream is None or self._counted is None:
+        likely, self._likely_rows = self._likely_rows, None
+        if self._stream is None or self._latest is None or self._latest[0] != within.level:
             return None
-        cells, chosen, held = self._counted
-        inside = cells.at(within.numbers)
-        if inside.rows.sum() > MOST_HELD:
+        inside = [(each, np.isin(each.at, within.numbers)) for each in self._latest[1]]
+        rows = sum(int(each.rows[kept].sum()) for each, kept in inside)
+        if rows > MOST_HELD:
             return None
-        if chosen[within.numbers].all():
-            self._held = held.within(within)
+        if likely is not None and likely.chosen[within.numbers].all():
+            self._held = likely.held.within(within)
         else:
-            chosen = np.zeros_like(chosen)
-            chosen[within.numbers] = True
-            self._held = self._stream.find(chosen, self._between(inside.lowest.min(), inside.highest.max()))
-        if self._held.size != inside.rows.sum():
+            lowest = min(each.lowest[kept].min(initial=np.inf) for each, kept in inside)
+            highest = max(each.highest[kept].max(initial=-np.inf) for each, kept in inside)
+            self._held = self._stream.find(within, self._between(lowest, highest))
+        if self._held.size != rows:
             raise self._changed()
-        self._counted = None
         return self._held
 
     def _changed(self) -> ValueError:

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._types import IntArray, ScoreRange
+from localparity._types import BoolArray, IntArray, ScoreRange
 from localparity._validation import as_jobs
 from localparity.counts._bounded import cell_numbers
 from localparity.counts._cell_counts import CellCounts
@@ -60,22 +60,13 @@ class HeldRows:
 
     def within(self, cells: CellSelection) -> HeldRows:
         """The rows in some cells."""
-        place_of = _places(cells)
-        opened = np.ones(cells.numbers.size + 1, dtype=bool)
-        opened[-1] = False  # where a place of -1 leads
+        find_places, opened = placing(cells, self.score_range), opened_places(cells)
 
         def find(parts: list[KeyedRows]) -> list[KeyedRows]:
-            found = []
-            for part in parts:
-                places = place_of(cell_numbers(part.scores, *self._grid(cells.level)))
-                found.append(part.inside(places, opened))
+            found = [part.inside(find_places(part.scores), opened) for part in parts]
             return [part for part in found if part.scores.size]
 
         return replace(self, parts=list(chain(*self._in_threads(find))))
-
-    def _grid(self, level: int) -> tuple[int, ScoreRange, type]:
-        """What numbers the cells of a grid: its level, the score range and the dtype of the numbers."""
-        return level, self.score_range, np.int32 if level < 31 else np.int64
 
     def _in_threads(self, work: Callable[[list[KeyedRows]], T]) -> list[T]:
         """What `work` makes of the rows, some parts in each thread."""
@@ -99,7 +90,7 @@ class HeldRows:
         def count(parts: list[KeyedRows]) -> CellCounts:
             counts = CellCounts.empty(self.keys, within.numbers.size << steps, weighted=self.weighted)
             for part in parts:
-                finer = cell_numbers(part.scores, *self._grid(level))
+                finer = cell_numbers(part.scores, *_numbering(level, self.score_range))
                 places = place_of(-(-finer >> steps)) << steps
                 counts.add_at(places + (finer - 1 & (1 << steps) - 1), part)
             return counts
@@ -121,6 +112,22 @@ class HeldRows:
         ]
 
 
+def placing(cells: CellSelection, score_range: ScoreRange) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """Where among some cells each score is, and -1 where it is in none of them."""
+    place_of, grid = _places(cells), _numbering(cells.level, score_range)
+    return lambda scores: place_of(cell_numbers(scores, *grid))
+
+
+def opened_places(cells: CellSelection) -> BoolArray:
+    """True for each of some cells, and False at last, where a place of -1 leads."""
+    return np.arange(cells.numbers.size + 1) < cells.numbers.size
+
+
+def _numbering(level: int, score_range: ScoreRange) -> tuple[int, ScoreRange, type]:
+    """What numbers the cells of a grid: its level, the score range and the dtype of the numbers."""
+    return level, score_range, np.int32 if level < 31 else np.int64
+
+
 def _places(cells: CellSelection) -> Callable[[NDArray[Any]], NDArray[Any]]:
     """Where among some cells each cell is, given its number, and -1 where it is not."""
     if cells.level <= _TABLE_LEVEL:
@@ -128,9 +135,11 @@ def _places(cells: CellSelection) -> Callable[[NDArray[Any]], NDArray[Any]]:
         table[cells.numbers] = np.arange(cells.numbers.size)
         return table.take
 
+    numbers_and_none = np.append(cells.numbers, -1)
+
     def search(numbers: NDArray[Any]) -> NDArray[Any]:
-        places = np.minimum(np.searchsorted(cells.numbers, numbers), cells.numbers.size - 1)
-        return np.where(cells.numbers[places] == numbers, places, -1)
+        places = np.searchsorted(cells.numbers, numbers)
+        return np.where(numbers_and_none[places] == numbers, places, -1)
 
     return search
 

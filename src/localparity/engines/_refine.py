@@ -28,6 +28,9 @@ LEVEL = 12
 """So many that few rows lie in the cells that decide, and so few that a core keeps their counts close by."""
 
 _MAX_CELLS_READ = 2**16
+_MOST_READ = 2**18
+"""The most counts, of cells and groups, that are read again; cut into four parts they are `MAX_SCORES`."""
+
 _MAX_LEVEL = 46
 _MOST_PAIRS = 32
 
@@ -253,26 +256,37 @@ def _exact_counts(source: ScoreSource, counted: Sequence[GroupCounts]) -> ScoreC
 def refine(counted: Sequence[GroupCounts], source: ScoreSource, options: CountOptions) -> ScoreCounts:
     """Read the cells that decide MCDP again, on ever finer grids, until it is exact for every pair.
 
-    The bounds remain only where tens of thousands of cells decide, as when two groups are all but equal.
+    Where these are too many, as when several large groups are all but equal, it is exact for the worst pair
+    alone. The bounds remain only where tens of thousands of cells decide that too.
     """
     score_range, resolution, level = source.score_range, source.resolution, options.level
     keys, question = _asked(counted, source, options)
     cells = _cells_of(keys, counted, level, score_range)
+    worst = False
     while True:
-        # What was not opened on a coarser grid does not decide.
-        opened = question.opened(cells, question.bounds(cells)) & (cells.numbers >= 0)
+        bounds = question.bounds(cells)
+        opened = question.opened(cells, bounds, worst=worst)
+        if not worst and _too_many(cells, opened):
+            worst, opened = True, question.opened(cells, bounds, worst=True)
         numbers = cells.numbers[opened]
-        if not 0 < numbers.size <= _MAX_CELLS_READ:
+        if not numbers.size or _too_many(cells, opened):
             return cells.to_counts(score_range, resolution)
         within = CellSelection(level, numbers)
         if cells.rows[opened].sum() <= source.max_refined or level >= _MAX_LEVEL:
             finer = _cells_of(keys, source.count_scores(within), None, score_range)
         else:
-            level += int(np.clip(np.log2(source.max_refined / numbers.size), 2, 10))
+            finer_by = int(np.clip(np.log2(source.max_refined / numbers.size), 2, 10))
+            level = min(level + finer_by, _MAX_LEVEL)
             finer = _cells_of(keys, source.count_cells(level, within), level, score_range)
         if not np.array_equal(finer.rows.sum(axis=0), cells.rows[opened].sum(axis=0)):
             raise rows_changed()
         cells = cells.with_finer(opened, finer)
+
+
+def _too_many(cells: CellCounts, opened: BoolArray) -> bool:
+    """Whether more counts would be read than a source returns in a reasonable time."""
+    numbers, rows = np.count_nonzero(opened), int(cells.rows[opened].sum())
+    return numbers > _MAX_CELLS_READ or min(numbers * len(cells.keys), rows) > _MOST_READ
 
 
 def likely_cells(counted: Sequence[GroupCounts], source: ScoreSource, options: CountOptions) -> BoolArray:
@@ -313,7 +327,7 @@ def _cells_of(
     score_range: ScoreRange,
 ) -> CellCounts:
     """The counts of all keys in the cells of a grid, or by score where there is no level."""
-    at = _union([each.at for each in counted])
+    at = _union([each.at for each in counted if each.at.size])  # nobody's are numbers of no dtype
     cells = CellCounts.empty(keys, at.size, weighted=any(each.units is not None for each in counted))
     for each in counted:
         places, column = np.searchsorted(at, each.at), keys.index(each.key)

@@ -10,6 +10,7 @@ from threading import Lock
 from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from localparity._io._arrow import Batch
 from localparity._types import BoolArray, ScoreRange
@@ -17,7 +18,8 @@ from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, at_ends, held_end
 from localparity.counts._bounded import cell_numbers
 from localparity.counts._cell_counts import CellCounts
 from localparity.counts._keyed_rows import Key, KeyedRows
-from localparity.engines._held_rows import HeldRows, count_threads
+from localparity.engines._held_rows import HeldRows, count_threads, opened_places, placing
+from localparity.engines._refine import CellSelection
 
 MOST_HELD = 2**25
 """The most rows in memory; of a score in single precision and a group they take 160 MB."""
@@ -79,7 +81,8 @@ class RowStream:
                 CellCounts.empty(self.keys, chosen.size, weighted=first.weighted)
                 for _ in range(count_threads())
             ]
-            sinks = [_Sink(self, chosen, MOST_HELD // len(cells), each) for each in cells]
+            room = MOST_HELD // len(cells) if chosen.any() else 0
+            sinks = [_Sink(self._numbers, chosen, room, each) for each in cells]
             for rows in first.parts:
                 sinks[0].add(rows)
             self._fill(sinks, batches)
@@ -90,9 +93,10 @@ class RowStream:
             held, chosen = self._held([]), np.zeros_like(chosen)
         return first, StreamCounts(cells[0], chosen, held)
 
-    def find(self, chosen: BoolArray, where: str) -> HeldRows:
-        """The rows in the chosen cells, which a condition in SQL narrows down."""
-        sinks = [_Sink(self, chosen, MOST_HELD + 1) for _ in range(count_threads())]
+    def find(self, cells: CellSelection, where: str) -> HeldRows:
+        """The rows in some cells of any grid, which a condition in SQL narrows down."""
+        find_places, opened = placing(cells, self.score_range), opened_places(cells)
+        sinks = [_Sink(find_places, opened, MOST_HELD + 1) for _ in range(count_threads())]
         with closing(self.batches(where)) as batches:
             self._fill(sinks, batches)
         return self._held(sinks)
@@ -106,6 +110,10 @@ class RowStream:
                 return HeldRows(parts, self.keys, self.score_range), True
             parts.append(self._rows(batch))
         return HeldRows(parts, self.keys, self.score_range), False
+
+    def _numbers(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """The cell of each score."""
+        return cell_numbers(scores, self.level, self.score_range, np.int32)
 
     def _held(self, sinks: list[_Sink]) -> HeldRows:
         return HeldRows([rows for sink in sinks for rows in sink.held], self.keys, self.score_range)
@@ -167,17 +175,21 @@ class RowStream:
 
 
 class _Sink:
-    """Counts rows in cells where there are counts, and holds those of the chosen cells."""
+    """Counts rows in cells where there are counts, and holds those of the chosen cells while there is room."""
 
     def __init__(
-        self, stream: RowStream, chosen: BoolArray, room: int, cells: CellCounts | None = None
+        self,
+        find_cells: Callable[[NDArray[Any]], NDArray[Any]],
+        chosen: BoolArray,
+        room: int,
+        cells: CellCounts | None = None,
     ) -> None:
         self.cells = cells
         self.held: list[KeyedRows] = []
-        self._stream, self._chosen, self._room = stream, chosen, room if chosen.any() else 0
+        self._find_cells, self._chosen, self._room = find_cells, chosen, room
 
     def add(self, rows: KeyedRows) -> None:
-        numbers = cell_numbers(rows.scores, self._stream.level, self._stream.score_range, np.int32)
+        numbers = self._find_cells(rows.scores)
         if self.cells is not None:
             self.cells.add_at(numbers, rows)
         if self._room > 0:

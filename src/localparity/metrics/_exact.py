@@ -104,20 +104,24 @@ class Question:
         for column, (group, of) in enumerate(cells.keys):
             if label in (None, of):
                 columns[group].append(column)
-        return [np.array(each) for each in columns.values()]
+        return [np.array(each, dtype=np.int64) for each in columns.values()]
 
     def sizes(self, cells: CellCounts, label: int | None) -> list[int]:
         """How many rows each group has under a label."""
         rows = cells.rows.sum(axis=0)
         return [int(rows[each].sum()) for each in self._columns(cells, label)]
 
-    def opened(self, cells: CellCounts, bounds: list[Bounds]) -> BoolArray:
-        """The cells whose rows must be known to know MCDP."""
+    def opened(self, cells: CellCounts, bounds: list[Bounds], *, worst: bool = False) -> BoolArray:
+        """The cells whose rows must be known to know MCDP of each pair, or of the worst pair alone."""
         opened = np.zeros(cells.known.size, dtype=bool)
+        floor = np.max([found.least.max(axis=0, initial=0.0) for found in bounds], axis=0) if worst else 0.0
         for found in bounds:
-            given = found.begins, cells.known, found.shares, found.pairs
-            opened |= open_cells(*given, found.least, found.most, self._reach[1], _SLACK)
-        return opened
+            matters = (found.most >= floor).any(axis=1)
+            given = found.begins, cells.known, found.shares, found.pairs[matters]
+            least, most = np.maximum(found.least, floor)[matters], found.most[matters]
+            opened |= open_cells(*given, least, most, self._reach[1], _SLACK)
+        # What was not opened in coarser cells, and has no number since, does not decide.
+        return opened & (cells.numbers >= 0)
 
 
 def _in_cells(predictions: Predictions, few: int) -> bool:
@@ -167,7 +171,9 @@ def worst_mcdp(data: Data, comparison: Comparison, epsilons: FloatArray, n_jobs:
         return np.zeros(0)
     if isinstance(data, Predictions):
         if _in_cells(data, _FEW_ROWS // 8) and not _few_scores(data.scores):
-            return worst_in_cells(data, comparison, epsilons, n_jobs)
+            found = worst_in_cells(data, comparison, epsilons, n_jobs)
+            if found is not None:
+                return found
         if not _in_cells(data, _FEW_ROWS) and data.exchangeable:
             return _worst_sorted(data, comparison, epsilons)
         data = count_for(data, comparison, epsilons, n_jobs)

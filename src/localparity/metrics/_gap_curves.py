@@ -23,8 +23,9 @@ from localparity.predictions import Predictions
 Pair = tuple[Group, Group]
 
 _MOST_KEPT = 64
+_MOST_KNOTS = 2**23
 _kept: WeakKeyDictionary[ScoreCounts, dict[tuple[Pair, int | None], GapCurve]] = WeakKeyDictionary()
-"""The first curves of counts, so that an audit and its page, say, share them."""
+"""The first curves of counts, unless they are large, so that an audit and its page, say, share them."""
 
 
 def gap_curves(data: Data, comparison: Comparison) -> list[GapCurve]:
@@ -64,7 +65,7 @@ def curve_between(counts: ScoreCounts, sides: Stratum, pair: Pair, label: int | 
     kept = _kept.setdefault(counts, {})
     if (pair, label) not in kept:
         curve = _merge_sides(counts, sides, pair, label)
-        if len(kept) >= _MOST_KEPT:
+        if len(kept) >= _MOST_KEPT or sum(other.knots.size for other in kept.values()) >= _MOST_KNOTS:
             return curve
         kept[pair, label] = curve
     return kept[pair, label]
@@ -103,8 +104,12 @@ def gap_between(first: NDArray[Any], second: NDArray[Any], in_first: Any, in_sec
     size = float(in_first) * float(in_second)
     if first.dtype.kind == second.dtype.kind == "i" and size < 2.0**62:
         # Whole numbers over one denominator: equal gaps are equal floats.
-        return np.asarray((first * in_second - second * in_first) / size)
-    return np.asarray(first / in_first - second / in_second, dtype=np.float64)
+        gap = np.asarray((first * in_second - second * in_first) / size)
+    else:
+        gap = np.asarray(first / in_first - second / in_second, dtype=np.float64)
+    if not np.abs(gap).max(initial=0.0) <= 1.0:
+        raise AssertionError(f"a gap must be between -1 and 1, got {np.abs(gap).max()}")
+    return gap
 
 
 def gap_curve(

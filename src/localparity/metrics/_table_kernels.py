@@ -47,16 +47,18 @@ def score_steps(
 ) -> Any:
     """A step for each score of some rows."""
     ordered, order = sort_rows(scores, np.arange(scores.size))
-    distinct = np.empty(scores.size, np.float64)
-    table = np.zeros((scores.size, n_keys, width), np.int64)
+    distinct, step = np.empty(scores.size, np.float64), np.empty(scores.size, np.int64)
     found = 0
     for row in range(scores.size):
         score = ordered[row] + 0.0  # which turns -0.0 into 0.0
         if found == 0 or distinct[found - 1] != score:
             distinct[found] = score
             found += 1
-        _add_row(weights, order[row], table[found - 1, keys[order[row]]])
-    return np.arange(found), distinct[:found], distinct[:found], table[:found]
+        step[row] = found - 1
+    table = np.zeros((found, n_keys, width), np.int64)
+    for row in range(scores.size):
+        _add_row(weights, order[row], table[step[row], keys[order[row]]])
+    return np.arange(found), distinct[:found], distinct[:found], table
 
 
 @compiled
@@ -96,6 +98,8 @@ def with_finer(steps: Any, opened: BoolArray, finer: Any) -> Any:
             entries[found] = finer[3][new]
             found += 1
             new += 1
+    if found != size:
+        raise AssertionError("the finer steps are not those of the steps that are opened")
     return numbers, lowest, highest, entries
 
 

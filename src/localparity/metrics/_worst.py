@@ -41,6 +41,8 @@ _BLOCKS = (64, 8, 1)
 _LEAST_PARTS = 4
 _ROWS_BY_PART = 8
 _MOST_PARTS = 2**14
+_MOST_PLACES = 2**26
+_MOST_CUT = 2**20
 _SLACK = 1e-12
 
 
@@ -92,8 +94,11 @@ class Question(NamedTuple):
 
 def worst_in_cells(
     people: Predictions, comparison: Comparison, epsilons: FloatArray, n_jobs: int
-) -> FloatArray:
-    """MCDP of the worst pair at each epsilon; a group that is too small is an error."""
+) -> FloatArray | None:
+    """MCDP of the worst pair at each epsilon; a group that is too small is an error.
+
+    None where so many rows decide that a table of their scores and keys would not fit.
+    """
     rows, ends = KeyedRows.of(people), people.score_range
     n_keys, width = _shape(rows)
     most = min(_MOST_CELLS, _MOST_ENTRIES // (n_keys * width))
@@ -111,14 +116,21 @@ def worst_in_cells(
     steps, opened, matters = narrow(table.entries, table.grid, ends, _BLOCKS, question)
     numbers = steps[0][opened]
     rows = find_in(rows, table.grid, numbers, _count(steps, opened), n_jobs)
-    if rows.scores.size > _MANY_ROWS:
+    grid, many, most = table.grid, _MANY_ROWS, _MOST_PLACES // (n_keys * width)
+    while rows.scores.size > many and grid.last < _MOST_CUT:
         parts = min(rows.scores.size // _ROWS_BY_PART, _MOST_PARTS) // numbers.size
-        table = Table.of(rows, table.grid.cut(numbers, max(_LEAST_PARTS, parts)), n_jobs)
-        numbers = np.arange(table.grid.cells)
-        finer = numbers, *table.grid.edges(numbers, ends), table.entries
+        cut = grid.cut(numbers, max(_LEAST_PARTS, parts))
+        if not cut.bits:  # cells of single floats, but for the ends
+            break
+        numbers = np.arange(cut.cells)
+        finer = numbers, *cut.edges(numbers, ends), Table.of(rows, cut, n_jobs).entries
         steps = with_finer(steps, opened, finer)
         opened, matters = decide(steps, question)
-        rows = find_in(rows, table.grid, steps[0][opened], _count(steps, opened), n_jobs)
+        rows = find_in(rows, cut, steps[0][opened], _count(steps, opened), n_jobs)
+        grid, numbers = cut.all_cut(steps[0][opened])
+        many = most  # cells are cut once, and again only where their rows are too many to sort
+    if rows.scores.size > most:
+        return None
     _, _, highest, entries = with_finer(steps, opened, score_steps(*rows.arrays, *_shape(rows)))
     knots, worst = units_of(highest, ends, people.resolution), np.zeros(epsilons.size)
     for group_of, chosen in zip(question.group_of, matters, strict=True):

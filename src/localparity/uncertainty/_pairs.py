@@ -9,6 +9,9 @@ import numpy as np
 from localparity._types import FloatArray, Group, IntArray
 from localparity.counts._comparison import EVERYONE, Comparison
 
+_LEAST_DEVIATION = 1e-12
+"""What a gap's standard deviation counts as at least: below it, the gap is rounding more than anything."""
+
 
 class PairRows(NamedTuple):
     """The pairs that are compared, by the rows of their two sides, and how a pair's gap is studentised.
@@ -43,7 +46,19 @@ def pair_rows(comparison: Comparison, variances: FloatArray, totals: FloatArray 
     if comparison.compare == "to_overall":
         # F_g - F_all is (1 - p_g) F_g less p_h F_h of every other group.
         shares = totals / totals.sum()
-        found = (1.0 - 2.0 * shares) * variances + (shares**2 * variances).sum()
+        found = _of_others(shares) ** 2 * variances + _of_others(shares**2 * variances)
     else:
         found = variances[first] + variances[second]
-    return PairRows(first, second, 1.0 / np.sqrt(found))
+    return PairRows(first, second, 1.0 / np.maximum(np.sqrt(found), _LEAST_DEVIATION))
+
+
+def _of_others(values: FloatArray) -> FloatArray:
+    """For each of some values, none of which is negative, the sum of all others, to the last digits.
+
+    Examples
+    --------
+    >>> _of_others(np.array([1.0, 1e20, 2.0]))
+    array([1.e+20, 3.e+00, 1.e+20])
+    """
+    before = np.append(0.0, np.cumsum(values[:-1]))
+    return before + np.append(0.0, np.cumsum(values[:0:-1]))[::-1]

@@ -122,7 +122,9 @@ def resample(
     columns = np.searchsorted(at, epsilons)
     scale = np.concatenate([source.pairs(comparison).scale for source in sources])
     seen = np.broadcast_to(seen, (scale.size, epsilons.size))
-    return Resampled(seen, scale, scaled[:, 0], worst[:, columns], scaled[:, columns])
+    # Normal deviations of a group of few effective rows may go beyond what a gap can be.
+    worst = np.minimum(worst[:, columns], 1.0)
+    return Resampled(seen, scale, scaled[:, 0], worst, scaled[:, columns])
 
 
 def deviation_resamples(
