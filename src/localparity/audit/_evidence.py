@@ -95,7 +95,7 @@ class Evidence:
             test = parity_test(measures, counts, comparison, epsilons, draws)
         if method == "finite_sample":
             radii = finite_sample_radii(measures, confidence)
-            intervals = finite_sample_intervals(measures, epsilons, confidence)
+            intervals = finite_sample_intervals(measures, confidence)
         else:
             if test is not None and not counts.exchangeable:
                 # The test's resamples are those of the bootstrap too.

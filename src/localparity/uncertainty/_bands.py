@@ -28,6 +28,8 @@ from localparity.uncertainty._resampling import (
 
 Number = float | FloatArray
 _HALVINGS = 30
+_FOR_SCALE = 0.1
+"""The part of an error that the share of a group in the population takes."""
 
 INTERVAL_METHODS: tuple[str, ...] = get_args(IntervalMethod)
 
@@ -47,8 +49,8 @@ class IndependentSamples(NamedTuple):
     """Two independent samples whose gap, times a scale, is that of a pair.
 
     Of a group and everyone, these are the group and the rest, since
-    :math:`F_g - F_{all} = (1 - p_g)(F_g - F_{rest})`. The group's share :math:`p_g` is taken to be that of
-    the sample.
+    :math:`F_g - F_{all} = (1 - p_g)(F_g - F_{rest})`. The scale is then the share of the rest in the sample,
+    and everyone is a sample of the population, so that the share is random too.
     """
 
     scale: float
@@ -62,6 +64,28 @@ class IndependentSamples(NamedTuple):
             return cls(1.0, pair.sizes)
         rest = second - first
         return cls(rest / second, (first, rest))
+
+    @property
+    def shared(self) -> bool:
+        """Whether one of the samples is the rest of everyone."""
+        return self.scale < 1.0
+
+    def scale_ends(self, error: float) -> tuple[float, float]:
+        """Return what the scale is at least and at most in the population, each but for an `error`.
+
+        The share of the rest is a binomial one: these are the ends of Clopper and Pearson.
+
+        Examples
+        --------
+        >>> [round(end, 3) for end in IndependentSamples(0.9, (20, 180)).scale_ends(0.05)]
+        [0.858, 0.933]
+        """
+        if not self.shared:
+            return 1.0, 1.0
+        from scipy.special import betaincinv
+
+        first, rest = self.sizes
+        return float(betaincinv(rest, first + 1, error)), float(1.0 - betaincinv(first, rest + 1, error))
 
 
 def deviation_tail(sizes: tuple[Number, Number], radius: Number) -> FloatArray:
@@ -113,10 +137,25 @@ def band_radius(sizes: tuple[Number, Number], error: float) -> FloatArray:
 
 
 def pair_radii(pairs: Sequence[Compared], error: float) -> FloatArray:
-    """Return the radius of the band of each pair by itself."""
+    """Return the radius of the band of each pair by itself; everyone has the groups' shares of the sample."""
     samples = [IndependentSamples.of(pair) for pair in pairs]
     first, second = np.array([each.sizes for each in samples]).T
     return np.array([each.scale for each in samples]) * band_radius((first, second), error)
+
+
+def band_ends(pairs: Sequence[Compared], measured: FloatArray, error: float, *, upper: bool) -> FloatArray:
+    """Return what MCDP of each pair (rows) is at least, or at most, given what it measures at each epsilon.
+
+    The ends of one pair hold together at all epsilons, but for a probability `error`. The scale of a group
+    and everyone takes a part of the error, and the gap to the rest what is left.
+    """
+    samples = [IndependentSamples.of(pair) for pair in pairs]
+    first, second = np.array([each.sizes for each in samples]).T
+    for_scale = _FOR_SCALE * error if any(each.shared for each in samples) else 0.0
+    radii = band_radius((first, second), error - for_scale)
+    gaps = measured / np.array([each.scale for each in samples])[:, None]
+    moved = np.clip(gaps + (radii if upper else -radii)[:, None], 0.0, 1.0)
+    return np.asarray(np.array([each.scale_ends(for_scale)[upper] for each in samples])[:, None] * moved)
 
 
 def finite_sample_radii(pairs: Sequence[Compared], confidence: float) -> FloatArray:
