@@ -10,6 +10,7 @@ from localparity._validation import as_fraction
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._score_counts import strata_of
 from localparity.metrics._gap_curves import gap_curves
+from localparity.metrics._within import within_bound
 from localparity.predictions import Names
 from localparity.uncertainty._bands import as_interval_method, band_radii, band_radius
 from localparity.uncertainty._resampling import Draws
@@ -68,13 +69,13 @@ def sufficient_group_size(pairs: int, confidence: float, bound: float) -> int:
 def check_reached(repair: ScoreRepair, counts: ScoreCounts, reached: float) -> None:
     """Raise a ValueError where even the best repair leaves more than it aims for; say what would work."""
     bound = as_fraction(repair.max_mcdp, "max_mcdp")
-    if reached <= bound - repair.margin_:
+    if within_bound(reached + repair.margin_, bound):
         return
     share, who = _largest_tie(counts, repair.criterion)
     if bound == 0.0 and repair.confidence is None and reached <= share:
         return  # the distributions coincide up to ties
     hint = f"use max_mcdp >= {round_up(reached + repair.margin_):g}"
-    if repair.confidence is not None and repair.margin_ + share > bound:
+    if repair.confidence is not None and not within_bound(repair.margin_ + share, bound):
         strata = strata_of(counts, Comparison(repair.criterion)).values()
         sizes = ", ".join(f"{atoms.size:,}" for stratum in strata for atoms in stratum.values())
         pairs = sum(math.comb(len(stratum), 2) for stratum in strata)

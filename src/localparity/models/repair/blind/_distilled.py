@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 
 from localparity._types import FloatArray, IntArray
+from localparity.metrics._within import within_bound
 from localparity.models._rows import TrainingRows
 from localparity.models._sequence import accept_in_order, upper_bound
 from localparity.models.repair.blind._features import BlindRows, compared_predictions
@@ -58,7 +59,7 @@ class Distillation(NamedTuple):
                 model = self._fit(np.flatnonzero(self.folds != fold), targets)
                 scores[inside] = model.predict(self.rows.take(inside).features)
             found = max(curve.mcdp(repair.epsilon) for curve in tried._curves(self.fitted, scores))
-            if found <= bound:
+            if within_bound(found, bound):
                 return Distilled(self._fit(np.arange(targets.size), targets), tried, found, None)
             left.append(found)
             aim *= 0.95 * bound / found
@@ -82,7 +83,7 @@ class Distillation(NamedTuple):
                 upper = upper_bound(people, repair.epsilon, repair.criterion, confidence)
                 yield Distilled(model, tried, upper.estimate, upper.high), upper.high
 
-        accepted, refused = accept_in_order(tries(), lambda tried: tried[1] <= repair.max_mcdp)
+        accepted, refused = accept_in_order(tries(), lambda tried: within_bound(tried[1], repair.max_mcdp))
         if accepted:
             return accepted[-1][0]
         raise untested(repair, refused[0][1], tested) if refused else failures[-1]

@@ -23,6 +23,7 @@ from localparity._validation import (
 )
 from localparity.counts import Comparison
 from localparity.metrics._gap_curve import GapCurve
+from localparity.metrics._within import within_bound
 from localparity.models._fitted_on import describe_rows
 from localparity.models._folder import Files, FolderMixin, plain, restore_groups
 from localparity.models._rows import as_seed
@@ -306,7 +307,7 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         self.score_: NestedScore | None = None
         self.scale_ = self._scale(fitted, None)
         self.unrepaired_mcdp_ = self.mcdp_ = self._mcdp(fitted)
-        needs_repair = self.unrepaired_mcdp_ > self.max_mcdp
+        needs_repair = not within_bound(self.unrepaired_mcdp_, self.max_mcdp)
         dual = Dual.of(fitted, self.features_)
         weakest = max(curve.mcdp(0.0) for curve in self._curves(fitted, fitted.scores))
         aim = weakest
@@ -342,7 +343,7 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
                 people = compared_predictions(tested, repaired, self.features_.compared)
                 yield score, upper_bound(people, self.epsilon, self.criterion, confidence).high
 
-        accepted, refused = accept_in_order(tries(), lambda tried: tried[1] <= self.max_mcdp)
+        accepted, refused = accept_in_order(tries(), lambda tried: within_bound(tried[1], self.max_mcdp))
         if not accepted:
             raise untested(self, refused[0][1], tested)
         score, self.upper_mcdp_ = accepted[-1]
