@@ -17,6 +17,7 @@ from localparity._types import FloatArray, Group, IntervalMethod
 from localparity._validation import as_choice, as_count, as_probability
 from localparity.counts._comparison import EVERYONE, Comparison
 from localparity.counts._score_counts import ScoreCounts
+from localparity.uncertainty._deviations import deviations_of
 from localparity.uncertainty._normal import normal_cdf
 from localparity.uncertainty._resampling import (
     Draws,
@@ -24,6 +25,7 @@ from localparity.uncertainty._resampling import (
     critical_value,
     deviation_resamples,
     least_resamples,
+    repeat,
 )
 
 Number = float | FloatArray
@@ -194,6 +196,30 @@ def bootstrap_band(
     check_resamples(as_count(draws.n_resamples, "n_resamples", at_least=0), confidence)
     found = deviation_resamples(counts, comparison, np.zeros(1), draws)
     return bootstrap_radii(found, confidence)
+
+
+def repair_radii(
+    counts: ScoreCounts,
+    comparison: Comparison,
+    pairs: Sequence[Compared],
+    *,
+    confidence: float,
+    draws: Draws,
+) -> FloatArray:
+    """The radius by which F_a at one threshold, less F_b at another, may be off; all pairs hold together.
+
+    A repair moves the scores of each group by an increasing map of its own, so that it compares the groups at
+    two thresholds. The finite-sample band holds for those (`deviation_tail`). With weights, each draw of the
+    multiplier bootstrap is measured by the largest deviation of one group less the least of the other.
+    """
+    confidence = as_probability(confidence)
+    if counts.exchangeable:
+        return finite_sample_radii(pairs, confidence)
+    check_resamples(draws.n_resamples, confidence)
+    deviations = deviations_of(counts, comparison)
+    found = repeat(lambda rng: max(each.farthest(comparison, rng) for each in deviations), draws)
+    scale = np.concatenate([each.pairs(comparison).scale for each in deviations])
+    return np.asarray(critical_value(found.ravel(), confidence) / scale)
 
 
 def band_radii(

@@ -23,12 +23,11 @@ _TRIALS = 4
 
 
 class Distilled(NamedTuple):
-    """A model, the repair that it learned, its MCDP and, with a confidence, the upper end for new people."""
+    """A model, the repair that it learned, and its MCDP."""
 
     model: Any
     repair: GroupBlindRepair
     mcdp: float
-    upper: float | None
 
 
 class Distillation(NamedTuple):
@@ -60,7 +59,7 @@ class Distillation(NamedTuple):
                 scores[inside] = model.predict(self.rows.take(inside).features)
             found = max(curve.mcdp(repair.epsilon) for curve in tried._curves(self.fitted, scores))
             if within_bound(found, bound):
-                return Distilled(self._fit(np.arange(targets.size), targets), tried, found, None)
+                return Distilled(self._fit(np.arange(targets.size), targets), tried, found)
             left.append(found)
             aim *= 0.95 * bound / found
         raise out_of_reach(repair, min(left))
@@ -81,7 +80,7 @@ class Distillation(NamedTuple):
                 scores, compared = model.predict(held_out.features), tried.features_.compared
                 people = compared_predictions(tested, scores, compared)
                 upper = upper_bound(people, repair.epsilon, repair.criterion, confidence)
-                yield Distilled(model, tried, upper.estimate, upper.high), upper.high
+                yield Distilled(model, tried, upper.estimate), upper.high
 
         accepted, refused = accept_in_order(tries(), lambda tried: within_bound(tried[1], repair.max_mcdp))
         if accepted:
