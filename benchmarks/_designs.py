@@ -73,6 +73,20 @@ def binary(sizes: Sequence[int], shares: Sequence[float]) -> Design:
     return draw
 
 
+def shares_drawn(shares: Sequence[float], low: Sequence[float], size: int) -> Design:
+    """People of a population: the group is drawn first, with its share, then one of two scores."""
+
+    def draw(rng: Rng) -> Drawn:
+        groups = rng.choice(len(shares), size, p=shares)
+        # A group of whom nobody was drawn cannot be compared.
+        groups[: len(shares)] = np.where(
+            np.isin(np.arange(len(shares)), groups), groups[: len(shares)], np.arange(len(shares))
+        )
+        return Drawn(np.where(rng.random(size) < np.asarray(low)[groups], 0.2, 0.8), groups)
+
+    return draw
+
+
 def crossing(sizes: Sequence[int], height: float) -> Design:
     """Three scores: the gap is a number from the first to the second, and less that number to the third."""
     outer = np.array([[0.4 + 0.5 * height], [0.4 - 0.5 * height]])

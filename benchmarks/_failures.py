@@ -15,7 +15,7 @@ from benchmarks._blind_designs import BlindDesign, BlindPeople
 from benchmarks._designs import Design, Drawn, Rng
 from localparity.metrics._gap_curves import gap_curves
 from localparity.models import GroupBlindRepair, ScoreRepair
-from localparity.uncertainty._upper import upper_end
+from localparity.uncertainty._upper import upper_end, upper_ends
 
 
 def misses(design: Design, truth: float, **options: Any) -> Callable[[Rng], bool]:
@@ -189,6 +189,77 @@ def upper_misses(design: Design, truth: float, epsilon: float = 0.0) -> Callable
         rows = lp.Predictions.from_arrays(None, drawn.scores, sensitive_features=drawn.groups)
         curves = gap_curves(lp.ScoreCounts.from_predictions(rows), lp.Comparison())
         return upper_end(curves, epsilon, 0.9) < truth - 1e-9
+
+    return fails
+
+
+def misses_everyone(
+    shares: tuple[float, ...], low: tuple[float, ...], size: int, **options: Any
+) -> Callable[[Rng], bool]:
+    """Whether the interval of groups with everyone misses, where the groups' shares are drawn too."""
+    apart = np.abs(np.array(low) - np.dot(shares, low))
+    design = designs.shares_drawn(shares, low, size)
+    return misses(design, float(apart.max()), compare="to_overall", **options)
+
+
+def misses_majority(share: float, size: int) -> Callable[[Rng], bool]:
+    """Whether the interval of the larger of two groups, which do not overlap, with everyone misses."""
+    design = designs.shares_drawn((share, 1.0 - share), (1.0, 0.0), size)
+
+    def fails(rng: Rng) -> bool:
+        audit = audit_of(design(rng), rng, compare="to_overall", epsilons=[0.0], n_resamples=0)
+        (interval,) = next(pair.intervals for pair in audit.pairs if pair.groups[0] == 0)
+        return not interval.low <= 1.0 - share <= interval.high
+
+    return fails
+
+
+def upper_misses_somewhere(
+    design: Design, truth: Callable[[float], float], **options: Any
+) -> Callable[[Rng], bool]:
+    """Whether the upper end at any of many epsilons, at a confidence of 0.9, is below the truth."""
+    epsilons = np.array([0.0, 0.01, 0.02, 0.05, 0.1, 0.15, 0.2, 0.25, 0.29])
+
+    def fails(rng: Rng) -> bool:
+        drawn = design(rng)
+        rows = lp.Predictions.from_arrays(None, drawn.scores, sensitive_features=drawn.groups)
+        curves = gap_curves(lp.ScoreCounts.from_predictions(rows), lp.Comparison(**options))
+        most = np.array([curve.mcdp_at(epsilons) for curve in curves])
+        ends = upper_ends(curves, most[:, 0], most, 0.1).max(axis=0)
+        assert (np.diff(ends) <= 0.0).all()
+        return bool((ends < np.array([truth(epsilon) for epsilon in epsilons.tolist()]) - 1e-9).any())
+
+    return fails
+
+
+def sketch_rejects(sizes: tuple[int, ...], k: int, **options: Any) -> Callable[[Rng], bool]:
+    """Whether the test of a sketch of groups at parity rejects at 5%."""
+
+    def fails(rng: Rng) -> bool:
+        sketch = lp.monitoring.ScoreSketch(k=k)
+        groups = np.repeat(np.arange(len(sizes)), sizes)
+        sketch.update(None, rng.random(groups.size), sensitive_features=groups)
+        found = lp.permutation_test(sketch.counts(), n_resamples=39, random_state=rng, **options)
+        return found.p_value <= 0.05
+
+    return fails
+
+
+def weighted_repair_breaks(sizes: tuple[int, ...], bound: float, spread: float) -> Callable[[Rng], bool]:
+    """Whether a repair of groups that do not overlap, with weights, leaves its population above the bound."""
+    number = len(sizes)
+    places = (np.arange(4001) + 0.5) / 4001
+    people = np.concatenate([(place + places) / number for place in range(number)])
+    owners = np.repeat(np.arange(number), places.size)
+
+    def fails(rng: Rng) -> bool:
+        groups = np.repeat(np.arange(number), sizes)
+        scores = (groups + rng.random(groups.size)) / number
+        repair = ScoreRepair(max_mcdp=bound, confidence=0.9, random_state=0)
+        weights = rng.lognormal(0.0, spread, groups.size)
+        repair.fit(scores, sensitive_features=groups, sample_weight=weights)
+        moved = repair.transform(people, sensitive_features=owners)
+        return lp.mcdp(None, moved, sensitive_features=owners) > bound + 1e-3
 
     return fails
 

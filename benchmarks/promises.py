@@ -295,6 +295,77 @@ PROMISES += [
         ),
     )
 ]
+EVERYONE, ENDS = "with everyone, finite_sample", "upper ends at nine epsilons, confidence 0.9"
+PROMISES += [
+    Promise(f"upper end {EVERYONE}", design, 0.05, failures.misses_everyone(*drawn, side="upper"))
+    for design, drawn in (
+        ("apart, share 0.1 of 200", ((0.1, 0.45, 0.45), (0.0, 1.0, 1.0), 200)),
+        ("apart, share 0.1 of 5,000", ((0.1, 0.45, 0.45), (0.0, 1.0, 1.0), 5000)),
+        ("99.9% and 0.1%, share 0.3 of 5,000", ((0.3, 0.35, 0.35), (0.001, 0.999, 0.999), 5000)),
+        ("99.5% and 0.5%, share 0.3 of 5,000", ((0.3, 0.35, 0.35), (0.005, 0.995, 0.995), 5000)),
+        ("98% and 2%, share 0.1 of 1,000", ((0.1, 0.45, 0.45), (0.02, 0.98, 0.98), 1000)),
+        ("95% and 5%, share 0.2 of 400", ((0.2, 0.4, 0.4), (0.05, 0.95, 0.95), 400)),
+        ("70% and 20%, share 0.2 of 400", ((0.2, 0.4, 0.4), (0.3, 0.8, 0.8), 400)),
+        ("80% and 30%, share 0.5 of 40", ((0.5, 0.5), (0.2, 0.7), 40)),
+        ("apart, shares 0.4, 0.3, 0.2 and 0.1 of 60", ((0.4, 0.3, 0.2, 0.1), (0.0, 1.0, 1.0, 1.0), 60)),
+    )
+]
+PROMISES += [
+    Promise(f"interval {EVERYONE}", design, 0.05, fails)
+    for design, fails in (
+        ("apart, share 0.1 of 200", failures.misses_everyone((0.1, 0.9), (0.0, 1.0), 200)),
+        ("80% and 30%, share 0.5 of 40", failures.misses_everyone((0.5, 0.5), (0.2, 0.7), 40)),
+        ("the larger of two, apart, share 0.9 of 300", failures.misses_majority(0.9, 300)),
+        ("the larger of two, apart, share 0.99 of 5,000", failures.misses_majority(0.99, 5000)),
+    )
+]
+PROMISES += [
+    Promise(ENDS, design, 0.1, failures.upper_misses_somewhere(*drawn, **options))
+    for design, drawn, options in (
+        ("plateau of 0.3, 100 and 1,000", (designs.plateau((100, 1000), 0.3), lambda epsilon: 0.3), {}),
+        ("plateau of 0.05, 500 and 500", (designs.plateau((500, 500), 0.05), lambda epsilon: 0.05), {}),
+        (
+            "a gap of 0.15 whose sign changes, 100 and 10,000",
+            (designs.crossing((100, 10_000), 0.15), lambda epsilon: 0.15),
+            {},
+        ),
+        (
+            "y and y^2, 500 and 500",
+            (designs.powers((500, 500), APART), lambda epsilon: 0.25 - epsilon**2),
+            {},
+        ),
+        (
+            "two scores, 60% and 40%, 30 and 300",
+            (designs.binary((30, 300), (0.6, 0.4)), lambda epsilon: 0.2),
+            {},
+        ),
+        (
+            "60% and 20%, share 0.3 of 200, with everyone",
+            (designs.shares_drawn((0.3, 0.7), (0.6, 0.2), 200), lambda epsilon: 0.28),
+            {"compare": "to_overall"},
+        ),
+    )
+]
+PROMISES += [
+    Promise(TEST, f"sketch, {design}", 0.05, failures.sketch_rejects(*drawn, **options))
+    for design, drawn, options in (
+        ("k = 64, 20,000 and 20,000", ((20_000, 20_000), 64), {}),
+        ("k = 200, 100,000 and 100,000", ((100_000, 100_000), 200), {}),
+        ("k = 32, 1,000 and 30,000", ((1000, 30_000), 32), {}),
+        (
+            "k = 128, three of 10,000, each with everyone, epsilon 0.05",
+            ((10_000,) * 3, 128),
+            {"compare": "to_overall", "epsilon": 0.05},
+        ),
+    )
+]
+PROMISES += [
+    Promise("repair with weights, confidence 0.9", design, 0.1, failures.weighted_repair_breaks(*drawn))
+    for design, drawn in (
+        ("apart, 0.3, 300 and 300", ((300, 300), 0.3, 0.1)),
+        ("apart, 0.35, four groups of 150, uneven weights", ((150,) * 4, 0.35, 0.5)),
+    )
+]
 
 
 def _fails(place: int, seeds: list[np.random.SeedSequence]) -> int:

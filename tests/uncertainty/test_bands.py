@@ -7,14 +7,18 @@ from typing import Any
 
 import numpy as np
 import pytest
-from scipy import integrate, special
+from scipy import integrate, special, stats
 
 import localparity as lp
 from localparity._types import Compare, Criterion
 from localparity.counts import Comparison
+from localparity.counts._comparison import EVERYONE
+from localparity.metrics._gap_curve import GapCurve
 from localparity.metrics._gap_curves import gap_curves
 from localparity.uncertainty._bands import (
+    IndependentSamples,
     as_interval_method,
+    band_ends,
     band_radii,
     band_radius,
     bootstrap_radii,
@@ -158,3 +162,26 @@ def test_a_band_takes_as_many_resamples_as_its_level_needs() -> None:
         band_radii(counts, Comparison(), curves, confidence=0.99, method="bootstrap", draws=Draws(98))
     with pytest.raises(ValueError, match=r"confidence .*got 95"):
         band_radii(counts, Comparison(), curves, confidence=95, method="finite_sample", draws=Draws(0))
+
+
+@pytest.mark.parametrize("sizes", [(20, 180), (1, 9), (7, 3)])
+def test_the_share_of_the_rest_has_the_ends_of_clopper_and_pearson(sizes: tuple[int, int]) -> None:
+    everyone = sum(sizes)
+    low, high = IndependentSamples(sizes[1] / everyone, sizes).scale_ends(0.03)
+    assert stats.binom.sf(sizes[1] - 1, everyone, low) == pytest.approx(0.03)
+    assert stats.binom.cdf(sizes[1], everyone, high) == pytest.approx(0.03)
+
+
+def test_ends_to_everyone_allow_for_the_share_and_those_of_two_groups_need_not() -> None:
+    knots, gap, measured = np.array([0.2, 0.8]), np.array([0.6, 0.0]), np.array([[0.6, 0.3]])
+    between = GapCurve(knots, gap, ("a", "b"), (100, 300))
+    radius = float(band_radius((100, 300), 0.1))
+    assert band_ends([between], measured, 0.1, upper=False).tolist() == [[0.6 - radius, 0.3 - radius]]
+    assert band_ends([between], measured, 0.1, upper=True).tolist() == [[0.6 + radius, 0.3 + radius]]
+    overall = GapCurve(knots, gap, ("a", EVERYONE), (100, 400))
+    low, high = IndependentSamples(0.75, (100, 300)).scale_ends(0.01)
+    radius = float(band_radius((100, 300), 0.09))
+    found = band_ends([overall], measured, 0.1, upper=False)
+    np.testing.assert_allclose(found, [[low * (0.8 - radius), low * (0.4 - radius)]])
+    found = band_ends([overall], measured, 0.1, upper=True)
+    np.testing.assert_allclose(found, [[high * (0.8 + radius), high * (0.4 + radius)]])

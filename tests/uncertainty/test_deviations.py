@@ -145,3 +145,22 @@ def test_a_deviation_from_everyone_counts_ones_own_share() -> None:
     middle = found.unit_knots.size // 2
     combined = np.einsum("g,dgk->dk", shares, drawn[:, :3])
     np.testing.assert_allclose(drawn[:, 3, middle].std(), combined[:, middle].std(), rtol=0.1)
+
+
+@pytest.mark.parametrize("compare", ["between_groups", "to_overall"])
+def test_the_farthest_two_deviations_each_at_a_threshold_of_its_own(compare: str) -> None:
+    rng = np.random.default_rng(4)
+    rows = lp.Predictions.from_arrays(
+        None, rng.random(60), sensitive_features=np.arange(60) % 3, sample_weight=rng.random(60)
+    )
+    comparison = Comparison(compare=compare)
+    (found,) = deviations_of(lp.ScoreCounts.from_predictions(rows), comparison)
+    drawn = found.deviated(comparison, np.random.default_rng(5))
+    drawn = np.hstack([np.zeros((len(drawn), 1)), drawn])
+    expected = max(
+        scale * abs(one - other)
+        for first, second, scale in zip(*found.pairs(comparison), strict=True)
+        for one in drawn[first]
+        for other in drawn[second]
+    )
+    assert found.farthest(comparison, np.random.default_rng(5)) == pytest.approx(expected)

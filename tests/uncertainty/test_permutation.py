@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from fractions import Fraction
 from itertools import permutations
 from typing import Any
@@ -16,10 +17,11 @@ import localparity as lp
 import oracles
 from localparity.metrics._gap_curves import gap_curves
 from localparity.uncertainty import _pool
+from localparity.uncertainty._intervals import measured_pair
 from localparity.uncertainty._permutation import (
+    ParityTest,
     adjusted_p_values,
     p_value_of,
-    parity_resamples,
     parity_test,
     summarise_null,
 )
@@ -111,10 +113,10 @@ def test_a_test_that_others_confirm_has_the_larger_of_both_p_values() -> None:
     rows = lp.Predictions.from_arrays(None, rng.random(300), sensitive_features=np.arange(300) % 3)
     counts = lp.ScoreCounts.from_predictions(rows)
     epsilons = np.array([0.0, 0.05])
-    mcdp = np.array([curve.mcdp_at(epsilons) for curve in gap_curves(counts, lp.Comparison())])
-    dealt = parity_resamples(counts, lp.Comparison(), epsilons, Draws(99, 0), seen=mcdp)
+    pairs = [measured_pair(curve, epsilons) for curve in gap_curves(counts, lp.Comparison())]
+    first = parity_test(pairs, counts, lp.Comparison(), epsilons, Draws(99, 0))
     deviated = deviation_resamples(counts, lp.Comparison(), epsilons, Draws(99, 0))
-    first, second = parity_test(mcdp, dealt), parity_test(mcdp, deviated)
+    second = ParityTest([], adjusted_p_values(deviated.studentised, deviated.scaled), (deviated,))
     both = first.confirmed_by(deviated)
     np.testing.assert_array_equal(both.p_values, np.maximum(first.p_values, second.p_values))
     assert [each.p_value for each in both.results] == both.p_values.min(axis=0).tolist()
@@ -167,6 +169,35 @@ def test_another_score_range_is_the_same_test() -> None:
         None, 256 * scores - 128, sensitive_features=groups, score_range=(-128, 128), **options
     )
     assert one == two
+
+
+def test_counts_that_are_not_exact_are_tested_by_the_least_that_they_allow() -> None:
+    """A grid of few cells, or a sketch, moves a gap by more than parity does among many people."""
+    rng = np.random.default_rng(3)
+    rows = lp.Predictions.from_arrays(None, rng.random(3000), sensitive_features=np.arange(3000) % 2)
+    exact = lp.ScoreCounts.from_predictions(rows)
+    for counts in (
+        replace(exact, rank_error=0.02),
+        replace(exact, rank_error=0.5),
+        lp.counts.bounded(exact, max_scores=10, level=3),
+    ):
+        options: dict[str, Any] = {"n_resamples": 99, "random_state": 0}
+        audit = lp.audit(counts, epsilons=[0.0], **options)
+        found = lp.permutation_test(counts, **options)
+        assert found == audit.findings[0].test
+        assert found.statistic == lp.mcdp(counts)
+    assert lp.permutation_test(replace(exact, rank_error=0.5), **options).p_value == 1.0
+    assert lp.permutation_test(exact, **options).p_value < 1.0
+
+
+def test_a_sketch_at_parity_is_not_rejected_for_its_own_error() -> None:
+    pytest.importorskip("datasketches")
+    rng = np.random.default_rng(16)
+    sketch = lp.monitoring.ScoreSketch(k=64)
+    sketch.update(None, rng.random(40_000), sensitive_features=np.repeat([0, 1], 20_000))
+    found = lp.permutation_test(sketch.counts(), n_resamples=39, random_state=0)
+    assert found.p_value > 0.05
+    assert found.statistic > 3.0 * found.null_mean
 
 
 def test_wrong_arguments() -> None:

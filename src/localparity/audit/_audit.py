@@ -19,6 +19,7 @@ from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, check_disclosure
 from localparity.metrics import UnknownGroups
 from localparity.metrics._mcdp import PAPER_EPSILONS
+from localparity.metrics._within import within_bound
 from localparity.uncertainty import ImpactRatioCurve, WithinStrata
 from localparity.uncertainty._impact_curve import curve_of_counts
 from localparity.uncertainty._resampling import least_resamples
@@ -239,7 +240,7 @@ class Audit:
                 f"wide in score_range {self.score_range}; give a smaller epsilon or the right score_range"
             )
         ends = {"estimate": finding.mcdp, "upper": finding.interval.high, "lower": finding.interval.low}
-        return ends[as_choice(decide_by, "decide_by", get_args(DecideBy))] <= max_mcdp
+        return within_bound(ends[as_choice(decide_by, "decide_by", get_args(DecideBy))], max_mcdp)
 
     def finding(self, epsilon: float) -> Finding:
         """Return the finding at one of the audit's epsilons.

@@ -22,7 +22,7 @@ from localparity.uncertainty._intervals import (
     measured_pair,
     worst_intervals,
 )
-from localparity.uncertainty._permutation import ParityTest, parity_resamples, parity_test
+from localparity.uncertainty._permutation import ParityTest, parity_test
 from localparity.uncertainty._resampling import Draws, deviation_resamples, least_resamples
 
 
@@ -90,30 +90,26 @@ class Evidence:
         n_pairs = len(comparison.labels) * len(comparison.pair_places(counts.groups))
         curves = foretold(each_gap_curve(counts, comparison), n_pairs, "pairs of groups")
         measures = [PairMeasures.of(curve, epsilons, threshold) for curve in curves]
-        resampled = None
-        least = np.array([pair.least for pair in measures])
+        test = None
         if draws.n_resamples:
-            resampled = parity_resamples(counts, comparison, epsilons, draws, seen=least)
+            test = parity_test(measures, counts, comparison, epsilons, draws)
         if method == "finite_sample":
             radii = finite_sample_radii(measures, confidence)
-            intervals = finite_sample_intervals(measures, epsilons, confidence)
+            intervals = finite_sample_intervals(measures, confidence)
         else:
-            if resampled is not None and not counts.exchangeable:
+            if test is not None and not counts.exchangeable:
                 # The test's resamples are those of the bootstrap too.
-                radii = bootstrap_radii(resampled, confidence)
+                radii = bootstrap_radii(test.resampled[0], confidence)
             else:
                 radii = bootstrap_band(counts, comparison, confidence, draws)
             intervals = band_intervals(measures, radii, confidence)
-        test = None
-        if resampled is not None:
-            test = parity_test(np.array([pair.mcdp for pair in measures]), resampled)
-            if draws.n_resamples >= least_resamples(confidence):
-                error = 1.0 - confidence + ROUNDING
-                if counts.exchangeable and len(counts.groups) > 2 and (test.p_values <= error).any():
-                    # A deal says what all groups would be alike; a pair may be, though others differ.
-                    others = deviation_resamples(counts, comparison, epsilons, draws)
-                    test = test.confirmed_by(others.at_most(least))
-                intervals = _hold_parity(intervals, test.p_values > error)
+        if test is not None and draws.n_resamples >= least_resamples(confidence):
+            error = 1.0 - confidence + ROUNDING
+            if counts.exchangeable and len(counts.groups) > 2 and (test.p_values <= error).any():
+                # A deal says what all groups would be alike; a pair may be, though others differ.
+                others = deviation_resamples(counts, comparison, epsilons, draws)
+                test = test.confirmed_by(others.at_most(test.resampled[0].seen))
+            intervals = _hold_parity(intervals, test.p_values > error)
         widest = max(pair.widest_window for pair in measures)
         vacuous = widest <= carried_half_widths(epsilons, counts.resolution)
         return cls(measures, epsilons, vacuous, intervals, radii, test)

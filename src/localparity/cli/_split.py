@@ -14,6 +14,7 @@ from localparity.cli._printing import note, print_json, print_line
 from localparity.engines._missing import without_missing
 from localparity.engines._table import ScoreColumns
 from localparity.metrics._window import percent
+from localparity.metrics._within import within_bound
 from localparity.uncertainty import WorstSplit
 
 _NOT_WITH = ("group", "model", "weight", "cluster", "report", "out", "person_id", "method")
@@ -80,11 +81,13 @@ def audit_splits(
                 print_line(line)
     for file, split in found.items():
         if max_mcdp is not None:
-            verdict, relation = ("pass", "within") if split.mcdp <= max_mcdp else ("fail", "above")
+            verdict, relation = (
+                ("pass", "within") if within_bound(split.mcdp, max_mcdp) else ("fail", "above")
+            )
             whose = f"{file}: " if len(found) > 1 else ""
             value = percent(split.mcdp)
             note(f"{verdict}: {whose}MCDP(0) is {value}, {relation} the bound of {percent(max_mcdp)}")
-    return max_mcdp is None or all(split.mcdp <= max_mcdp for split in found.values())
+    return max_mcdp is None or all(within_bound(split.mcdp, max_mcdp) for split in found.values())
 
 
 def _worst_split(table: Table, feature: str, score: str, asked: Mapping[str, Any]) -> WorstSplit:

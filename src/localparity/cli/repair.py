@@ -32,6 +32,7 @@ from localparity.cli._options import (
 from localparity.cli._printing import print_json
 from localparity.cli._remote import RemoteOption
 from localparity.metrics._window import percent
+from localparity.metrics._within import within_bound
 
 if TYPE_CHECKING:
     from localparity.models import HeldOutAudit, ModelCard
@@ -98,7 +99,7 @@ def repair(
     held_out = _fit(classifier, people, seed)
     card = replace(complete_card(classifier.card(), file, intended_use), held_out=held_out)
     classifier.save(out, card)
-    within = held_out.interval.estimate <= max_mcdp
+    within = within_bound(held_out.interval.estimate, max_mcdp)
     if json:
         print_json({"model": str(out), "within_bound": within, **card.to_dict()})
     else:
@@ -147,7 +148,7 @@ def _told(card: ModelCard, file: str, out: Path) -> str:
     assert card.fitted_on is not None
     assert bound is not None
     interval = found.interval
-    relation = "within" if interval.estimate <= bound else "above"
+    relation = "within" if within_bound(interval.estimate, bound) else "above"
     lines = [
         f"{file}: {card.fitted_on.rows:,} rows to fit on, {found.rows:,} held out; compared: "
         f"{CRITERION_WORDS[card.criterion]}.",
@@ -156,7 +157,7 @@ def _told(card: ModelCard, file: str, out: Path) -> str:
         f"({interval_text(interval)}), {relation} the bound of {percent(bound)}; "
         f"{percent(found.noise_floor)} is expected under parity. AP is {percent(found.average_precision)}.",
     ]
-    if found.noise_floor > bound:
+    if not within_bound(found.noise_floor, bound):
         lines.append("With so few rows the expected value is above the bound: only more rows can tell.")
     needs = "needs the groups" if card.needs_group else "does not need the groups"
     lines.append(f"Prediction {needs}. The model and its card are in {out}")

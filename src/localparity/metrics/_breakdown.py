@@ -12,10 +12,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from localparity._types import FloatArray, IntArray
+from localparity._types import BoolArray, FloatArray, IntArray
 from localparity.metrics._assignments import Unassigned
+from localparity.metrics._within import allowed, within_bound
 
-_ROUNDING = 1e-12
 _MOST_WORK = 20_000
 
 Gaps = Callable[[IntArray, IntArray], FloatArray]
@@ -73,7 +73,7 @@ def _wrong_one_way(sides: Unassigned, max_mcdp: float) -> int | None:
 
     below, above = second, first[-1] - first
     return _fewest(
-        lambda moves: bool(np.any(_best_shares(gaps, below, above, moves) > max_mcdp + _ROUNDING)),
+        lambda moves: not within_bound(_best_shares(gaps, below, above, moves).max(), max_mcdp),
         int((below + above).max()),
     )
 
@@ -91,8 +91,8 @@ def _added_one_way(sides: Unassigned, max_mcdp: float) -> int | None:
         return np.asarray((first + below) / (first[-1] + below) - second / (second[-1] + above))
 
     return _fewest(
-        lambda moves: bool(
-            np.any(_best_shares(gaps, unknown, unknown[-1] - unknown, moves) > max_mcdp + _ROUNDING)
+        lambda moves: (
+            not within_bound(_best_shares(gaps, unknown, unknown[-1] - unknown, moves).max(), max_mcdp)
         ),
         int(unknown[-1]),
     )
@@ -122,10 +122,19 @@ def _moves_within(everybody: IntArray, first: IntArray, sizes: IntArray, max_mcd
     total = everybody[-1]
     radius = max_mcdp * sizes * (total - sizes) / total
     at, moves = np.zeros(sizes.size, dtype=np.int64), np.zeros(sizes.size)
+
+    def fits(number: FloatArray, people: int) -> BoolArray:
+        gap = number / sizes - (people - number) / (total - sizes)
+        return np.asarray(np.abs(gap) <= allowed(max_mcdp))
+
     for people, known in zip(everybody.tolist(), first.tolist(), strict=True):
         centre = people * sizes / total
-        least = np.maximum(np.ceil(centre - radius - 1e-9), np.maximum(0, sizes - (total - people))) - known
-        most = np.minimum(np.floor(centre + radius + 1e-9), np.minimum(people, sizes)) - known
+        # Which whole numbers fit is decided as everywhere; the ends of the tube may be one off by rounding.
+        least, most = np.round(centre - radius), np.round(centre + radius)
+        least += np.where(fits(least, people), 0, 1)
+        most -= np.where(fits(most, people), 0, 1)
+        least = np.maximum(least, np.maximum(0, sizes - (total - people))) - known
+        most = np.minimum(most, np.minimum(people, sizes)) - known
         moved = np.clip(at, least, most)
         moves += np.where(least <= most, np.abs(moved - at), np.inf)
         at = moved
@@ -158,8 +167,8 @@ def _closing_one_way(sides: Unassigned, max_mcdp: float) -> int | None:
         return np.asarray((second + below) / (second[-1] + below) - first / (first[-1] + above))
 
     return _fewest(
-        lambda moves: bool(
-            np.all(_best_shares(closeness, unknown, unknown[-1] - unknown, moves) >= -max_mcdp - _ROUNDING)
+        lambda moves: within_bound(
+            -_best_shares(closeness, unknown, unknown[-1] - unknown, moves).min(), max_mcdp
         ),
         int(unknown[-1]),
     )
@@ -171,7 +180,7 @@ def _can_keep(sides: Unassigned, joined: int, max_mcdp: float) -> bool:
     knots = list(zip(sides.first.tolist(), sides.second.tolist(), at, strict=True))
     for to_first in range(joined + 1):
         in_first, in_second = knots[-1][0] + to_first, knots[-1][1] + joined - to_first
-        most, reached = max_mcdp + _ROUNDING, {(0, 0)}
+        most, reached = allowed(max_mcdp), {(0, 0)}
         for first, second, people in knots:
             reached = {
                 (one + a, other + b)

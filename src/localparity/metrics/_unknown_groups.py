@@ -27,6 +27,7 @@ from localparity.metrics._every_assignment import every_assignment, is_small
 from localparity.metrics._gap_curves import gap_curves
 from localparity.metrics._least_assignment import smallest_mcdp
 from localparity.metrics._window import percent
+from localparity.metrics._within import within_bound
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -180,7 +181,7 @@ class UnknownGroups:
         if not all(pair.whole for pair in pairs):
             raise ValueError("the breakdown point needs rows that all weigh 1")
         two = all(len(stratum) == 1 for stratum in self.sides)
-        passes = all(_gap_of(pair) <= max_mcdp for pair in pairs)
+        passes = all(within_bound(_gap_of(pair), max_mcdp) for pair in pairs)
         added: Moves | None
         if passes:
             wrong = _least([wrong_to_exceed(pair, max_mcdp) for pair in pairs]) if two else None
@@ -188,7 +189,10 @@ class UnknownGroups:
             added = None if fewest is None else Moves(fewest, exact=True)
         else:
             # Every label whose people are above the bound must come within it; of its pairs, the worst.
-            above = [[pair for pair in stratum if _gap_of(pair) > max_mcdp] for stratum in self.sides]
+            above = [
+                [pair for pair in stratum if not within_bound(_gap_of(pair), max_mcdp)]
+                for stratum in self.sides
+            ]
             wrong = _sum([wrong_to_keep(pair, max_mcdp) for each in above for pair in each]) if two else None
             added = _worst_added([[added_to_keep(pair, max_mcdp) for pair in each] for each in above if each])
         return Breakdown(

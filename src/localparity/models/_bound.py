@@ -10,6 +10,7 @@ from typing import NamedTuple, Protocol, TypeVar
 from localparity._types import Criterion, FloatArray
 from localparity._validation import as_fraction, as_probability
 from localparity.metrics import mcdp
+from localparity.metrics._within import within_bound
 from localparity.models._rows import TrainingRows
 from localparity.models._sequence import promise_for_population, upper_bound
 from localparity.models.repair._promise import AMONG, round_up
@@ -101,7 +102,8 @@ class BoundCheck(NamedTuple):
             upper = upper_bound(people, self.epsilon, self.criterion, self.confidence)
             disparity, bounded = upper.estimate, upper.high
         precision = float(average_precision_score(labels, scores, sample_weight=weights))
-        return Trial(strength, precision, disparity, bounded, bounded <= self.max_mcdp)
+        met = within_bound(bounded, self.max_mcdp)
+        return Trial(strength, precision, disparity, bounded, met)
 
     def describe_failure(self, trials: Sequence[Trial], chosen: Trial) -> str:
         """Return the message for a bound that no trial met."""
@@ -186,12 +188,12 @@ def search_strength(train_at: TrainAt[AnyModel], bound: float) -> list[tuple[Any
     goal = max(_AIM * bound, _LEAST_GOAL)
     plain = train_at(0.0, "short fit 1 of at most 7", short=True)[1]
     strength = 0.0
-    if plain.mcdp > bound:
+    if not within_bound(plain.mcdp, bound):
         guess = train_at(_GUESS, "short fit 2 of at most 7", short=True)[1]
         strength = min(_crossing(plain, guess, goal), _LARGEST_STEP * _GUESS)
     found = [train_at(_rounded(strength), "fit 1 of at most 3")]
     first = found[0][1]
-    is_within = first.mcdp <= bound
+    is_within = within_bound(first.mcdp, bound)
     if not (is_within and (strength == 0.0 or first.mcdp >= _CLOSE * bound)):
         if is_within:
             strength = _crossing(plain, first, goal)
@@ -202,7 +204,7 @@ def search_strength(train_at: TrainAt[AnyModel], bound: float) -> list[tuple[Any
         else:
             strength = _stronger(train_at, first.strength, bound)
         found.append(train_at(_rounded(strength), "fit 2 of at most 3"))
-    if all(trial.mcdp > bound for _, trial in found):
+    if not any(within_bound(trial.mcdp, bound) for _, trial in found):
         nearest = min((trial for _, trial in found), key=lambda trial: trial.mcdp)
         factor = min(max((nearest.mcdp / goal) ** 2, 1.25), _LARGEST_STEP)
         strength = factor * max(trial.strength for _, trial in found)
@@ -245,7 +247,7 @@ def _crossing(weaker: Trial, stronger: Trial, goal: float) -> float:
 def _stronger(train_at: TrainAt[AnyModel], strength: float, bound: float) -> float:
     """Return the first doubled strength at which a short fit is within a bound, else the nearest to it."""
     short: list[Trial] = []
-    while len(short) < _DOUBLINGS and not (short and short[-1].mcdp <= bound):
+    while len(short) < _DOUBLINGS and not (short and within_bound(short[-1].mcdp, bound)):
         strength *= 2.0
         title = f"short fit {len(short) + 3} of at most {_DOUBLINGS + 2}"
         short.append(train_at(_rounded(strength), title, short=True)[1])

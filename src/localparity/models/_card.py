@@ -15,6 +15,7 @@ from localparity._io._files import parse_sealed, read_settled, reading, seal_jso
 from localparity._types import Criterion
 from localparity.metrics import Interval
 from localparity.metrics._window import percent
+from localparity.metrics._within import within_bound
 from localparity.models._fitted_on import DISCLOSURE_LIMIT, FittedOn
 from localparity.models._held_out import HeldOutAudit
 
@@ -190,7 +191,7 @@ class ModelCard:
             "Average precision": percent(found.average_precision),
         }
         if self.max_mcdp is not None:
-            results["Within the bound"] = "yes" if interval.estimate <= self.max_mcdp else "no"
+            results["Within the bound"] = "yes" if within_bound(interval.estimate, self.max_mcdp) else "no"
         return _list(results)
 
     def _people(self) -> list[str]:

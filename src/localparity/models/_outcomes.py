@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from localparity._types import Criterion
 from localparity.metrics import Interval
 from localparity.metrics._window import percent
+from localparity.metrics._within import within_bound
 from localparity.models._card import ModelCard
 from localparity.models._fitted_on import FittedOn
 from localparity.models._held_out import HeldOutAudit
@@ -235,7 +236,7 @@ class ModelComparison:
         else:
             opening = f"No method is within {bound} on validation data; the nearest is {_words(best)}."
         sentences = [opening]
-        if best.met and best.interval.estimate > self.max_mcdp:
+        if best.met and not within_bound(best.interval.estimate, self.max_mcdp):
             sentences.append("On test data it is above the bound.")
         if best.met and not best.promise:
             sentences.append("No method is known to be within it for new people.")
@@ -247,7 +248,7 @@ class ModelComparison:
         if self.frontier is not None:
             gives_up = self.frontier.describe(without.interval.estimate, without.average_precision)
             sentences.append(f"It {gives_up}.")
-        if best.noise_floor > self.max_mcdp:
+        if not within_bound(best.noise_floor, self.max_mcdp):
             sentences.append(
                 f"With so few rows {percent(best.noise_floor)} is expected under parity, above the bound: "
                 "only more rows can tell."

@@ -10,6 +10,12 @@ upper bound is below its true MCDP, which happens with probability :math:`\alpha
 :math:`1 - \alpha` all accepted settings are within `max_mcdp` together, and any of them may be taken,
 whatever the test rows say of their accuracy.
 
+`max_mcdp` is all that is promised of the setting taken. Its own upper bound was chosen together with it, out
+of several, and one of several bounds fails more often than one: it is not reported. Where the first setting
+is refused, its upper bound may be. If its true MCDP is above `max_mcdp`, that bound and any acceptance fail
+only where its upper bound does. If not, a bound above `max_mcdp` holds, and an acceptance fails with
+probability :math:`\alpha` at most, as before.
+
 It is assumed that the test rows are an independent sample of the population, and that nothing before the test
 looked at them: not the fits, nor early stopping, nor the choice of the settings and of their order.
 

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
+from localparity.metrics._within import within_bound
 from localparity.monitoring._averages import average_curves
 from localparity.monitoring._periods import SKETCH_SHARE, Pair, Period, interval_of
 from localparity.monitoring._results import WindowResult
@@ -100,7 +101,7 @@ class AlarmSearch:
             return stretch, None
         error = self._alarm_rate * alarm_share(stretch.look, stretch.newer, length)
         radii = self._radii(stretch, length, error)
-        if stretch.largest - min(radii.values()) <= self._max_mcdp:
+        if within_bound(stretch.largest - min(radii.values()), self._max_mcdp):
             return stretch, None
         window = list(self._periods)[-length:]
         curves = average_curves(window, error)
@@ -108,7 +109,7 @@ class AlarmSearch:
         interval = interval_of(list(curves.values()), self._epsilon, ordered, 1.0 - self._alarm_rate)
         largest = max(float(np.abs(curve.gap).max()) for curve in curves.values())
         alarm = None
-        if interval.low > self._max_mcdp:
+        if not within_bound(interval.low, self._max_mcdp):
             alarm = WindowResult(window[0].name, window[-1].name, length, stretch.rows, interval)
         return stretch._replace(largest=largest), alarm
 

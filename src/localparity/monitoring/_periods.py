@@ -79,7 +79,7 @@ class Period:
         """MCDP in the period."""
         epsilons, error = np.array([epsilon]), 1.0 - confidence
         pairs = [measured_pair(curve, epsilons) for curve in self._curves_within(error)]
-        found = finite_sample_intervals(pairs, epsilons, 1.0 - (1.0 - SKETCH_SHARE) * error)
+        found = finite_sample_intervals(pairs, 1.0 - (1.0 - SKETCH_SHARE) * error)
         return replace(worst_intervals(found)[0], confidence=confidence)
 
     def window(self, epsilon: float) -> Window:

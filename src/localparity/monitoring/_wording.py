@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from localparity.metrics._window import percent
+from localparity.metrics._within import within_bound
 from localparity.monitoring._results import PeriodResult, WindowResult
 
 
@@ -31,7 +32,7 @@ def quiet_sentence(newest: PeriodResult, max_mcdp: float) -> str:
     """Why the newest period raises no alarm."""
     if newest.interval is None:
         return f"period {newest.period} has nothing to compare: {newest.missing}"
-    above = newest.interval.estimate > max_mcdp
+    above = not within_bound(newest.interval.estimate, max_mcdp)
     relation, ending = ("above", ", which chance could explain") if above else ("within", "")
     what = f"MCDP in {newest.period} is {percent(newest.interval.estimate)}"
     return f"{what}, {relation} the bound of {percent(max_mcdp)}{ending}"

@@ -17,6 +17,7 @@ from localparity._types import FloatArray, Group, IntervalMethod
 from localparity._validation import as_choice, as_count, as_probability
 from localparity.counts._comparison import EVERYONE, Comparison
 from localparity.counts._score_counts import ScoreCounts
+from localparity.uncertainty._deviations import deviations_of
 from localparity.uncertainty._normal import normal_cdf
 from localparity.uncertainty._resampling import (
     Draws,
@@ -24,10 +25,13 @@ from localparity.uncertainty._resampling import (
     critical_value,
     deviation_resamples,
     least_resamples,
+    repeat,
 )
 
 Number = float | FloatArray
 _HALVINGS = 30
+_FOR_SCALE = 0.1
+"""The part of an error that the share of a group in the population takes."""
 
 INTERVAL_METHODS: tuple[str, ...] = get_args(IntervalMethod)
 
@@ -47,8 +51,8 @@ class IndependentSamples(NamedTuple):
     """Two independent samples whose gap, times a scale, is that of a pair.
 
     Of a group and everyone, these are the group and the rest, since
-    :math:`F_g - F_{all} = (1 - p_g)(F_g - F_{rest})`. The group's share :math:`p_g` is taken to be that of
-    the sample.
+    :math:`F_g - F_{all} = (1 - p_g)(F_g - F_{rest})`. The scale is then the share of the rest in the sample,
+    and everyone is a sample of the population, so that the share is random too.
     """
 
     scale: float
@@ -62,6 +66,28 @@ class IndependentSamples(NamedTuple):
             return cls(1.0, pair.sizes)
         rest = second - first
         return cls(rest / second, (first, rest))
+
+    @property
+    def shared(self) -> bool:
+        """Whether one of the samples is the rest of everyone."""
+        return self.scale < 1.0
+
+    def scale_ends(self, error: float) -> tuple[float, float]:
+        """Return what the scale is at least and at most in the population, each but for an `error`.
+
+        The share of the rest is a binomial one: these are the ends of Clopper and Pearson.
+
+        Examples
+        --------
+        >>> [round(end, 3) for end in IndependentSamples(0.9, (20, 180)).scale_ends(0.05)]
+        [0.858, 0.933]
+        """
+        if not self.shared:
+            return 1.0, 1.0
+        from scipy.special import betaincinv
+
+        first, rest = self.sizes
+        return float(betaincinv(rest, first + 1, error)), float(1.0 - betaincinv(first, rest + 1, error))
 
 
 def deviation_tail(sizes: tuple[Number, Number], radius: Number) -> FloatArray:
@@ -113,10 +139,25 @@ def band_radius(sizes: tuple[Number, Number], error: float) -> FloatArray:
 
 
 def pair_radii(pairs: Sequence[Compared], error: float) -> FloatArray:
-    """Return the radius of the band of each pair by itself."""
+    """Return the radius of the band of each pair by itself; everyone has the groups' shares of the sample."""
     samples = [IndependentSamples.of(pair) for pair in pairs]
     first, second = np.array([each.sizes for each in samples]).T
     return np.array([each.scale for each in samples]) * band_radius((first, second), error)
+
+
+def band_ends(pairs: Sequence[Compared], measured: FloatArray, error: float, *, upper: bool) -> FloatArray:
+    """Return what MCDP of each pair (rows) is at least, or at most, given what it measures at each epsilon.
+
+    The ends of one pair hold together at all epsilons, but for a probability `error`. The scale of a group
+    and everyone takes a part of the error, and the gap to the rest what is left.
+    """
+    samples = [IndependentSamples.of(pair) for pair in pairs]
+    first, second = np.array([each.sizes for each in samples]).T
+    for_scale = _FOR_SCALE * error if any(each.shared for each in samples) else 0.0
+    radii = band_radius((first, second), error - for_scale)
+    gaps = measured / np.array([each.scale for each in samples])[:, None]
+    moved = np.clip(gaps + (radii if upper else -radii)[:, None], 0.0, 1.0)
+    return np.asarray(np.array([each.scale_ends(for_scale)[upper] for each in samples])[:, None] * moved)
 
 
 def finite_sample_radii(pairs: Sequence[Compared], confidence: float) -> FloatArray:
@@ -155,6 +196,30 @@ def bootstrap_band(
     check_resamples(as_count(draws.n_resamples, "n_resamples", at_least=0), confidence)
     found = deviation_resamples(counts, comparison, np.zeros(1), draws)
     return bootstrap_radii(found, confidence)
+
+
+def repair_radii(
+    counts: ScoreCounts,
+    comparison: Comparison,
+    pairs: Sequence[Compared],
+    *,
+    confidence: float,
+    draws: Draws,
+) -> FloatArray:
+    """The radius by which F_a at one threshold, less F_b at another, may be off; all pairs hold together.
+
+    A repair moves the scores of each group by an increasing map of its own, so that it compares the groups at
+    two thresholds. The finite-sample band holds for those (`deviation_tail`). With weights, each draw of the
+    multiplier bootstrap is measured by the largest deviation of one group less the least of the other.
+    """
+    confidence = as_probability(confidence)
+    if counts.exchangeable:
+        return finite_sample_radii(pairs, confidence)
+    check_resamples(draws.n_resamples, confidence)
+    deviations = deviations_of(counts, comparison)
+    found = repeat(lambda rng: max(each.farthest(comparison, rng) for each in deviations), draws)
+    scale = np.concatenate([each.pairs(comparison).scale for each in deviations])
+    return np.asarray(critical_value(found.ravel(), confidence) / scale)
 
 
 def band_radii(

@@ -153,6 +153,14 @@ class Deviations:
         supposed = 2.0 * _PSEUDO_ROWS * (self._pseudo_weights / (_PSEUDO_ROWS * self.totals)) ** 2
         return pair_rows(comparison, self.inflation**2 / self.effective_sizes + supposed, self.totals)
 
+    def farthest(self, comparison: Comparison, rng: np.random.Generator) -> float:
+        """The largest scaled difference of a pair's two deviations, each at a threshold of its own."""
+        drawn = self.deviated(comparison, rng)
+        # Below all scores and from the highest on, nothing deviates.
+        high, low = drawn.max(axis=1, initial=0.0), drawn.min(axis=1, initial=0.0)
+        first, second, scale = self.pairs(comparison)
+        return float((scale * np.maximum(high[first] - low[second], high[second] - low[first])).max())
+
     def _ranges(self, reach: FloatArray) -> Ranges:
         return Ranges(np.arange(self.n_knots), window_ends(self.unit_knots, self.unit_knots, reach))
 

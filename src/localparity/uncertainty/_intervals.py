@@ -28,7 +28,7 @@ from localparity.metrics._gap_curve import GapCurve
 from localparity.metrics._gap_curves import gap_curves
 from localparity.metrics._interval import Interval, worst_interval
 from localparity.predictions import Predictions
-from localparity.uncertainty._bands import as_interval_method, bootstrap_band, pair_radii
+from localparity.uncertainty._bands import as_interval_method, band_ends, bootstrap_band
 from localparity.uncertainty._resampling import Draws
 from localparity.uncertainty._upper import upper_ends
 
@@ -60,7 +60,9 @@ def mcdp_interval(
     "finite_sample" holds at any sample size and whatever the distributions, for rows that are independent and
     weigh 1. Its lower end is MCDP less the radius of a band around the gap at every threshold. Its upper end
     with epsilon 0 is that of a difference of two binomial shares, since the true worst threshold is one and
-    does not depend on the sample; otherwise it is MCDP and the radius of the worst pair's band. "bootstrap"
+    does not depend on the sample; with a larger epsilon it is that too or, if less, MCDP and the radius of
+    the worst pair's band. With ``compare="to_overall"`` both ends allow for the groups' shares in the
+    population, which are not known either. "bootstrap"
     finds the radius of a band by multiplying every row's contribution to its group's distribution with random
     numbers (the multiplier bootstrap): it holds in large samples, and takes weights, which may depend on the
     scores, and clusters. It cannot know of people whom no row stands for: where a few rows carry much of a
@@ -129,13 +131,13 @@ def mcdp_interval(
     data = as_data(comparison, y_true, y_score, sensitive_features, **rows)
     if isinstance(data, Predictions) and data.exchangeable and method != "bootstrap":
         # The radius depends on the sizes alone.
-        counts = count_for(data, comparison, epsilons, as_jobs(n_jobs))
+        counts = count_for(data, comparison, np.union1d(0.0, epsilons), as_jobs(n_jobs))
     else:
         counts = as_counts(data)
     curves = gap_curves(counts, comparison)
     pairs = [measured_pair(curve, epsilons) for curve in curves]
     if as_interval_method(method, counts) == "finite_sample":
-        found = finite_sample_intervals(pairs, epsilons, confidence, side)
+        found = finite_sample_intervals(pairs, confidence, side)
     else:
         draws = Draws(n_resamples, random_state, n_jobs)
         radii = bootstrap_band(counts, comparison, confidence, draws)
@@ -146,7 +148,7 @@ def mcdp_interval(
 
 @dataclass(frozen=True, eq=False, kw_only=True)
 class MeasuredPair:
-    """A pair, and at each epsilon its MCDP and what that is known to lie between."""
+    """A pair, at each epsilon its MCDP and what that is known to lie between, and its largest gap at most."""
 
     groups: tuple[Group, Group]
     label: int | None
@@ -154,33 +156,42 @@ class MeasuredPair:
     least: FloatArray
     mcdp: FloatArray
     most: FloatArray
+    largest: float
 
 
 def measured_pair(curve: GapCurve, epsilons: FloatArray) -> MeasuredPair:
     """Measure a curve at each epsilon."""
-    mcdp = curve.mcdp_at(epsilons)
+    at = np.append(epsilons, 0.0)
+    mcdp = curve.mcdp_at(at)
     # The bounds of an exact curve are the curve itself.
-    least, most = (mcdp if side is curve else side.mcdp_at(epsilons) for side in curve.bounds())
+    least, most = (mcdp if side is curve else side.mcdp_at(at) for side in curve.bounds())
     return MeasuredPair(
-        groups=curve.groups, label=curve.label, sizes=curve.sizes, least=least, mcdp=mcdp, most=most
+        groups=curve.groups,
+        label=curve.label,
+        sizes=curve.sizes,
+        least=least[:-1],
+        mcdp=mcdp[:-1],
+        most=most[:-1],
+        largest=float(most[-1]),
     )
 
 
 def finite_sample_intervals(
-    pairs: Sequence[MeasuredPair], epsilons: FloatArray, confidence: float, side: Side = "both"
+    pairs: Sequence[MeasuredPair], confidence: float, side: Side = "both"
 ) -> list[list[Interval]]:
     """For each pair, the interval at each epsilon, for independent rows of one weight.
 
-    The lower ends of all pairs and epsilons hold together, and each upper end by itself: with several pairs,
-    the largest lower and the largest upper end make an interval for the worst pair's MCDP.
+    The lower ends of all pairs and epsilons hold together, and the upper ends of each pair by itself, at all
+    epsilons: with several pairs, the largest lower and the largest upper end make an interval for the worst
+    pair's MCDP.
     """
     error = (1.0 - confidence) / (2.0 if side == "both" else 1.0)
-    low, high = np.zeros((len(pairs), epsilons.size)), np.ones((len(pairs), epsilons.size))
+    least, most = (np.array([getattr(pair, end) for pair in pairs]) for end in ("least", "most"))
+    low, high = np.zeros_like(least), np.ones_like(most)
     if side != "upper":
-        radii = pair_radii(pairs, error / len(pairs))[:, None]
-        low = np.maximum(np.array([pair.least for pair in pairs]) - radii, 0.0)
+        low = band_ends(pairs, least, error / len(pairs), upper=False)
     if side != "lower":
-        high = upper_ends(pairs, epsilons, np.array([pair.most for pair in pairs]), error)
+        high = upper_ends(pairs, np.array([pair.largest for pair in pairs]), most, error)
     return _intervals(pairs, low, high, confidence)
 
 

@@ -8,6 +8,7 @@ groups of thousands show. A p-value says how often parity would give some pair, 
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -18,6 +19,7 @@ from localparity.counts._comparison import Comparison
 from localparity.counts._inputs import Data, input_counts
 from localparity.counts._score_counts import ScoreCounts
 from localparity.metrics._gap_curves import gap_curves
+from localparity.uncertainty._intervals import MeasuredPair, measured_pair
 from localparity.uncertainty._pool import pools_of
 from localparity.uncertainty._resampling import Draws, Resampled, deviation_resamples, resample
 
@@ -196,7 +198,8 @@ def permutation_test(
     Of many distinct scores, groups are dealt out to cells of scores first; the people of a cell are dealt one
     by one where MCDP may depend on them. The result is that of dealing everybody one by one, but that an MCDP
     below a thousandth of a gap's standard deviation counts as that much. The multiplier bootstrap compares
-    the data and the resamples at up to 8,192 thresholds.
+    the data and the resamples at up to 8,192 thresholds. Of counts that are not exact, as those of a sketch,
+    the least MCDP that they allow is compared with the resamples; `statistic` is what they measure.
 
     Parameters
     ----------
@@ -249,11 +252,9 @@ def permutation_test(
     comparison = Comparison(criterion, compare, min_group_size)
     rows = {"sample_weight": sample_weight, "cluster": cluster, "score_range": score_range}
     counts = input_counts(comparison, y_true, y_score, sensitive_features, **rows)
-    curves = gap_curves(counts, comparison)
-    mcdp = np.array([curve.mcdp_at(epsilons) for curve in curves])
+    pairs = [measured_pair(curve, epsilons) for curve in gap_curves(counts, comparison)]
     draws = Draws(n_resamples, random_state, n_jobs)
-    resampled = parity_resamples(counts, comparison, epsilons, draws, seen=mcdp)
-    return parity_test(mcdp, resampled).results[0]
+    return parity_test(pairs, counts, comparison, epsilons, draws).results[0]
 
 
 def parity_resamples(
@@ -266,7 +267,7 @@ def parity_resamples(
 ) -> Resampled:
     """MCDP under parity: groups are dealt at random or, with weights or clusters, deviate at random.
 
-    `seen` is MCDP of each pair (rows) at each epsilon, where the data are to be compared with the resamples.
+    `seen` is MCDP of each pair (rows) at each epsilon, at least, where data are compared with the resamples.
     """
     if not counts.exchangeable:
         return deviation_resamples(counts, comparison, epsilons, draws).at_most(seen)
@@ -276,9 +277,18 @@ def parity_resamples(
     )
 
 
-def parity_test(mcdp: FloatArray, resampled: Resampled) -> ParityTest:
-    """The test of all pairs, given MCDP of each (rows) at each epsilon (columns)."""
+def parity_test(
+    pairs: Sequence[MeasuredPair],
+    counts: ScoreCounts,
+    comparison: Comparison,
+    epsilons: FloatArray,
+    draws: Draws,
+) -> ParityTest:
+    """The test of all pairs; of a pair that is not known exactly, the least that it may measure is tested."""
+    least = np.array([pair.least for pair in pairs])
+    resampled = parity_resamples(counts, comparison, epsilons, draws, seen=least)
     p_values = adjusted_p_values(resampled.studentised, resampled.scaled)
-    columns = zip(mcdp.max(axis=0).tolist(), p_values.min(axis=0).tolist(), resampled.worst.T, strict=True)
+    mcdp = np.max([pair.mcdp for pair in pairs], axis=0)
+    columns = zip(mcdp.tolist(), p_values.min(axis=0).tolist(), resampled.worst.T, strict=True)
     results = [summarise_null(statistic, p_value, null) for statistic, p_value, null in columns]
     return ParityTest(results, p_values, (resampled,))

@@ -24,20 +24,52 @@ with the divergence KL between two Bernoulli laws. The smaller sample is summed 
 more than 1,000 rows, or is so small beside the other that its values show, the larger one is bounded likewise
 and integrated. That makes the probability a smooth function of p, whose supremum is taken over a grid.
 
-**Epsilon > 0.** The smallest gap of a whole window has to hold, whose sign may change inside: the band of the
-pair alone (`localparity.uncertainty._bands`) holds for every window.
+**Epsilon > 0.** MCDP does not increase with epsilon, so the upper end at epsilon 0 holds at every epsilon. A
+window may have a much smaller gap than one threshold; the smallest gap of the whole window, whose sign may
+change inside, is at most the measured one and the radius of the band of the pair alone
+(`localparity.uncertainty._bands`). The smaller of the two ends is taken, and either may fail: the end at
+epsilon 0 has 9/10 of :math:`\alpha` and the band the rest. The ends of one pair then never rise with epsilon,
+and hold together at all epsilons with probability :math:`1 - \alpha`.
+
+**A group and everyone.** :math:`F_g - F_{all} = q (F_g - F_{rest})`, where q is the share of the rest in the
+population. Neither factor is known. Of a true share q and gap :math:`\delta` to the rest,
+
+.. math:: p_1 = P(\mathrm{Bin}(n, q) \le \text{rows of the rest}), \qquad
+    p_2 = \sup P(\text{gap} \le \text{measured} \mid n_g),
+
+where :math:`p_2` is the tail above for the sizes of the sample. Each is at most u with probability u or less,
+the second whatever the first is, since it holds given the sizes. So with :math:`w_1^2 + w_2^2 = 1`,
+
+.. math:: P\big( w_1 \Phi^{-1}(p_1) + w_2 \Phi^{-1}(p_2) \le \Phi^{-1}(\alpha) \big) \le \alpha
+
+(Stouffer's method): given :math:`p_1 = u` the left side happens with at most a probability c(u) that falls
+with u, and its integral is :math:`\alpha`. Two changes keep the set of (q, :math:`\delta`) that are not
+rejected small where one p-value says nothing:
+
+- A share outside of Clopper and Pearson's ends at :math:`\eta \alpha`, or :math:`p_2 \le \eta \alpha`,
+  rejects alone, for which Stouffer's method has :math:`(1 - 3 \eta) \alpha` left.
+- :math:`p_2 > 1 - \kappa` counts as :math:`1 - \kappa`. That adds rejections only where
+  :math:`c(u) \ge 1 - \kappa`: to a set of u no larger than the level divided by :math:`1 - \kappa`, at most
+  :math:`\kappa` each. A level that is :math:`1 - \kappa` times as large pays for it.
+
+The weights may depend on (q, :math:`\delta`): :math:`w_1 : w_2 = 2 (1 - q) \delta : \sqrt{1 - \delta^2}`, as
+the standard deviations of the two estimates are in what they add to the product. The upper end is the
+largest product :math:`q \delta` that is not rejected. In large samples it is nearly as short as if the
+variances of the share and of the gap had been added.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
+from heapq import heappop, heappush
 
 import numpy as np
 
 from localparity._types import FloatArray
 from localparity.metrics._gap_curve import GapCurve
-from localparity.uncertainty._bands import Compared, IndependentSamples, pair_radii
+from localparity.uncertainty._bands import Compared, IndependentSamples, band_ends
 from localparity.uncertainty._normal import normal_cdf
 
 # Where chances are tried between the least and the most that are possible, closer together near both.
@@ -50,6 +82,14 @@ _HALVINGS = 8
 _TINY = 1e-300
 # So many pairs all have the shortest end.
 _MOST_CLOSE = 50
+# The part of an error that windows take, in which the band decides.
+_FOR_WINDOWS = 0.1
+# Of a group and everyone: the part of an error with which either p-value rejects alone, and how near to 1
+# they count as no nearer.
+_ETA, _KAPPA = 0.02, 0.05
+_NEARLY = 1e-6
+_SHARES = 257
+_PARTS = 200
 
 
 def hoeffding_margin(sizes: tuple[float, float], error: float) -> float:
@@ -80,6 +120,63 @@ def threshold_end(measured: float, sizes: tuple[float, float], error: float) -> 
         middle = 0.5 * (low + high)
         low, high = (middle, high) if tail(middle) > error else (low, middle)
     return high
+
+
+def shared_end(measured: float, sizes: tuple[float, float], error: float) -> float:
+    """Return what the largest gap of a group and everyone is at most, from the sizes of it and of the rest.
+
+    Intervals of gaps to the rest are halved where the largest product may be, until they are short.
+
+    Examples
+    --------
+    >>> [round(shared_end(0.09, (n, 9 * n), 0.05), 3) for n in (10, 1000)]
+    [0.544, 0.116]
+    """
+    region = _Region(measured, sizes, error)
+    low, high = region.gaps
+    shortest, intervals = (high - low) / _PARTS, [(0.0, low, high)]
+    while True:
+        product, begin, end = heappop(intervals)
+        if end - begin <= shortest:
+            return min(max(-product, measured), 1.0)
+        middle = 0.5 * (begin + end)
+        for part in ((begin, middle), (middle, end)):
+            heappush(intervals, (-region.largest_product(*part), *part))
+
+
+class _Region:
+    """The shares of the rest and the gaps to it that a sample does not reject."""
+
+    def __init__(self, measured: float, sizes: tuple[float, float], error: float) -> None:
+        from scipy.special import betainc, ndtri
+
+        samples = IndependentSamples(sizes[1] / sum(sizes), sizes)
+        gap = min(measured / samples.scale, 1.0)
+        self._alone = _ETA * error
+        self._critical = ndtri((1.0 - 3.0 * _ETA) * (1.0 - _KAPPA) * error)
+        self._shares = np.linspace(*samples.scale_ends(self._alone), _SHARES)
+        self._of_shares = ndtri(betainc(sizes[0], sizes[1] + 1.0, 1.0 - self._shares))
+        self._tail = cache(_GapTail(gap, sizes))
+        # Products of smaller gaps are below the measured one, and larger gaps are rejected alone.
+        high = min(gap + hoeffding_margin(sizes, self._alone), 1.0)
+        self.gaps = measured / float(self._shares[-1]), high
+
+    def largest_product(self, begin: float, end: float) -> float:
+        """Return a bound of the products of a share and a gap between `begin` and `end`."""
+        from scipy.special import ndtri
+
+        # A gap of 1 leaves its two shares no chance to differ; the tail falls with the gap.
+        chance = self._tail(min(begin, 1.0 - _NEARLY))
+        if chance <= self._alone:
+            return 0.0
+        possible = np.zeros(_SHARES, dtype=bool)
+        for gap in (begin, end):
+            weights = 2.0 * (1.0 - self._shares) * gap, math.sqrt(1.0 - gap * gap)
+            summed = weights[0] * self._of_shares + weights[1] * ndtri(min(chance, 1.0 - _KAPPA))
+            possible |= summed > self._critical * np.hypot(*weights)
+        # Up to the next share: what lies between two that were tried is not left out.
+        reached = np.append(self._shares[1:], self._shares[-1])[possible]
+        return float(reached.max(initial=0.0)) * end
 
 
 class _GapTail:
@@ -141,34 +238,54 @@ def _integrated(size: float, chance: FloatArray) -> tuple[FloatArray, FloatArray
     return middle - 1.0 / size, weight
 
 
-def upper_ends(pairs: Sequence[Compared], epsilons: FloatArray, most: FloatArray, error: float) -> FloatArray:
-    """Return what MCDP of each pair is at most at each epsilon, given what it measures at most.
+def upper_ends(pairs: Sequence[Compared], largest: FloatArray, most: FloatArray, error: float) -> FloatArray:
+    """Return what MCDP of each pair is at most at each epsilon.
 
-    Each end holds but for a probability `error`, by itself. Of very many pairs, those that cannot have the
-    largest end at epsilon 0 take Hoeffding's margin, which is wider and quick to compute.
+    The ends of one pair hold together, but for a probability `error`, and each pair by itself. Of very many
+    pairs, those that cannot have the largest end at epsilon 0 take Hoeffding's margin there, which is wider
+    and quick to compute.
+
+    Parameters
+    ----------
+    pairs : sequence of Compared
+        The pairs.
+    largest : ndarray
+        What each pair measures at epsilon 0 at most.
+    most : ndarray of shape (pairs, epsilons)
+        What it measures at each epsilon at most.
+    error : float
+        The probability of an end that is too low.
+
+    Returns
+    -------
+    ndarray of shape (pairs, epsilons)
     """
-    ends = most + pair_radii(pairs, error)[:, None]
-    for place in np.flatnonzero(epsilons == 0.0):
-        ends[:, place] = _threshold_ends(pairs, most[:, place], error)
-    return np.minimum(ends, 1.0)
+    windows = band_ends(pairs, most, _FOR_WINDOWS * error, upper=True)
+    return np.minimum(_threshold_ends(pairs, largest, (1.0 - _FOR_WINDOWS) * error)[:, None], windows)
 
 
-def _threshold_ends(pairs: Sequence[Compared], most: FloatArray, error: float) -> FloatArray:
+def _threshold_ends(pairs: Sequence[Compared], largest: FloatArray, error: float) -> FloatArray:
     """Return what the largest gap of each pair is at most."""
     samples = [IndependentSamples.of(pair) for pair in pairs]
-    ends = most + [each.scale * hoeffding_margin(each.sizes, error) for each in samples]
-    largest = 0.0
+    ends = np.array([_quick_end(*each, error) for each in zip(samples, largest.tolist(), strict=True)])
+    highest = 0.0
     for number, place in enumerate(np.argsort(-ends)):
-        if number >= _MOST_CLOSE and ends[place] <= largest:
+        if number >= _MOST_CLOSE and ends[place] <= highest:
             break
-        scale, sizes = samples[place]
-        ends[place] = scale * threshold_end(most[place] / scale, sizes, error)
-        largest = max(largest, ends[place])
-    return np.asarray(ends)
+        end_of = shared_end if samples[place].shared else threshold_end
+        ends[place] = end_of(float(largest[place]), samples[place].sizes, error)
+        highest = max(highest, ends[place])
+    return ends
+
+
+def _quick_end(samples: IndependentSamples, measured: float, error: float) -> float:
+    """Return a bound of the largest gap that no shorter one lies above."""
+    alone = _ETA * error if samples.shared else error
+    gap = measured / samples.scale + hoeffding_margin(samples.sizes, alone)
+    return samples.scale_ends(alone)[1] * min(gap, 1.0)
 
 
 def upper_end(curves: Sequence[GapCurve], epsilon: float, confidence: float) -> float:
     """Return what MCDP(epsilon) in the population is at most, with probability `confidence`."""
-    epsilons = np.array([epsilon])
-    most = np.array([curve.bounds()[1].mcdp_at(epsilons) for curve in curves])
-    return float(upper_ends(curves, epsilons, most, 1.0 - confidence).max())
+    most = np.array([curve.bounds()[1].mcdp_at(np.array([0.0, epsilon])) for curve in curves])
+    return float(upper_ends(curves, most[:, 0], most[:, 1:], 1.0 - confidence).max())

@@ -231,6 +231,20 @@ def test_the_margin_is_the_radius_of_the_band() -> None:
     )
 
 
+def test_with_weights_the_margin_is_that_of_two_thresholds_and_the_promise_is_approximate() -> None:
+    """Maps move the groups apart: the band of gaps at one threshold was a quarter too narrow."""
+    rng = np.random.default_rng(3)
+    scores = np.concatenate([0.5 * rng.random(300), 0.5 + 0.5 * rng.random(300)])
+    groups = np.repeat([0, 1], 300)
+    plain = ScoreRepair(max_mcdp=0.5, confidence=0.9).fit(scores, sensitive_features=groups)
+    options: dict[str, Any] = {"sensitive_features": groups, "sample_weight": rng.uniform(0.9, 1.1, 600)}
+    weighted = ScoreRepair(max_mcdp=0.5, confidence=0.9, random_state=0).fit(scores, **options)
+    assert weighted.margin_ == pytest.approx(plain.margin_, rel=0.1)
+    assert weighted.promise_.startswith("With probability of about 0.9, MCDP(0) is at most 0.5 in")
+    gap = lp.mcdp_interval(None, scores, method="bootstrap", confidence=0.9, random_state=0, **options)
+    assert weighted.margin_ > 1.2 * (gap.estimate - gap.low)
+
+
 @pytest.mark.parametrize("criterion", ["demographic_parity", "equalized_odds"])
 def test_groups_too_small_for_the_confidence_are_told_what_would_work(criterion: str) -> None:
     rng = np.random.default_rng(0)

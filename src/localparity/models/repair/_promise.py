@@ -10,8 +10,9 @@ from localparity._validation import as_fraction
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._score_counts import strata_of
 from localparity.metrics._gap_curves import gap_curves
+from localparity.metrics._within import within_bound
 from localparity.predictions import Names
-from localparity.uncertainty._bands import as_interval_method, band_radii, band_radius
+from localparity.uncertainty._bands import band_radius, repair_radii
 from localparity.uncertainty._resampling import Draws
 
 if TYPE_CHECKING:
@@ -33,20 +34,14 @@ def margin_of(
 ) -> float:
     """Return how much larger MCDP may be in the population than among the people fitted on.
 
-    A person's repaired score is an increasing function of the score, so each group's repaired distribution is
-    as near to its population's as the unrepaired one, and the band around the gaps of all pairs (and labels)
-    holds for the repaired gaps too: it is as wide as the widest of them.
+    A person's repaired score is an increasing function of the score, so the share of a group whose repaired
+    score is at most y is the share whose score is at most some s, of the population as of the people fitted
+    on. The repaired gap at y is thus off by what the first group's distribution is off at one score, less
+    what the second's is off at another: by no more than the widest band of all pairs (and labels).
     """
     comparison = Comparison(criterion)
-    radii = band_radii(
-        counts,
-        comparison,
-        gap_curves(counts, comparison),
-        confidence=confidence,
-        method=as_interval_method(None, counts),
-        draws=Draws(1000, random_state),
-    )
-    return float(radii.max())
+    pairs, draws = gap_curves(counts, comparison), Draws(1000, random_state)
+    return float(repair_radii(counts, comparison, pairs, confidence=confidence, draws=draws).max())
 
 
 def sufficient_group_size(pairs: int, confidence: float, bound: float) -> int:
@@ -68,13 +63,13 @@ def sufficient_group_size(pairs: int, confidence: float, bound: float) -> int:
 def check_reached(repair: ScoreRepair, counts: ScoreCounts, reached: float) -> None:
     """Raise a ValueError where even the best repair leaves more than it aims for; say what would work."""
     bound = as_fraction(repair.max_mcdp, "max_mcdp")
-    if reached <= bound - repair.margin_:
+    if within_bound(reached + repair.margin_, bound):
         return
     share, who = _largest_tie(counts, repair.criterion)
     if bound == 0.0 and repair.confidence is None and reached <= share:
         return  # the distributions coincide up to ties
     hint = f"use max_mcdp >= {round_up(reached + repair.margin_):g}"
-    if repair.confidence is not None and repair.margin_ + share > bound:
+    if repair.confidence is not None and not within_bound(repair.margin_ + share, bound):
         strata = strata_of(counts, Comparison(repair.criterion)).values()
         sizes = ", ".join(f"{atoms.size:,}" for stratum in strata for atoms in stratum.values())
         pairs = sum(math.comb(len(stratum), 2) for stratum in strata)
@@ -89,8 +84,9 @@ def check_reached(repair: ScoreRepair, counts: ScoreCounts, reached: float) -> N
     raise ValueError(f"max_mcdp={bound:g} is out of reach: {why}; {hint}")
 
 
-def promise_sentence(repair: ScoreRepair, people: int) -> str:
+def promise_sentence(repair: ScoreRepair, counts: ScoreCounts) -> str:
     """Return what holds after a repair, and for whom."""
+    people = counts.size
     what = f"MCDP({repair.epsilon:g})"
     among = AMONG[repair.criterion]
     most = f"at most {max(repair.max_mcdp, repair.mcdp_):.4g}"
@@ -99,8 +95,9 @@ def promise_sentence(repair: ScoreRepair, people: int) -> str:
             f"{what}{among} is {most} among the {people:,} people fitted on; nothing is promised for "
             "others without a confidence."
         )
+    about = "" if counts.exchangeable else "of about "
     return (
-        f"With probability {repair.confidence:g}, {what}{among} is {most} in the population that the "
+        f"With probability {about}{repair.confidence:g}, {what}{among} is {most} in the population that the "
         f"{people:,} people fitted on were drawn from, if they are an independent sample of it and their "
         "scores were not computed on rows that the model was trained on."
     )

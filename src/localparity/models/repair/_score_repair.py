@@ -285,7 +285,7 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
             found = find_maps(counts, aim=max(aim, 0.0), epsilon=epsilon, criterion=self.criterion)
             check_reached(self, counts, found.mcdp + error)
         self.maps_, self.mcdp_ = found.maps, found.mcdp + error
-        self.promise_ = promise_sentence(self, counts.size)
+        self.promise_ = promise_sentence(self, counts)
 
     def _dump(self) -> tuple[dict[str, Any], Files]:
         maps = list(self.maps_.values())

@@ -72,8 +72,6 @@ class GroupBlindClassifier(FolderMixin, TwoClassMixin, BaseEstimator):  # type: 
         The fitted repair.
     mcdp_ : float
         MCDP(epsilon) of the people fitted on, each scored by models that did not see them.
-    upper_mcdp_ : float or None
-        What MCDP(epsilon) in the population is at most, with the confidence; None without one.
     promise_ : str
         What holds and for whom.
 
@@ -168,7 +166,6 @@ class GroupBlindClassifier(FolderMixin, TwoClassMixin, BaseEstimator):  # type: 
         self.classes_, self.groups_, self.left_out_ = rows.classes, rows.group_names, repair.left_out_
         self.repair_ = repair._fit_rows(fitted, tested, rows.group_names)
         self.mcdp_, self.promise_ = repair.mcdp_, repair.promise_
-        self.upper_mcdp_: float | None = repair.upper_mcdp_
         return self
 
     def predict_proba(self, X: Any) -> FloatArray:
@@ -262,7 +259,6 @@ class GroupBlindClassifier(FolderMixin, TwoClassMixin, BaseEstimator):  # type: 
             **dump_classes(self.classes_),
             "codes": [[codes.tolist() for codes in one.codes] for one in self.ingredients_],
             "mcdp": self.mcdp_,
-            "upper_mcdp": self.upper_mcdp_,
             "promise": self.promise_,
         }
         parts: dict[str, Any] = {"repair": self.repair_}
@@ -287,9 +283,7 @@ class GroupBlindClassifier(FolderMixin, TwoClassMixin, BaseEstimator):  # type: 
                 raise ValueError(f"codes must be as many as labels are compared, got {len(groups)}")
             estimator = parse_part(files, f"estimator/{number}")
             self.ingredients_.append(Ingredients.restored(estimator, groups, codes, len(self.groups_)))
-        upper = learned["upper_mcdp"]
         self.mcdp_ = as_number(learned["mcdp"], "mcdp")
-        self.upper_mcdp_ = None if upper is None else as_number(upper, "upper_mcdp")
         self.promise_ = str(learned["promise"])
 
 

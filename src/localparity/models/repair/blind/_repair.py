@@ -23,6 +23,7 @@ from localparity._validation import (
 )
 from localparity.counts import Comparison
 from localparity.metrics._gap_curve import GapCurve
+from localparity.metrics._within import within_bound
 from localparity.models._fitted_on import describe_rows
 from localparity.models._folder import Files, FolderMixin, plain, restore_groups
 from localparity.models._rows import as_seed
@@ -98,8 +99,6 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         All groups in sorted order, and those too small to take part.
     unrepaired_mcdp_, mcdp_ : float
         MCDP(epsilon) of the people fitted on, before and after.
-    upper_mcdp_ : float or None
-        What MCDP(epsilon) in the population is at most, with the confidence; None without one.
     promise_ : str
         What holds and for whom, in a sentence or two.
     score_ : NestedScore or None
@@ -302,11 +301,10 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         self._check_groups(least.groups, least.labels, groups)
         compared = tuple(code for code, group in enumerate(groups) if group not in self.left_out_)
         self.features_ = GroupFeatures.learn(fitted, Comparison(self.criterion).labels, compared)
-        self.upper_mcdp_: float | None = None
         self.score_: NestedScore | None = None
         self.scale_ = self._scale(fitted, None)
         self.unrepaired_mcdp_ = self.mcdp_ = self._mcdp(fitted)
-        needs_repair = self.unrepaired_mcdp_ > self.max_mcdp
+        needs_repair = not within_bound(self.unrepaired_mcdp_, self.max_mcdp)
         dual = Dual.of(fitted, self.features_)
         weakest = max(curve.mcdp(0.0) for curve in self._curves(fitted, fitted.scores))
         aim = weakest
@@ -342,11 +340,10 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
                 people = compared_predictions(tested, repaired, self.features_.compared)
                 yield score, upper_bound(people, self.epsilon, self.criterion, confidence).high
 
-        accepted, refused = accept_in_order(tries(), lambda tried: tried[1] <= self.max_mcdp)
+        accepted, refused = accept_in_order(tries(), lambda tried: within_bound(tried[1], self.max_mcdp))
         if not accepted:
             raise untested(self, refused[0][1], tested)
-        score, self.upper_mcdp_ = accepted[-1]
-        self._take(fitted, score)
+        self._take(fitted, accepted[-1][0])
 
     def _take(self, fitted: BlindRows, score: NestedScore | None) -> float:
         """Take a score with the scale that it has on the rows fitted on, and return their MCDP."""
@@ -377,7 +374,6 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
             "masses": self.features_.masses.tolist(),
             "score": score,
             "scale": scale,
-            "upper_mcdp": self.upper_mcdp_,
             "promise": self.promise_,
             **{name: getattr(self, name) for name in _MEASURED},
         }
@@ -392,8 +388,6 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         self.features_ = GroupFeatures(labels, compared, masses)
         self.score_ = parse_score(learned["score"], masses.size)
         self.scale_ = parse_scale(learned["scale"])
-        upper = learned["upper_mcdp"]
-        self.upper_mcdp_ = None if upper is None else as_number(upper, "upper_mcdp")
         for name in _MEASURED:
             setattr(self, name, as_number(learned[name], name))
         self.promise_ = str(learned["promise"])

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from localparity.metrics._within import within_bound
 from localparity.models.repair.blind._nested_score import Dual, NestedScore
 
 _TRIALS = 6
@@ -43,7 +44,7 @@ def find_within(dual: Dual, measure: Measure, max_mcdp: float, plain: Trial) -> 
     for trial in range(_TRIALS):
         score = dual.solve(aim, start)
         start, found = score.multipliers[1:-1], measure(score)
-        if found <= max_mcdp:
+        if within_bound(found, max_mcdp):
             low = Trial(aim, found)
             if best is None or aim > best.aim:
                 best = Found(score, aim, found)
@@ -64,7 +65,7 @@ def _try_all(dual: Dual, measure: Measure, max_mcdp: float, plain: Trial) -> tup
         score = dual.solve(share * plain.aim, start)
         start, found = score.multipliers[1:-1], measure(score)
         least = min(least, found)
-        if found <= max_mcdp:
+        if within_bound(found, max_mcdp):
             best = Found(score, share * plain.aim, found)
     return best, least
 
