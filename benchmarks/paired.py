@@ -135,7 +135,7 @@ class Chances(NamedTuple):
 
 
 def few_scores(sizes: tuple[int, int], chances: Chances, *, spread: float = 0.0) -> Design:
-    """Few distinct scores, or people spread around each; four in five have the same rank under both models."""
+    """Few distinct scores, or people spread around each; four in five keep their rank under both models."""
 
     def draw(rng: Rng) -> Drawn:
         groups = np.repeat([0, 1], sizes)

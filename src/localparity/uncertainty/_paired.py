@@ -23,8 +23,8 @@ allows for three cases, each model by itself.
 *Many thresholds compete* for the largest gap, as near parity. Then b grows in proportion to t, and the bound
 is attained: :math:`b_k \in [\beta_k, (\sqrt 2 + 1) \beta_k]`, with the spread of the weighted differences.
 
-*Few thresholds compete*, as with few distinct scores. Then b grows with t squared, or more slowly at first and
-faster later: :math:`b_k \in [0, \beta_k]`. But the data have put the thresholds in an order that chance
+*Few thresholds compete*, as with few distinct scores. Then b grows with t squared, or more slowly at first
+and faster later: :math:`b_k \in [0, \beta_k]`. But the data have put the thresholds in an order that chance
 may have made, and the weighted differences spread too little. The difference spreads at most as if its
 thresholds were fixed, by the inequality of Efron and Stein (that of Poincare, for normal numbers),
 
