@@ -248,7 +248,7 @@ def _counts(scores: FloatArray, chances: FloatArray, score_range: ScoreRange) ->
 
 
 def _intervals(counts: ScoreCounts, epsilons: FloatArray, confidence: float, draws: Draws) -> list[Interval]:
-    """At each epsilon the worst pair's interval, by the bootstrap of an audit; rows of a person go together."""
+    """At each epsilon the worst pair's interval, by the bootstrap; the rows of a person are a cluster."""
     comparison = Comparison()
     pairs = [measured_pair(curve, epsilons) for curve in gap_curves(counts, comparison)]
     radii = bootstrap_band(counts, comparison, confidence, draws)
