@@ -273,7 +273,7 @@ def strata_compared(
     p_values = StratumTest.of(counts, people, first).p_values(draws) if tested else (None, None)
     windows = [curves[worst].worst_window(first) for curves in (within, overall)]
     differ = windows[0].lower is not None and windows[0].lower == windows[1].higher
-    pair = [each.of_pair(within[worst].groups) for each in people if each.label == within[worst].label]
+    of_pair = [each.of_pair(within[worst].groups) for each in people if each.label == within[worst].label]
     return WithinStrata(
         epsilons=tuple(epsilons.tolist()),
         overall=_worst(overall, epsilons),
@@ -285,7 +285,7 @@ def strata_compared(
         rows_left_out=sum(totals.values()) - sum(each.rows for each in people),
         p_value=p_values[0],
         worst_p_value=p_values[1],
-        turned=differ and tested and _both_significant(counts, pair, len(within), first, draws),
+        turned=differ and tested and _both_significant(counts, of_pair, len(within), first, draws),
     )
 
 
