@@ -121,6 +121,41 @@ def moved(size: int, by: float) -> Design:
     return draw
 
 
+class Chances(NamedTuple):
+    """How likely each of a few scores is: of the first and the second group, under either model."""
+
+    first: tuple[Sequence[float], Sequence[float]]
+    second: tuple[Sequence[float], Sequence[float]]
+
+    @property
+    def truth(self) -> float:
+        """The true difference of the two MCDPs."""
+        first, second = (np.abs(np.diff(np.cumsum(each, axis=1), axis=0)).max() for each in self)
+        return float(second - first)
+
+
+def few_scores(sizes: tuple[int, int], chances: Chances, *, spread: float = 0.0) -> Design:
+    """Few distinct scores, or people spread around each; four in five keep their rank under both models."""
+
+    def draw(rng: Rng) -> Drawn:
+        groups = np.repeat([0, 1], sizes)
+        rank, other, same, around = rng.random((4, groups.size))
+        models = []
+        for each, place in zip(chances, (rank, np.where(same < 0.8, rank, other)), strict=True):
+            scores = np.linspace(0.1, 0.9, len(each[0]))
+            below = np.cumsum(each, axis=1)[groups, :-1]
+            models.append(scores[(place[:, None] > below).sum(axis=1)] + spread * (around - 0.5))
+        return Drawn(*models, groups, {}, truth=chances.truth)
+
+    return draw
+
+
+COMPETING = Chances(([0.2, 0.5, 0.3], [0.4, 0.3, 0.3]), ([0.3, 0.4, 0.3], [0.3, 0.3, 0.4]))
+RARE_ENDS = Chances(([0.05, 0.9, 0.05], [0.05, 0.9, 0.05]), ([0.05, 0.9, 0.05], [0.05, 0.85, 0.1]))
+NEARLY_TIED = Chances(
+    ([0.1, 0.4, 0.3, 0.2], [0.3, 0.2, 0.15, 0.35]), ([0.2, 0.3, 0.3, 0.2], [0.2, 0.25, 0.2, 0.35])
+)
+TO_PARITY = Chances(([1.0, 0.0, 0.0], [0.0, 0.5, 0.5]), ([0.3, 0.4, 0.3], [0.3, 0.4, 0.3]))
 APART = (0.5, 0.5)
 EXCHANGEABLE = {
     "200 and 200": normal((200, 200)),
@@ -148,6 +183,12 @@ COVERED = {
     "six groups of 60, 0.27 and 0": normal([60] * 6, (0.7, 0.0)),
     "both 0.15, at different thresholds, 500 and 500": moved(500, 0.15),
     "5 rows a person, 0.20 and 0.08, 60 and 60 people": clustered(60, 5, (0.5, 0.2)),
+    "three scores, 0.20 and 0.10, 150 and 150": few_scores((150, 150), COMPETING),
+    "three scores, 0.20 and 0.10, 600 and 600": few_scores((600, 600), COMPETING),
+    "three scores, 0 and 0.05, rare ends, 40 and 40": few_scores((40, 40), RARE_ENDS),
+    "three clumps of scores, 0.20 and 0.10, 150 and 150": few_scores((150, 150), COMPETING, spread=0.1),
+    "four scores, 0.20 and 0.15, nearly tied, 200 and 200": few_scores((200, 200), NEARLY_TIED),
+    "three scores, 1 and 0, 100 and 100": few_scores((100, 100), TO_PARITY),
 }
 COMPARED = {
     "100 and 100, 0.20 and 0.06": ((100, 100), (0.5, 0.15)),

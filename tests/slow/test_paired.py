@@ -8,7 +8,7 @@ from benchmarks.promises import most_failures
 
 pytestmark = pytest.mark.slow
 
-DRAWS = 500
+DRAWS, INTERVAL_DRAWS = 500, 1000
 
 
 @pytest.mark.parametrize("design", EXCHANGEABLE)
@@ -18,7 +18,7 @@ def test_the_swap_test_keeps_its_level(design: str) -> None:
 
 @pytest.mark.parametrize("design", COVERED)
 def test_the_interval_covers_the_difference(design: str) -> None:
-    assert share(COVERED[design], misses, DRAWS) <= most_failures(0.05, DRAWS)
+    assert share(COVERED[design], misses, INTERVAL_DRAWS) <= most_failures(0.05, INTERVAL_DRAWS)
 
 
 @pytest.mark.parametrize("design", COMPARED)

@@ -71,7 +71,7 @@ def test_every_swap_measures_what_rational_arithmetic_does(
 def test_the_p_value_counts_the_swaps_that_differ_as_much_and_the_data() -> None:
     seen = np.array([0.2, 0.5])
     swapped = np.array([[0.5, 0.2], [0.1, 0.4], [0.3, 0.3], [0.0, 0.4]])
-    found = Resampled(seen, swapped, swapped)
+    found = Resampled(seen, swapped, swapped, swapped, np.stack([swapped, swapped]))
     assert found.p_value == pytest.approx((1 + 3) / (1 + 4))
 
 
@@ -140,12 +140,54 @@ def test_a_range_of_scores_is_a_scale() -> None:
     )
 
 
+WEIGHTED = np.array([[0.3, 0.5], [0.2, 0.7], [0.4, 0.6]] * 13)
+SEEN = np.array([0.25, 0.5])
+
+
+def margins(slope: float, chance: tuple[float, float]) -> Any:
+    """With a bias of 0.05 and 0.1, where slopes spread as told and chance moves gaps by so much."""
+    slopes = np.stack([np.zeros(WEIGHTED.shape), slope * WEIGHTED])
+    deviated = np.tile(chance, (len(WEIGHTED), 1))
+    return Resampled(SEEN, WEIGHTED, WEIGHTED, deviated, slopes).margins(0.9, 11.0)
+
+
+def reach(times: float) -> float:
+    return float(t.ppf(0.95, 10) * np.std(np.diff(WEIGHTED), ddof=1) * np.sqrt(times))
+
+
 def test_the_interval_allows_for_chance_that_either_mcdp_picked_up() -> None:
-    weighted = np.array([[0.3, 0.5], [0.2, 0.7], [0.4, 0.6]])
-    found = Resampled(np.array([0.25, 0.5]), weighted, weighted).margins(0.9, 11.0)
-    reach = t.ppf(0.95, 10) * np.std([0.2, 0.5, 0.2], ddof=1) * np.sqrt(12 / 10)
     most = np.sqrt(2) + 1
-    assert found == pytest.approx([0.05 - most * 0.1 - reach, most * 0.05 - 0.1 + reach])
+    expected = [0.05 - most * 0.1 - reach(12 / 10), most * 0.05 - 0.1 + reach(12 / 10)]
+    # With slopes of 0 the few thresholds that compete are at most the bias off.
+    assert margins(0.0, (0.2, 0.4)) == pytest.approx([expected[0], max(expected[1], 0.05)])
+
+
+def test_the_interval_allows_for_thresholds_that_chance_put_in_order() -> None:
+    assert margins(9.0, (0.2, 0.4)) == pytest.approx([-0.1 - 9 * reach(11 / 10), 0.05 + 9 * reach(11 / 10)])
+
+
+def test_a_model_that_may_be_at_parity_may_owe_its_mcdp_to_chance() -> None:
+    plain = margins(0.0, (0.2, 0.4))
+    assert margins(0.0, (0.9, 0.4)) == pytest.approx([plain[0], max(plain[1], 0.25)])
+    assert margins(0.0, (0.2, 0.9)) == pytest.approx([min(plain[0], -0.5), plain[1]])
+
+
+def test_deviations_are_how_far_weights_move_the_gap() -> None:
+    models = [Predictions.from_arrays(None, each, sensitive_features=GROUPS) for each in (FIRST, SECOND)]
+    people = SamePeople(models[0], models[1], lp.Comparison())
+    (stratum,) = people._strata()
+    weights = np.random.default_rng(0).standard_exponential(GROUPS.size)
+    order = np.argsort(FIRST, kind="stable")
+    expected = []
+    for scores in (FIRST[order], SECOND[order]):
+        below = scores[:, None] <= np.unique(scores)
+        moved = []
+        for group in ("a", "b", "c"):
+            rows = GROUPS[order] == group
+            of_group = weights[people.clusters][rows]
+            moved.append(of_group @ below[rows] / of_group.sum() - below[rows].mean(axis=0))
+        expected.append(max(np.abs(moved[a] - moved[b]).max() for a, b in ((0, 1), (0, 2), (1, 2))))
+    assert stratum.deviated(weights) == pytest.approx(expected, abs=1e-12)
 
 
 @pytest.mark.parametrize(

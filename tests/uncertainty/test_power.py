@@ -10,7 +10,7 @@ from scipy.stats import binom, kstwobign
 
 import localparity as lp
 from localparity.uncertainty import _power
-from localparity.uncertainty._power import Threshold, _binomial, needed_to_reject
+from localparity.uncertainty._power import Critical, Threshold, _about, _binomial, needed_to_reject
 from localparity.uncertainty._resampling import Draws
 
 QUICK: dict[str, Any] = {"n_resamples": 400, "random_state": 0}
@@ -28,21 +28,49 @@ def mcdp(sizes: list[int], **options: Any) -> float:
     return found
 
 
+ONE, EPSILONS = np.zeros(1), np.array([0.0, 0.01, 0.05, 0.1])
+
+
 @pytest.mark.compiled
 def test_what_is_needed_to_reject_follows_kolmogorov() -> None:
-    found = needed_to_reject(np.array([5000, 10**8]), 0.95, Draws(400, 0))
-    assert found == pytest.approx(kstwobign.ppf(0.95), rel=0.08)
+    found = needed_to_reject(np.array([5000, 10**8]), 0.0, ONE, 0.95, Draws(400, 0))
+    assert found.dealt == pytest.approx(kstwobign.ppf(0.95), rel=0.08)
+    assert found.confirmed == 0.0
+    assert _about(2, 0.95).dealt == pytest.approx(kstwobign.ppf(0.95), rel=1e-3)
 
 
 def test_what_is_needed_to_reject_is_what_the_test_needs() -> None:
-    sizes = np.array([30, 40, 50])
-    groups = np.repeat([0, 1, 2], sizes)
+    sizes = np.array([30, 40])
+    groups = np.repeat([0, 1], sizes)
     test = lp.permutation_test(
-        None, np.arange(120) / 120, sensitive_features=groups, n_resamples=400, random_state=0
+        None, np.arange(70) / 70, sensitive_features=groups, n_resamples=400, random_state=0
     )
-    needed = needed_to_reject(sizes, 0.95, Draws(400, 0))
-    # The worst pair is as a rule that of the two smallest groups.
-    assert needed * np.sqrt(1 / 30 + 1 / 40) == pytest.approx(test.null_quantiles[0.95], rel=0.1)
+    needed = needed_to_reject(sizes, 0.0, ONE, 0.95, Draws(400, 0))
+    assert needed.gaps(sizes) == pytest.approx([test.null_quantiles[0.95]], rel=0.1)
+
+
+@pytest.mark.parametrize("epsilons", [ONE, EPSILONS])
+def test_what_is_needed_is_what_an_audit_calls_significant(epsilons: Any) -> None:
+    sizes = np.array([15, 30, 60])
+    # Groups that are far apart, so that the bootstrap has to confirm it.
+    scores = np.concatenate(
+        [np.linspace(0.0, 1.0, size) ** power for size, power in zip(sizes, (4, 1, 1), strict=True)]
+    )
+    options: dict[str, Any] = {"epsilons": epsilons, "n_resamples": 400, "random_state": 0}
+    audit = lp.audit(None, scores, sensitive_features=np.repeat([0, 1, 2], sizes), **options)
+    assert audit.verdict.status == "found"
+    needed = needed_to_reject(sizes, 0.0, epsilons, 0.95, Draws(400, 0)).gaps(sizes)
+    detectable = {tuple(sorted(pair.groups)): pair.detectable for pair in audit.pairs}
+    assert needed == pytest.approx([detectable[pair] for pair in ((0, 1), (0, 2), (1, 2))], rel=0.1)
+
+
+def test_windows_and_people_close_to_a_threshold_ask_for_more() -> None:
+    sizes, draws = np.array([100, 200]), Draws(2000, 0)
+    one, several, close = (
+        needed_to_reject(sizes, gap, epsilons, 0.95, draws).dealt
+        for gap, epsilons in ((0.0, ONE), (0.0, EPSILONS), (0.9, EPSILONS))
+    )
+    assert one < several < close
 
 
 @pytest.mark.parametrize(("size", "share"), [(1, 0.5), (7, 0.0), (7, 1.0), (50, 0.01), (900, 0.6)])
@@ -57,13 +85,13 @@ def test_numbers_of_very_many_are_nearly_binomial() -> None:
 
 
 def test_at_parity_the_power_is_about_the_level() -> None:
-    threshold = Threshold(float(kstwobign.ppf(0.9)), UNIFORMS[:2])
+    threshold = Threshold(Critical(float(kstwobign.ppf(0.9))), UNIFORMS[:2])
     assert 0.05 < threshold._power_at(np.array([400, 400]), np.array([0.5, 0.5])) < 0.11
 
 
 def test_the_hardest_is_near_the_middle_and_others_help_little() -> None:
     sizes = np.array([100, 100, 100])
-    threshold = Threshold(1.6, UNIFORMS)
+    threshold = Threshold(Critical(1.6), UNIFORMS)
     below = threshold.hardest(sizes, (0, 1), 0.3)
     assert below[0] - below[1] == pytest.approx(0.3)
     assert 0.2 < below[1] < below[0] < 0.8
@@ -80,6 +108,7 @@ def test_more_people_find_less_and_more_is_asked_of_higher_power_and_confidence(
     assert mcdp([100, 200], power=0.5) < here < mcdp([100, 200], power=0.95)
     assert mcdp([100, 200], confidence=0.8) < here < mcdp([100, 200], confidence=0.99)
     assert mcdp([100, 200, 200]) > here
+    assert mcdp([100, 200], epsilons=[0]) < here
 
 
 @pytest.mark.compiled
@@ -87,7 +116,7 @@ def test_the_normal_approximation_comes_near() -> None:
     # At one threshold a gap has a standard deviation of sqrt(p (1 - p) 2 / n).
     size = 2000
     expected = (kstwobign.ppf(0.95) + 0.8416 * 0.5) * np.sqrt(2 / size)
-    assert mcdp([size, size], n_resamples=2000) == pytest.approx(expected, rel=0.04)
+    assert mcdp([size, size], n_resamples=2000, epsilons=[0]) == pytest.approx(expected, rel=0.04)
 
 
 def test_pairs_are_named_by_their_places() -> None:
@@ -129,6 +158,7 @@ def test_a_seed_seeds_whatever_runs_at_a_time() -> None:
         ([5, 5], {"power": 1.0}, r"power.*1"),
         ([5, 5], {"confidence": 0.0}, r"confidence.*0"),
         ([5, 5], {"n_resamples": 5}, r"n_resamples.*19.*5"),
+        ([5, 5], {"epsilons": [0.1, 0.05]}, r"epsilons must contain 0, got \[0\.05, 0\.1\]"),
     ],
 )
 def test_what_cannot_be_planned_is_an_error(sizes: Any, options: dict[str, Any], message: str) -> None:

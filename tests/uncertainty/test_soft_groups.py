@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from itertools import combinations
 from typing import Any
 
@@ -96,7 +97,9 @@ def test_proxies_say_who_is_alike() -> None:
         lp.soft_groups(rng.random(200), **options)
     found = lp.soft_groups(rng.random(200), proxies=chance > 0.5, **options)
     assert found.alike == 2
-    assert "whatever the groups are, between 0.00% and " in found.bounds[0].sentence
+    assert re.search(
+        r"between 0\.00% and .* if the probabilities are the groups' shares", found.bounds[0].sentence
+    )
 
 
 @pytest.mark.parametrize(
@@ -113,6 +116,31 @@ def test_proxies_say_who_is_alike() -> None:
 def test_what_are_no_probabilities(chances: Any, message: str) -> None:
     with pytest.raises(ValueError, match=message):
         lp.soft_groups([0.1, 0.9], group_probabilities=chances)
+
+
+def test_the_interval_is_that_of_an_audit_in_which_everyone_is_in_each_group() -> None:
+    scores, chances = made(3, groups=3)
+    options: dict[str, Any] = {"n_resamples": 39, "random_state": 0}
+    found = lp.soft_groups(scores, group_probabilities=chances, epsilon=[0, 0.1], **options)
+    for bounds in found.bounds:
+        assert bounds.interval == lp.mcdp_interval(
+            None,
+            np.repeat(scores, 3),
+            sensitive_features=np.tile([0, 1, 2], 30),
+            sample_weight=chances.ravel(),
+            cluster=np.repeat(np.arange(30), 3),
+            epsilon=bounds.epsilon,
+            **options,
+        )
+
+
+def test_few_people_of_one_score_are_not_known_for_sure() -> None:
+    """Of 20 people nobody has the high score that 25 of 500 have: so it is in a third of samples at parity."""
+    scores = np.repeat([0.1, 0.1, 0.9], [20, 475, 25])
+    chances = np.column_stack([np.arange(520) < 20, np.arange(520) >= 20]).astype(float)
+    found = lp.soft_groups(scores, group_probabilities=chances, random_state=0).bounds[0].interval
+    assert found.estimate == pytest.approx(0.05)
+    assert found.low == 0.0
 
 
 def test_the_interval_holds_as_often_as_it_says() -> None:

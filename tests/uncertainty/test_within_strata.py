@@ -71,6 +71,48 @@ def test_a_sign_that_chance_may_have_turned_is_not_told() -> None:
     assert not found.turned
 
 
+def alike_overall(rows: int, seed: int) -> tuple[Any, Any, Any]:
+    """Two scores: women have the higher one less often in either job, and as often overall."""
+    rng = np.random.default_rng(seed)
+    women = rng.random(rows) < 0.5
+    job = (rng.random(rows) < np.where(women, 0.75, 0.25)).astype(int)
+    high = np.array([[0.3, 0.7], [0.2, 0.7 / 1.5]])[women.astype(int), job]
+    return np.where(rng.random(rows) < high, 0.9, 0.1), np.where(women, "f", "m"), job
+
+
+def test_a_sign_that_turns_by_chance_overall_is_not_told() -> None:
+    """Said of one in two samples when only the difference within strata was tested."""
+    opposite, told, runs = 0, 0, 40
+    for seed in range(runs):
+        found = within(*alike_overall(600, seed), n_resamples=39, random_state=0)
+        opposite += found.p_value <= 0.05 and found.window.lower == found.overall_window.higher
+        told += found.turned
+    assert opposite >= 10
+    assert told <= 5
+
+
+def test_a_sign_that_turns_is_tested_for_the_pair_alone() -> None:
+    """A third group differs from both, and is the only one in some strata with one of them."""
+    scores, sex, job = simpson(2000)
+    others = np.random.default_rng(1).random((2, 300))
+    sex = np.concatenate([sex, np.repeat(["x", "x", "m"], 100)])
+    job = np.concatenate([job, np.repeat(["cook", "baker", "baker"], 100)])
+    found = within(np.concatenate([scores, others[0]]), sex, job, n_resamples=99, random_state=0)
+    assert found.window.groups in (("f", "x"), ("m", "x"))
+    assert not found.turned
+    few = {"n_resamples": 39, "random_state": 0}
+    assert within(*simpson(2000), **few).turned
+    # With three pairs, 39 resamples are too few for any of them to be significant.
+    third = np.where(np.arange(2000) % 10, sex[:2000], "x")
+    assert not within(scores, third, job[:2000], **few).turned
+
+
+def test_no_sign_is_said_to_turn_without_a_test() -> None:
+    scores, sex, job = simpson(2000)
+    assert not within(scores, sex, job).turned
+    assert not within(scores, sex, job, sample_weight=np.ones(2000) * 2.0, n_resamples=19).turned
+
+
 def test_small_groups_and_strata_are_left_out_and_counted() -> None:
     scores = [0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8]
     groups = ["a", "b", "a", "b", "c", "a", "a", "b"]

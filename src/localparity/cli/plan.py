@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 import localparity as lp
-from localparity.cli._options import SeedOption, parse_numbers
+from localparity.cli._options import SeedOption, parse_epsilons, parse_numbers
 from localparity.cli._printing import print_json
 from localparity.metrics._window import percent
 
@@ -27,6 +27,9 @@ def plan(
     confidence: Annotated[
         float, typer.Option(help="One less the probability of finding a disparity at parity.")
     ] = 0.95,
+    epsilon: Annotated[
+        str, typer.Option(help="The epsilons of the audit, of which 0 is one.")
+    ] = "0,0.01,0.05,0.1",
     resamples: Annotated[int, typer.Option(help="How often the groups are dealt.")] = 10_000,
     seed: SeedOption = 0,
     jobs: Annotated[int, typer.Option(help="How many resamples run at a time; -1 for all cores.")] = -1,
@@ -42,6 +45,7 @@ def plan(
     options: dict[str, Any] = {
         "power": power,
         "confidence": confidence,
+        "epsilons": parse_epsilons(epsilon),
         "n_resamples": resamples,
         "random_state": seed,
         "n_jobs": jobs,
@@ -49,9 +53,10 @@ def plan(
     found = lp.minimum_detectable(sizes, **options)
     needed = None if mcdp is None else lp.rows_needed(sizes, mcdp=mcdp, **options)
     if json:
-        print_json(_plain(found, mcdp, needed))
+        print_json({**_plain(found, mcdp, needed), "epsilons": options["epsilons"]})
     else:
         _show(Console(), found, mcdp, needed)
+        _show_meaning(Console(), found.confidence, epsilon)
 
 
 def _parse_sizes(text: str) -> list[int]:
@@ -97,11 +102,14 @@ def _show(console: Console, found: lp.Detectable, mcdp: float | None, needed: tu
             style="bold",
             highlight=False,
         )
+
+
+def _show_meaning(console: Console, confidence: float, epsilons: str) -> None:
+    """What is called found, and what is assumed."""
     console.print(
-        f"Found: the permutation test at epsilon 0 has a p-value of at most {1.0 - found.confidence:.3g}. "
-        "The groups are taken to differ around one threshold alone, the hardest to find; a shift of a "
-        "whole group is found more often, and an audit at several epsilons finds a little less. Rows are "
-        "assumed to be independent.",
+        f"Found: an audit at epsilon {epsilons} says that there is a disparity, with an adjusted p-value of "
+        f"at most {1.0 - confidence:.3g}. The groups are taken to differ around one threshold alone, the "
+        "hardest to find; a shift of a whole group is found more often. Rows are assumed to be independent.",
         highlight=False,
         style="dim",
     )

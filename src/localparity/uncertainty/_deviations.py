@@ -92,14 +92,8 @@ class Deviations:
 
     @cached_property
     def inflation(self) -> FloatArray:
-        """What a group's deviations are multiplied with, since their size is itself an estimate.
-
-        Student's quantile over the normal one, at the degrees of freedom that Satterthwaite gives a sum of
-        squares: the number of rows that carry it.
-        """
-        from scipy.stats import norm, t
-
-        return np.asarray(t.ppf(0.975, np.maximum(self.degrees, 1.0)) / norm.ppf(0.975))
+        """What a group's deviations are multiplied with, since their size is itself an estimate."""
+        return inflation_of(self.degrees)
 
     @property
     def _pseudo_weights(self) -> FloatArray:
@@ -149,9 +143,8 @@ class Deviations:
 
     def pairs(self, comparison: Comparison) -> PairRows:
         """The pairs that are compared, studentised by how far their groups deviate."""
-        # The rows' contributions, inflated, and those of the rows supposed at the ends.
-        supposed = 2.0 * _PSEUDO_ROWS * (self._pseudo_weights / (_PSEUDO_ROWS * self.totals)) ** 2
-        return pair_rows(comparison, self.inflation**2 / self.effective_sizes + supposed, self.totals)
+        variances = variances_of(self.degrees, self.effective_sizes, self.heaviest / self.totals)
+        return pair_rows(comparison, variances, self.totals)
 
     def farthest(self, comparison: Comparison, rng: np.random.Generator) -> float:
         """The largest scaled difference of a pair's two deviations, each at a threshold of its own."""
@@ -182,6 +175,25 @@ class Deviations:
             return worst_of_pairs(drawn, pairs, ranges)
 
         return measure
+
+
+def inflation_of(degrees: FloatArray) -> FloatArray:
+    """Student's quantile over the normal one.
+
+    The degrees of freedom are those that Satterthwaite gives a sum of squares: the number of rows that carry
+    it.
+    """
+    from scipy.stats import norm, t
+
+    return np.asarray(t.ppf(0.975, np.maximum(degrees, 1.0)) / norm.ppf(0.975))
+
+
+def variances_of(degrees: FloatArray, effective_sizes: FloatArray, heaviest: FloatArray) -> FloatArray:
+    """How much the distribution of each group deviates, given the share that its heaviest row has in it.
+
+    It adds up from the rows' contributions, inflated, and those of the rows supposed at the ends.
+    """
+    return np.asarray(inflation_of(degrees) ** 2 / effective_sizes + 2.0 * _PSEUDO_ROWS * heaviest**2)
 
 
 def common_knots(stratum: Stratum, n_knots: int) -> FloatArray:

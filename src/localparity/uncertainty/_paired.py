@@ -13,22 +13,34 @@ groups alike, in the direction of the difference; two models of different scores
 MCDP are not what it is valid for.
 
 **The interval** is for the difference of the two MCDPs itself, whatever the scores. People, or clusters, are
-weighted at random, both of a person's scores alike (the Bayesian bootstrap), which gives the standard
-deviation of the difference. Each MCDP is too large on average, by a bias :math:`b`: the maximum picks up
-chance. The bootstrap adds chance a second time and shows how much larger MCDP then is, :math:`\beta`. With
-noise of size t the bias :math:`b(t)` is convex, for MCDP(0) is the largest of functions that are linear in
-the gap; so :math:`b(1) \le (b(\sqrt 2) - b(1)) / (\sqrt 2 - 1)`, whose numerator the bootstrap measures. Near
-parity b grows in proportion to t and this is an equality; where one threshold is clearly the worst it grows
-with t squared and :math:`b = \beta`. The interval allows for either, each model by itself:
+weighted at random, both of a person's scores alike (the Bayesian bootstrap), which shows the spread of the
+difference and its bias. Each MCDP is too large on average, by a bias :math:`b`: the maximum picks up chance.
+The bootstrap adds chance a second time and shows how much larger MCDP then is, :math:`\beta`. With noise of
+size t the bias :math:`b(t)` is convex, for MCDP(0) is the largest of functions that are linear in the gap; so
+:math:`b(1) \le (b(\sqrt 2) - b(1)) / (\sqrt 2 - 1)`, whose numerator the bootstrap measures. The interval
+allows for three cases, each model by itself.
 
-.. math:: b_k \in [\beta_k, (\sqrt 2 + 1) \beta_k].
+*Many thresholds compete* for the largest gap, as near parity. Then b grows in proportion to t, and the bound
+is attained: :math:`b_k \in [\beta_k, (\sqrt 2 + 1) \beta_k]`, with the spread of the weighted differences.
+
+*Few thresholds compete*, as with few distinct scores. Then b grows with t squared, or more slowly at first
+and faster later: :math:`b_k \in [0, \beta_k]`. But the data have put the thresholds in an order that chance
+may have made, and the weighted differences spread too little. The difference spreads at most as if its
+thresholds were fixed, by the inequality of Efron and Stein (that of Poincare, for normal numbers),
+
+.. math:: \operatorname{Var}(D) \le E \Big[ \sum_i (\partial D / \partial w_i)^2 \Big],
+
+where the slopes are those of people weighted as they are or at random, whichever are steeper.
+
+*A model is at parity.* Where its gap is nowhere larger than what random weights make of it, its MCDP may be 0
+and all of what is measured bias, however little of that the bootstrap shows.
 
 It holds in large samples. Student's quantile, at the size of the smallest group, allows for few people.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -56,10 +68,13 @@ from localparity.predictions import Names, Predictions, check_predictions
 from localparity.uncertainty._bands import check_resamples
 from localparity.uncertainty._paired_kernels import PairSteps, ScoreArrays, mcdp_of_models
 from localparity.uncertainty._permutation import p_value_of
-from localparity.uncertainty._resampling import Draws, repeat
+from localparity.uncertainty._resampling import Draws, critical_value, repeat
 
 _MOST_BIAS = np.sqrt(2.0) + 1.0
 """How many times the bias that the bootstrap shows the true one may be."""
+
+_NUDGE = 1e-3
+"""How much weights change to show a slope, beside how much random ones vary: thresholds do not move."""
 
 
 @dataclass(frozen=True)
@@ -117,7 +132,8 @@ def compare_scores(
     random, those of a cluster together. It is valid at any sample size, for people or clusters that are
     independent. It is not a test of the weaker hypothesis that two models of different scores have the same
     MCDP. The interval of the difference is for that: it is a bootstrap of people that allows for MCDP being
-    too large by chance, and holds in large samples, for epsilon = 0.
+    too large by chance, and for chance having chosen the worst threshold; it holds in large samples, for
+    epsilon = 0.
 
     Neither knows of how the models came to be: scores on the rows that a model was trained on, or the best of
     many models chosen on these rows, look better than they are.
@@ -205,11 +221,18 @@ class Resampled:
         Of the people as they are.
     swapped, weighted : ndarray
         Of each resample (rows), with scores swapped at random and with people weighted at random.
+    deviated : ndarray
+        How much random weights change the gap of some pair at the worst threshold, in each resample.
+    slopes : ndarray of shape (2, resamples, 2)
+        How fast both change as weights move in a random direction, from those of the people as they are and
+        from those of `weighted`.
     """
 
     seen: FloatArray
     swapped: FloatArray
     weighted: FloatArray
+    deviated: FloatArray
+    slopes: FloatArray
 
     @property
     def p_value(self) -> float:
@@ -221,13 +244,21 @@ class Resampled:
         from scipy.stats import t
 
         fewest = max(fewest, 2.0)
-        # Random weights spread a mean of so many as if there were two more.
-        deviation = np.std(np.diff(self.weighted), ddof=1) * np.sqrt((fewest + 1.0) / (fewest - 1.0))
-        reach = t.ppf(0.5 + 0.5 * confidence, fewest - 1.0) * deviation
+        # Random weights spread a mean of so many as if there were two more, slopes as if there were one more.
+        moving = np.std(np.diff(self.weighted), ddof=1) * np.sqrt((fewest + 1.0) / (fewest - 1.0))
+        fixed = np.std(np.diff(self.slopes), axis=1, ddof=1).max() * np.sqrt(fewest / (fewest - 1.0))
         bias = self.weighted.mean(axis=0) - self.seen
-        # With windows the least gap inside may also be too small by chance.
-        least, most = np.sort([bias, _MOST_BIAS * bias], axis=0)
-        return np.array([least[0] - most[1] - reach, most[0] - least[1] + reach])
+        # A model that chance may have moved as far from parity as it is may be at parity.
+        chance = [critical_value(deviated, confidence) for deviated in self.deviated.T]
+        parity = np.where(self.seen <= chance, self.seen, 0.0)
+        ends = [[-parity[1], parity[0]]]
+        for factors, deviation in (((1.0, _MOST_BIAS), moving), ((0.0, 1.0), fixed)):
+            reach = t.ppf(0.5 + 0.5 * confidence, fewest - 1.0) * deviation
+            # With windows the least gap inside may also be too small by chance.
+            least, most = np.sort(np.outer(factors, bias), axis=0)
+            ends.append([least[0] - most[1] - reach, most[0] - least[1] + reach])
+        low, high = np.transpose(ends)
+        return np.array([low.min(), high.max()])
 
 
 class SamePeople:
@@ -295,16 +326,26 @@ class SamePeople:
         reach = float(carried_half_widths(np.array([epsilon]), self.resolution)[0])
         n_clusters = int(self.clusters.max()) + 1
 
+        def worst(found: Sequence[tuple[float, float]]) -> FloatArray:
+            return np.asarray(np.max(found, axis=0))
+
+        def weighted(weights: FloatArray) -> FloatArray:
+            return worst([stratum.weighted(weights, reach) for stratum in strata])
+
+        seen = worst([stratum.swapped(np.zeros(n_clusters, np.uint8), reach) for stratum in strata])
+
         def one(rng: np.random.Generator) -> FloatArray:
             swapped = rng.integers(0, 2, n_clusters, dtype=np.uint8)
             weights = rng.standard_exponential(n_clusters)
-            found = [[each.swapped(swapped, reach), each.weighted(weights, reach)] for each in strata]
-            return np.asarray(np.max(found, axis=0)).ravel()
+            nudges = _NUDGE * (rng.standard_exponential(n_clusters) - 1.0)
+            found = weighted(weights)
+            slopes = [weighted(1.0 + nudges) - seen, weighted(np.maximum(weights + nudges, 0.0)) - found]
+            mixed = worst([stratum.swapped(swapped, reach) for stratum in strata])
+            deviated = worst([stratum.deviated(weights) for stratum in strata])
+            return np.concatenate([mixed, found, deviated, *(slope / _NUDGE for slope in slopes)])
 
-        nobody = np.zeros(n_clusters, dtype=np.uint8)
-        seen = np.max([stratum.swapped(nobody, reach) for stratum in strata], axis=0)
-        found = repeat(one, draws, 4)
-        return Resampled(seen, found[:, :2], found[:, 2:])
+        mixed, found, deviated, *slopes = np.hsplit(repeat(one, draws, 10), 5)
+        return Resampled(seen, mixed, found, deviated, np.stack(slopes))
 
 
 @dataclass(frozen=True, eq=False)
@@ -353,3 +394,10 @@ class PairedStratum:
         """MCDP of both models where the clusters are weighted anew."""
         weights = self.weights * weights[self.clusters]
         return mcdp_of_models(self.scores, self.models, weights, self._steps_of(weights), reach)
+
+    def deviated(self, weights: FloatArray) -> tuple[float, float]:
+        """How far weighting the clusters anew moves the gap of some pair, under both models."""
+        weights = self.weights * weights[self.clusters]
+        totals = (np.bincount(self.scores.codes, each) for each in (self.weights, weights))
+        weights = weights * np.divide(*totals)[self.scores.codes] - self.weights
+        return mcdp_of_models(self.scores, self.models, weights, self._steps, 0.0)

@@ -1,41 +1,49 @@
 r"""How many people an audit needs: the least MCDP that it finds, and the rows that a wanted MCDP takes.
 
-A disparity is found where the permutation test rejects parity at epsilon 0. Where no two scores are equal,
-what the studentised gap of some pair must exceed for that, :math:`c`, depends on the group sizes alone;
-scores that are equal make it less, since a permuted gap is then looked at in fewer places. Let the true gap
-of two groups be :math:`\delta` at some threshold. The test finds it at least as often as the measured gap
-*at that threshold* is large enough,
+A disparity is found where the audit's test rejects parity for some pair: a deal of the groups at random and,
+of more than two groups, the bootstrap that confirms it, both adjusted for all pairs and all epsilons of the
+audit. What the gap of a pair must exceed for that, :math:`c`, depends on the group sizes and, because of
+windows, on how scores are spread: as many people as the groups differ by are taken to be close to one
+threshold, where windows do not see them, and the others spread evenly. Scores that are equal make c less,
+since a permuted gap is then looked at in fewer places. Let the true gap of two groups be :math:`\delta` at
+some threshold. The test finds it at least as often as the measured gap *at that threshold* is large enough,
 
-.. math:: P(X / n_a - Y / n_b > c \sqrt{1/n_a + 1/n_b}), \quad
+.. math:: P(X / n_a - Y / n_b > c), \quad
     X \sim B(n_a, p_a), \; Y \sim B(n_b, p_b), \; p_a - p_b = \delta,
 
 whose least value over :math:`p_b` no two distributions of that MCDP fall short of, whatever else they do. The
 hardest to find are therefore groups that differ around one threshold and nowhere else, which is what is
-supposed. They have a little more power: where the groups are alike, the studentised gap is nearly a Brownian
-bridge, and from a value z at the threshold to 0 at an end of the scores, with a share q of the people on the
-way, it exceeds c with probability :math:`e^{-2 c (c - z) / q}`. A shift of a whole group has a gap at many
-thresholds and is found more often. Of several groups, the others are taken to be like one of the two that
-differ most, or halfway between them, whichever is found the least often, and the gaps of all pairs count.
+supposed. They have a little more power: where the groups are alike, the gap over :math:`\sqrt{1/n_a + 1/n_b}`
+is nearly a Brownian bridge, and from a value z at the threshold to 0 at an end of the scores, with a share q
+of the people on the way, it exceeds c with probability :math:`e^{-2 c (c - z) / q}`. A shift of a whole group
+has a gap at many thresholds and is found more often. Of several groups, the others are taken to be like one
+of the two that differ most, or halfway between them, whichever is found the least often, and the gaps of all
+pairs count.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import combinations
+from typing import NamedTuple
 
 import numpy as np
 
 from localparity._types import FloatArray, IntArray, Seed
-from localparity._validation import as_count, as_fraction, as_probability, as_rng
+from localparity._validation import as_count, as_epsilons, as_fraction, as_probability, as_rng
 from localparity.counts._comparison import Comparison
-from localparity.metrics._kernels import largest_gaps
+from localparity.counts._score_counts import ScoreCounts
+from localparity.metrics._mcdp import PAPER_EPSILONS
+from localparity.predictions import Predictions
 from localparity.uncertainty._bands import check_resamples
+from localparity.uncertainty._deviations import variances_of
 from localparity.uncertainty._noise_floor import as_sizes
 from localparity.uncertainty._pairs import pair_rows
-from localparity.uncertainty._resampling import Draws, critical_value, repeat
+from localparity.uncertainty._permutation import critical_first, parity_resamples
+from localparity.uncertainty._resampling import Draws, Resampled, deviation_resamples
 
-_MANY_PEOPLE = 10_000
+_MANY_PEOPLE = 4000
 _MANY_OF_A_GROUP = 1000
 """Of more people than this, what the test rejects depends on the shares of the groups alone."""
 
@@ -43,13 +51,22 @@ _LEAST_MCDP = 1e-4
 _DRAWS = 20_000
 """How often people at or below a threshold are drawn; the power is off by some 0.3 points."""
 
+_FEW = 2000
+"""How often for a first idea of it."""
+
 _SURE = 8.0
 """Standard deviations of a binomial number beyond which nothing is drawn."""
 
 _NEARLY_NORMAL = 10**6
 """Binomial numbers of more people than this are drawn as normal ones."""
 
-_ROUNDS = 4
+_MOST_CLOSE = 0.9
+"""At most such a share of people is close to the threshold: were all of them, windows would see nobody."""
+
+_CLOSE = 1e-4
+"""How close that is, in units of the range."""
+
+_ROUNDS = 2
 _FINENESS = 1000
 """Answers are good to one part in so many."""
 
@@ -94,20 +111,23 @@ def minimum_detectable(
     *,
     power: float = 0.8,
     confidence: float = 0.95,
+    epsilons: Sequence[float] = PAPER_EPSILONS,
     n_resamples: int = 10_000,
     random_state: Seed = None,
     n_jobs: int | None = None,
 ) -> Detectable:
     """Find the least MCDP(0) that an audit of groups of these sizes finds with a given probability.
 
-    It is found where `permutation_test`, at epsilon 0, has a p-value of at most 1 - `confidence`. The two
-    groups are taken to differ around one threshold alone, where that is hardest to find; a shift of a whole
-    group is found more often. Of several groups, any two may be those that differ most, the others being like
-    one of them or halfway between them, and the test looks at all pairs. Rows are assumed to be independent
-    and to weigh 1.
+    It is found where an `audit` at these epsilons says that there is a disparity: some pair has an adjusted
+    p-value of at most 1 - `confidence`. The two groups are taken to differ around one threshold alone, where
+    that is hardest to find; a shift of a whole group is found more often. Of several groups, any two may be
+    those that differ most, the others being like one of them or halfway between them, and the test looks at
+    all pairs. Rows are assumed to be independent and to weigh 1, and scores, but for the people who make the
+    gap, to be spread evenly over their range.
 
-    An audit at several epsilons adjusts for all of them, which costs it some power at epsilon 0. For a
-    criterion that looks at labels, give the sizes of the groups among the people with the label.
+    An audit adjusts for all of its epsilons, which costs it power at epsilon 0; ``epsilons=[0]`` plans for
+    one that looks nowhere else, and for `permutation_test` of two groups. For a criterion that looks at
+    labels, give the sizes of the groups among the people with the label.
 
     Parameters
     ----------
@@ -117,6 +137,8 @@ def minimum_detectable(
         The probability with which the disparity is to be found.
     confidence : float
         One less the probability with which parity is rejected at parity.
+    epsilons : sequence of float
+        The epsilons of the audit, of which 0 is one.
     n_resamples : int
         How many times the groups are dealt to find out what the test rejects. With 10,000, the power is off
         by some 0.5 points.
@@ -136,22 +158,21 @@ def minimum_detectable(
     >>> round(lp.minimum_detectable([300, 500], random_state=0).mcdp, 2)
     0.13
     """
-    sizes = as_sizes(group_sizes)
+    sizes, at = as_sizes(group_sizes), _as_epsilons(epsilons)
     power, confidence = as_probability(power, "power"), as_probability(confidence)
     rng = as_rng(random_state)
-    critical = needed_to_reject(sizes, confidence, Draws(n_resamples, rng, n_jobs))
-    threshold = Threshold(critical, rng.random((sizes.size, _DRAWS)))
-    found: dict[tuple[int, int], float | None] = {}
-    known: dict[frozenset[int], float | None] = {}
-    for first, second in combinations(range(sizes.size), 2):
-        # Groups of the same sizes are found alike.
-        of_sizes = frozenset(sizes[[first, second]].tolist())
-        if of_sizes not in known:
-            known[of_sizes] = threshold.least_gap(sizes, (first, second), power)
-        found[first, second] = known[of_sizes]
-    values = [value for value in found.values() if value is not None]
-    worst = max(values) if len(values) == len(found) else None
-    return Detectable(worst, found, tuple(sizes.tolist()), power, confidence)
+    draws, uniforms = Draws(n_resamples, rng, n_jobs), rng.random((sizes.size, _DRAWS))
+    check_resamples(as_count(n_resamples, "n_resamples"), confidence)
+    about = _worst(Threshold(_about(sizes.size, confidence), uniforms[:, :_FEW]).least_gaps(sizes, power))
+    critical = needed_to_reject(sizes, 1.0 if about is None else about, at, confidence, draws)
+    found = Threshold(critical, uniforms).least_gaps(sizes, power)
+    return Detectable(_worst(found), found, tuple(sizes.tolist()), power, confidence)
+
+
+def _worst(gaps: Mapping[tuple[int, int], float | None]) -> float | None:
+    """What is found between any two groups, None where between some nothing is."""
+    values = [value for value in gaps.values() if value is not None]
+    return max(values) if len(values) == len(gaps) else None
 
 
 def rows_needed(
@@ -160,6 +181,7 @@ def rows_needed(
     mcdp: float,
     power: float = 0.8,
     confidence: float = 0.95,
+    epsilons: Sequence[float] = PAPER_EPSILONS,
     n_resamples: int = 10_000,
     random_state: Seed = None,
     n_jobs: int | None = None,
@@ -178,6 +200,8 @@ def rows_needed(
         The probability with which it is to be found.
     confidence : float
         One less the probability with which parity is rejected at parity.
+    epsilons : sequence of float
+        The epsilons of the audit, of which 0 is one.
     n_resamples : int
         How many times the groups are dealt to find out what the test rejects.
     random_state : int, Generator or None
@@ -194,43 +218,88 @@ def rows_needed(
     --------
     >>> import localparity as lp
     >>> needed = lp.rows_needed([300, 500], mcdp=0.1, random_state=0)
-    >>> 480 < needed[0] < 520, round(needed[0] / sum(needed), 2)
+    >>> 520 < needed[0] < 560, round(needed[0] / sum(needed), 2)
     (True, 0.38)
     """
-    sizes = as_sizes(group_sizes)
+    sizes, at = as_sizes(group_sizes), _as_epsilons(epsilons)
     power, confidence = as_probability(power, "power"), as_probability(confidence)
     if as_fraction(mcdp, "mcdp") < _LEAST_MCDP:
         raise ValueError(f"mcdp must be >= {_LEAST_MCDP:g}, got {mcdp:g}")
     rng = as_rng(random_state)
     uniforms = rng.random((sizes.size, _DRAWS))
     draws = Draws(n_resamples, rng, n_jobs)
-    critical = needed_to_reject(sizes, confidence, draws)
+    check_resamples(as_count(n_resamples, "n_resamples"), confidence)
+    critical = _about(sizes.size, confidence)
     # What the test rejects hardly depends on how many people there are, so that this settles soon.
     for _ in range(_ROUNDS):
         needed = Threshold(critical, uniforms).fewest(sizes, mcdp, power)
-        before, critical = critical, needed_to_reject(needed, confidence, draws)
-        if critical <= before:
-            break
-    return tuple(needed.tolist())
+        critical = needed_to_reject(needed, mcdp, at, confidence, draws)
+    return tuple(Threshold(critical, uniforms).fewest(sizes, mcdp, power).tolist())
 
 
-def needed_to_reject(sizes: IntArray, confidence: float, draws: Draws) -> float:
-    """What the largest studentised gap of all pairs must exceed for parity to be rejected.
+def _as_epsilons(epsilons: Sequence[float]) -> FloatArray:
+    """Check the epsilons of an audit that finds an MCDP(0)."""
+    found = np.unique(as_epsilons(epsilons, "epsilons"))
+    if 0.0 not in found:
+        raise ValueError(f"epsilons must contain 0, got {found.tolist()}")
+    return found
 
-    Of very many people a sample is dealt, in the same shares.
+
+class Critical(NamedTuple):
+    """What the studentised gap of a pair must exceed: by the deal of groups, and by the bootstrap, 0 if none.
+
+    Either studentises gaps by the sizes of the groups, in its own way.
     """
-    check_resamples(as_count(draws.n_resamples, "n_resamples"), confidence)
+
+    dealt: float
+    confirmed: float = 0.0
+
+    def gaps(self, sizes: IntArray) -> FloatArray:
+        """What the gap of each pair must exceed."""
+        people = sizes.astype(np.float64)
+        dealt, confirmed = (
+            pair_rows(Comparison(), variances, sizes).scale
+            for variances in (1.0 / sizes, variances_of(people, people, 1.0 / people))
+        )
+        return np.maximum(self.dealt / dealt, self.confirmed / confirmed)
+
+
+def _about(n_groups: int, confidence: float) -> Critical:
+    """About what must be exceeded: Kolmogorov's quantile, with a share of the error for each pair."""
+    error = (1.0 - confidence) / (n_groups * (n_groups - 1) / 2)
+    found = float(np.sqrt(0.5 * np.log(2.0 / error)))
+    return Critical(found, found if n_groups > 2 else 0.0)
+
+
+def needed_to_reject(
+    sizes: IntArray, gap: float, epsilons: FloatArray, confidence: float, draws: Draws
+) -> Critical:
+    """What gaps must exceed at epsilon 0 for an audit at some epsilons to reject parity.
+
+    A share `gap` of all people is close to one threshold. Of very many people a sample is dealt, in the same
+    shares.
+    """
     fewer = np.ceil(sizes * min(1.0, _MANY_PEOPLE / sizes.sum())).astype(np.int64)
-    sizes = np.maximum(fewer, np.minimum(sizes, _MANY_OF_A_GROUP))
-    first, second, scale = pair_rows(Comparison(), 1.0 / sizes, sizes)
-    codes, groups = np.repeat(np.arange(sizes.size), sizes), np.arange(sizes.size)
-    people = np.arange(codes.size), groups, np.append(sizes, codes.size), np.stack([first, second], axis=1)
+    counts = _spread(np.maximum(fewer, np.minimum(sizes, _MANY_OF_A_GROUP)), min(gap, _MOST_CLOSE))
 
-    def one(rng: np.random.Generator) -> float:
-        order, *others = people
-        return float((scale * largest_gaps(order, rng.permutation(codes), *others)).max())
+    def critical(resampled: Resampled) -> float:
+        return critical_first(np.zeros((1, epsilons.size)), resampled.scaled, confidence)
 
-    return critical_value(repeat(one, draws).ravel(), confidence)
+    dealt = critical(parity_resamples(counts, Comparison(), epsilons, draws))
+    if sizes.size == 2:
+        return Critical(dealt)
+    return Critical(dealt, critical(deviation_resamples(counts, Comparison(), epsilons, draws)))
+
+
+def _spread(sizes: IntArray, close: float) -> ScoreCounts:
+    """Groups that are alike, without ties: some people close to the middle, the others spread evenly."""
+    groups = np.repeat(np.arange(sizes.size), sizes)
+    places = np.concatenate([(np.arange(size) + 0.5) / size for size in sizes.tolist()])
+    ranks = np.empty(groups.size)
+    ranks[np.argsort(places, kind="stable")] = (np.arange(groups.size) + 0.5) / groups.size
+    ends = 0.5 + np.array([-0.5, 0.5]) * close
+    scores = np.interp(ranks, [0.0, *ends, 1.0], [0.0, 0.5 - _CLOSE, 0.5 + _CLOSE, 1.0])
+    return ScoreCounts.from_predictions(Predictions.from_arrays(None, scores, sensitive_features=groups))
 
 
 @dataclass(frozen=True, eq=False)
@@ -239,13 +308,13 @@ class Threshold:
 
     Attributes
     ----------
-    critical : float
-        What the studentised gap of some pair must exceed for parity to be rejected.
+    critical : Critical
+        What the gap of some pair must exceed for parity to be rejected.
     uniforms : ndarray of shape (groups, draws)
         What numbers of people are drawn with, the same ones for any gap.
     """
 
-    critical: float
+    critical: Critical
     uniforms: FloatArray
 
     def power(self, sizes: IntArray, differ: tuple[int, int], gap: float) -> float:
@@ -274,22 +343,27 @@ class Threshold:
             for size, share, uniforms in zip(sizes.tolist(), below.tolist(), self.uniforms, strict=True)
         ]
         found = np.zeros(self.uniforms.shape[1])
-        for first, second in combinations(range(sizes.size), 2):
+        needed = self.critical.gaps(sizes).tolist()
+        for (first, second), least in zip(combinations(range(sizes.size), 2), needed, strict=True):
             scale = 1.0 / np.sqrt(1.0 / sizes[first] + 1.0 / sizes[second])
             gap = measured[first] - measured[second]
-            np.maximum(found, np.abs(gap) * scale > self.critical + _ROUNDING, out=found)
+            np.maximum(found, np.abs(gap) > least + _ROUNDING / scale, out=found)
             by_chance = scale * np.abs(gap - (below[first] - below[second]))
             for share in (below.min(), 1.0 - below.max()):
-                np.maximum(found, self._elsewhere(by_chance, share), out=found)
+                np.maximum(found, _elsewhere(by_chance, share, scale * least), out=found)
         return float(found.mean())
 
-    def _elsewhere(self, by_chance: FloatArray, share: float) -> FloatArray:
-        """How likely a gap that is due to chance exceeds what is needed, on the way to an end of the scores.
-
-        It does so with its own sign, and hardly ever with the other.
-        """
-        room = np.maximum(self.critical - by_chance, 0.0)
-        return np.asarray(np.exp(-2.0 * self.critical * room / max(share, _ROUNDING)))
+    def least_gaps(self, sizes: IntArray, power: float) -> dict[tuple[int, int], float | None]:
+        """The least gap of each pair that is found with some probability; None where none is."""
+        found: dict[tuple[int, int], float | None] = {}
+        known: dict[frozenset[int], float | None] = {}
+        for first, second in combinations(range(sizes.size), 2):
+            # Groups of the same sizes are found alike.
+            of_sizes = frozenset(sizes[[first, second]].tolist())
+            if of_sizes not in known:
+                known[of_sizes] = self.least_gap(sizes, (first, second), power)
+            found[first, second] = known[of_sizes]
+        return found
 
     def least_gap(self, sizes: IntArray, differ: tuple[int, int], power: float) -> float | None:
         """The least gap between two groups that is found with some probability."""
@@ -319,6 +393,15 @@ class Threshold:
             middle = (low + enough) // 2
             low, enough = (low, middle) if found(middle) else (middle, enough)
         return sizes(enough)
+
+
+def _elsewhere(by_chance: FloatArray, share: float, critical: float) -> FloatArray:
+    """How likely a gap that is due to chance exceeds what is needed, on the way to an end of the scores.
+
+    It does so with its own sign, and hardly ever with the other.
+    """
+    room = np.maximum(critical - by_chance, 0.0)
+    return np.asarray(np.exp(-2.0 * critical * room / max(share, _ROUNDING)))
 
 
 def _binomial(size: int, share: float, uniforms: FloatArray) -> FloatArray:

@@ -26,12 +26,17 @@ from localparity._validation import (
     as_scores,
     check_rows,
 )
+from localparity.counts._comparison import Comparison
+from localparity.counts._score_counts import ScoreCounts
 from localparity.metrics._gap_curve import units_of
+from localparity.metrics._gap_curves import gap_curves
 from localparity.metrics._interval import Interval
 from localparity.metrics._profile import mcdp_of
 from localparity.metrics._window import percent
-from localparity.uncertainty._bands import check_resamples
-from localparity.uncertainty._resampling import Draws, critical_value, repeat
+from localparity.predictions import Predictions
+from localparity.uncertainty._bands import bootstrap_band
+from localparity.uncertainty._intervals import band_intervals, measured_pair, worst_intervals
+from localparity.uncertainty._resampling import Draws
 
 _SUM = 1e-6
 _FEWEST_ALIKE = 5.0
@@ -49,8 +54,9 @@ class SoftBounds:
         MCDP of the people counted with their probabilities, and an interval for it in the population; both
         assume that groups and scores are independent among people of the same probabilities.
     low, high : float
-        What MCDP of these people lies between without that assumption, whatever their groups are, as long as
-        the groups' shares among people of the same probabilities are these probabilities.
+        What MCDP of these people lies between without that assumption, whoever is in which group, as long as
+        the groups' shares among people of the same probabilities are exactly these probabilities. Groups that
+        were drawn with these probabilities have other shares by chance, and may lie a little outside.
 
     Examples
     --------
@@ -72,8 +78,9 @@ class SoftBounds:
         """The estimate and the bounds in words."""
         at = f"MCDP({self.epsilon:g})"
         return (
-            f"Counted with their probabilities, {at} is {percent(self.interval.estimate)}; "
-            f"whatever the groups are, between {percent(self.low)} and {percent(self.high)}."
+            f"Counted with their probabilities, {at} is {percent(self.interval.estimate)}; between "
+            f"{percent(self.low)} and {percent(self.high)} if the probabilities are the groups' shares among "
+            "people who are alike."
         )
 
 
@@ -121,9 +128,11 @@ def soft_groups(
 ) -> SoftGroups:
     """MCDP between groups of which only each person's probabilities are known: an estimate, and bounds.
 
-    The bounds take the probabilities as true: among people of the same ones, that is the share of each group.
-    The largest MCDP is attained, unless so many people share a score that the gap could jump from one sign to
-    the other there; the smallest is what every threshold by itself says, and may be larger.
+    The bounds take the probabilities as shares: among people of the same ones, that is exactly the share of
+    each group. The largest MCDP is attained, unless so many people share a score that the gap could jump from
+    one sign to the other there; the smallest is what every threshold by itself says, and may be larger.
+    The interval is that of an audit by the bootstrap, everyone being counted in each group with their
+    probability.
 
     Parameters
     ----------
@@ -158,26 +167,23 @@ def soft_groups(
     >>> likely = {"a": [0.9] * 10 + [0.1] * 10, "b": [0.1] * 10 + [0.9] * 10}
     >>> found = lp.soft_groups(scores, group_probabilities=likely, random_state=0)
     >>> print(found.bounds[0].sentence)
-    Counted with their probabilities, MCDP(0) is 0.00%; whatever the groups are, between 0.00% and 20.00%.
+    Counted with their probabilities, MCDP(0) is 0.00%; between 0.00% and 20.00% if the probabilities are the
+    groups' shares among people who are alike.
     """
     score_range = as_score_range(score_range)
     scores, resolution = as_scores(y_score, score_range)
     names, chances = _as_probabilities(group_probabilities, scores.size)
     alike = _alike(chances, proxies)
     people = _SoftPeople.of(scores.astype(np.float64), chances, alike, score_range, resolution)
-    pairs = list(combinations(range(len(names)), 2))
-    confidence = as_probability(confidence)
-    check_resamples(n_resamples, confidence)
-    deviated = repeat(
-        lambda stream: people.deviation(stream, pairs), Draws(n_resamples, random_state, n_jobs)
-    )
-    radius = critical_value(deviated[:, 0], confidence)
+    epsilons = np.atleast_1d(as_epsilons(epsilon))
+    draws = Draws(n_resamples, random_state, n_jobs)
+    counts = _counts(scores, chances, score_range)
     bounds = []
-    for at in np.atleast_1d(as_epsilons(epsilon)).tolist():
-        estimate = max(people.mcdp(people.gap(pair), at) for pair in pairs)
-        ends = [people.ends(pair, at) for pair in pairs]
+    for at, interval in zip(
+        epsilons.tolist(), _intervals(counts, epsilons, as_probability(confidence), draws), strict=True
+    ):
+        ends = [people.ends(pair, at) for pair in combinations(range(len(names)), 2)]
         low, high = (max(each) for each in zip(*ends, strict=True))
-        interval = Interval(max(estimate - radius, 0.0), estimate, min(estimate + radius, 1.0), confidence)
         bounds.append(SoftBounds(epsilon=at, interval=interval, low=low, high=high))
     shares = tuple(chances.mean(axis=0).tolist())
     return SoftGroups(groups=names, shares=shares, alike=int(alike.max()) + 1, bounds=tuple(bounds))
@@ -227,18 +233,36 @@ def _alike(chances: FloatArray, proxies: ArrayLike | None) -> IntArray:
     return np.asarray(found)
 
 
+def _counts(scores: FloatArray, chances: FloatArray, score_range: ScoreRange) -> ScoreCounts:
+    """Everyone in each group that they may be of, weighing as much as that is likely."""
+    person, group = np.nonzero(chances)
+    rows = Predictions.from_arrays(
+        None,
+        scores[person],
+        sensitive_features=group,
+        sample_weight=chances[person, group],
+        cluster=person,
+        score_range=score_range,
+    )
+    return ScoreCounts.from_predictions(rows)
+
+
+def _intervals(counts: ScoreCounts, epsilons: FloatArray, confidence: float, draws: Draws) -> list[Interval]:
+    """At each epsilon the worst pair's interval, by the bootstrap; the rows of a person are a cluster."""
+    comparison = Comparison()
+    pairs = [measured_pair(curve, epsilons) for curve in gap_curves(counts, comparison)]
+    radii = bootstrap_band(counts, comparison, confidence, draws)
+    return worst_intervals(band_intervals(pairs, radii, confidence))
+
+
 @dataclass(frozen=True, eq=False)
 class _SoftPeople:
-    """People by score, set and probability.
+    """People by score and set.
 
     Attributes
     ----------
     knots : ndarray
         The distinct scores as fractions of the range.
-    place : ndarray
-        The place of each person's score among them.
-    chances : ndarray of shape (rows, groups)
-        The probabilities.
     below : ndarray of shape (sets, knots)
         How many people of each set have a score at or below each knot.
     sizes : ndarray of shape (sets, groups)
@@ -246,8 +270,6 @@ class _SoftPeople:
     """
 
     knots: FloatArray
-    place: IntArray
-    chances: FloatArray
     below: FloatArray
     sizes: FloatArray
     score_range: ScoreRange
@@ -269,21 +291,12 @@ class _SoftPeople:
         below = np.cumsum(at.reshape(sets, distinct.size), axis=1).astype(np.float64)
         sizes = np.stack([np.bincount(alike, chance, minlength=sets) for chance in chances.T], axis=1)
         units = units_of(distinct, score_range, resolution)
-        return cls(units, place, chances, below, sizes.astype(np.float64), score_range, resolution)
+        return cls(units, below, sizes.astype(np.float64), score_range, resolution)
 
     def mcdp(self, gap: FloatArray, epsilon: float) -> float:
         """MCDP of a gap at the knots."""
         at = np.array([epsilon])
         return float(mcdp_of(self.knots, gap, at, self.resolution, self.score_range)[0])
-
-    def share(self, group: int) -> FloatArray:
-        """The distribution of a group, people counted with their probability."""
-        at = np.bincount(self.place, self.chances[:, group], minlength=self.knots.size)
-        return np.asarray(np.cumsum(at) / at.sum())
-
-    def gap(self, pair: tuple[int, int]) -> FloatArray:
-        """The signed gap of two groups, people counted with their probability."""
-        return self.share(pair[0]) - self.share(pair[1])
 
     def _highest(self, group: int) -> FloatArray:
         """The distribution of a group that has the lowest scores of each set."""
@@ -311,14 +324,3 @@ class _SoftPeople:
         """The largest share of a group that could have one score."""
         at, sizes = np.diff(self.below, axis=1, prepend=0.0), self.sizes[:, group]
         return float((np.minimum(at, sizes[:, None]).sum(axis=0) / sizes.sum()).max())
-
-    def deviation(self, stream: np.random.Generator, pairs: Sequence[tuple[int, int]]) -> FloatArray:
-        """How far chance takes the gap of some pair from the population's, at the worst threshold."""
-        noise = stream.standard_normal(self.place.size)
-        deviations = []
-        for group in range(self.chances.shape[1]):
-            weights = noise * self.chances[:, group]
-            at = np.bincount(self.place, weights, minlength=self.knots.size)
-            total = self.chances[:, group].sum()
-            deviations.append((np.cumsum(at) - weights.sum() * self.share(group)) / total)
-        return np.array([max(float(np.abs(deviations[a] - deviations[b]).max()) for a, b in pairs)])

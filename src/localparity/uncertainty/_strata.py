@@ -48,6 +48,10 @@ class StratumPeople:
         """Whether both groups of a pair are there."""
         return pair[0] in self.atoms and pair[1] in self.atoms
 
+    def of_pair(self, pair: Pair) -> StratumPeople:
+        """The people of the two groups of a pair, or of the one that is there."""
+        return replace(self, atoms={group: self.atoms[group] for group in pair if group in self.atoms})
+
 
 def people_of(
     counts: ScoreCounts, names: Mapping[Group, tuple[Group, Group]], comparison: Comparison

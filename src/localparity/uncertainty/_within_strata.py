@@ -31,6 +31,9 @@ from localparity.uncertainty._strata import (
     totals_of,
 )
 
+_TURN_ERROR = 0.05
+"""How often a sign is said to turn where the groups are alike, within strata or overall."""
+
 
 @dataclass(frozen=True, kw_only=True)
 class StratumSummary:
@@ -87,6 +90,11 @@ class WithinStrata:
     p_value, worst_p_value : float or None
         How often groups dealt at random within strata give as large a standardised gap; as large a gap in
         some stratum, each studentised by its sizes. None where no test was made.
+    turned : bool
+        Whether the group with the lower scores within strata is the one with the higher scores overall, by
+        two tests of the pair, one that deals its two groups at random within strata and one that deals them
+        overall. Both p-values, times the number of pairs, are at most 0.05: if the two groups are alike
+        within strata or overall, that happens in at most 5% of samples. False where no test was made.
 
     Examples
     --------
@@ -111,24 +119,16 @@ class WithinStrata:
     rows_left_out: int
     p_value: float | None
     worst_p_value: float | None
-
-    @property
-    def turned(self) -> bool:
-        """Whether the group with the lower scores within strata is the one with the higher scores overall.
-
-        Where the test was made and its p-value is above 0.05, nothing is said to have turned.
-        """
-        within, overall = self.window, self.overall_window
-        by_chance = self.p_value is not None and self.p_value > 0.05
-        return within.lower is not None and within.lower == overall.higher and not by_chance
+    turned: bool = False
 
     @property
     def turn(self) -> str:
         """What a sign that turns means, in words."""
         lower, higher = (group_text(group) for group in (self.window.lower, self.window.higher))
         return (
-            f"The sign turns: within strata {lower} has the lower scores, overall {higher} has. What differs "
-            "overall comes from how the groups are spread over the strata (Simpson's paradox)."
+            f"The sign turns: within strata {lower} has the lower scores, overall {higher} has, each tested "
+            f"at the {100 * _TURN_ERROR:g}% level. What differs overall comes from how the groups are spread "
+            "over the strata (Simpson's paradox)."
         )
 
     @property
@@ -271,18 +271,34 @@ def strata_compared(
     summaries = [_summary(counts, each, epsilons) for each in people]
     tested = draws.n_resamples > 0 and counts.exchangeable
     p_values = StratumTest.of(counts, people, first).p_values(draws) if tested else (None, None)
+    windows = [curves[worst].worst_window(first) for curves in (within, overall)]
+    differ = windows[0].lower is not None and windows[0].lower == windows[1].higher
+    of_pair = [each.of_pair(within[worst].groups) for each in people if each.label == within[worst].label]
     return WithinStrata(
         epsilons=tuple(epsilons.tolist()),
         overall=_worst(overall, epsilons),
         standardised=_worst(within, epsilons),
-        window=within[worst].worst_window(first),
-        overall_window=overall[worst].worst_window(first),
+        window=windows[0],
+        overall_window=windows[1],
         strata=tuple(sorted(summaries, key=lambda each: [-value for value in each.mcdp])),
         left_out=len({stratum for _, stratum in names.values()} - {each.stratum for each in people}),
         rows_left_out=sum(totals.values()) - sum(each.rows for each in people),
         p_value=p_values[0],
         worst_p_value=p_values[1],
+        turned=differ and tested and _both_significant(counts, of_pair, len(within), first, draws),
     )
+
+
+def _both_significant(
+    counts: ScoreCounts, people: Sequence[StratumPeople], n_pairs: int, epsilon: float, draws: Draws
+) -> bool:
+    """Whether the two groups of a pair, the worst of so many, differ within strata as well as overall."""
+    draws = draws._replace(on_resample=None)
+    within = [each for each in people if len(each.atoms) > 1]
+    p_values = (
+        StratumTest.of(counts, some, epsilon).p_values(draws)[0] for some in (within, together(people))
+    )
+    return all(n_pairs * p_value <= _TURN_ERROR for p_value in p_values)
 
 
 def _worst(curves: Sequence[GapCurve], epsilons: FloatArray) -> tuple[float, ...]:
