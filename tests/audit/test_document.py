@@ -92,6 +92,8 @@ def test_the_bound_says_what_was_compared_with_it(decide_by: Any) -> None:
             "epsilon": 0.0,
             "value": value,
             "within": value <= bound,
+            "between": "0 (278 people) and 1 (322 people)",
+            "could_be_chance": False,
         }
 
 

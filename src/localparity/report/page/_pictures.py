@@ -11,10 +11,11 @@ import numpy as np
 
 from localparity._types import FloatArray, ScoreRange
 from localparity.audit._answers import shown_finding
-from localparity.audit._wording import interval_text, named_pair, p_value_text, pair_text, window_of
+from localparity.audit._wording import interval_text, named_pair, p_value_at, pair_name, pair_text, window_of
 from localparity.counts._comparison import group_text
 from localparity.metrics._gap_curves import curve_between
 from localparity.metrics._window import number_text, percent, points_text
+from localparity.report._tables import numbers_of
 from localparity.report._thin import thin_steps
 from localparity.uncertainty._impact import ImpactRatioCurve
 
@@ -199,13 +200,13 @@ def pair_dots(document: Document, name: str) -> Dots:
         clear = pair.significant_at(0, by_test=audit.tested)
         rows.append(
             Dot(
-                name=pair_text(pair.groups) + among,
+                name=pair_name(audit, pair) + among,
                 value=pair.mcdp[0],
                 low=pair.intervals[0].low,
                 high=pair.intervals[0].high,
                 text=percent(pair.mcdp[0]),
                 interval=interval_text(pair.intervals[0]),
-                p_value=p_value_text(None if pair.p_values is None else pair.p_values[0]),
+                p_value=p_value_at(audit, 0, None if pair.p_values is None else pair.p_values[0]),
                 note=_note(clear, pair.too_small),
                 clear=clear,
             )
@@ -214,23 +215,25 @@ def pair_dots(document: Document, name: str) -> Dots:
 
 
 def model_dots(document: Document) -> Dots:
-    """The models, each with MCDP of its worst pair at its smallest epsilon."""
+    """The models from the worst on, each with MCDP of its worst pair at its smallest epsilon."""
     rows = []
     for name, audit in document.audits.items():
         finding, clear = audit.findings[0], audit.verdict.status == "found"
+        text, interval, p_value = numbers_of(audit, 0)
         rows.append(
             Dot(
                 name=name,
                 value=finding.mcdp,
                 low=finding.interval.low,
                 high=finding.interval.high,
-                text=percent(finding.mcdp),
-                interval=interval_text(finding.interval),
-                p_value=p_value_text(None if finding.test is None else finding.test.p_value),
+                text=text,
+                interval=interval,
+                p_value=p_value,
                 note=_note(clear, audit.verdict.status == "undecided"),
                 clear=clear,
             )
         )
+    rows.sort(key=lambda row: -row.value)
     return _on_one_scale(document, document.first.findings[0].epsilon, rows, 0)
 
 
