@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from localparity.audit._findings import Finding, PairSummary
+from localparity.audit._missing import mostly_missing, what_could_be
 from localparity.audit._wording import (
     between_text,
     interval_text,
@@ -183,6 +184,8 @@ class Answers:
 
 def _whether(audit: Audit) -> Answer:
     question = "Is there a disparity?"
+    if audit.verdict.status == "found" and mostly_missing(audit):
+        return Answer(question, "Yes, among people whose group is known", what_could_be(audit) or "")
     if audit.verdict.status == "found":
         return Answer(
             question, "Yes", "The groups' scores differ by more than chance explains with this many people."
@@ -208,6 +211,8 @@ def _how_large(audit: Audit, pair: PairSummary, found: bool) -> Answer:
     if not is_worst(audit, pair, 0):
         clearest = "clearest gap" if found else "largest gap between groups that are large enough to judge"
         text = f"This is the {clearest}. {text} {capitalised(mcdp_text(audit, 0))}."
+    if not mostly_missing(audit):
+        text = " ".join(filter(None, (text, what_could_be(audit))))
     return Answer(question, _points(pair.window.gap), text)
 
 

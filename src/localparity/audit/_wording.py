@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from localparity._types import Group, HigherIs
 from localparity.audit._findings import TOO_COARSE, GroupSummary, PairSummary
+from localparity.audit._missing import mostly_missing, what_could_be
 from localparity.counts._comparison import EVERYONE, group_text
 from localparity.counts._score_counts import strata_of, with_everyone
 from localparity.metrics import Interval, Window
@@ -123,6 +124,7 @@ def verdict_of(audit: Audit) -> Verdict:
 
     A disparity is found where some pair's adjusted p-value at some epsilon is small enough or its interval
     keeps clear of 0. Of the pairs for which that is so, the one that stands out most from chance is named.
+    What people without a group could change is said too, and first where they are most.
 
     Examples
     --------
@@ -132,6 +134,18 @@ def verdict_of(audit: Audit) -> Verdict:
     >>> print(verdict_of(audit).headline)
     There is a disparity: MCDP(0) is 30.02%, between Female (2,413 people) and Male (2,587 people).
     """
+    found, could_be = _verdict(audit), what_could_be(audit)
+    if could_be is None:
+        return found
+    if not mostly_missing(audit):
+        return replace(found, notes=(could_be, *found.notes))
+    known = f"Among the people whose group is known, {found.headline[0].lower()}{found.headline[1:]}"
+    status = "undecided" if found.status == "not found" else found.status
+    return replace(found, status=status, headline=f"{could_be} {known}")
+
+
+def _verdict(audit: Audit) -> Verdict:
+    """The verdict on the people whose group is known."""
     pair, place, found = named_pair(audit)
     if found:
         return Verdict(
