@@ -44,14 +44,14 @@ def test_a_disparity_above_the_bound() -> None:
     found = shorts(answers)
     assert (found[0], found[4]) == ("Yes", "No")
     assert found[1] == f"{100 * audit.findings[0].mcdp:.1f} points"
-    assert found[2] == "old compared with young"
+    assert found[2] == "old (1,000 people) and young (1,000 people)"
     assert audit.findings[2].window.sentence_for("better") in answers.answers[1].text
     assert answers.answers[2].text == (
         "young has the lower scores there, and a higher score is the better outcome."
     )
     interval = audit.findings[0].interval
     assert found[3] == f"{100 * interval.low:.1f} to {100 * interval.high:.1f} points"
-    assert "1.00% of audits (p-value 0.0100)" in answers.answers[3].text
+    assert "in fewer than 1 in 99 audits (p-value <= 0.01)" in answers.answers[3].text
     assert [step.command.split()[1] for step in answers.steps] == ["repair", "train", "monitor"]
     assert all("--max-mcdp 0.05" in step.command for step in answers.steps)
 
@@ -97,7 +97,7 @@ def test_several_pairs_and_labels_are_counted_and_named() -> None:
         random_state=0,
     )
     answers = Answers.of(labelled).answers
-    assert answers[2].short == "0 compared with everyone, among people with label 1"
+    assert answers[2].short == "0 (150 people) and everyone (450 people) among people with label 1"
     assert answers[1].text.startswith("Among people with label 1, with a threshold")
 
 
@@ -107,7 +107,7 @@ def test_the_window_that_is_shown_is_near_five_hundredths() -> None:
     assert shown_finding(audit_of(0.1, epsilons=[0.01, 0.04, 0.3])).epsilon == 0.04
     audit = audit_of(0.1, epsilons=[0.02])
     assert audit.findings[0].window.sentence in Answers.of(audit).answers[1].text
-    assert "the largest difference that lasts over 0.04" in Answers.of(audit).answers[3].text
+    assert "the largest difference between them that lasts over 0.04" in Answers.of(audit).answers[3].text
 
 
 def test_commands_name_the_file_and_the_columns_as_a_shell_takes_them() -> None:
@@ -162,3 +162,37 @@ def test_a_wrong_way_to_decide_is_named() -> None:
     wrong: dict[str, Any] = {"decide_by": "mean", "disclosure_limit": 1}
     with pytest.raises(ValueError, match=r"decide_by must be .* got 'mean'"):
         found.to_json(max_mcdp=0.1, **wrong)
+
+
+def test_what_is_above_a_bound_by_what_may_be_chance_says_so() -> None:
+    """Twenty people of a third group failed a gate with a p-value of 0.4, and no word of it."""
+    rng = np.random.default_rng(4)
+    groups = np.repeat(["old", "young", " young"], [1000, 1000, 20])
+    asked: dict[str, Any] = {"sensitive_features": groups, "n_resamples": 99, "random_state": 0}
+    audit = lp.audit(None, rng.random(2020), **asked)
+    bound = Answers.of(audit, 0.1).bound
+    assert bound is not None
+    assert (bound.within, bound.could_be_chance) == (False, True)
+    assert bound.sentence.endswith("but could be chance")
+    assert "(20 people)" in bound.sentence
+    lower = Answers.of(audit, 0.1, "lower").bound
+    assert lower is not None
+    assert (lower.within, lower.could_be_chance) == (True, False)
+
+
+def test_constant_scores_have_no_p_value() -> None:
+    """Nothing was tested, and chance alone would show as much in 100.00% of audits, said one page."""
+    options: dict[str, Any] = {"sensitive_features": ["a", "b"] * 50, "n_resamples": 99, "random_state": 0}
+    with pytest.warns(UserWarning, match="is score_range right"):
+        audit = lp.audit(None, [0.5] * 100, **options)
+    said = " ".join(
+        [
+            audit.verdict.headline,
+            audit.verdict.how_sure,
+            *(answer.text for answer in Answers.of(audit).answers),
+        ]
+    )
+    assert "Nothing was tested" in said
+    assert "p-value" not in said
+    assert "of audits" not in said
+    assert {line.split()[-1] for line in repr(audit).splitlines()[2:]} == {"-"}

@@ -99,3 +99,11 @@ def test_the_joint_p_value_is_seldom_small_under_parity() -> None:
         )
         small += found.p_value <= 0.05
     assert small / repeats <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / repeats)
+
+
+def test_the_least_p_value_of_several_classes_is_a_bound() -> None:
+    rng = np.random.default_rng(0)
+    sex = np.repeat(["f", "m"], 300)
+    scores = np.concatenate([rng.dirichlet([1, 8], 300), rng.dirichlet([8, 1], 300)])
+    found = lp.audit_classes(None, scores, sensitive_features=sex, n_resamples=99, random_state=0)
+    assert found.sentence.endswith("is <= 0.02.")

@@ -11,6 +11,8 @@ import pandas as pd
 import pytest
 
 import localparity as lp
+from localparity.audit._answers import Answers
+from localparity.metrics._window import percent
 from typed_commands import run
 
 SCORES = [0.1, 0.3, 0.5, 0.4, 0.9, 0.7, 0.2, 0.6]
@@ -213,3 +215,61 @@ def test_the_command_says_what_unknown_groups_could_change(path: Path, tmp_path:
     page = (tmp_path / "page.html").read_text()
     assert "Whatever the unknown groups are" in page
     assert "2 rows without a group were left out." in page
+
+
+ALL = ["raise", "drop", "group", "bound"]
+
+
+@pytest.mark.parametrize("missing_groups", ALL)
+def test_no_group_at_all_is_named_by_its_column(tmp_path: Path, missing_groups: Any) -> None:
+    """The error named "localparity: no group", which is nobody's word."""
+    with pytest.raises(ValueError, match=r"^sensitive_features has no value in any of its 60 rows$"):
+        lp.audit(None, [0.1, 0.2, 0.3] * 20, sensitive_features=[None] * 60, missing_groups=missing_groups)
+    path = tmp_path / "scores.csv"
+    path.write_text("p,g\n" + "0.5,\n" * 60)
+    asked: dict[str, Any] = {"score": "p", "group": "g", "missing_groups": missing_groups}
+    with pytest.raises(ValueError, match=r"^column 'g' has no value in any of its 60 rows$"):
+        lp.Audit.read(path, **asked)
+    path.write_text("p,g\n" + "0.5,\n" * 60 + ",a\n,b\n")
+    with pytest.raises(
+        ValueError, match=r"^column 'g' has no value in any of the otherwise complete 60 rows$"
+    ):
+        lp.Audit.read(path, **asked, missing="drop")
+
+
+def few_known(shift: float, known: int, missing_groups: Any) -> lp.Audit:
+    rng = np.random.default_rng(0)
+    groups = [*rng.choice(["a", "b"], known).tolist(), *[None] * (3000 - known)]
+    scores = np.clip(0.6 * rng.random(3000) + shift * np.array([group == "b" for group in groups]), 0, 1)
+    asked: dict[str, Any] = {"missing_groups": missing_groups, "n_resamples": 99, "random_state": 0}
+    return lp.audit(None, scores.round(2), sensitive_features=groups, **asked)
+
+
+def test_where_most_groups_are_missing_what_could_be_is_said_first() -> None:
+    """With 97% of the groups missing the first answer was "None found"."""
+    audit = few_known(0.0, 90, "bound")
+    assert audit.unknown_groups is not None
+    bounds = audit.unknown_groups.bounds[0]
+    could_be = f"MCDP(0) is anywhere from {percent(bounds.low)} to {percent(bounds.high)}"
+    assert audit.verdict.status == "undecided"
+    assert audit.verdict.headline.startswith(f"2,910 of 3,000 people (97.00%) have no group: {could_be}")
+    first = Answers.of(audit).answers[0]
+    assert first.short == "Cannot be told"
+    assert first.text == audit.verdict.headline
+    left_out = few_known(0.0, 90, "drop")
+    assert left_out.verdict.status == "undecided"
+    assert left_out.verdict.headline.startswith("2,910 of 3,000 people (97.00%) have no group and were left")
+    found = few_known(0.4, 90, "bound")
+    first = Answers.of(found).answers[0]
+    assert found.verdict.status == "found"
+    assert first.short == "Yes, among people whose group is known"
+    assert "2,910 of 3,000 people (97.00%) have no group: MCDP(0) is" in first.text
+
+
+def test_bounds_that_were_asked_for_stand_beside_the_number() -> None:
+    audit = few_known(0.4, 2600, "bound")
+    could_be = "400 of 3,000 people (13.33%) have no group: MCDP(0) is anywhere from "
+    assert audit.verdict.notes[0].startswith(could_be)
+    assert could_be in Answers.of(audit).answers[1].text
+    assert few_known(0.4, 2600, "drop").verdict.notes == ()
+    assert few_known(0.0, 90, "group").verdict.notes == ()

@@ -194,7 +194,10 @@ def test_tables_sort_by_every_column_both_ways(open_page: OpenPage, path: Path) 
                     "(rows, column) => rows.map(row => row.children[column].textContent)", column
                 )
                 keys = (
-                    [float(cell.split()[0].rstrip("%").replace(",", "")) for cell in cells]
+                    [
+                        float(cell.removeprefix("<= ").split()[0].rstrip("%").replace(",", ""))
+                        for cell in cells
+                    ]
                     if numeric
                     else cells
                 )
@@ -390,3 +393,50 @@ def test_small_gaps_and_what_a_high_score_means_are_told_as_the_library_tells_th
         page = open_page(path)
         page.locator("#epsilon").fill("0")
         assert page.locator("#window").text_content() == window.sentence_for(higher_is)
+
+
+@pytest.mark.parametrize("higher_is", [None, "better", "worse"])
+def test_a_page_selects_in_one_direction_at_the_threshold_that_is_typed(
+    open_page: OpenPage, tmp_path: Path, higher_is: Any
+) -> None:
+    """Deciles: 7 became 7.003, and people above it were selected, whatever the page said before."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["a", "b"], 500)
+    scores = np.concatenate([rng.integers(1, 11, 500), rng.integers(1, 9, 500)])
+    path = tmp_path / "deciles.html"
+    asked: dict[str, Any] = {"sensitive_features": groups, "score_range": (1, 10), "n_resamples": 0}
+    lp.audit(None, scores, **asked, higher_is=higher_is).to_html(path)
+    page = open_page(path)
+    page.locator("#typed").fill("7")
+    page.locator("#typed").blur()
+    assert page.locator("#typed").input_value() == "7"
+    assert page.locator("#typed-note").text_content() == ""
+    selected = scores <= 7 if higher_is == "worse" else scores > 7
+    for name, group in (("rate-a", "a"), ("rate-b", "b")):
+        assert value(page, name) == pytest.approx(selected[groups == group].mean(), abs=1e-9)
+    side = "at or below" if higher_is == "worse" else "above"
+    assert {each.text_content() for each in page.locator(".beyond").all()} == {side}
+    assert f"People {side} a cutoff are selected" in page.locator("main").text_content()
+
+
+def test_captions_speak_of_marks_that_are_drawn(
+    open_page: OpenPage, path: Path, census: Any, tmp_path: Path
+) -> None:
+    page = open_page(path)
+    page.locator("#pair").select_option("-1")
+    assert page.locator("#of-findings").is_visible()
+    assert page.locator("#of-parity").is_visible()
+    page.locator("#pair").select_option("0")
+    assert not page.locator("#of-findings").is_visible()
+    assert not page.locator("#of-parity").is_visible()
+    page.locator("#epsilon").fill("0")
+    assert page.locator("li.of-window").is_visible()
+    page.locator("#epsilon").fill(page.locator("#epsilon").get_attribute("max"))
+    sentence = page.locator("#window").text_content()
+    assert page.locator("li.of-window").is_visible() == ("No window" not in sentence)
+    untested = tmp_path / "untested.html"
+    groups = census.sensitive_features
+    lp.audit(None, census.score, sensitive_features=groups, n_resamples=0).to_html(untested)
+    page = open_page(untested)
+    assert page.locator("#of-findings").is_visible()
+    assert not page.locator("#of-parity").is_visible()

@@ -32,7 +32,7 @@ def test_safe_cutoffs_and_the_lowest_ratio_on_the_terminal(scores: Path) -> None
     text = " ".join(found.stdout.split())
     assert "Any cutoff from 0 up to, but not including, 0.0" in text
     assert "keeps every group's ratio at or above 0.8 with 95% confidence." in text
-    assert "The lowest ratio is 0." in text
+    assert "The lowest ratio that was computed is 0." in text
     assert "The most accurate of them" in text
     assert "Selection ratios" not in run("audit", scores, *ASKED).stdout
 
@@ -91,3 +91,19 @@ def test_groups_too_small_for_any_cutoff_are_said(tmp_path: Path) -> None:
     found = run("audit", path, "--score", "p", "--group", "sex", "--resamples", 0, "--min-ratio", 0.8)
     assert found.returncode == 2
     assert "leave small groups out, or pass a smaller --disclosure-limit" in found.stderr
+
+
+def test_scoring_rates_turn_round_where_higher_is_worse(tmp_path: Path) -> None:
+    path = tmp_path / "risk.csv"
+    rows = [f"{0.2 + 0.01 * (i % 40)},a" for i in range(100)] + [
+        f"{0.5 + 0.01 * (i % 40)},b" for i in range(100)
+    ]
+    path.write_text("\n".join(["p,g", *rows]))
+    options = ["--scoring-rates", "--json", "--resamples", "0"]
+    ratios = {}
+    for higher_is in ("better", "worse"):
+        done = run("audit", str(path), "--score", "p", "--group", "g", "--higher-is", higher_is, *options)
+        (table,) = json.loads(done.stdout)["audits"][0]["scoring_rates"]["tables"]
+        ratios[higher_is] = {each["category"]: each["impact_ratio"] for each in table["categories"]}
+    assert ratios["better"]["b"] == ratios["worse"]["a"] == 1.0
+    assert max(ratios["better"]["a"], ratios["worse"]["b"]) < 0.5

@@ -170,3 +170,36 @@ def test_wrong_arguments() -> None:
     counts = lp.engines.from_arrays(rng.random(60_000) ** (1.0 + 0.3 * groups), groups)
     with pytest.raises(ValueError, match="needs every score"):
         lp.scoring_rates(counts)
+
+
+@given(people(max_size=20))
+def test_where_higher_is_worse_scores_are_turned_round(given: People) -> None:
+    """The table called a score above the median the better outcome, whatever --higher-is said."""
+    asked: dict[str, Any] = {"sensitive_features": given.groups, "disclosure_limit": 1, "min_share": 0.0}
+    turned = lp.scoring_rates(None, -np.asarray(given.scores), **asked, score_range=(-1, 0))
+    found = lp.scoring_rates(None, given.scores, **asked, higher_is="worse")
+    assert found.tables == turned.tables
+    assert "score below the median" in found.notes[0]
+    assert found.to_dict()["higher_is"] == "worse"
+
+
+def test_a_wrong_direction_is_named() -> None:
+    wrong: Any = "lower"
+    with pytest.raises(ValueError, match=r"higher_is must be .* got 'lower'"):
+        lp.scoring_rates(None, SCORES, sensitive_features=SEX, higher_is=wrong)
+
+
+def test_compas_is_worse_the_higher(data_folder: Path) -> None:
+    """African-American 1.000 and Caucasian 0.592, a page said under "the worse outcome"."""
+    path = data_folder / "compas" / "compas.csv"
+    read = lp.Predictions.read(path, score="decile_score", group="race", score_range=(1, 10))
+    found = lp.scoring_rates(read, columns=["race"], higher_is="worse")
+    ratios = {each.category: each.impact_ratio for each in found.tables[0].categories}
+    with path.open() as file:
+        rows = [(row["race"], int(row["decile_score"])) for row in csv.DictReader(file)]
+    below, size = Counter(race for race, score in rows if score < 4), Counter(race for race, _ in rows)
+    best = max(below[race] / size[race] for race in size if size[race] >= 0.02 * len(rows))
+    assert ratios["African-American"] == pytest.approx(
+        below["African-American"] / size["African-American"] / best
+    )
+    assert ratios["African-American"] < ratios["Caucasian"] < 1.0 == ratios["Other"]

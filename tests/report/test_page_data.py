@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import localparity as lp
 from localparity.counts._comparison import CRITERIA
-from localparity.report.page._data import MOST_VIEWS, PageModel, Plan, pack
+from localparity.report.page._data import MOST_VIEWS, PageModel, Plan, pack, round_thresholds
 from strategies import People, people
 
 
@@ -133,3 +133,43 @@ def test_a_model_of_small_groups_has_nothing_to_draw() -> None:
     model = PageModel("model", audit, 10)
     assert (model.pairs, model.undrawn) == ([], ["a", "b"])
     assert Plan.of([model]).listed >= 1
+
+
+@pytest.mark.parametrize(
+    ("score_range", "most", "whole", "some"),
+    [
+        ((1.0, 10.0), 1000, True, [7.0]),
+        ((1.0, 10.0), 1000, False, [7.0, 7.01]),
+        ((300.0, 850.0), 200, True, [300.0, 700.0]),
+        ((0.0, 1.0), 1000, False, [0.07, 0.57, 0.999]),
+        ((0.0, 1.0), 50, False, [0.06]),
+        ((-3.7, 4.1), 200, False, [0.0, -3.7, 4.1, 0.05]),
+        ((0.0, 1e-120), 50, False, [0.0]),
+        ((1e9, 1e9 + 1e-3), 50, False, [1e9]),
+        ((-1.5e308, 1.5e308), 50, False, [0.0]),
+    ],
+)
+def test_thresholds_are_numbers_that_people_type(
+    score_range: tuple[float, float], most: int, whole: bool, some: list[float]
+) -> None:
+    """A threshold of 7 that was typed became 7.003."""
+    found = round_thresholds(score_range, most, whole=whole)
+    assert set(some) <= set(found.tolist())
+    assert (found[0], found[-1]) == score_range
+    assert np.all(np.diff(found) > 0)
+    assert found.size <= most + 3
+    assert not whole or np.all(found == np.rint(found))
+
+
+def test_whole_scores_are_drawn_at_whole_thresholds() -> None:
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["a", "b"], [300, 25])
+    scores = np.where(groups == "a", rng.integers(1, 11, 325), rng.integers(4, 11, 325))
+    audit = lp.audit(
+        None, scores, sensitive_features=groups, score_range=(1, 10), n_resamples=0, method="finite_sample"
+    )
+    _, (model,) = plan_page({"": audit}, 10)
+    assert model["thresholds"] == list(range(1, 11))
+    for view in model["views"]:
+        points = 1.0 + 9.0 * unpack(view["x"])
+        assert np.allclose(points, np.rint(points), atol=1e-6)

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from localparity._types import Group, Groups
 from localparity._validation._arrays import Column, as_vector, check_rows, place
-from localparity._validation._blanks import NO_BLANKS, UNKNOWN, Blanks
+from localparity._validation._blanks import NO_BLANKS, UNKNOWN, Blanks, is_unknown
 from localparity._validation._codes import (
     Coded,
     encode,
@@ -51,6 +51,8 @@ def as_groups(
     grouping = groupings[0] if len(groupings) == 1 else _intersect(groupings)
     check_group_count(len(grouping.names), name, at_most)
     if len(grouping.names) < at_least:
+        if is_unknown(grouping.names[0]):
+            raise ValueError(f"{name} has no value in any of its {rows:,} rows")
         raise ValueError(f"{name} must have at least two groups, got {grouping.names[0]!r} only")
     return grouping
 

@@ -7,9 +7,19 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from localparity.audit._findings import Finding, PairSummary
-from localparity.audit._wording import interval_text, named_pair, p_value_text, pair_name, window_of
+from localparity.audit._missing import mostly_missing, what_could_be
+from localparity.audit._wording import (
+    between_text,
+    interval_text,
+    is_worst,
+    mcdp_text,
+    named_pair,
+    p_value_at,
+    window_of,
+)
 from localparity.counts._comparison import group_text
-from localparity.metrics._window import percent
+from localparity.metrics._window import capitalised, percent
+from localparity.uncertainty._permutation import share_of_audits
 
 if TYPE_CHECKING:
     from localparity.audit._audit import Audit, DecideBy
@@ -39,13 +49,18 @@ class Step:
 
 @dataclass(frozen=True, kw_only=True)
 class BoundResult:
-    """A bound, what was compared with it, and whether it holds."""
+    """A bound, what was compared with it, between whom it was measured, and whether it holds.
+
+    What is above a bound may not be distinguishable from chance; an estimate that is not says so.
+    """
 
     max_mcdp: float
     decide_by: str
     epsilon: float
     value: float
     within: bool
+    between: str
+    could_be_chance: bool
 
     @property
     def compared(self) -> str:
@@ -57,25 +72,33 @@ class BoundResult:
     def sentence(self) -> str:
         """What was compared, and how it came out."""
         relation = "within" if self.within else "above"
-        return f"{self.compared} is {percent(self.value)}, {relation} the bound of {percent(self.max_mcdp)}"
+        doubt = ", but could be chance" if self.could_be_chance else ""
+        value = f"{percent(self.value)} between {self.between}"
+        return f"{self.compared} is {value}, {relation} the bound of {percent(self.max_mcdp)}{doubt}"
 
 
 def bound_result(audit: Audit, max_mcdp: float, decide_by: DecideBy) -> BoundResult:
     """Whether an audit is within a bound, with what was compared."""
     finding = audit.findings[0]
     within = audit.passes(max_mcdp, decide_by=decide_by)
-    value = {"estimate": finding.mcdp, "upper": finding.interval.high, "lower": finding.interval.low}
+    end = {"estimate": "estimate", "upper": "high", "lower": "low"}[decide_by]
+    pair = audit.worst_pair(finding)
+    if decide_by != "estimate":
+        pair = max(audit.pairs, key=lambda pair: getattr(pair.intervals[0], end))
+    clear = within or decide_by != "estimate" or pair.significant_at(0, by_test=audit.tested)
     return BoundResult(
         max_mcdp=max_mcdp,
         decide_by=decide_by,
         epsilon=finding.epsilon,
-        value=value[decide_by],
+        value=getattr(finding.interval, end),
         within=within,
+        between=between_text(audit, pair),
+        could_be_chance=not clear,
     )
 
 
 def bound_lines(audit: Audit, bound: BoundResult) -> tuple[str, ...]:
-    """What was compared with a bound, where it was measured, between whom, and how sure it is.
+    """What was compared with a bound, between whom, where it was measured, and how sure it is.
 
     Examples
     --------
@@ -83,23 +106,19 @@ def bound_lines(audit: Audit, bound: BoundResult) -> tuple[str, ...]:
     >>> audit = lp.audit(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"], random_state=0)
     >>> for line in bound_lines(audit, bound_result(audit, 0.1, "estimate")):
     ...     print(line)
-    MCDP(0) is 100.00%, above the bound of 10.00%.
+    MCDP(0) is 100.00% between a (2 people) and b (2 people), above the bound of 10.00%, but could be chance.
     With a threshold from 0.4 up to, but not including, 0.6, people in a are at least 100.0 points more likely
     to be at or below it than people in b.
     The 95% interval is 0.00% to 100.00%, the p-value against parity 0.3487.
-    Compared: a (2 rows), b (2 rows).
     """
     finding = audit.finding(bound.epsilon)
-    groups = {group.group: group.rows for group in audit.groups if group.label == finding.window.label}
-    pair = [group for group in finding.window.groups if group in groups]
-    rows = ", ".join(f"{group_text(group)} ({groups[group]:,} rows)" for group in pair)
-    test = finding.test
-    tested = "" if test is None else f", the p-value against parity {p_value_text(test.p_value)}"
+    tested = ""
+    if finding.test is not None:
+        tested = f", the p-value against parity {p_value_at(audit, 0, finding.test.p_value)}"
     return (
-        f"{bound.sentence[0].upper()}{bound.sentence[1:]}.",
+        f"{capitalised(bound.sentence)}.",
         finding.window.sentence_for(audit.higher_is),
         f"The {100 * finding.interval.confidence:g}% interval is {interval_text(finding.interval)}{tested}.",
-        f"Compared: {rows}.",
     )
 
 
@@ -148,10 +167,10 @@ class Answers:
         steps = _steps(audit, bound)
         answers = (
             _whether(audit),
-            _how_large(audit, pair),
+            _how_large(audit, pair, bool(found)),
             _for_whom(audit, pair, len(found)),
             _how_sure(audit, pair, place),
-            _within(audit, bound),
+            _within(bound),
             Answer("What now?", steps[0].text, " ".join(f"{step.text}." for step in steps[1:])),
         )
         return cls(answers, steps, bound)
@@ -165,6 +184,8 @@ class Answers:
 
 def _whether(audit: Audit) -> Answer:
     question = "Is there a disparity?"
+    if audit.verdict.status == "found" and mostly_missing(audit):
+        return Answer(question, "Yes, among people whose group is known", what_could_be(audit) or "")
     if audit.verdict.status == "found":
         return Answer(
             question, "Yes", "The groups' scores differ by more than chance explains with this many people."
@@ -179,15 +200,20 @@ def _whether(audit: Audit) -> Answer:
     return Answer(question, "Cannot be told", audit.verdict.headline)
 
 
-def _how_large(audit: Audit, pair: PairSummary) -> Answer:
+def _how_large(audit: Audit, pair: PairSummary, found: bool) -> Answer:
     question = "How large, and where?"
     window = window_of(audit, pair, shown_finding(audit).epsilon)
     if window.gap == 0.0:
         window = pair.window
-    single = ""
+    text = window.sentence_for(audit.higher_is)
     if window.gap < pair.window.gap:
-        single = f" At the worst single threshold the difference is {_points(pair.window.gap)}."
-    return Answer(question, _points(pair.window.gap), window.sentence_for(audit.higher_is) + single)
+        text += f" At the worst single threshold the difference is {_points(pair.window.gap)}."
+    if not is_worst(audit, pair, 0):
+        clearest = "clearest gap" if found else "largest gap between groups that are large enough to judge"
+        text = f"This is the {clearest}. {text} {capitalised(mcdp_text(audit, 0))}."
+    if not mostly_missing(audit):
+        text = " ".join(filter(None, (text, what_could_be(audit))))
+    return Answer(question, _points(pair.window.gap), text)
 
 
 def _points(gap: float) -> str:
@@ -195,8 +221,6 @@ def _points(gap: float) -> str:
 
 
 def _for_whom(audit: Audit, pair: PairSummary, found: int) -> Answer:
-    first, second = (group_text(group) for group in pair.groups)
-    among = "" if pair.label is None else f", among people with label {pair.label}"
     window, whose = pair.window, ""
     if window.lower is not None and window.higher is not None:
         lower = group_text(window.lower)
@@ -206,33 +230,30 @@ def _for_whom(audit: Audit, pair: PairSummary, found: int) -> Answer:
     if len(audit.pairs) > 1:
         many = "pair differs" if found == 1 else "pairs differ"
         others = f" Of {len(audit.pairs):,} pairs compared, {found:,} {many} by more than chance explains."
-    short = f"{first} compared with {second}"
-    return Answer("For whom?", short + among, (whose + others).strip())
+    return Answer("For whom?", between_text(audit, pair), (whose + others).strip())
 
 
 def _how_sure(audit: Audit, pair: PairSummary, place: int) -> Answer:
     interval = pair.intervals[place]
     at = audit.findings[place].epsilon
-    which = "the largest difference" if at == 0.0 else f"the largest difference that lasts over {2 * at:g}"
+    which = "the largest difference between them" + (f" that lasts over {2 * at:g}" if at else "")
     short = f"{100 * interval.low:.1f} to {100 * interval.high:.1f} points"
     sentence = f"With {100 * interval.confidence:g}% confidence, {which} lies in this interval."
-    if pair.p_values is None or not audit.tested:
+    if pair.p_values is None or not audit.tested or audit.findings[place].vacuous:
         return Answer("How sure is that?", short, sentence + " It was not tested.")
     p_value = pair.p_values[place]
-    chance = f" If the groups did not differ, chance alone would show as much in {percent(p_value)} of audits"
-    text = f"{sentence}{chance} (p-value {p_value_text(p_value)})."
-    return Answer("How sure is that?", short, text)
+    often = share_of_audits(p_value, audit.n_resamples)
+    chance = f"If the groups did not differ, chance alone would show as much in {often}"
+    return Answer(
+        "How sure is that?", short, f"{sentence} {chance} (p-value {p_value_at(audit, place, p_value)})."
+    )
 
 
-def _within(audit: Audit, bound: BoundResult | None) -> Answer:
+def _within(bound: BoundResult | None) -> Answer:
     question = "Is it within the bound?"
     if bound is None:
         return Answer(question, "No bound was set", "Set the most that you accept with --max-mcdp.")
-    sentence = bound.sentence[0].upper() + bound.sentence[1:] + "."
-    worst = audit.worst_pair(audit.findings[0])
-    if worst != named_pair(audit)[0]:
-        sentence += f" That is the largest of all pairs, {pair_name(worst)}."
-    return Answer(question, "Yes" if bound.within else "No", sentence)
+    return Answer(question, "Yes" if bound.within else "No", f"{capitalised(bound.sentence)}.")
 
 
 def _steps(audit: Audit, bound: BoundResult | None) -> tuple[Step, ...]:

@@ -14,7 +14,7 @@ from localparity.audit._findings import Finding, GroupSummary, LeftOut, PairSumm
 from localparity.audit._missing import NOTHING_MISSING, MissingRows
 from localparity.audit._provenance import Provenance, call_text
 from localparity.audit._reading import Engine, read_people
-from localparity.audit._wording import Verdict, assumptions_of, summary_of, verdict_of
+from localparity.audit._wording import Verdict, assumptions_of, verdict_of
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, check_disclosure
 from localparity.metrics import UnknownGroups
@@ -386,6 +386,8 @@ class Audit:
 
     def __repr__(self) -> str:
         """The verdict, and MCDP of the worst pair at each epsilon."""
+        from localparity.report._tables import summary_of
+
         return summary_of(self)
 
     def _repr_html_(self) -> str | None:

@@ -13,6 +13,7 @@ from localparity._validation import as_frame, as_probability, as_vector
 from localparity.audit._audit import Audit
 from localparity.audit._auditing import audit
 from localparity.metrics._window import percent
+from localparity.uncertainty._permutation import least_p_value, p_value_text
 
 
 @dataclass(frozen=True, repr=False)
@@ -73,7 +74,9 @@ class ClassAudits:
         together = f"Intervals hold for all classes together with a confidence of {100 * self.confidence:g}%"
         if np.isnan(self.p_value):
             return f"{found} {together}; no test was made."
-        return f"{found} {together}; the p-value against parity in all of them is {self.p_value:.4f}."
+        least = len(self.audits) * least_p_value(self.audits[self.worst].n_resamples)
+        p_value = p_value_text(self.p_value, min(least, 1.0))
+        return f"{found} {together}; the p-value against parity in all of them is {p_value}."
 
     def __repr__(self) -> str:
         return self.sentence

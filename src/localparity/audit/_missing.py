@@ -24,6 +24,7 @@ from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._disclosure import few_people
 from localparity.metrics import Breakdown, UnknownGroups
 from localparity.metrics._unknown_groups import bounds_of
+from localparity.metrics._window import percent
 from localparity.predictions import Predictions
 
 if TYPE_CHECKING:
@@ -175,6 +176,29 @@ def breakdown_of(audit: Audit, max_mcdp: float | None) -> Breakdown | None:
     if audit.unknown_groups is None or max_mcdp is None or not at_zero:
         return None
     return audit.unknown_groups.breakdown(max_mcdp)
+
+
+def mostly_missing(audit: Audit) -> bool:
+    """Whether more people have no group, and are not compared, than are compared."""
+    missing = audit.missing
+    return missing.missing_groups in ("drop", "bound") and missing.groups > audit.counts.size
+
+
+def what_could_be(audit: Audit) -> str | None:
+    """What the people without a group leave open, in a sentence; None where nothing was asked of them."""
+    found = audit.unknown_groups
+    if found is None and not mostly_missing(audit):
+        return None
+    unknown, known = audit.missing.groups, audit.counts.size
+    if found is not None:
+        unknown, known = found.unknown, found.known
+    share = percent(unknown / (unknown + known))
+    who = f"{unknown:,} of {unknown + known:,} people ({share}) have no group"
+    if found is None:
+        return f"{who} and were left out: of all people little can be said."
+    bounds = found.bounds[0]
+    ends = f"anywhere from {percent(bounds.low)} to {percent(bounds.high)}"
+    return f"{who}: MCDP({bounds.epsilon:g}) is {ends}, depending on which groups they are of."
 
 
 def bounds_sentences(audit: Audit) -> tuple[str, ...]:

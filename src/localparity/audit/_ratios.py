@@ -11,7 +11,8 @@ from localparity.uncertainty import ImpactRatioCurve, SafeCutoffs
 if TYPE_CHECKING:
     from localparity.audit._audit import Audit
 
-_FEW_CUTOFFS = 10
+FEW_CUTOFFS = 10
+"""Fewer cutoffs than this, of more, are so few that a curve through them would say what is not known."""
 
 
 @dataclass(frozen=True)
@@ -72,10 +73,12 @@ class RatioResult:
             sure = "Rows with weights or clusters have no intervals of ratios: these numbers are estimates."
         else:
             sure = "Intervals of ratios hold for all groups and cutoffs together, if rows are independent."
-        if self.curve.cutoffs.size < min(_FEW_CUTOFFS, self.cutoffs):
+        none_safe = not (self.safe.by_estimate if self.safe.by_band is None else self.safe.by_band)
+        computed = self.curve.cutoffs.size
+        if computed < (self.cutoffs if none_safe else min(FEW_CUTOFFS, self.cutoffs)):
             found.append(
-                f"Ratios are computed at {self.curve.cutoffs.size} of {self.cutoffs:,} cutoffs only, so that "
-                f"each step of every group has at least {self.disclosure_limit} people; leaving out small "
+                f"Ratios are computed at {computed:,} of {self.cutoffs:,} cutoffs only, so that each "
+                f"step of every group has at least {self.disclosure_limit} people; leaving out small "
                 "groups allows more."
             )
         return (*found, f"{how} {sure}")

@@ -96,7 +96,7 @@ def _read_rows(
     kept, counted = table, LeftOutRows()
     if policy != _REFUSE:
         counted = count_missing(table, columns, policy.texts)
-        if policy.groups == "raise" and counted.groups:
+        if counted.groups and (policy.groups == "raise" or counted.without_group):
             raise ValueError(_no_group(columns, counted))
         kept = without_missing(table, columns, groups=policy.groups, missing=policy.rows, texts=policy.texts)
     try:
@@ -131,4 +131,7 @@ def _explained(
 
 def _no_group(columns: ScoreColumns, counted: LeftOutRows) -> str:
     names = " and ".join(map(repr, columns.group))
+    if counted.without_group:
+        which = "its" if counted.groups == counted.rows else "the otherwise complete"
+        return f"column {names} has no value in any of {which} {counted.groups:,} rows"
     return f"column {names} has no value in {counted.groups:,} of {counted.rows:,} rows; {GROUP_OPTIONS}"

@@ -29,6 +29,8 @@ class PairedModels:
         The half-width of the windows.
     found : dict
         The comparison of each other model with the first, a `PairedComparison`.
+    n_resamples : int
+        How many resamples each comparison drew.
 
     Examples
     --------
@@ -48,6 +50,7 @@ class PairedModels:
     first: str
     epsilon: float
     found: dict[str, PairedComparison]
+    n_resamples: int = 1000
 
     @classmethod
     def read(
@@ -62,6 +65,7 @@ class PairedModels:
         cluster: str | None = None,
         left_out: Iterable[Group] = (),
         epsilon: float = 0.0,
+        n_resamples: int = 1000,
         allow_remote: bool = False,
         **options: Any,
     ) -> PairedModels:
@@ -83,10 +87,12 @@ class PairedModels:
             Groups that are not compared.
         epsilon : float
             The half-width of the windows, as a fraction of the score range.
+        n_resamples : int
+            How many resamples are drawn.
         allow_remote : bool
             Whether files may be on other machines, as in `Audit.read`.
         **options
-            Further arguments of `compare_scores`, such as ``confidence`` or ``n_resamples``.
+            Further arguments of `compare_scores`, such as ``confidence``.
 
         Returns
         -------
@@ -112,6 +118,7 @@ class PairedModels:
             "sample_weight": columns[weight] if weight else None,
             "cluster": columns[cluster] if cluster else None,
             "epsilon": epsilon,
+            "n_resamples": n_resamples,
         }
         labels = columns[label] if label else None
         found = {
@@ -120,7 +127,7 @@ class PairedModels:
             )
             for each in rest
         }
-        return cls(first.file, epsilon, found)
+        return cls(first.file, epsilon, found, n_resamples)
 
     def sentence(self, name: str) -> str:
         """Return what was found of a model, in words.

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import unicodedata
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal
 
 from localparity._types import Group, HigherIs
 from localparity.audit._findings import TOO_COARSE, GroupSummary, PairSummary
-from localparity.counts._comparison import group_text
+from localparity.audit._missing import mostly_missing, what_could_be
+from localparity.counts._comparison import EVERYONE, group_text
 from localparity.counts._score_counts import strata_of, with_everyone
 from localparity.metrics import Interval, Window
 from localparity.metrics._gap_curves import curve_between
 from localparity.metrics._window import percent
+from localparity.uncertainty._permutation import least_p_value, p_value_text
 from localparity.uncertainty._resampling import least_resamples
 
 if TYPE_CHECKING:
@@ -80,14 +82,29 @@ def _kept_apart(name: str) -> str:
     return f"\u2068{name}\u2069" if right_to_left else name
 
 
-def pair_name(pair: PairSummary) -> str:
-    """A pair in a table's cell, marked where it is too small to judge."""
-    return pair_text(pair.groups) + (" (too small to judge)" if pair.too_small else "")
+def pair_name(audit: Audit, pair: PairSummary) -> str:
+    """A pair in a table's cell, with how many people it has."""
+    return " and ".join(f"{name} ({rows:,})" for name, rows in _people(audit, pair))
 
 
-def p_value_text(p_value: float | None) -> str:
-    """A p-value, or a dash where no test was made."""
-    return "-" if p_value is None else f"{p_value:.4f}"
+def between_text(audit: Audit, pair: PairSummary) -> str:
+    """A pair in a sentence, with how many people it has."""
+    one, many = ("person", "people") if audit.counts.clusters is None else ("row", "rows")
+    names = [f"{name} ({rows:,} {one if rows == 1 else many})" for name, rows in _people(audit, pair)]
+    return " and ".join(names) + ("" if pair.label is None else f" among people with label {pair.label}")
+
+
+def _people(audit: Audit, pair: PairSummary) -> list[tuple[str, int]]:
+    """The names of two groups, each with its rows among the people compared."""
+    rows = {group.group: group.rows for group in audit.groups if group.label == pair.label}
+    rows.setdefault(EVERYONE, sum(rows.values()))
+    return [(_kept_apart(group_text(group)), rows[group]) for group in pair.groups]
+
+
+def p_value_at(audit: Audit, place: int, p_value: float | None) -> str:
+    """A p-value at one of an audit's epsilons, or a dash where nothing was tested there."""
+    tested = None if audit.findings[place].vacuous else p_value
+    return p_value_text(tested, least_p_value(audit.n_resamples))
 
 
 def interval_text(interval: Interval) -> str:
@@ -107,6 +124,7 @@ def verdict_of(audit: Audit) -> Verdict:
 
     A disparity is found where some pair's adjusted p-value at some epsilon is small enough or its interval
     keeps clear of 0. Of the pairs for which that is so, the one that stands out most from chance is named.
+    What people without a group could change is said too, and first where they are most.
 
     Examples
     --------
@@ -114,19 +132,34 @@ def verdict_of(audit: Audit) -> Verdict:
     >>> census = lp.datasets.make_census(5000, random_state=0)
     >>> audit = lp.audit(None, census.score, sensitive_features=census.sensitive_features, random_state=0)
     >>> print(verdict_of(audit).headline)
-    There is a disparity: MCDP(0) is 30.02% between Female and Male.
+    There is a disparity: MCDP(0) is 30.02%, between Female (2,413 people) and Male (2,587 people).
     """
+    found, could_be = _verdict(audit), what_could_be(audit)
+    if could_be is None:
+        return found
+    if not mostly_missing(audit):
+        return replace(found, notes=(could_be, *found.notes))
+    known = f"Among the people whose group is known, {found.headline[0].lower()}{found.headline[1:]}"
+    status = "undecided" if found.status == "not found" else found.status
+    return replace(found, status=status, headline=f"{could_be} {known}")
+
+
+def _verdict(audit: Audit) -> Verdict:
+    """The verdict on the people whose group is known."""
     pair, place, found = named_pair(audit)
     if found:
         return Verdict(
             "found",
-            f"There is a disparity: {_pair_at(audit, pair, place)}.",
+            _found_headline(audit, pair, place),
             _where(audit, pair, audit.findings[place].epsilon),
             _how_sure(audit, pair, place),
             (*_other_pairs(audit, found, pair, place), *_notes(audit, found, place)),
         )
     judged = not pair.too_small
-    largest = f"the largest {_pair_at(audit, pair, 0)}"
+    largest = mcdp_text(audit, 0)
+    if not is_worst(audit, pair, 0):
+        gap = f"{percent(pair.mcdp[0])}, between {between_text(audit, pair)}"
+        largest = f"of the pairs that are large enough to judge, the largest gap is {gap}; {largest}"
     vacuous = audit.findings[0].vacuous
     if vacuous:
         epsilon = audit.findings[0].epsilon
@@ -159,10 +192,28 @@ def named_pair(audit: Audit) -> tuple[PairSummary, int, list[PairSummary]]:
     return max(judged or audit.pairs, key=lambda pair: pair.mcdp[0]), 0, []
 
 
-def _pair_at(audit: Audit, pair: PairSummary, place: int) -> str:
-    among = "" if pair.label is None else f" among people with label {pair.label}"
-    mcdp = f"MCDP({audit.findings[place].epsilon:g}) is {percent(pair.mcdp[place])}"
-    return f"{mcdp} between {pair_text(pair.groups)}{among}"
+def mcdp_text(audit: Audit, place: int) -> str:
+    """MCDP of an audit at one of its epsilons: how large, and between whom."""
+    finding = audit.findings[place]
+    among = ", the largest of all pairs," if len(audit.pairs) > 1 else ""
+    between = between_text(audit, audit.worst_pair(finding))
+    return f"MCDP({finding.epsilon:g}){among} is {percent(finding.mcdp)}, between {between}"
+
+
+def is_worst(audit: Audit, pair: PairSummary, place: int) -> bool:
+    """Whether MCDP of the audit is that of a pair."""
+    window = audit.findings[place].window
+    return (pair.groups, pair.label) == (window.groups, window.label)
+
+
+def _found_headline(audit: Audit, pair: PairSummary, place: int) -> str:
+    """The pair that stands out most from chance, and the worst where that is another."""
+    if is_worst(audit, pair, place):
+        return f"There is a disparity: {mcdp_text(audit, place)}."
+    epsilon = audit.findings[place].epsilon
+    at = f" at epsilon {epsilon:g}" if epsilon else ""
+    gap = f"{percent(pair.mcdp[place])}, between {between_text(audit, pair)}"
+    return f"There is a disparity: the clearest gap{at} is {gap}; {mcdp_text(audit, place)}."
 
 
 def window_of(audit: Audit, pair: PairSummary, epsilon: float) -> Window:
@@ -179,17 +230,20 @@ def _where(audit: Audit, pair: PairSummary, epsilon: float) -> str:
 
 
 def _how_sure(audit: Audit, pair: PairSummary, place: int) -> str:
-    sentence = f"Its {100 * audit.confidence:g}% interval goes from {interval_text(pair.intervals[place])}"
-    if pair.p_values is None:
+    whose = "Its" if is_worst(audit, pair, place) else f"For {pair_text(pair.groups)}, the"
+    interval = interval_text(pair.intervals[place])
+    sentence = f"{whose} {100 * audit.confidence:g}% interval goes from {interval}"
+    if pair.p_values is None or audit.findings[place].vacuous:
         return sentence + "; no test against parity was made."
     adjusted = "adjusted " if len(audit.pairs) * len(audit.findings) > 1 else ""
-    sentence += f"; the {adjusted}p-value against parity is {p_value_text(pair.p_values[place])}. "
+    p_value = p_value_at(audit, place, pair.p_values[place])
+    sentence += f"; the {adjusted}p-value against parity is {p_value}. "
     if pair.intervals[place].low == 0.0 and pair.significant_at(place, by_test=audit.tested):
         sentence += "The test rejects parity, but not by how much: the interval reaches down to 0. "
     if not audit.tested:
         needed = least_resamples(audit.confidence)
         sentence += f"With {audit.n_resamples} resamples it cannot be small enough: {needed} are needed. "
-    if place or audit.findings[0].vacuous:
+    if place:
         return sentence.rstrip()
     if pair.detectable is None:
         return sentence + "At these group sizes not even a gap of 100% could be distinguished from chance."
@@ -208,18 +262,19 @@ def _other_pairs(
     sentence = f"A disparity can be distinguished from chance for {how_many}"
     if largest is named:
         return (f"{sentence}, of which this is the largest.",)
-    at = f"{percent(largest.mcdp[place])} between {pair_text(largest.groups)}"
-    return (f"{sentence}, most clearly for this one; the largest of them is {at}.",)
+    if is_worst(audit, largest, place):
+        return (f"{sentence}, both of these among them.",)
+    at = f"{percent(largest.mcdp[place])} between {between_text(audit, largest)}"
+    return (f"{sentence}; the largest of them is {at}.",)
 
 
 def _notes(audit: Audit, found: Sequence[PairSummary], place: int) -> tuple[str, ...]:
     """The largest estimate where it is not significant, and the groups too small to judge."""
     notes = []
-    largest = max(audit.pairs, key=lambda pair: pair.mcdp[place])
+    largest = audit.worst_pair(audit.findings[place])
     if found and largest not in found:
         why = "rests on too few people to judge" if largest.too_small else "is not significant"
-        at = f"{percent(largest.mcdp[place])} between {pair_text(largest.groups)}"
-        notes.append(f"The largest estimate, {at}, {why}.")
+        notes.append(f"The largest gap of all, between {pair_text(largest.groups)}, {why}.")
     small = [group for group in audit.groups if group.too_small]
     if small and len(small) < len(audit.groups):
         notes.append(
@@ -234,17 +289,6 @@ def _listed(groups: Sequence[GroupSummary]) -> str:
     names = [f"{group_text(group.group)} ({group.rows:,})" for group in groups[:_MOST_NAMES]]
     more = len(groups) - len(names)
     return ", ".join(names) + (f" and {more:,} more" if more else "")
-
-
-def summary_of(audit: Audit) -> str:
-    """The verdict, and MCDP of the worst pair at each epsilon, as text."""
-    rows = [
-        f"{finding.epsilon:>9g}  {percent(finding.mcdp):>7}  {interval_text(finding.interval):>17}  "
-        + p_value_text(None if finding.test is None else finding.test.p_value)
-        for finding in audit.findings
-    ]
-    head = f"{'epsilon':>9}  {'MCDP':>7}  {f'{100 * audit.confidence:g}% interval':>17}  p-value"
-    return "\n".join([audit.verdict.headline, head, *rows])
 
 
 def assumptions_of(audit: Audit) -> tuple[str, ...]:
@@ -273,7 +317,7 @@ def assumptions_of(audit: Audit) -> tuple[str, ...]:
                 f"Few rows carry most of the weight of {', '.join(few)}: there the confidence is approximate."
             )
     found += _on_what_scale(audit)
-    found.append(_over_what(audit))
+    found.append(over_what(audit))
     found.append("Nothing is adjusted for several models, criteria or looks at the same people.")
     return tuple(found)
 
@@ -295,7 +339,7 @@ def _on_what_scale(audit: Audit) -> list[str]:
     return []
 
 
-def _over_what(audit: Audit) -> str:
+def over_what(audit: Audit) -> str:
     """Over what the intervals and p-values hold together."""
     p_values = " and p-values" if audit.n_resamples else ""
     many = [(len(audit.pairs), "pairs"), (len(audit.findings), "epsilons")]

@@ -54,6 +54,11 @@ def tell_verdicts(document: Document) -> bool:
         if bound is not None:
             whose = f"{name}: " if len(bounds) > 1 else ""
             note(f"{'pass' if bound.within else 'fail'}: {whose}{bound.sentence}")
+            if bound.could_be_chance:
+                note(
+                    "--decide-by lower fails only what chance does not explain; --min-group-size and "
+                    "--small-groups drop leave small groups out"
+                )
             breakdown = breakdown_of(document.audits[name], bound.max_mcdp)
             for sentence in () if breakdown is None else breakdown.sentences:
                 note(sentence)

@@ -31,6 +31,7 @@ def scoring_rates_of(
     score = columns["score"]
     names = as_group_columns(score, columns["group"])
     options = {name: asked[name] for name in ("missing_values", "disclosure_limit")}
+    options["higher_is"] = asked["higher_is"] or "better"
     scale = ScoreScale.of(asked["scale"], asked["score_range"])
     found = {}
     for file, table in tables.items():

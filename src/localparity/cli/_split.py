@@ -9,7 +9,6 @@ import typer
 
 from localparity._io._tables import Table
 from localparity.audit._scale import as_data_range
-from localparity.audit._wording import p_value_text
 from localparity.cli._printing import note, print_json, print_line
 from localparity.engines._missing import without_missing
 from localparity.engines._table import ScoreColumns
@@ -77,7 +76,7 @@ def audit_splits(
         print_json({file: _plain(split, feature, epsilons) for file, split in found.items()})
     else:
         for file, split in found.items():
-            for line in _told(split, file, feature, epsilons):
+            for line in _told(split, file, feature, epsilons, asked["n_resamples"]):
                 print_line(line)
     for file, split in found.items():
         if max_mcdp is not None:
@@ -127,9 +126,11 @@ def _plain(found: WorstSplit, feature: str, epsilons: list[float]) -> dict[str, 
     }
 
 
-def _told(found: WorstSplit, file: str, feature: str, epsilons: list[float]) -> list[str]:
+def _told(found: WorstSplit, file: str, feature: str, epsilons: list[float], n_resamples: int) -> list[str]:
+    from localparity.uncertainty._permutation import least_p_value, p_value_text
+
     low, high = found.sizes
-    test = p_value_text(None if found.test is None else found.p_value)
+    test = p_value_text(None if found.test is None else found.p_value, least_p_value(n_resamples))
     others = ", ".join(f"MCDP({each:g}) {percent(found.curve.mcdp(each))}" for each in epsilons if each > 0.0)
     return [
         f"{file}: of all splits of {feature}, that at {found.split:g} has the largest MCDP(0), "

@@ -130,6 +130,11 @@ class Atoms:
         at_or_below = int(np.searchsorted(self.scores, threshold, side="right"))
         return float(self.weights[at_or_below:].sum() / self.weights.sum())
 
+    def share_below(self, threshold: float) -> float:
+        """The weighted share of scores below a threshold."""
+        below = int(np.searchsorted(self.scores, threshold, side="left"))
+        return float(self.weights[:below].sum() / self.weights.sum())
+
     def shares_at_or_below(self, thresholds: FloatArray) -> FloatArray:
         """The cumulative distribution: the weighted share of scores at or below each threshold."""
         below = self.below()

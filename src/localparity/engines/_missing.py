@@ -70,6 +70,11 @@ class LeftOutRows:
     weights: int = 0
     groups: int = 0
 
+    @property
+    def without_group(self) -> bool:
+        """Whether no row that lacks nothing else has a group."""
+        return self.groups == self.rows - self.scores - self.labels - self.weights
+
 
 def count_missing(table: Table, columns: ScoreColumns, texts: tuple[str, ...]) -> LeftOutRows:
     """How many rows of a table lack a score; of the others, a label, a weight, a group."""

@@ -1,17 +1,19 @@
-"""The share of each category that scores above the median, as New York City's rule on hiring tools asks."""
+"""The share of each category beyond the median score, as New York City's rule on hiring tools asks."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
-from localparity._types import ArrayLike, Group, Groups, ScoreRange
+from localparity._types import ArrayLike, Group, Groups, HigherIs, ScoreRange
 from localparity._validation import (
     UNKNOWN,
     Blanks,
+    as_choice,
     as_count,
     as_fraction,
     as_texts,
@@ -31,7 +33,7 @@ SOURCE = "Rules of the City of New York, title 6, sections 5-300 and 5-301"
 
 @dataclass(frozen=True)
 class CategoryRate:
-    """A category: how many people it has, how many of them score above the median, and the ratio.
+    """A category: how many people it has, how many of them are better off than the median, and the ratio.
 
     Attributes
     ----------
@@ -42,7 +44,7 @@ class CategoryRate:
     share : float or None
         Their share of the people in the table.
     scoring_rate : float or None
-        The share of them with a score above the median.
+        The share of them with a score above the median; below it where a higher score is worse.
     impact_ratio : float or None
         The scoring rate over the highest of the table; None where the category is not in the calculation.
 
@@ -105,6 +107,8 @@ class ScoringRates:
         Categories with a smaller share of a table have no impact ratio.
     disclosure_limit : int
         Categories of fewer people are not shown.
+    higher_is : str
+        Whether a higher score is the "better" or the "worse" outcome.
 
     Examples
     --------
@@ -120,13 +124,15 @@ class ScoringRates:
     tables: tuple[CategoryTable, ...]
     min_share: float
     disclosure_limit: int
+    higher_is: HigherIs = "better"
 
     @property
     def notes(self) -> tuple[str, ...]:
         """What the numbers are, what was left out, and what they do not say."""
         median = f"the median of all {self.people:,} scores, about {number_text(self.median, 4)}"
+        side = "above" if self.higher_is == "better" else "below"
         found = [
-            f"The scoring rate is the share of a category with a score above {median}, which counts as the "
+            f"The scoring rate is the share of a category with a score {side} {median}, which counts as the "
             f"better outcome. The impact ratio is the scoring rate over the highest one of the table "
             f"({SOURCE})."
         ]
@@ -178,6 +184,7 @@ def scoring_rates(
     columns: Sequence[str] | None = None,
     missing_values: str | Sequence[str] = (),
     min_share: float = 0.02,
+    higher_is: HigherIs = "better",
     score_range: ScoreRange = (0.0, 1.0),
     disclosure_limit: int = DISCLOSURE_LIMIT,
 ) -> ScoringRates:
@@ -204,6 +211,9 @@ def scoring_rates(
     min_share : float
         Categories with a smaller share of the people in a table have no impact ratio, and do not count for
         the highest rate; 0 leaves none out.
+    higher_is : str
+        Whether a higher score is the "better" or the "worse" outcome for a person. Where it is worse, the
+        rates are shares with a score below the median, as the rule gives for the scores turned round.
     score_range : tuple of float
         The lowest and the highest score there can be.
     disclosure_limit : int
@@ -224,6 +234,7 @@ def scoring_rates(
       m: 3, 0.667, 1.000
       unknown: 0
     """
+    as_choice(higher_is, "higher_is", ("better", "worse"))
     least, limit = as_fraction(min_share, "min_share"), as_count(disclosure_limit, "disclosure_limit")
     if isinstance(y_true, Data):
         parts = _parts_of_counts(as_counts(y_true), columns)
@@ -238,8 +249,10 @@ def scoring_rates(
         }
     everyone = Atoms.join(next(iter(parts.values())).atoms.values())
     middle = _median(everyone)
-    tables = tuple(_table(names, counts, middle, least, limit) for names, counts in parts.items())
-    return ScoringRates(_median(in_steps(everyone, limit)), everyone.size, tables, least, limit)
+    better = Atoms.share_above if higher_is == "better" else Atoms.share_below
+    rate = partial(better, threshold=middle)
+    tables = tuple(_table(names, counts, rate, least, limit) for names, counts in parts.items())
+    return ScoringRates(_median(in_steps(everyone, limit)), everyone.size, tables, least, limit, higher_is)
 
 
 Parts = dict[tuple[str, ...], Any]
@@ -292,7 +305,11 @@ def _median(atoms: Atoms) -> float:
 
 
 def _table(
-    names: tuple[str, ...], counts: ScoreCounts, middle: float, min_share: float, limit: int
+    names: tuple[str, ...],
+    counts: ScoreCounts,
+    rate: Callable[[Atoms], float],
+    min_share: float,
+    limit: int,
 ) -> CategoryTable:
     """The rates of one column, or of the intersections of several."""
     parts: dict[Group, list[Atoms]] = {group: [] for group in counts.groups}
@@ -304,7 +321,7 @@ def _table(
     cells = {group if isinstance(group, tuple) else (group,): size for group, size in people.items()}
     hidden = suppressed(cells, limit)
     total = sum(people.values())
-    rates = {group: atoms.share_above(middle) for group, atoms in of.items()}
+    rates = {group: rate(atoms) for group, atoms in of.items()}
     counted = {group for group, size in people.items() if size >= max(limit, min_share * total)}
     highest = max((rates[group] for group in counted), default=0.0)
     categories = []

@@ -40,6 +40,8 @@ class Selection:
         How many people of each group, at the least, are selected at the cutoff; in the last column, of all.
     exact : bool
         Whether `selected` is exact at each cutoff, whatever is known from there up to the next.
+    complete : bool
+        Whether no other cutoff selects other people.
     """
 
     groups: tuple[Group, ...]
@@ -50,6 +52,7 @@ class Selection:
     sizes: NDArray[Any]
     people: NDArray[Any]
     exact: bool = True
+    complete: bool = True
 
     @classmethod
     def at(cls, sides: Mapping[Group, Atoms], reach: FloatArray, higher_is: HigherIs) -> Selection:
@@ -82,7 +85,7 @@ class Selection:
             following = np.where(inside, self.selected[:, 1:], self.selected[:, :-1])
             following = np.concatenate([following, self.selected[:, -1:]], axis=1)
             least, most = np.minimum(self.selected, following), np.maximum(self.selected, following)
-        return replace(self, least=least, most=most, exact=cells is not None)
+        return replace(self, least=least, most=most, exact=cells is not None, complete=False)
 
     @cached_property
     def rates(self) -> FloatArray:
@@ -106,9 +109,15 @@ class Selection:
         least, largest = (part[:, kept] for part in (self.least, self.most))
         least = np.where(gaps, np.minimum(least, np.column_stack([least[:, 1:], last])), least)
         largest = np.where(gaps, np.maximum(largest, np.column_stack([largest[:, 1:], last])), largest)
-        people = self.people[:, [*kept, count]]
-        cutoffs, selected = self.cutoffs[kept], self.selected[:, kept]
-        return replace(self, cutoffs=cutoffs, selected=selected, least=least, most=largest, people=people)
+        return replace(
+            self,
+            cutoffs=self.cutoffs[kept],
+            selected=self.selected[:, kept],
+            least=least,
+            most=largest,
+            people=self.people[:, [*kept, count]],
+            complete=self.complete and len(kept) == count,
+        )
 
     def only(self, place: int, *, at_cutoff: bool) -> Selection:
         """At one of the cutoffs by itself, or anywhere from it up to the next."""

@@ -50,7 +50,7 @@ def _add_case(suite: ElementTree.Element, name: str, bound: BoundResult, lines: 
     if bound.within:
         ElementTree.SubElement(case, "system-out").text = told
     else:
-        failure = {"message": bound.sentence, "type": "AssertionError"}
+        failure = {"message": _text(bound.sentence), "type": "AssertionError"}
         ElementTree.SubElement(case, "failure", failure).text = told
 
 

@@ -7,10 +7,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from localparity._text import visible
-from localparity.audit._wording import interval_text, p_value_text, pair_name, pair_text
+from localparity.audit._wording import interval_text, over_what, p_value_at, pair_name, pair_text
 from localparity.counts._comparison import group_text
 from localparity.metrics import Interval
 from localparity.metrics._window import number_text, percent
+from localparity.uncertainty._permutation import least_p_value, p_value_text
 
 if TYPE_CHECKING:
     from localparity.audit._audit import Audit
@@ -46,8 +47,8 @@ def _percent(fraction: float) -> Shown:
     return Shown(percent(fraction), fraction)
 
 
-def _p_value(p_value: float | None) -> str:
-    text = p_value_text(p_value)
+def _p_value(audit: Audit, place: int, p_value: float | None) -> str:
+    text = p_value_at(audit, place, p_value)
     return text if p_value is None else Shown(text, p_value)
 
 
@@ -76,13 +77,21 @@ def models_table(audits: Mapping[str, Audit]) -> ReportTable:
     rows = []
     for name, audit in audits.items():
         found = {finding.epsilon: _percent(finding.mcdp) for finding in audit.findings}
-        first = audit.findings[0]
         cells = [found.get(epsilon, "-") for epsilon in epsilons]
-        p_value = _p_value(None if first.test is None else first.test.p_value)
-        rows.append((name, *cells, _interval(first.interval), p_value))
+        rows.append((name, *cells, *numbers_of(audit, 0)[1:]))
     columns = [f"MCDP({epsilon:g})" for epsilon in epsilons]
     numbers = (*columns, f"interval of {columns[0]}", "p-value")
     return ReportTable("models", "The models side by side", ("model",), numbers, tuple(rows))
+
+
+def numbers_of(audit: Audit, place: int) -> tuple[str, str, str]:
+    """MCDP of an audit at one of its epsilons, its interval and the p-value, in every form that shows them.
+
+    The interval is that of the largest MCDP of all pairs, and the p-value that of parity in all of them.
+    """
+    finding = audit.findings[place]
+    p_value = None if finding.test is None else finding.test.p_value
+    return _percent(finding.mcdp), _interval(finding.interval), _p_value(audit, place, p_value)
 
 
 def paired_table(paired: PairedModels) -> ReportTable:
@@ -100,7 +109,7 @@ def paired_table(paired: PairedModels) -> ReportTable:
                 _percent(found.second),
                 change,
                 Shown(f"{low} to {high}", low.value, high.value),
-                _p_value(found.p_value),
+                Shown(p_value_text(found.p_value, least_p_value(paired.n_resamples)), found.p_value),
             )
         )
     interval = f"{100 * others[0].difference.confidence:g}% interval"
@@ -120,21 +129,38 @@ def points_text(fraction: float) -> str:
     return f"{round(100.0 * fraction, 2) + 0.0:.2f}"
 
 
-def findings_table(audits: Mapping[str, Audit], *, name_pairs: bool = True) -> ReportTable:
-    """MCDP of the worst pair at each epsilon, with interval and test."""
+def findings_table(audits: Mapping[str, Audit]) -> ReportTable:
+    """MCDP of the audits at each epsilon, with interval and test, and whose it is."""
+    several = any(len(audit.pairs) > 1 for audit in audits.values())
     rows = []
     for name, audit in audits.items():
         for place, finding in enumerate(audit.findings):
-            pair = audit.worst_pair(finding)
-            cells = (*_if(len(audits) > 1, name), *_if(name_pairs, pair_name(pair)))
             expected = "-" if finding.test is None else _percent(finding.test.null_mean)
-            rows.append((*cells, *_numbers_at(audit, pair, place), expected))
-    names = (*_if(len(audits) > 1, "model"), *_if(name_pairs, "worst pair"))
+            pair = _pair(audit, audit.worst_pair(finding))
+            cells = (*_if(len(audits) > 1, name), *_if(several, pair))
+            epsilon = Shown(f"{finding.epsilon:g}", finding.epsilon)
+            rows.append((*cells, epsilon, *numbers_of(audit, place), expected))
+    names = (*_if(len(audits) > 1, "model"), *_if(several, "worst pair (people)"))
     numbers = (*_number_columns(audits), "expected under parity")
-    return ReportTable("findings", "MCDP of the worst pair", names, numbers, tuple(rows))
+    caption = "MCDP"
+    if several:
+        caption = (
+            "MCDP, the largest of all pairs, with an interval and a p-value of the largest, whichever pair "
+            "that is; each pair has its own"
+        )
+    return ReportTable("findings", caption, names, numbers, tuple(rows))
 
 
-def pairs_table(audits: Mapping[str, Audit], most: int) -> ReportTable:
+def summary_of(audit: Audit) -> str:
+    """The verdict, and MCDP at each epsilon, as text."""
+    head = _number_columns({"": audit})
+    places = range(len(audit.findings))
+    rows = [(f"{audit.findings[place].epsilon:g}", *numbers_of(audit, place)) for place in places]
+    lines = [f"{a:>9}  {b:>7}  {c:>17}  {d}" for a, b, c, d in (head, *rows)]
+    return "\n".join([audit.verdict.headline, *lines])
+
+
+def pairs_table(audits: Mapping[str, Audit], most: int, *, averages: bool = True) -> ReportTable:
     """The first pairs of each model at all epsilons: the worst first, those too small to judge last."""
     labelled = any(pair.label is not None for audit in audits.values() for pair in audit.pairs)
     rows = []
@@ -142,15 +168,19 @@ def pairs_table(audits: Mapping[str, Audit], most: int) -> ReportTable:
         for pair in audit.pairs[:most]:
             cells = (
                 *_if(len(audits) > 1, name),
-                pair_name(pair),
+                _pair(audit, pair),
                 *_if(labelled, str(pair.label)),
-                _percent(pair.abcc),
-                _percent(pair.delta_dp),
+                *_if(averages, _percent(pair.abcc)),
+                *_if(averages, _percent(pair.delta_dp)),
             )
             rows += [(*cells, *_numbers_at(audit, pair, place)) for place in range(len(audit.findings))]
-    names = (*_if(len(audits) > 1, "model"), "pair")
-    of_pair = (*_if(labelled, "label"), "ABCC", delta_dp_name(audits))
-    caption = "Pairs, the worst first; intervals and p-values hold for all of a model's pairs and epsilons"
+    names = (*_if(len(audits) > 1, "model"), "pair (people)")
+    of_pair = (*_if(labelled, "label"), *_if(averages, "ABCC"), *_if(averages, delta_dp_name(audits)))
+    last = any(pair.too_small for audit in audits.values() for pair in audit.pairs)
+    caption = "Pairs, the worst first" + (", those too small to judge last" if last else "")
+    held = {over_what(audit) for audit in audits.values()}
+    if len(held) == 1:
+        caption += f". {held.pop().removesuffix('.')}"
     shared = len(names) + len(of_pair)
     return ReportTable("pairs", caption, names, of_pair + _number_columns(audits), tuple(rows), shared)
 
@@ -231,8 +261,13 @@ def _numbers_at(audit: Audit, pair: PairSummary, place: int) -> tuple[str, ...]:
         Shown(f"{epsilon:g}", epsilon),
         _percent(pair.mcdp[place]),
         _interval(pair.intervals[place]),
-        _p_value(None if pair.p_values is None else pair.p_values[place]),
+        _p_value(audit, place, None if pair.p_values is None else pair.p_values[place]),
     )
+
+
+def _pair(audit: Audit, pair: PairSummary) -> str:
+    """A pair with its people, marked where it is too small to judge."""
+    return pair_name(audit, pair) + (", too small to judge" if pair.too_small else "")
 
 
 def _if(shown: bool, cell: str) -> tuple[str, ...]:

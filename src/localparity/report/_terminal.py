@@ -51,10 +51,10 @@ def terminal_parts(audit: Audit, *, title: str = "Audit") -> Iterator[Renderable
     yield Text(f"{title}: {compared}", style="bold")
     yield _verdict(audit)
     yield _rich_table(groups_table(audits))
-    yield _rich_table(findings_table(audits, name_pairs=False))
+    yield _rich_table(findings_table(audits))
     yield _windows(audit)
     if len(pairs) > 1:
-        yield _rich_table(pairs_table(audits, MOST_PAIRS))
+        yield _rich_table(pairs_table(audits, MOST_PAIRS, averages=False))
     else:
         (pair,) = pairs
         means = f"ABCC is {percent(pair.abcc)}, {delta_dp_name(audits)} is {percent(pair.delta_dp)}"

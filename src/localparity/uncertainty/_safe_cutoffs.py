@@ -84,6 +84,9 @@ class SafeCutoffs:
         The lowest ratio of any group at any cutoff that selects at least 5% of the reference group.
     worst_cutoff : float
         The first cutoff that has it.
+    complete : bool
+        Whether ratios are known at every cutoff; else nothing is said of those in between but that a range is
+        safe.
 
     Examples
     --------
@@ -101,6 +104,7 @@ class SafeCutoffs:
     by_band: tuple[CutoffRange, ...] | None
     worst: ImpactRatio
     worst_cutoff: float
+    complete: bool = True
 
     @property
     def best(self) -> CutoffRange | None:
@@ -113,6 +117,7 @@ class SafeCutoffs:
     def worst_sentence(self) -> str:
         """The lowest ratio, where it is, and how sure, in one sentence."""
         worst = self.worst
+        lowest = "The lowest ratio" if self.complete else "The lowest ratio that was computed"
         sure = ""
         if worst.ratio_interval is not None:
             low, high = worst.ratio_interval.low, worst.ratio_interval.high
@@ -121,7 +126,7 @@ class SafeCutoffs:
         selected = f"{percent(worst.rate)} of {group_text(worst.group)} are selected"
         more = f"{worst.shortfall:,.0f} more would have to be to reach the rate of"
         return (
-            f"The lowest ratio is {worst.ratio:.2f}{sure}: {where}, {selected}, and {more} "
+            f"{lowest} is {worst.ratio:.2f}{sure}: {where}, {selected}, and {more} "
             f"{group_text(worst.reference)}."
         )
 
@@ -129,16 +134,17 @@ class SafeCutoffs:
     def sentence(self) -> str:
         """What is safe, in one sentence."""
         aim = f"every group's ratio at or above {number_text(self.min_ratio)}"
+        none = "No cutoff" if self.complete else "None of the cutoffs that were computed"
         if self.by_band is None or self.confidence is None:
             if not self.by_estimate:
-                return f"No cutoff keeps {aim} in these data."
+                return f"{none} keeps {aim} in these data."
             return capitalised(f"{_one_of(self.by_estimate)} keeps {aim} in these data.")
         sure = f"with {number_text(100.0 * self.confidence, 10)}% confidence"
         if self.by_band:
             return capitalised(f"{_one_of(self.by_band)} keeps {aim} {sure}.")
         if not self.by_estimate:
-            return f"No cutoff keeps {aim}, neither in these data nor {sure}."
-        return f"No cutoff keeps {aim} {sure}; in these data, {_one_of(self.by_estimate)} does."
+            return f"{none} keeps {aim}, neither in these data nor {sure}."
+        return f"{none} keeps {aim} {sure}; in these data, {_one_of(self.by_estimate)} does."
 
     def to_dict(self) -> dict[str, Any]:
         """Return the cutoffs as plain dictionaries and lists, with the sentences.
@@ -174,7 +180,8 @@ def find_safe_cutoffs(curve: ImpactRatioCurve, min_ratio: float) -> SafeCutoffs:
     if curve.confidence is not None:
         by_band = _ranges(curve, np.all(curve.ratio_bands[0] >= aim, axis=0))
     worst_cutoff, worst = curve.worst()
-    return SafeCutoffs(min_ratio, curve.confidence, by_estimate, by_band, worst, worst_cutoff)
+    complete = curve.selection.complete
+    return SafeCutoffs(min_ratio, curve.confidence, by_estimate, by_band, worst, worst_cutoff, complete)
 
 
 def _ranges(curve: ImpactRatioCurve, safe: BoolArray) -> tuple[CutoffRange, ...]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import base64
+import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from localparity._types import Criterion, FloatArray, Group
+from localparity._types import Criterion, FloatArray, Group, ScoreRange
 from localparity._validation import even_thresholds, fractions_of, reach_of
 from localparity.counts._comparison import CRITERIA, Comparison, group_text, labels_of
 from localparity.counts._disclosure import all_disclosed, disclosed
@@ -34,6 +35,9 @@ _MOST_LISTED = 600
 
 # A group whose steps may be further off than this is not drawn: its curve would say what is not so.
 _MOST_OFF = 0.1
+
+# Ranges that are no wider than a few floats, or near the ends of what floats hold, have no round numbers.
+_SMALLEST, _NARROW = 1e-100, 1e-9
 
 _FULL_SCALE = 2**32 - 1
 # The widest range whose whole numbers fractions of that scale still tell apart, with some room.
@@ -97,7 +101,8 @@ class PageModel:
     def data(self, plan: Plan) -> dict[str, Any]:
         """The model's criteria, sides (a group under a label) and views (a pair under a label)."""
         audit, counts = self.audit, self.counts
-        thresholds = even_thresholds(counts.score_range, plan.steps)
+        whole = all(pair.window.whole for pair in audit.pairs)
+        thresholds = round_thresholds(counts.score_range, plan.steps, whole=whole)
         if audit.threshold is not None:
             thresholds = np.union1d(thresholds, [audit.threshold])
         reach = reach_of(thresholds, counts.resolution, counts.score_range)
@@ -115,7 +120,8 @@ class PageModel:
                 off_both = sum(self.off[label, group] for group in pair)
                 radius = radii[label, pair] + off_both + 2.0 * audit.counts.rank_error
                 place_of = {"pair": number, "label": label, "sides": [place[group] for group in pair]}
-                views.append(_view_data(curve, stratum, radius, plan, self._known(pair, label)) | place_of)
+                found = _view_data(curve, stratum, radius, plan, self._known(pair, label), whole=whole)
+                views.append(found | place_of)
         return {
             "name": self.name,
             "range": list(counts.score_range),
@@ -211,6 +217,31 @@ class Plan:
         return cls(np.union1d(grid, asked), steps, points, pairs, listed)
 
 
+def round_thresholds(score_range: ScoreRange, most: int, *, whole: bool) -> FloatArray:
+    """Thresholds that a reader would type: round numbers at equal steps, and the ends of the range.
+
+    There are about `most` of them, and for whole scores no others than whole numbers between the ends.
+
+    Examples
+    --------
+    >>> round_thresholds((1.0, 10.0), 1000, whole=True)
+    array([ 1.,  2.,  3.,  4.,  5.,  6.,  7.,  8.,  9., 10.])
+    >>> round_thresholds((0.05, 0.75), 10, whole=False)
+    array([0.05, 0.1 , 0.2 , 0.3 , 0.4 , 0.5 , 0.6 , 0.7 , 0.75])
+    """
+    low, high = score_range
+    largest = max(abs(low), abs(high))
+    if not _SMALLEST < largest < 1.0 / _SMALLEST or (high - low) / largest < _NARROW:
+        return even_thresholds(score_range, most)
+    least = max((high - low) / most, 1.0 if whole else 0.0) * (1.0 - 1e-9)
+    tens = 10.0 ** math.floor(math.log10(least))
+    step = min(part * tens for part in (1.0, 2.0, 5.0, 10.0) if part * tens >= least)
+    numbers = np.arange(math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9) + 1)
+    # A quotient of whole numbers is the float of its decimals, which a product may miss.
+    found = numbers * step if step >= 1.0 else numbers / round(1.0 / step)
+    return np.union1d(np.clip(found, low, high), score_range)
+
+
 def pack(fractions: FloatArray) -> str:
     """Fractions in [0, 1] as base64 of 32-bit whole numbers, each within 1.2e-10 of the truth.
 
@@ -224,7 +255,13 @@ def pack(fractions: FloatArray) -> str:
 
 
 def _view_data(
-    curve: GapCurve, stratum: Stratum, radius: float, plan: Plan, known: Mapping[float, Window]
+    curve: GapCurve,
+    stratum: Stratum,
+    radius: float,
+    plan: Plan,
+    known: Mapping[float, Window],
+    *,
+    whole: bool,
 ) -> dict[str, Any]:
     """A pair under a label: MCDP and the worst window at each epsilon, the band, and the curve's extremes.
 
@@ -234,6 +271,9 @@ def _view_data(
     windows = [known.get(epsilon, window) for epsilon, window in drawn]
     low, high = curve.score_range
     points = curve.knots[thin_steps(curve.knots, curve.gap, plan.points)]
+    if whole:
+        # Means of several people's scores are no scores that anybody has.
+        points = points[points == np.rint(points)]
     return {
         "mcdp": pack(np.array([window.gap for window in windows])),
         "low": pack(fractions_of(np.array([window.low for window in windows]), curve.score_range)),

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from localparity._types import FloatArray, ScoreRange
 from localparity.audit._answers import shown_finding
-from localparity.audit._wording import interval_text, named_pair, p_value_text, pair_text, window_of
+from localparity.audit._ratios import FEW_CUTOFFS
+from localparity.audit._wording import interval_text, named_pair, p_value_at, pair_name, pair_text, window_of
 from localparity.counts._comparison import group_text
 from localparity.metrics._gap_curves import curve_between
 from localparity.metrics._window import number_text, percent, points_text
+from localparity.report._tables import numbers_of
 from localparity.report._thin import thin_steps
 from localparity.uncertainty._impact import ImpactRatioCurve
 
@@ -25,6 +27,7 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 560.0, 300.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 50.0, 14.0, 30.0, 42.0
 _POINTS = 300
+_FEWEST_STEPS = 3
 MOST_DOTS = 100
 
 
@@ -92,6 +95,7 @@ class Curves:
     window: tuple[float, float] | None = None
     bracket: tuple[float, float, float, str] | None = None
     level: tuple[float, str] | None = None
+    dots: tuple[tuple[str, float, float], ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -135,16 +139,29 @@ def rates_picture(model: PageModel) -> RatesPicture | None:
 
 
 def ratio_picture(curve: ImpactRatioCurve, min_ratio: float) -> Curves:
-    """The lowest ratio of any group at each cutoff, with the lower end of its band."""
+    """The lowest ratio of any group at each cutoff, with the lower end of its band.
+
+    Dots stand for few cutoffs: a line through them would say what was not computed.
+    """
     frame = Frame(curve.score_range, "{:.2f}")
     lowest = _lowest(curve.ratios)
-    kept = thin_steps(curve.cutoffs, np.nan_to_num(lowest, nan=1.0), _POINTS)
-    paths = [("first", frame.steps(curve.cutoffs[kept], lowest[kept]))]
+    drawn = {"first": lowest}
     if curve.confidence is not None:
-        paths.append(("band", frame.steps(curve.cutoffs[kept], _lowest(curve.ratio_bands[0])[kept])))
+        drawn["band"] = _lowest(curve.ratio_bands[0])
+    steps = int(np.isfinite(lowest).sum())
+    few = steps < (_FEWEST_STEPS if curve.selection.complete else FEW_CUTOFFS)
+    kept = thin_steps(curve.cutoffs, np.nan_to_num(lowest, nan=1.0), _POINTS)
+    paths = [(name, frame.steps(curve.cutoffs[kept], shares[kept])) for name, shares in drawn.items()]
+    dots = [
+        (name, frame.x(cutoff), frame.y(min(share, 1.0)))
+        for name, shares in drawn.items()
+        for cutoff, ratio, share in zip(curve.cutoffs.tolist(), lowest, shares.tolist(), strict=True)
+        if math.isfinite(ratio)
+    ]
     return Curves(
         frame=frame,
-        paths=tuple(paths),
+        paths=() if few else tuple(paths),
+        dots=tuple(dots) if few else (),
         x_title="cutoff",
         y_title="lowest ratio",
         label="The lowest selection ratio of any group at each cutoff.",
@@ -188,6 +205,7 @@ class Dots:
     bound: float | None
     rows: tuple[Dot, ...]
     left: int
+    small: bool = False
 
 
 def pair_dots(document: Document, name: str) -> Dots:
@@ -199,38 +217,41 @@ def pair_dots(document: Document, name: str) -> Dots:
         clear = pair.significant_at(0, by_test=audit.tested)
         rows.append(
             Dot(
-                name=pair_text(pair.groups) + among,
+                name=pair_name(audit, pair) + among,
                 value=pair.mcdp[0],
                 low=pair.intervals[0].low,
                 high=pair.intervals[0].high,
                 text=percent(pair.mcdp[0]),
                 interval=interval_text(pair.intervals[0]),
-                p_value=p_value_text(None if pair.p_values is None else pair.p_values[0]),
+                p_value=p_value_at(audit, 0, None if pair.p_values is None else pair.p_values[0]),
                 note=_note(clear, pair.too_small),
                 clear=clear,
             )
         )
-    return _on_one_scale(document, audit.findings[0].epsilon, rows, len(audit.pairs) - len(rows))
+    found = _on_one_scale(document, audit.findings[0].epsilon, rows, len(audit.pairs) - len(rows))
+    return replace(found, small=any(pair.too_small for pair in audit.pairs))
 
 
 def model_dots(document: Document) -> Dots:
-    """The models, each with MCDP of its worst pair at its smallest epsilon."""
+    """The models from the worst on, each with MCDP of its worst pair at its smallest epsilon."""
     rows = []
     for name, audit in document.audits.items():
         finding, clear = audit.findings[0], audit.verdict.status == "found"
+        text, interval, p_value = numbers_of(audit, 0)
         rows.append(
             Dot(
                 name=name,
                 value=finding.mcdp,
                 low=finding.interval.low,
                 high=finding.interval.high,
-                text=percent(finding.mcdp),
-                interval=interval_text(finding.interval),
-                p_value=p_value_text(None if finding.test is None else finding.test.p_value),
+                text=text,
+                interval=interval,
+                p_value=p_value,
                 note=_note(clear, audit.verdict.status == "undecided"),
                 clear=clear,
             )
         )
+    rows.sort(key=lambda row: -row.value)
     return _on_one_scale(document, document.first.findings[0].epsilon, rows, 0)
 
 

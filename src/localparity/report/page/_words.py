@@ -24,7 +24,7 @@ GLOSSARY = {
     "ratio": "The smaller share that is selected over the larger: 30% against 40% is 0.75.",
     "seed": "The number that makes random draws repeatable.",
     "sha256": "A fingerprint of a file: another file, or a changed one, has another.",
-    "threshold": "The score above which a person is selected, approved or flagged; also called a cutoff.",
+    "threshold": "A score that parts people, as where those above it are selected or flagged; also a cutoff.",
     "window": "A stretch of neighbouring thresholds.",
 }
 """Words and what they mean."""
@@ -48,7 +48,7 @@ def explained(text: str) -> Any:
     Examples
     --------
     >>> print(explained("<b> at a threshold"))
-    &lt;b&gt; at a <a class="term" href="#word-threshold" data-is="The score ...">threshold</a>
+    &lt;b&gt; at a <a class="term" href="#word-threshold" data-is="A score ...">threshold</a>
     """
     markup = require("markupsafe", extra="report").Markup
     parts, seen, end = [], set[str](), 0

@@ -98,8 +98,12 @@ function tellWindow(chosen, view, place) {
   element("window").replaceChildren(opening + (where ? parts[0] : parts[0].slice(1)), ...parts.slice(1));
 }
 
+/* Who is selected: people above the threshold, or at or below it where a higher score is worse */
 function tellRates(chosen, view) {
-  const [a, b] = view.sides.map((side) => unpack(chosen.sides[side].rates)[thresholdPlace()]);
+  const worse = chosen.higher_is === "worse";
+  for (const place of document.querySelectorAll(".beyond")) place.textContent = worse ? "at or below" : "above";
+  const above = view.sides.map((side) => unpack(chosen.sides[side].rates)[thresholdPlace()]);
+  const [a, b] = above.map((rate) => (worse ? 1 - rate : rate));
   show("rate-a", a);
   show("rate-b", b);
   show("difference", Math.abs(a - b));
@@ -153,6 +157,7 @@ function drawPlace(chosen, view, place) {
   const sign = view.sign[place];
   const window = sign === "0" ? [] : [{ low: inRange(chosen, unpack(view.low)[place]), high: inRange(chosen, unpack(view.high)[place]) }];
   const threshold = [{ x: chosen.thresholds[thresholdPlace()] }];
+  for (const mark of document.querySelectorAll(".of-window")) mark.hidden = sign === "0";
   const levels = { "+": [value], "-": [-value], x: [value, -value], 0: [] }[sign];
   put("cdfs", { window, threshold });
   put("gap", { window, threshold, level: levels.map((y) => ({ y })) });
@@ -178,6 +183,8 @@ function drawProfiles() {
   });
   const whole = (one) => (element("pair").value === "-1" || one.pairs.length === 1) && one.criterion === element("criterion").value;
   const findings = shown.filter((one) => one.whole && whole(one)).flatMap((one) => one.findings.map((found) => ({ ...found, model: one.name })));
+  element("of-findings").hidden = !findings.length;
+  element("of-parity").hidden = !findings.some((found) => found.parity !== null);
   put("profiles", { profiles, findings }, true);
 }
 
@@ -302,6 +309,7 @@ function start() {
   element("typed").addEventListener("input", typeThreshold);
   element("typed").addEventListener("blur", update);
   update();
+  drawProfiles();
   new IntersectionObserver((seen) => seen.some((one) => one.isIntersecting) && drawCharts(), { rootMargin: "100%" })
     .observe(element("explore"));
   addEventListener("beforeprint", drawCharts);
