@@ -73,6 +73,13 @@ class Table:
         import duckdb
 
         self._error: type[Exception] = duckdb.Error
+        options = {
+            "encoding": encoding,
+            "decimal": decimal,
+            "sheet": sheet,
+            "normalise_groups": normalise_groups,
+        }
+        self.options = {name: value for name, value in options.items() if value}
         self._decimal: Decimal | None = as_choice(decimal, "decimal", (None, ".", ","))
         self._normalises, self._normal = normalise_groups, set[str]()
         self._formats: dict[str, NumberFormat] = {}
@@ -156,6 +163,10 @@ class Table:
                 joined = f"CASE {column} {listed} ELSE {column} END"
                 self.rows = f"(SELECT * REPLACE ({joined} AS {column}) FROM {self.rows})"
             self._normal.add(name)
+
+    def as_joined(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """Texts as groups have them: where look-alikes are joined, by the name that these have then."""
+        return tuple(dict.fromkeys(map(normal_text, texts) if self._normalises else texts))
 
     def warn(self, groups: Iterable[Any] = ()) -> None:
         """Say what was found of the numbers, and which names of groups differ in nothing that people see."""
