@@ -150,7 +150,7 @@ def test_batches_of_other_columns_are_refused(tmp_path: Path) -> None:
         (["{file}", *COLUMNS, "--alarm-rate", "7"], "--alarm-rate must be > 0 and < 1, got 7"),
         (["{file}", *COLUMNS, "--confidence", "1"], "--confidence must be > 0 and < 1, got 1"),
         (["{file}", *COLUMNS, "--score-range", "6,5"], "--score-range must be finite with low < high"),
-        (["{file}", *COLUMNS, "--epsilon", "5"], "--epsilon must be >= 0 and < 0.5, got 5"),
+        (["{file}", *COLUMNS, "--epsilon", "-5"], "--epsilon must be >= 0 and finite, got -5"),
         (["{file}", *COLUMNS, "--every", "week"], "'week' is not one of"),
         (["{file}", *COLUMNS, "--score-range", "5,6"], "column 'p' must be inside --score-range (5.0, 6.0)"),
     ],
