@@ -5,6 +5,11 @@ from __future__ import annotations
 from localparity.metrics._window import percent
 from localparity.monitoring._results import PeriodResult, WindowResult
 
+APPROXIMATE = (
+    "numbers called about come from sketches that keep a part of the scores; the last digits differ from run "
+    "to run, and the intervals allow for that"
+)
+
 
 def how_many(periods: int, every: str) -> str:
     """A number of days or hours in words.
@@ -17,13 +22,18 @@ def how_many(periods: int, every: str) -> str:
     return f"{periods:,} {every}" if periods == 1 else f"{periods:,} {every}s"
 
 
+def about(share: float, result: PeriodResult | WindowResult) -> str:
+    """A share of a result as a percentage, called approximate where it is."""
+    return f"about {percent(share)}" if result.approximate else percent(share)
+
+
 def alarm_sentence(alarm: WindowResult, every: str, max_mcdp: float) -> str:
     """What raised an alarm, by how much."""
     assert alarm.interval is not None
     where = f"in {alarm.end}"
     if alarm.periods > 1:
         where = f"over the last {how_many(alarm.periods, every)}, {alarm.start} to {alarm.end},"
-    value, least = percent(alarm.interval.estimate), percent(alarm.interval.low)
+    value, least = about(alarm.interval.estimate, alarm), percent(alarm.interval.low)
     return f"MCDP {where} is {value}, at least {least}, above the bound of {percent(max_mcdp)}"
 
 
@@ -33,5 +43,5 @@ def quiet_sentence(newest: PeriodResult, max_mcdp: float) -> str:
         return f"period {newest.period} has nothing to compare: {newest.missing}"
     above = newest.interval.estimate > max_mcdp
     relation, ending = ("above", ", which chance could explain") if above else ("within", "")
-    what = f"MCDP in {newest.period} is {percent(newest.interval.estimate)}"
+    what = f"MCDP in {newest.period} is {about(newest.interval.estimate, newest)}"
     return f"{what}, {relation} the bound of {percent(max_mcdp)}{ending}"

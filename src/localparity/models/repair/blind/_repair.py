@@ -23,6 +23,7 @@ from localparity._validation import (
 )
 from localparity.counts import Comparison
 from localparity.metrics._gap_curve import GapCurve
+from localparity.models._copies import without_copies
 from localparity.models._fitted_on import describe_rows
 from localparity.models._folder import Files, FolderMixin, plain, restore_groups
 from localparity.models._rows import as_seed
@@ -197,7 +198,15 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
             given.codes.astype(np.int64),
             np.ones(n_rows) if given.weights is None else given.weights,
         )
-        self._fitted_on = describe_rows(given.codes, given.groups, *rows)
+        beside = (
+            rows.scores,
+            rows.groups,
+            rows.weights,
+            np.zeros(n_rows) if rows.labels is None else rows.labels,
+        )
+        places = without_copies(np.moveaxis(rows.probabilities, 1, 0), *beside)
+        rows = rows if places is None else rows.take(places)
+        self._fitted_on = describe_rows(rows.groups, given.groups, *rows)
         fitted, tested = rows, None
         if self.confidence is not None:
             seed, by_class = as_seed(self.random_state), comparison.needs_labels
