@@ -198,13 +198,9 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
             given.codes.astype(np.int64),
             np.ones(n_rows) if given.weights is None else given.weights,
         )
-        beside = (
-            rows.scores,
-            rows.groups,
-            rows.weights,
-            np.zeros(n_rows) if rows.labels is None else rows.labels,
-        )
-        places = without_copies(np.moveaxis(rows.probabilities, 1, 0), *beside)
+        labels = np.zeros(n_rows) if rows.labels is None else rows.labels
+        people = rows.scores, labels, rows.groups, rows.weights
+        places = without_copies(np.moveaxis(rows.probabilities, 1, 0), *people)
         rows = rows if places is None else rows.take(places)
         self._fitted_on = describe_rows(rows.groups, given.groups, *rows)
         fitted, tested = rows, None
