@@ -173,7 +173,7 @@ def test_what_is_looked_for_is_kept_with_the_monitor(tmp_path: Path) -> None:
     monitor = Monitor(tmp_path)
     assert monitor.watched == {}
     assert monitor.watch(0.05, max_mcdp=0.001, alarm_rate=0.2, min_group_size=20, confidence=0.9) == {}
-    monitor.append(batch(0), at=NOON, batch_id="a")
+    monitor.append(batch(0, 3000), at=NOON, batch_id="a")
     again = Monitor(tmp_path)
     asked = {"max_mcdp": 0.001, "alarm_rate": 0.2, "min_group_size": 20, "confidence": 0.9}
     assert again.watched == {"epsilon": 0.05, **asked}
