@@ -13,7 +13,7 @@ from localparity.counts._atoms import Atoms
 from localparity.counts._weights import units_of_weights
 
 CRITERIA = ("demographic_parity", "equal_opportunity", "predictive_equality", "equalized_odds")
-EPSILONS = (0.0, 0.01, 0.05, 0.1)
+EPSILONS = (0.0, 0.01, 0.1, 0.6, 1.2)
 
 NARROW_RANGES = [(0.1, 1.1), (0.7, 1.3), (-0.7, 0.1)]
 """Score ranges whose ends float32 does not hold: its stand-ins lie inside, outside, or on either side."""

@@ -60,12 +60,6 @@ def people(draw: st.DrawFn, *, n_groups: int = 2, max_size: int = 9) -> People:
 
 @st.composite
 def epsilons(draw: st.DrawFn, grid: int) -> Fraction:
-    """Epsilons, all below one half, on the scores' own grid, small and large, half steps too."""
-    small = st.integers(0, min(6, grid - 1))
-    return Fraction(draw(st.one_of(small, st.integers(0, grid - 1))), 2 * grid)
-
-
-@st.composite
-def half_widths(draw: st.DrawFn, grid: int) -> Fraction:
-    """The same beyond one half and beyond 1: what kernels take, and nobody may ask for."""
-    return Fraction(draw(st.one_of(st.integers(0, 6), st.integers(0, 2 * grid + 4))), 2 * grid)
+    """Epsilons from 0 to 1.5 on the scores' own grid, small and large, half steps too."""
+    wide = st.one_of(st.integers(0, grid), st.integers(grid, 3 * grid))
+    return Fraction(draw(st.one_of(st.integers(0, 6), wide)), 2 * grid)

@@ -273,6 +273,8 @@ def test_bounds_that_were_asked_for_stand_beside_the_number() -> None:
     assert could_be in Answers.of(audit).answers[1].text
     assert few_known(0.4, 2600, "drop").verdict.notes == ()
     assert few_known(0.0, 90, "group").verdict.notes == ()
+
+
 @pytest.fixture
 def spelled(tmp_path: Path) -> Path:
     """Groups in several spellings, and 30 rows of 150 whose group is unknown, in three of them."""

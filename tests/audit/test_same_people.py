@@ -199,7 +199,18 @@ def test_wrong_usage_is_one_line(files: list[str], words: list[object], message:
     assert message in found.stderr
 
 
-def test_one_file_or_one_model_cannot_be_compared(files: list[str], tmp_path: Path) -> None:
-    assert "--id: needs two files or more, got 1" in run(files[0], *NAMED).stderr
+def test_one_file_is_checked_for_people_with_several_rows(files: list[str], tmp_path: Path) -> None:
+    assert "no person of column 'person' has several rows" in run(files[0], *NAMED).stderr
+    twice = tmp_path / "twice.csv"
+    pd.concat([PEOPLE, PEOPLE.head(20)]).to_csv(twice, index=False)
+    found = run(twice, *NAMED)
+    assert "the 320 rows are of 300 people by column 'person'; pass --cluster person" in found.stderr
+    clustered = run(twice, *NAMED, "--cluster", "person")
+    assert "rows are of 300 people" in clustered.stderr
+    assert "pass --cluster" not in clustered.stderr
+    assert "named 'persn'; did you mean 'person'?" in run(files[0], *NAMED[:-1], "persn").stderr
+
+
+def test_one_model_cannot_be_compared(files: list[str], tmp_path: Path) -> None:
     words = ["--model", tmp_path, "--group", "sex", "--id", "person"]
     assert "--id: needs --score" in run(*files[:2], *words).stderr

@@ -67,6 +67,8 @@ def test_intersections_weights_and_left_out_groups(scores: Path) -> None:
         (["--max-mcdp", 0.28, "--decide-by", "lower"], 0, "pass: the lower end of MCDP(0) is "),
         (["--max-mcdp", 0.9, "--epsilon", 0.3, "--json"], 0, "pass: MCDP(0.3) is "),
         (["--max-mcdp", 0.3, "--epsilon", 0.499], 2, "MCDP(0.499) is 0 whatever the groups"),
+        (["--max-mcdp", 0.3, "--epsilon", 1.5], 2, "MCDP(1.5) is 0 whatever the groups"),
+        (["--epsilon", 1.5, "--json"], 0, ""),
     ],
 )
 def test_a_bound_decides_the_exit_code(scores: Path, options: list[object], code: int, verdict: str) -> None:
@@ -85,10 +87,10 @@ def test_a_bound_decides_the_exit_code(scores: Path, options: list[object], code
             ["--score", "p", "--group", "sex", "--epsilon", "wide"],
             "--epsilon: must be numbers separated by commas, got 'wide'",
         ),
-        (["--score", "p", "--group", "sex", "--epsilon", "-1"], "--epsilon must be >= 0 and < 0.5, got -1"),
+        (["--score", "p", "--group", "sex", "--epsilon", "-1"], "--epsilon must be >= 0 and finite, got -1"),
         (
-            ["--score", "p", "--group", "sex", "--epsilon", "0,0.5"],
-            "--epsilon must be >= 0 and < 0.5, got 0.5",
+            ["--score", "p", "--group", "sex", "--epsilon", "0,nan"],
+            "--epsilon must be >= 0 and finite, got nan",
         ),
         (["--score", "p", "--group", "sex", "--score-range", "1"], "two numbers LOW,HIGH"),
         (["--score", "p", "--group", "sex", "--score-range", "5,6"], "--score-range (5.0, 6.0)"),

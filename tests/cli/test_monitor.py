@@ -97,6 +97,65 @@ def test_the_same_rows_under_another_name_are_refused(tmp_path: Path, scores: Pa
     assert run("append", folder, scores, *COLUMNS, "--id", "b", "--allow-duplicate").returncode == 0
 
 
+def test_rows_in_another_order_are_the_same_rows(tmp_path: Path, scores: Path) -> None:
+    folder, other = tmp_path / "monitor", tmp_path / "other.csv"
+    head, *rows = scores.read_text().splitlines()
+    other.write_text("\n".join([head, *reversed(rows)]))
+    assert run("append", folder, scores, *COLUMNS).returncode == 0
+    again = run("append", folder, other, *COLUMNS)
+    assert again.returncode == 2
+    assert "has the same rows as batch" in again.stderr
+
+
+def test_the_bound_is_kept_and_a_change_is_said(tmp_path: Path, scores: Path) -> None:
+    folder = tmp_path / "monitor"
+    first = run("append", folder, scores, *COLUMNS, "--max-mcdp", 0.01, "--epsilon", 0.02)
+    assert (first.returncode, "from now on" in first.stderr) == (1, False)
+    shown = run("show", folder)
+    assert shown.returncode == 1
+    assert "MCDP(0.02) over time" in shown.stdout
+    assert re.search(r"alarm .*1 day", " ".join(shown.stdout.split()))
+    assert "above the bound of 1.00%" in shown.stderr
+    once = run("show", folder, "--max-mcdp", 0.9)
+    assert once.returncode == 0
+    assert "--max-mcdp 0.9 is for this command only; the monitor keeps 0.01" in once.stderr
+    assert run("report", folder, "--out", tmp_path / "page.html").returncode == 1
+    served = tmp_path / "metrics.prom"
+    assert run("serve", folder, "--textfile", served).returncode == 0
+    assert re.search(r'localparity_max_mcdp\{.*epsilon="0.02".*\} 0.01\n', served.read_text())
+    changed = run("append", folder, scores, *COLUMNS, "--max-mcdp", 0.9, "--disclosure-limit", 20)
+    assert changed.returncode == 0
+    assert "--max-mcdp is 0.9 from now on; it was 0.01" in changed.stderr
+    assert run("show", folder).returncode == 0
+    assert lp.monitoring.Monitor(folder).watched == {"epsilon": 0.02, "max_mcdp": 0.9, "min_group_size": 20}
+
+
+def test_without_a_bound_there_is_no_column_of_alarms(tmp_path: Path, scores: Path) -> None:
+    run("append", tmp_path / "monitor", scores, *COLUMNS)
+    shown = run("show", tmp_path / "monitor")
+    assert "alarm" not in shown.stdout
+    assert "about" not in shown.stdout
+
+
+def test_approximate_numbers_are_called_so(tmp_path: Path) -> None:
+    census = lp.datasets.make_census(20_000, random_state=0)
+    path, folder = tmp_path / "many.csv", tmp_path / "monitor"
+    census.data.assign(p=census.score, sex=census.sensitive_features).to_csv(path, index=False)
+    appended = run("append", folder, path, *COLUMNS, "--max-mcdp", 0.9)
+    assert re.search(r"MCDP\(0\) about [\d.]+%", appended.stdout)
+    assert re.search(r"no alarm: MCDP in \S+ is about", appended.stderr)
+    text = " ".join(run("show", folder).stdout.split())
+    assert re.search(r"since the start │ 20,000 │ about", text)
+    assert "sketches that keep a part of the scores" in text
+    shown = json.loads(run("show", folder, "--json").stdout)
+    assert shown["periods"][0]["approximate"] is shown["since_start"]["approximate"] is True
+    run("report", folder, "--out", tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text()
+    assert "<dt>Approximate</dt>" in page
+    run("serve", folder, "--textfile", tmp_path / "a.prom")
+    assert re.search(r"localparity_approximate\{.*\} 1.0\n", (tmp_path / "a.prom").read_text())
+
+
 def test_a_period_of_one_group_is_shown_and_decides_nothing(tmp_path: Path) -> None:
     (tmp_path / "a.csv").write_text("p,sex\n0.1,f\n0.2,f\n")
     folder = tmp_path / "monitor"
@@ -150,7 +209,7 @@ def test_batches_of_other_columns_are_refused(tmp_path: Path) -> None:
         (["{file}", *COLUMNS, "--alarm-rate", "7"], "--alarm-rate must be > 0 and < 1, got 7"),
         (["{file}", *COLUMNS, "--confidence", "1"], "--confidence must be > 0 and < 1, got 1"),
         (["{file}", *COLUMNS, "--score-range", "6,5"], "--score-range must be finite with low < high"),
-        (["{file}", *COLUMNS, "--epsilon", "5"], "--epsilon must be >= 0 and < 0.5, got 5"),
+        (["{file}", *COLUMNS, "--epsilon", "-5"], "--epsilon must be >= 0 and finite, got -5"),
         (["{file}", *COLUMNS, "--every", "week"], "'week' is not one of"),
         (["{file}", *COLUMNS, "--score-range", "5,6"], "column 'p' must be inside --score-range (5.0, 6.0)"),
     ],

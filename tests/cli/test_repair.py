@@ -85,7 +85,7 @@ def test_weights_criteria_and_windows(people: Path, tmp_path: Path) -> None:
         ([*AWARE, "--max-mcdp", 3], "--max-mcdp must be between 0 and 1, got 3"),
         ([*AWARE, "--confidence", 2], "--confidence must be"),
         ([*AWARE, "--confidence", 0.95, "--max-mcdp", 0.01], "--max-mcdp 0.01 is out of reach"),
-        ([*AWARE, "--epsilon", 0.7], "--epsilon must be"),
+        ([*AWARE, "--epsilon", -0.7], "--epsilon must be"),
     ],
 )
 def test_wrong_usage_is_one_line_and_exit_code_2(

@@ -66,6 +66,7 @@ def test_on_a_grid_it_is_exact_where_it_was_asked(
         torch.tensor(rows.groups, device=device),
         y_true=torch.tensor(rows.labels, device=device),
         sample_weight=torch.tensor(rows.weights, device=device) if weighted else None,
+        epsilons=EPSILONS,
         criterion=criterion,
         compare=compare,
         max_scores=200,

@@ -38,8 +38,7 @@ def test_windows_at_many_epsilons_are_the_longest_runs(people: People) -> None:
     epsilons = np.array([0.0, 0.005, 0.05, 0.1, 0.25, 0.6])
     for epsilon, window in zip(epsilons, curve.worst_windows(epsilons), strict=True):
         assert window.gap == curve.mcdp_at(np.array([epsilon]))[0]
-        if epsilon < 0.5:
-            assert window == curve.worst_window(float(epsilon))
+        assert window == curve.worst_window(float(epsilon))
         if window.gap > 0.0:
             assert (window.low, window.high) in longest_level_runs(people, window.gap)
 

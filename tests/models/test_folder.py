@@ -14,7 +14,13 @@ from typing import Any
 import numpy as np
 import pandas as pd
 import pytest
+from sklearn.calibration import CalibratedClassifierCV
+from sklearn.compose import make_column_transformer
+from sklearn.ensemble import HistGradientBoostingClassifier, RandomForestClassifier
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 import localparity as lp
 from localparity._io._files import seal_json
@@ -75,11 +81,74 @@ def test_load_brings_back_a_repaired_classifier(kind: str, tmp_path: Path) -> No
         lp.load(tmp_path)
 
 
-def test_what_only_pickle_could_save_is_refused(tmp_path: Path) -> None:
-    model = RepairedClassifier(LogisticRegression(), max_mcdp=0.2, random_state=0)
-    model.fit(X[["age"]], Y, sensitive_features=SEX)
-    with pytest.raises(ValueError, match=r"estimator is a LogisticRegression"):
+def pipeline(classifier: Any) -> Any:
+    columns = make_column_transformer(
+        (OneHotEncoder(handle_unknown="ignore"), ["occupation"]), remainder="passthrough"
+    )
+    return make_pipeline(columns, classifier)
+
+
+def of_scikit_learn(classifier: Any) -> RepairedClassifier:
+    model = RepairedClassifier(pipeline(classifier), max_mcdp=0.2, random_state=0)
+    return model.fit(X, Y, sensitive_features=SEX)
+
+
+@pytest.mark.parametrize(
+    "classifier",
+    [
+        LogisticRegression(max_iter=2000),
+        RandomForestClassifier(5, random_state=0),
+        HistGradientBoostingClassifier(max_iter=5),
+        CalibratedClassifierCV(LogisticRegression(max_iter=2000)),
+        KNeighborsClassifier(),
+    ],
+)
+def test_load_brings_back_a_repaired_pipeline_of_scikit_learn(classifier: Any, tmp_path: Path) -> None:
+    pytest.importorskip("skops")
+    model = of_scikit_learn(classifier)
+    model.save(tmp_path)
+    again = lp.load(tmp_path)
+    assert isinstance(again, RepairedClassifier)
+    found = again.predict_proba(X, sensitive_features=SEX)
+    np.testing.assert_array_equal(found, model.predict_proba(X, sensitive_features=SEX))
+    assert again.repair_.promise_ == model.repair_.promise_
+    data_file(tmp_path, "estimator.skops").write_bytes(b"another pipeline")
+    with pytest.raises(ValueError, match=r"model.json is damaged: the sha256 of estimator/estimator.skops"):
+        lp.load(tmp_path)
+
+
+class Own(LogisticRegression):
+    """A classifier of somebody's own."""
+
+
+class Harmful:
+    """Runs something where pickle would load it."""
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return os.mkdir, ("harmed",)
+
+
+def test_only_types_of_scikit_learn_are_loaded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    skops = pytest.importorskip("skops.io")
+    model = of_scikit_learn(LogisticRegression(max_iter=2000))
+    monkeypatch.chdir(tmp_path)
+    for harmful, message in ((Own().fit([[0], [1]], [0, 1]), "Own"), (Harmful(), "Harmful"), (None, "zip")):
+        content = b"no archive" if harmful is None else skops.dumps(harmful)
+        monkeypatch.setattr("localparity.models.repair._wrapped._dump", lambda *_, content=content: content)
         model.save(tmp_path / "model")
+        with pytest.raises(ValueError, match=rf"estimator/estimator.skops .*{message}"):
+            lp.load(tmp_path / "model")
+    assert not (tmp_path / "harmed").exists()
+
+
+def test_what_only_pickle_could_save_is_refused(tmp_path: Path) -> None:
+    pytest.importorskip("skops")
+    made = make_pipeline(FunctionTransformer(lambda table: table), LogisticRegression())
+    for classifier, message in ((Own(), "estimator is a Own with .*Own"), (made, "estimator is a Pipeline")):
+        model = RepairedClassifier(classifier, max_mcdp=0.2, random_state=0)
+        model.fit(X[["age"]], Y, sensitive_features=SEX)
+        with pytest.raises(ValueError, match=rf"{message}.*, which only pickle"):
+            model.save(tmp_path / "model")
     dates = np.where(OLD == 1, np.datetime64("2020-01-01"), np.datetime64("2021-01-01"))
     with pytest.raises(ValueError, match=r"sensitive_features has .*2020.*JSON"):
         ScoreRepair().fit(CENSUS.score, sensitive_features=dates).save(tmp_path / "model")

@@ -143,6 +143,74 @@ def test_the_same_rows_under_another_id_are_refused(tmp_path: Path) -> None:
     assert [point.rows for point in monitor.series()] == [600]
 
 
+@pytest.mark.parametrize("labelled", [False, True])
+def test_the_same_rows_in_another_order_are_the_same_batch(tmp_path: Path, labelled: bool) -> None:
+    rng = np.random.default_rng(0)
+    scores, sex = rng.random(200).round(2), rng.choice(["f", "m", "x"], 200)
+    labels = rng.integers(0, 2, 200) if labelled else None
+
+    def rows(order: Any, scores: Any = scores, dtype: Any = np.float64) -> lp.Predictions:
+        y = None if labels is None else labels[order]
+        values = scores[order].astype(dtype)
+        return lp.Predictions.from_arrays(y, values, sensitive_features=sex[order])
+
+    monitor = Monitor(tmp_path)
+    monitor.append(rows(np.arange(200)), at=NOON, batch_id="a")
+    with pytest.raises(ValueError, match="batch 'b' has the same rows as batch 'a'"):
+        monitor.append(rows(rng.permutation(200)), at=NOON, batch_id="b")
+    # A row more, a row twice in the place of another, two rows that swap their groups: other batches.
+    swapped = scores.copy()
+    first, second = np.flatnonzero(sex == "f")[0], np.flatnonzero((sex == "m") & (scores != scores[0]))[0]
+    swapped[[first, second]] = swapped[[second, first]]
+    twice = np.arange(200)
+    twice[7] = np.flatnonzero(scores != scores[7])[0]
+    others = [rows(np.append(np.arange(200), 3)), rows(twice), rows(np.arange(200), swapped)]
+    for place, other in enumerate(others):
+        assert monitor.append(other, at=NOON, batch_id=f"other {place}")
+
+
+def test_what_is_looked_for_is_kept_with_the_monitor(tmp_path: Path) -> None:
+    monitor = Monitor(tmp_path)
+    assert monitor.watched == {}
+    assert monitor.watch(0.05, max_mcdp=0.001, alarm_rate=0.2, min_group_size=20, confidence=0.9) == {}
+    monitor.append(batch(0, 3000), at=NOON, batch_id="a")
+    again = Monitor(tmp_path)
+    asked = {"max_mcdp": 0.001, "alarm_rate": 0.2, "min_group_size": 20, "confidence": 0.9}
+    assert again.watched == {"epsilon": 0.05, **asked}
+    assert again.series() == again.series(0.05, **asked)
+    assert again.series()[0].alarm is not None
+    assert again.series(max_mcdp=0.9)[0].alarm is None
+    whole = again.since_start()
+    assert whole == again.since_start(0.05, min_group_size=20, confidence=0.9)
+    assert whole.interval.confidence == 0.9
+    assert again.watch(max_mcdp=0.9, confidence=0.9) == {"max_mcdp": 0.001}
+    assert Monitor(tmp_path).series()[0].alarm is None
+    again.append_file(_written(tmp_path), score="p", group="sex", at=NOON)
+    assert again.watched["max_mcdp"] == 0.9
+    for wrong in ({"max_mcdp": 2.0}, {"epsilon": -1.0}, {"criterion": "none"}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            again.watch(**wrong)
+
+
+def _written(folder: Path) -> Path:
+    path = folder / "scores.csv"
+    path.write_text("p,sex\n0.1,f\n0.2,m\n")
+    return path
+
+
+def test_numbers_of_sketches_that_keep_a_part_of_the_scores_are_approximate(tmp_path: Path) -> None:
+    monitor = Monitor(tmp_path)
+    monitor.watch(max_mcdp=0.01)
+    monitor.append(batch(0), at=NOON, batch_id="few")
+    assert not monitor.since_start().approximate
+    monitor.append(batch(1, 20_000), at=NOON + timedelta(days=1), batch_id="many")
+    few, many = monitor.series()
+    assert (few.approximate, many.approximate) == (False, True)
+    assert many.alarm is not None
+    assert many.alarm.approximate
+    assert monitor.since_start().approximate
+
+
 class Killed(BaseException):
     """Stands for a kill: nothing after it runs."""
 

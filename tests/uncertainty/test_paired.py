@@ -220,7 +220,7 @@ def test_a_group_of_one_has_an_interval() -> None:
         ({"criterion": "equal_opportunity"}, r"y_true, got None"),
         ({"n_resamples": 5}, r"n_resamples must be >= 19.*got 5"),
         ({"confidence": 1.0}, r"confidence"),
-        ({"epsilon": 0.5}, r"epsilon"),
+        ({"epsilon": -0.5}, r"epsilon"),
         ({"min_group_size": 35}, r"'c' has 30 rows"),
         ({"sensitive_features": ["a"] * 120}, r"sensitive_features"),
     ],

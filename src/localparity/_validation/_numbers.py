@@ -101,17 +101,14 @@ def as_rng(random_state: Seed) -> np.random.Generator:
 
 
 def as_epsilons(epsilon: Any, name: str = "epsilon") -> FloatArray:
-    """Half-widths of windows, as fractions of the score range, as an array of the input's shape.
-
-    From one half on, a window is as wide as the range, and all but every disparity is within any bound.
-    """
+    """Half-widths of windows, as fractions of the score range, as an array of the input's shape."""
     try:
         epsilons = np.asarray(epsilon, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a number >= 0 and < 0.5, got {epsilon!r}") from None
-    wrong = ~((epsilons >= 0.0) & (epsilons < 0.5))
+        raise ValueError(f"{name} must be a number >= 0, got {epsilon!r}") from None
+    wrong = ~((epsilons >= 0.0) & np.isfinite(epsilons))
     if wrong.any():
-        raise ValueError(f"{name} must be >= 0 and < 0.5, got {float(epsilons[wrong].flat[0])}")
+        raise ValueError(f"{name} must be >= 0 and finite, got {float(epsilons[wrong].flat[0])}")
     return epsilons
 
 

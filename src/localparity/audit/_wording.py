@@ -11,6 +11,7 @@ from localparity._types import Group, HigherIs
 from localparity.audit._findings import TOO_COARSE, GroupSummary, PairSummary
 from localparity.audit._missing import mostly_missing, what_could_be
 from localparity.counts._comparison import EVERYONE, group_text
+from localparity.counts._copies import copies_of, copies_sentence
 from localparity.counts._score_counts import strata_of, with_everyone
 from localparity.metrics import Interval, Window
 from localparity.metrics._gap_curves import curve_between
@@ -304,6 +305,9 @@ def assumptions_of(audit: Audit) -> tuple[str, ...]:
     rows = "Rows are assumed to be independent: one row for each person."
     if audit.counts.clusters is not None:
         rows = "Rows of one cluster may depend on each other; clusters are assumed to be independent."
+    copies = copies_of(audit.counts)
+    if copies > 1:
+        rows = f"{copies_sentence(copies)}; intervals and p-values take them for people, and are too sure."
     scores = "The scores are assumed not to come from a model that was trained on these rows."
     found = [rows, scores]
     if not audit.counts.exchangeable:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, Literal, get_type_hints
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import typer
 
@@ -20,6 +21,7 @@ from localparity.cli._options import (
     ConfidenceOption,
     CriterionOption,
     EpsilonOption,
+    check_epsilon,
     check_folder,
 )
 from localparity.cli._printing import note
@@ -53,6 +55,9 @@ MissingGroupsOption = Annotated[
     Literal["raise", "drop", "group"],
     typer.Option(help="Rows without a group: refuse, leave out, or a group of their own."),
 ]
+_OPTIONS = {"min_group_size": "disclosure_limit"}
+"""The names of options that the library calls otherwise."""
+_LIBRARY_NAMES = {option: name for name, option in _OPTIONS.items()}
 LimitOption = Annotated[int, typer.Option(help="Nothing is said of a period with fewer people of a group.")]
 
 
@@ -67,7 +72,10 @@ def open_monitor(location: str, **options: Any) -> Monitor:
 
 @dataclass(frozen=True, kw_only=True)
 class Asked:
-    """What is asked of each period: options of a command, checked in its words."""
+    """What is asked of each period: options of a command, checked in its words.
+
+    `given` has the names of those that were typed; in the place of the others the monitor has its own.
+    """
 
     epsilon: EpsilonOption = 0.0
     criterion: CriterionOption = "demographic_parity"
@@ -76,8 +84,10 @@ class Asked:
     confidence: ConfidenceOption = 0.95
     max_mcdp: MaxMcdpOption = None
     alarm_rate: AlarmRateOption = 0.05
+    given: frozenset[str] = frozenset()
 
     def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
         if self.max_mcdp is not None:
             as_fraction(self.max_mcdp, "--max-mcdp")
         as_probability(self.confidence, "--confidence")
@@ -99,6 +109,39 @@ class Asked:
     def of_series(self) -> dict[str, Any]:
         """The same with the bound."""
         return {**self.of_people, "max_mcdp": self.max_mcdp, "alarm_rate": self.alarm_rate}
+
+    @property
+    def of_watch(self) -> dict[str, Any]:
+        """What was typed, as the library takes it."""
+        typed = {_LIBRARY_NAMES.get(name, name) for name in self.given}
+        return {name: value for name, value in self.of_series.items() if name in typed}
+
+    def filled(self, kept: Monitor) -> Asked:
+        """The same with what the monitor keeps in the place of what was not typed."""
+        own = {_OPTIONS.get(name, name): value for name, value in kept.watched.items()}
+        return replace(self, **{name: value for name, value in own.items() if name not in self.given})
+
+    def once(self, kept: Monitor) -> Asked:
+        """The same for one command, which says where it asks for something else than the monitor keeps."""
+        for name, value in kept.watched.items():
+            typed = self.of_watch.get(name, value)
+            if typed != value:
+                note(
+                    f"{_typed(name)} {typed} is for this command only; the monitor keeps {value}, which "
+                    "monitor append changes"
+                )
+        return self.filled(kept)
+
+    def keep(self, kept: Monitor) -> None:
+        """Keep what was typed with the monitor, and say what that changes."""
+        changed = kept.watch(**self.of_watch) if self.given else {}
+        for name, before in changed.items():
+            note(f"{_typed(name)} is {self.of_watch[name]} from now on; it was {before}")
+
+
+def _typed(name: str) -> str:
+    """An option as it is typed, given its name in the library."""
+    return f"--{_OPTIONS.get(name, name).replace('_', '-')}"
 
 
 def batch_rows(table: Table, columns: ScoreColumns, policy: MissingPolicy) -> Table:
@@ -125,9 +168,13 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
     annotations = get_type_hints(Asked, include_extras=True)
     options = [
         Parameter(
-            field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=annotations[field.name]
+            field.name,
+            Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=_unless_kept(annotations[field.name], field.default),
         )
         for field in fields(Asked)
+        if field.name != "given"
     ]
     own = signature(command, eval_str=True)
     parameters = []
@@ -136,9 +183,19 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def with_options(**given: Any) -> None:
-        asked = Asked(**{option.name: given.pop(option.name) for option in options})
-        command(asked=asked, **given)
+        values = {option.name: given.pop(option.name) for option in options}
+        typed = {name: value for name, value in values.items() if value is not None}
+        command(asked=Asked(**typed, given=frozenset(typed)), **given)
 
     with_options.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
     with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
     return with_options
+
+
+def _unless_kept(annotation: Any, default: Any) -> Any:
+    """An option that need not be typed: what the monitor keeps comes before the default."""
+    kind, option = get_args(annotation)
+    option = copy(option)
+    option.callback = None  # nothing is checked before it is known what the monitor keeps
+    option.show_default = "the monitor's own" if default is None else f"the monitor's own, else {default}"
+    return Annotated[kind | None, option]

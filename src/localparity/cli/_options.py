@@ -15,7 +15,7 @@ from localparity.counts import Comparison
 
 
 def check_epsilon(epsilon: float) -> float:
-    """Check that windows are narrower than the score range, before anything is read."""
+    """Check the half-width of windows before anything is read."""
     return as_epsilon(epsilon, "--epsilon")
 
 

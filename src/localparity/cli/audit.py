@@ -13,7 +13,8 @@ from rich.console import Console
 from typer import Option
 
 from localparity._io._connection import without_password
-from localparity._io._tables import open_table
+from localparity._io._sql import text_of
+from localparity._io._tables import Table, open_table
 from localparity._types import HigherIs, IntervalMethod, Missing, MissingGroups, Scale
 from localparity.audit._audit import Audit, DecideBy
 from localparity.audit._auditing import SmallGroups
@@ -132,7 +133,11 @@ ScoringOption = Annotated[
 ]
 IdOption = Annotated[
     str | None,
-    Option("--id", help="The column of the people's ids, where all files hold the same people."),
+    Option(
+        "--id",
+        help="The column of the people's ids. Says whether a file has several rows of a person; several "
+        "files of the same people are compared.",
+    ),
 ]
 
 
@@ -235,7 +240,11 @@ def audit(
         for column, each in read.items()
     }
     named = {"id": person_id, "score": (score or [""])[0], **columns}
-    paired = None if person_id is None else _compare(found, list(tables.values()), named, asked)
+    paired = None
+    if person_id is not None and len(tables) == 1:
+        _note_repeated(next(iter(tables.values())), person_id, clustered=columns["cluster"] is not None)
+    elif person_id is not None:
+        paired = _compare(found, list(tables.values()), named, asked)
     document = Document(
         audits=found,
         title=f"Local disparity by {', '.join(group or [])}",
@@ -291,15 +300,28 @@ def _check_source(
         raise typer.BadParameter(f"must be duckdb with --model, got {engine}", param_hint="--engine")
 
 
+def _note_repeated(table: Table, person_id: str, *, clustered: bool) -> None:
+    """Say whether a file has several rows of a person, which an audit takes for several people."""
+    table.check([person_id])
+    text = text_of(person_id)
+    query = f"SELECT count(DISTINCT {text}) AS people, count({text}) AS named FROM {table.rows}"
+    found = {name: int(values[0]) for name, values in table.fetch(query).items()}
+    if found["named"] == found["people"]:
+        note(f"no person of column {person_id!r} has several rows")
+        return
+    advice = "" if clustered else f"; pass --cluster {person_id} to take them for one person each"
+    note(f"the {found['named']:,} rows are of {found['people']:,} people by column {person_id!r}{advice}")
+
+
 def _check_id(params: Mapping[str, Any]) -> None:
-    """Check that there are files to compare, and that they can be."""
+    """Check that people can be told apart, and files compared where there are several."""
     if params["person_id"] is None:
         return
-    if len(params["files"]) < 2:
-        raise typer.BadParameter("needs two files or more, got 1", param_hint="--id")
-    if params["model"] is not None:
-        raise typer.BadParameter("needs --score; one model gives a person one score", param_hint="--id")
-    needed = {"engine": "duckdb", "scale": "score", "missing_groups": "raise", "missing": "raise"}
+    needed = {"table": None, "engine": "duckdb"}
+    if len(params["files"]) > 1:
+        if params["model"] is not None:
+            raise typer.BadParameter("needs --score; one model gives a person one score", param_hint="--id")
+        needed = {"engine": "duckdb", "scale": "score", "missing_groups": "raise", "missing": "raise"}
     for name, value in needed.items():
         if params[name] != value:
             option = "--" + name.replace("_", "-")

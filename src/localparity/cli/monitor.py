@@ -44,7 +44,7 @@ from localparity.metrics._window import percent
 from localparity.monitoring import Monitor, PeriodResult, WindowResult
 from localparity.monitoring._monitor import Every
 from localparity.monitoring._webhook import Webhook
-from localparity.monitoring._wording import alarm_sentence, how_many, quiet_sentence
+from localparity.monitoring._wording import APPROXIMATE, about, alarm_sentence, how_many, quiet_sentence
 
 app = Commands(no_args_is_help=True, add_completion=False)
 
@@ -106,15 +106,19 @@ def append(
 ) -> None:
     """Count batches of scores, each once, and look for an alarm at the newest period.
 
+    The monitor keeps --max-mcdp, --epsilon and the other options of what is looked for: the next commands
+    need not repeat them, and another value here takes their place.
+
     Exit codes: 0 when there is no alarm at the newest period, 1 when there is, 2 for wrong usage or input.
     """
-    hook = _hook(webhook, asked.max_mcdp)
     if keep is not None:
         as_count(keep, "--keep")
     if batch_id is not None and len(batches) > 1:
         raise typer.BadParameter("names one batch", param_hint="--id")
     limits = None if score_range is None else parse_range(score_range, "--score-range")
     kept = open_monitor(location, every=every, score_range=limits)
+    typed, asked = asked, asked.filled(kept)
+    hook = _hook(webhook, asked.max_mcdp)
     check_labels(asked.criterion, label)
     announce_remote(batches, allow_remote=allow_remote)
     named: dict[str, Any] = {"score": score, "group": group, "label": label, "at": _parse_time(at)}
@@ -130,6 +134,7 @@ def append(
             counted.append(batch)
         else:
             note(f"{batch} was counted before and is not counted again")
+    typed.keep(kept)
     if keep is not None:
         kept.prune(keep)
     (newest,) = kept.series(**asked.of_series, last=1)
@@ -154,6 +159,7 @@ def show(
     Exit codes: 0 when there is no alarm at the newest period, 1 when there is, 2 for wrong usage or input.
     """
     kept = open_monitor(location)
+    asked = asked.once(kept)
     series = _some(kept, kept.series(**asked.of_series, last=last))
     whole = kept.since_start(**asked.of_people)
     if json:
@@ -182,6 +188,7 @@ def report(
 
     check_file(out, "--out", replace=force)
     kept = open_monitor(location)
+    asked = asked.once(kept)
     (newest,) = _some(kept, kept.series(**asked.of_series, last=1))
     write_monitor_page(out, kept, title=title, force=force, **asked.of_series)
     if json:
@@ -213,7 +220,9 @@ def serve(
     from localparity.integrations.prometheus import MonitorMetrics
 
     check_file(textfile, "--textfile")
-    metrics = MonitorMetrics(open_monitor(location), name=name, **asked.of_series)
+    kept = open_monitor(location)
+    asked.once(kept)
+    metrics = MonitorMetrics(kept, name=name, **asked.of_watch)
     if textfile is not None:
         metrics.write(textfile)
         return
@@ -263,7 +272,7 @@ def _newest_line(newest: PeriodResult, asked: Asked) -> str:
     rows = f"{newest.period}: {newest.rows:,} rows"
     if newest.interval is None:
         return f"{rows}, nothing to compare: {newest.missing}"
-    value = f"MCDP({asked.epsilon:g}) {percent(newest.interval.estimate)}"
+    value = f"MCDP({asked.epsilon:g}) {about(newest.interval.estimate, newest)}"
     return f"{rows}, {value}, {100 * asked.confidence:g}% interval {interval_text(newest.interval)}"
 
 
@@ -273,21 +282,24 @@ def _show(
     table = Table(title=f"MCDP({asked.epsilon:g}) over time", title_justify="left")
     table.add_column("period")
     interval = f"{100 * asked.confidence:g}% interval"
-    for name in ("rows", "MCDP", interval, "expected under parity", "alarm"):
+    alarms = [] if asked.max_mcdp is None else ["alarm"]
+    for name in ("rows", "MCDP", interval, "expected under parity", *alarms):
         table.add_column(name, justify="right")
     for point in series:
+        numbers = ("-", escape(point.missing), "-")
+        if point.interval is not None and point.expected is not None:
+            value = about(point.interval.estimate, point)
+            numbers = value, interval_text(point.interval), percent(point.expected)
         alarm = "" if point.alarm is None else how_many(point.alarm.periods, every)
-        if point.interval is None or point.expected is None:
-            table.add_row(point.period, f"{point.rows:,}", "-", escape(point.missing), "-", alarm)
-            continue
-        numbers = percent(point.interval.estimate), interval_text(point.interval), percent(point.expected)
-        table.add_row(point.period, f"{point.rows:,}", *numbers, alarm)
+        table.add_row(point.period, f"{point.rows:,}", *numbers, *[alarm for _ in alarms])
     table.add_section()
     total = ("-", "-")
     if whole.interval is not None:
-        total = percent(whole.interval.estimate), interval_text(whole.interval)
-    table.add_row("since the start", f"{whole.rows:,}", *total, "-", "")
+        total = about(whole.interval.estimate, whole), interval_text(whole.interval)
+    table.add_row("since the start", f"{whole.rows:,}", *total, "-")
     console.print(table)
+    if whole.approximate:
+        console.print(f"{APPROXIMATE[0].upper()}{APPROXIMATE[1:]}.", style="dim")
     console.print("Rows are assumed to be independent: one row for each person.", style="dim")
     console.print("The interval since the start holds at all looks together.", style="dim")
 

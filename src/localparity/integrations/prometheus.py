@@ -17,6 +17,7 @@ from localparity._types import Compare, Criterion
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics import Interval
 from localparity.monitoring import Monitor, PeriodResult
+from localparity.monitoring._monitor import asked_of
 
 __all__ = ["MonitorMetrics"]
 
@@ -31,12 +32,15 @@ HELP = {
     "max_mcdp": "The bound: the most that MCDP may be.",
     "alarm": "1 where MCDP is significantly above the bound at the newest period, else 0.",
     "alarm_periods": "The number of periods over which the alarm is raised, 0 without one.",
+    "approximate": "1 where the numbers of the newest period are approximate, from sketches that keep a part "
+    "of the scores; else 0.",
     "comparable": "1 where the newest period has something to compare, else 0.",
     "period_rows": "The rows of the newest period.",
     "period_start_seconds": "When the newest period began, in seconds since 1970.",
     "since_start_mcdp": "MCDP(epsilon) among everyone counted so far.",
     "since_start_mcdp_low": "The lower end of its interval, which holds at all looks together.",
     "since_start_mcdp_high": "The upper end of its interval, which holds at all looks together.",
+    "since_start_approximate": "1 where the numbers since the start are approximate, else 0.",
     "since_start_rows": "The rows counted so far.",
     "since_start_periods": "The periods counted so far.",
 }
@@ -50,13 +54,13 @@ class MonitorMetrics:
     ----------
     monitor : Monitor
         The monitor.
-    epsilon : float
+    epsilon : float, default=0.0
         The half-width of the windows.
     name : str, optional
         The label `monitor` of every metric; the monitor's own name by default.
     criterion, compare, confidence, max_mcdp, alarm_rate
-        As in `Monitor.series`.
-    min_group_size : int
+        As in `Monitor.series`: what is not given is what the monitor keeps.
+    min_group_size : int, default=10
         The fewest people that each group must have; of other periods nothing is said.
 
     Examples
@@ -77,38 +81,40 @@ class MonitorMetrics:
     def __init__(
         self,
         monitor: Monitor,
-        epsilon: float = 0.0,
+        epsilon: float | None = None,
         *,
         name: str | None = None,
-        criterion: Criterion = "demographic_parity",
-        compare: Compare = "between_groups",
-        min_group_size: int = DISCLOSURE_LIMIT,
-        confidence: float = 0.95,
+        criterion: Criterion | None = None,
+        compare: Compare | None = None,
+        min_group_size: int | None = None,
+        confidence: float | None = None,
         max_mcdp: float | None = None,
-        alarm_rate: float = 0.05,
+        alarm_rate: float | None = None,
     ) -> None:
-        self._monitor, self._epsilon = monitor, epsilon
-        self._max_mcdp, self._alarm_rate = max_mcdp, alarm_rate
-        self._asked: dict[str, Any] = {
+        self._monitor, self._name = monitor, name or monitor.name
+        self._people: dict[str, Any] = {
+            "epsilon": epsilon,
             "criterion": criterion,
             "compare": compare,
             "min_group_size": min_group_size,
             "confidence": confidence,
         }
-        labels = {"monitor": name or monitor.name, "epsilon": f"{epsilon:g}", "criterion": criterion}
-        self._labels = ",".join(f'{label}="{_escaped(value)}"' for label, value in labels.items())
-        self._known = ("", "")
+        self._bound: dict[str, Any] = {"max_mcdp": max_mcdp, "alarm_rate": alarm_rate}
+        self._known: tuple[Any, str] = ("", "")
 
     def text(self) -> str:
-        """Return the metrics; they are computed again after a batch only.
+        """Return the metrics; they are computed again after a batch, or where another bound is kept.
 
         Returns
         -------
         str
         """
         version = self._monitor.version()
-        if self._known[0] != version:
-            self._known = version, "".join(self._lines()) if version else ""
+        if not version:
+            return ""
+        asked = asked_of(self._monitor, self._people | self._bound, min_group_size=DISCLOSURE_LIMIT)
+        if self._known[0] != (version, asked):
+            self._known = (version, asked), "".join(self._lines(asked))
         return self._known[1]
 
     def write(self, path: str | os.PathLike[str]) -> None:
@@ -144,32 +150,34 @@ class MonitorMetrics:
             ready(f"http://{host}:{server.server_port}/metrics")
             server.serve_forever()
 
-    def _lines(self) -> Iterator[str]:
+    def _lines(self, asked: dict[str, Any]) -> Iterator[str]:
         """The lines of each metric that has a value."""
-        for name, value in self._values().items():
+        about = {"monitor": self._name, "epsilon": f"{asked['epsilon']:g}", "criterion": asked["criterion"]}
+        labels = ",".join(f'{label}="{_escaped(value)}"' for label, value in about.items())
+        for name, value in self._values(asked).items():
             yield f"# HELP localparity_{name} {HELP[name]}\n# TYPE localparity_{name} gauge\n"
-            yield f"localparity_{name}{{{self._labels}}} {value!r}\n"
+            yield f"localparity_{name}{{{labels}}} {value!r}\n"
 
-    def _values(self) -> dict[str, float]:
+    def _values(self, asked: dict[str, Any]) -> dict[str, float]:
         """The value of each metric that there is something to say of."""
-        series = self._monitor.series(
-            self._epsilon, max_mcdp=self._max_mcdp, alarm_rate=self._alarm_rate, last=1, **self._asked
-        )
+        series = self._monitor.series(**asked, last=1)
         if not series:
             return {}
         newest = series[-1]
-        whole = self._monitor.since_start(self._epsilon, **self._asked)
+        whole = self._monitor.since_start(**{name: asked[name] for name in self._people})
         found = _of_interval("mcdp", newest.interval)
         if newest.expected is not None:
             found["mcdp_expected"] = newest.expected
-        if self._max_mcdp is not None:
-            found |= {"max_mcdp": self._max_mcdp, **_of_alarm(newest)}
+        if asked["max_mcdp"] is not None:
+            found |= {"max_mcdp": asked["max_mcdp"], **_of_alarm(newest)}
         return {
             **found,
+            "approximate": float(newest.approximate),
             "comparable": float(newest.interval is not None),
             "period_rows": float(newest.rows),
             "period_start_seconds": _start(newest.period),
             **_of_interval("since_start_mcdp", whole.interval),
+            "since_start_approximate": float(whole.approximate),
             "since_start_rows": float(whole.rows),
             "since_start_periods": float(whole.periods),
         }

@@ -14,6 +14,7 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, column_
 
 from localparity._types import ArrayLike, FloatArray, Group, Groups, IntArray, Seed
 from localparity._validation import Grouping, as_groups, as_rng, check_indexes, check_rows, is_missing
+from localparity.models._copies import without_copies
 from localparity.models._fitted_on import FittedOn, describe_rows
 
 
@@ -54,6 +55,11 @@ class TrainingRows(NamedTuple):
             groups=self.groups[places],
             weights=self.weights[places],
         )
+
+    def without_copies(self) -> TrainingRows:
+        """Return the rows; where nearly every row is repeated, one of its copies, with a warning."""
+        places = without_copies(self.features, self.labels, self.groups, self.weights)
+        return self if places is None else self.take(places)
 
     def with_weight(self) -> TrainingRows:
         """Return the rows whose weight is above 0."""
@@ -133,7 +139,7 @@ def check_training_rows(
     counts = np.bincount(groups[kept], minlength=len(names))
     if not counts.all():
         raise ValueError(f"group {names[int(np.argmin(counts))]!r} has no row of weight above 0")
-    return TrainingRows(X, labels, groups, weights, classes, names)
+    return TrainingRows(X, labels, groups, weights, classes, names).without_copies()
 
 
 def as_classes(owner: Any, y: ArrayLike, rows: int, *, multiclass: bool = False) -> NDArray[Any]:

@@ -110,7 +110,8 @@ class AlarmSearch:
         largest = max(float(np.abs(curve.gap).max()) for curve in curves.values())
         alarm = None
         if not within_bound(interval.low, self._max_mcdp):
-            alarm = WindowResult(window[0].name, window[-1].name, length, stretch.rows, interval)
+            about = any(period.approximate for period in window)
+            alarm = WindowResult(window[0].name, window[-1].name, length, stretch.rows, interval, about)
         return stretch._replace(largest=largest), alarm
 
     def _radii(self, stretch: _Stretch, length: int, error: float) -> dict[Pair, float]:

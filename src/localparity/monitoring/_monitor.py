@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
@@ -16,15 +16,13 @@ from localparity._types import Compare, Criterion, ScoreRange
 from localparity._validation import (
     as_choice,
     as_count,
-    as_epsilon,
-    as_fraction,
-    as_probability,
     as_score_range,
 )
-from localparity.counts import Comparison
+from localparity.counts import Comparison, ScoreCounts
+from localparity.counts._copies import warn_of_copies
 from localparity.monitoring._locations import open_store
 from localparity.monitoring._results import PeriodResult, WindowResult
-from localparity.monitoring._series import Question, Series, periods_of
+from localparity.monitoring._series import DEFAULTS, Question, Series, periods_of
 from localparity.monitoring._sketch import ScoreSketch
 from localparity.monitoring._store import Batch, RemovedMeanwhileError
 from localparity.monitoring._stored_period import RemovedPeriods, StoredPeriod
@@ -171,14 +169,14 @@ class Monitor:
 
     def series(
         self,
-        epsilon: float = 0.0,
+        epsilon: float | None = None,
         *,
-        criterion: Criterion = "demographic_parity",
-        compare: Compare = "between_groups",
-        min_group_size: int = 1,
-        confidence: float = 0.95,
+        criterion: Criterion | None = None,
+        compare: Compare | None = None,
+        min_group_size: int | None = None,
+        confidence: float | None = None,
         max_mcdp: float | None = None,
-        alarm_rate: float = 0.05,
+        alarm_rate: float | None = None,
         last: int | None = None,
     ) -> list[PeriodResult]:
         """Compute MCDP(epsilon) in each period, from the oldest to the newest, and find alarms.
@@ -192,20 +190,21 @@ class Monitor:
         `alarm_rate`, for all epsilons and bounds together.
 
         What was found is remembered: when the same is asked again, only periods that changed are measured.
+        What is not given is what `watch` has kept with the monitor, else the default.
 
         Parameters
         ----------
-        epsilon : float
+        epsilon : float, default=0.0
             The half-width of the windows of scores.
         criterion, compare : str
             Who is compared, as in `mcdp`.
-        min_group_size : int
+        min_group_size : int, default=1
             The fewest people that each group must have; of other periods nothing is said.
-        confidence : float
+        confidence : float, default=0.95
             The probability that the interval of a period contains the true MCDP.
         max_mcdp : float, optional
-            The most that MCDP may be; without it no period raises an alarm.
-        alarm_rate : float
+            The most that MCDP may be; where none is given or kept, no period raises an alarm.
+        alarm_rate : float, default=0.05
             The most that the probability of any false alarm, ever, may be.
         last : int, optional
             Say something of so many of the newest periods only; by default of all.
@@ -215,24 +214,21 @@ class Monitor:
         list of PeriodResult
             A period that lacks a group, or has too few people of one, says so.
         """
-        asked = Question(
-            as_epsilon(epsilon),
-            Comparison(criterion, compare, min_group_size),
-            as_probability(confidence),
-            None if max_mcdp is None else as_fraction(max_mcdp, "max_mcdp"),
-            as_probability(alarm_rate, "alarm_rate"),
-        )
+        people: dict[str, Any] = {"criterion": criterion, "compare": compare, "confidence": confidence}
+        bound = {"max_mcdp": max_mcdp, "alarm_rate": alarm_rate}
+        options = {"epsilon": epsilon, "min_group_size": min_group_size, **people, **bound}
+        asked = Question.of(asked_of(self, options))
         last = None if last is None else as_count(last, "last")
         return _settled(lambda: Series(self.store, asked).results(last))
 
     def since_start(
         self,
-        epsilon: float = 0.0,
+        epsilon: float | None = None,
         *,
-        criterion: Criterion = "demographic_parity",
-        compare: Compare = "between_groups",
-        min_group_size: int = 1,
-        confidence: float = 0.95,
+        criterion: Criterion | None = None,
+        compare: Compare | None = None,
+        min_group_size: int | None = None,
+        confidence: float | None = None,
     ) -> WindowResult:
         """Compute MCDP(epsilon) among all people counted so far, with an interval that holds at every look.
 
@@ -243,13 +239,13 @@ class Monitor:
 
         Parameters
         ----------
-        epsilon : float
-            The half-width of the windows of scores.
+        epsilon : float, default=0.0
+            The half-width of the windows of scores; what is not given is what `watch` has kept.
         criterion, compare : str
             Who is compared, as in `mcdp`.
-        min_group_size : int
+        min_group_size : int, default=1
             The fewest people that each group must have; else nothing is said.
-        confidence : float
+        confidence : float, default=0.95
             The probability that the intervals of all looks contain the true MCDP.
 
         Returns
@@ -257,14 +253,70 @@ class Monitor:
         WindowResult
             From the first period to the last; periods that were removed by `prune` are counted.
         """
-        comparison, epsilon = Comparison(criterion, compare, min_group_size), as_epsilon(epsilon)
-        confidence = as_probability(confidence)
+        people: dict[str, Any] = {"criterion": criterion, "compare": compare, "confidence": confidence}
+        options = {"epsilon": epsilon, "min_group_size": min_group_size, **people}
+        asked = Question.of(asked_of(self, options))
         whole = _settled(lambda: whole_of(self.store))
         if whole is None:
             raise ValueError(f"{self.location} has no periods")
-        people = as_period(whole, comparison)
-        interval = None if people.missing else people.interval_at_every_look(epsilon, confidence)
-        return WindowResult(whole.start, whole.end, whole.periods, whole.sketch.size, interval)
+        everyone = as_period(whole, asked.comparison)
+        interval = None
+        if not everyone.missing:
+            interval = everyone.interval_at_every_look(asked.epsilon, asked.confidence)
+        found = whole.start, whole.end, whole.periods, whole.sketch.size, interval
+        return WindowResult(*found, approximate=everyone.approximate)
+
+    def watch(
+        self,
+        epsilon: float | None = None,
+        *,
+        criterion: Criterion | None = None,
+        compare: Compare | None = None,
+        min_group_size: int | None = None,
+        confidence: float | None = None,
+        max_mcdp: float | None = None,
+        alarm_rate: float | None = None,
+    ) -> dict[str, Any]:
+        """Keep with the monitor what `series` and `since_start` look for, for whoever opens it.
+
+        Parameters
+        ----------
+        epsilon, criterion, compare, min_group_size, confidence, max_mcdp, alarm_rate
+            As in `series`; what is not given stays as it is.
+
+        Returns
+        -------
+        dict
+            What was kept before under the names that now have another value.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> import localparity as lp
+        >>> monitor = lp.monitoring.Monitor(tempfile.mkdtemp())
+        >>> monitor.watch(max_mcdp=0.1, epsilon=0.05)
+        {}
+        >>> monitor.watch(max_mcdp=0.2)
+        {'max_mcdp': 0.1}
+        >>> monitor.watched
+        {'epsilon': 0.05, 'max_mcdp': 0.2}
+        """
+        people: dict[str, Any] = {"criterion": criterion, "compare": compare, "confidence": confidence}
+        bound = {"min_group_size": min_group_size, "max_mcdp": max_mcdp, "alarm_rate": alarm_rate}
+        options = _given({"epsilon": epsilon, **people, **bound})
+        Question.of(DEFAULTS | options)
+        with self.store.writing():
+            settings = self._settings() or self._first_settings()
+            before = settings.get("watch", {})
+            if before | options != before:
+                self.store.keep_settings(settings | {"watch": before | options})
+        return {name: value for name, value in before.items() if options.get(name, value) != value}
+
+    @property
+    def watched(self) -> dict[str, Any]:
+        """What `watch` has kept."""
+        kept: dict[str, Any] = self._settings().get("watch", {})
+        return kept
 
     def version(self) -> str:
         """Return a text that is another one after every batch; it is empty before the first.
@@ -334,6 +386,8 @@ class Monitor:
                 return False
             self._check_new(added, allow_duplicate=allow_duplicate)
             self.store.add(added, self._with_batch(batch, added))
+        advice = "the intervals and alarms of a monitor need one row for each person"
+        warn_of_copies(ScoreCounts.from_predictions(batch), advice, stacklevel=3)
         return True
 
     def _check_new(self, added: Batch, *, allow_duplicate: bool) -> None:
@@ -370,6 +424,7 @@ class Monitor:
                 settings["score_range"] = as_score_range(settings["score_range"])
                 if "columns" in settings:
                     settings["columns"] = {name: settings["columns"][name] for name in _COLUMNS}
+                Question.of(DEFAULTS | settings.get("watch", {}))
         return settings
 
     def _keep_settings(self, columns: dict[str, Any] | None) -> None:
@@ -378,14 +433,26 @@ class Monitor:
         if columns is not None and "columns" in known:
             self._check_same(columns, known["columns"])
         if not known or (columns is not None and "columns" not in known):
-            settings = {"every": self.every, "score_range": list(self.score_range)}
             added = {} if columns is None else {"columns": columns}
-            self.store.keep_settings(settings | added)
+            self.store.keep_settings((known or self._first_settings()) | added)
+
+    def _first_settings(self) -> dict[str, Any]:
+        """What the first batch fixes."""
+        return {"every": self.every, "score_range": self.score_range}
 
     def _check_same(self, given: dict[str, Any], known: dict[str, Any]) -> None:
         for name, value in given.items():
             if value != known[name]:
                 raise ValueError(f"{name} must be {known[name]!r}, as in {self.location}, got {value!r}")
+
+
+def asked_of(monitor: Monitor, options: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:
+    """All that is asked of a monitor: what is given, else what it keeps, else the default."""
+    return DEFAULTS | defaults | monitor.watched | _given(options)
+
+
+def _given(options: Mapping[str, Any]) -> dict[str, Any]:
+    return {name: value for name, value in options.items() if value is not None}
 
 
 def _settled(look: Callable[[], T]) -> T:

@@ -75,6 +75,11 @@ class Period:
             (curve.groups, curve.label): 1.0 / variance_of(curve, self.comparison) for curve in self.curves
         }
 
+    @property
+    def approximate(self) -> bool:
+        """Whether the sketch keeps a part of the scores only, so that its numbers are approximate."""
+        return self.rank_error(1.0) > 0.0
+
     def interval(self, epsilon: float, confidence: float) -> Interval:
         """MCDP in the period."""
         epsilons, error = np.array([epsilon]), 1.0 - confidence

@@ -22,6 +22,9 @@ class WindowResult:
     interval : Interval or None
         MCDP over the periods; the intervals of all looks, ever, hold together with its `confidence`. None
         where there is nothing to compare.
+    approximate : bool
+        Whether the numbers come from sketches that keep a part of the scores only. The last digits then
+        differ from run to run; the interval allows for that.
 
     Examples
     --------
@@ -42,6 +45,7 @@ class WindowResult:
     periods: int
     rows: int
     interval: Interval | None
+    approximate: bool = False
 
 
 @dataclass(frozen=True)
@@ -68,6 +72,8 @@ class PeriodResult:
         The number of rows of each group; empty where there is nothing to compare.
     window : str
         Where the pair of the largest MCDP differs most, in words; empty where there is nothing to compare.
+    approximate : bool
+        Whether the numbers come from sketches that keep a part of the scores only, as in `WindowResult`.
 
     Examples
     --------
@@ -89,3 +95,4 @@ class PeriodResult:
     missing: str = ""
     groups: dict[str, int] = field(default_factory=dict)
     window: str = ""
+    approximate: bool = False

@@ -7,12 +7,13 @@ found is remembered with the stamps of these, for each question that is asked.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
 from localparity._io._files import parse_sealed, seal_json, sha256_of
 from localparity._io._forecast import foretold
+from localparity._validation import as_epsilon, as_fraction, as_probability
 from localparity._version import __version__
 from localparity.counts import Comparison
 from localparity.metrics import Interval
@@ -22,7 +23,19 @@ from localparity.monitoring._results import PeriodResult, WindowResult
 from localparity.monitoring._sketch import ScoreSketch
 from localparity.monitoring._store import Store
 
-_FORMAT = 1
+_FORMAT = 2
+
+
+DEFAULTS: dict[str, Any] = {
+    "epsilon": 0.0,
+    "criterion": "demographic_parity",
+    "compare": "between_groups",
+    "min_group_size": 1,
+    "confidence": 0.95,
+    "max_mcdp": None,
+    "alarm_rate": 0.05,
+}
+"""What is asked of a monitor where neither the caller nor the monitor says otherwise."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +47,18 @@ class Question:
     confidence: float
     max_mcdp: float | None
     alarm_rate: float
+
+    @classmethod
+    def of(cls, options: Mapping[str, Any]) -> Question:
+        """The question that options ask, checked."""
+        max_mcdp = options["max_mcdp"]
+        return cls(
+            as_epsilon(options["epsilon"]),
+            Comparison(options["criterion"], options["compare"], options["min_group_size"]),
+            as_probability(options["confidence"]),
+            None if max_mcdp is None else as_fraction(max_mcdp, "max_mcdp"),
+            as_probability(options["alarm_rate"], "alarm_rate"),
+        )
 
     @property
     def note(self) -> str:
@@ -59,6 +84,7 @@ class Question:
             alarm,
             groups=period.groups,
             window=period.window(self.epsilon).sentence,
+            approximate=period.approximate,
         )
 
 

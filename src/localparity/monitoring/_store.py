@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import AbstractContextManager
+from hashlib import sha256
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
-from localparity._io._files import sha256_of
 from localparity.monitoring._stored_period import RemovedPeriods, StoredPeriod
 from localparity.predictions import Predictions
 
@@ -24,10 +24,16 @@ class Batch(NamedTuple):
 
     @classmethod
     def of(cls, rows: Predictions, batch_id: str, period: str) -> Batch:
-        """The batch of some rows, whose order matters."""
-        columns = (rows.scores, rows.codes.astype(np.uint32), rows.labels)
-        parts = [np.ascontiguousarray(column).tobytes() for column in columns if column is not None]
-        return cls(batch_id, sha256_of(b"".join([repr(rows.groups).encode(), *parts])), period)
+        """The batch of some rows, whose order does not matter: a query that is run again may have another."""
+        digest = sha256()
+        for code, group in enumerate(rows.groups):
+            for label in (None,) if rows.labels is None else (0, 1):
+                among = rows.codes == code
+                chosen = among if label is None else among & (rows.labels == label)
+                scores = np.sort(rows.scores[chosen].astype(np.float64) + 0.0)  # -0.0 is 0.0
+                digest.update(f"{group!r} {label} {scores.size}\n".encode())
+                digest.update(scores.tobytes())
+        return cls(batch_id, digest.hexdigest(), period)
 
 
 class RemovedMeanwhileError(LookupError):

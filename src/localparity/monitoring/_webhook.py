@@ -65,6 +65,7 @@ class Webhook:
                     "mcdp": alarm.interval.estimate,
                     "low": alarm.interval.low,
                     "high": alarm.interval.high,
+                    "approximate": alarm.approximate,
                     **asked,
                 }
             )

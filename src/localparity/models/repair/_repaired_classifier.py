@@ -268,7 +268,7 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
         if y is not None:
             labels = (as_classes(self, y, n_rows) == self.classes_[1]).astype(np.float64)
         codes, names = groups_of_rows(sensitive_features, n_rows)
-        rows = TrainingRows(X, labels, codes.astype(np.int64), weights, self.classes_, names)
+        rows = TrainingRows(X, labels, codes.astype(np.int64), weights, self.classes_, names).without_copies()
         self._fitted_on = rows.describe()
         return rows
 

@@ -12,7 +12,7 @@ from localparity.audit._wording import COMPARE_WORDS, CRITERION_WORDS, interval_
 from localparity.metrics import Interval
 from localparity.metrics._window import percent
 from localparity.monitoring import Monitor, PeriodResult, WindowResult
-from localparity.monitoring._wording import alarm_sentence, how_many, quiet_sentence
+from localparity.monitoring._wording import APPROXIMATE, about, alarm_sentence, how_many, quiet_sentence
 from localparity.report._tables import ReportTable, Shown
 from localparity.report.page._charts import time_specs
 from localparity.report.page._data import pack
@@ -84,9 +84,8 @@ class MonitorDocument:
         if whole.interval is None:
             return "Nothing to compare", f"A group has too few people {among}."
         interval = interval_text(whole.interval)
-        return percent(
-            whole.interval.estimate
-        ), f"{among}; interval {interval}, which holds at all looks together."
+        value = about(whole.interval.estimate, whole)
+        return value, f"{among}; interval {interval}, which holds at all looks together."
 
     def _alarms_so_far(self) -> Answer:
         question, alarmed = "When were there alarms?", self.alarmed
@@ -137,8 +136,8 @@ class MonitorDocument:
         if point.interval is None or point.expected is None:
             return (point.period, rows, "-", "-", "-", alarm)
         interval = Shown(interval_text(point.interval), point.interval.low, point.interval.high)
-        numbers = [Shown(percent(value), value) for value in (point.interval.estimate, point.expected)]
-        return (point.period, rows, numbers[0], interval, numbers[1], alarm)
+        value = Shown(about(point.interval.estimate, point), point.interval.estimate)
+        return (point.period, rows, value, interval, Shown(percent(point.expected), point.expected), alarm)
 
     def notes(self) -> dict[str, str]:
         """How everything is measured, and what is not said."""
@@ -150,6 +149,8 @@ class MonitorDocument:
             "intervals of all looks hold together",
             "Expected under parity": "the average MCDP between groups of these sizes that do not differ",
         }
+        if self.whole.approximate:
+            notes["Approximate"] = APPROXIMATE
         if self.max_mcdp is not None:
             notes["Alarms"] = (
                 f"MCDP significantly above the bound in a {self.monitor.every}, or over the last 2, 4, 8, "
@@ -176,6 +177,8 @@ class MonitorDocument:
             "max_mcdp": self.max_mcdp,
             "periods": [point.period for point in series],
             "rows": [point.rows for point in series],
+            "approximate": [int(point.approximate) for point in series],
+            "alarm_approximate": [int(alarm is not None and alarm.approximate) for alarm in alarms],
             "missing": {place: point.missing for place, point in enumerate(series) if point.interval is None},
             "expected": _column([point.expected for point in series]),
             **{end: _column([_end(each, end) for each in intervals]) for end in _ENDS},
@@ -205,7 +208,7 @@ def _value(point: PeriodResult) -> tuple[str, str]:
     if point.interval is None:
         return "Nothing to compare", f"{_sentence(point.missing)}"
     interval = f"in {point.period}, among {point.rows:,} people; interval {interval_text(point.interval)}."
-    return percent(point.interval.estimate), f"{interval} {point.window}"
+    return about(point.interval.estimate, point), f"{interval} {point.window}"
 
 
 def _alarm_row(point: PeriodResult) -> tuple[str, ...]:
@@ -213,8 +216,8 @@ def _alarm_row(point: PeriodResult) -> tuple[str, ...]:
     assert alarm is not None
     assert alarm.interval is not None
     counts = [Shown(f"{number:,}", number) for number in (alarm.periods, alarm.rows)]
-    shares = [Shown(percent(share), share) for share in (alarm.interval.estimate, alarm.interval.low)]
-    return (alarm.start, alarm.end, *counts, *shares)
+    value = Shown(about(alarm.interval.estimate, alarm), alarm.interval.estimate)
+    return (alarm.start, alarm.end, *counts, value, Shown(percent(alarm.interval.low), alarm.interval.low))
 
 
 def _newest(listed: int, number: int) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 from localparity._types import Compare, Criterion
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.monitoring import Monitor
+from localparity.monitoring._monitor import asked_of
 from localparity.report._written import write_new
 from localparity.report.page._frame import render_frame, script_json
 from localparity.report.page._monitor_document import MonitorDocument
@@ -21,13 +22,13 @@ def write_monitor_page(
     monitor: Monitor,
     *,
     title: str | None = None,
-    epsilon: float = 0.0,
-    criterion: Criterion = "demographic_parity",
-    compare: Compare = "between_groups",
-    min_group_size: int = DISCLOSURE_LIMIT,
-    confidence: float = 0.95,
+    epsilon: float | None = None,
+    criterion: Criterion | None = None,
+    compare: Compare | None = None,
+    min_group_size: int | None = None,
+    confidence: float | None = None,
     max_mcdp: float | None = None,
-    alarm_rate: float = 0.05,
+    alarm_rate: float | None = None,
     force: bool = False,
 ) -> None:
     """Write what a monitor found over time as one page that opens anywhere, offline.
@@ -45,8 +46,8 @@ def write_monitor_page(
     title : str, optional
         The page's heading.
     epsilon, criterion, compare, confidence, max_mcdp, alarm_rate
-        What is asked, as in `Monitor.series`.
-    min_group_size : int
+        What is asked, as in `Monitor.series`: what is not given is what the monitor keeps.
+    min_group_size : int, default=10
         The fewest people that each group must have; of other periods nothing is said.
     force : bool
         Overwrite the file if it exists.
@@ -76,11 +77,12 @@ def write_monitor_page(
         "min_group_size": min_group_size,
         "confidence": confidence,
     }
-    asked = {**people, "max_mcdp": max_mcdp, "alarm_rate": alarm_rate}
+    bound = {"max_mcdp": max_mcdp, "alarm_rate": alarm_rate}
+    asked = asked_of(monitor, people | bound, min_group_size=DISCLOSURE_LIMIT)
     series = monitor.series(**asked)
     if not series:
         raise ValueError(f"{monitor.location} has no periods")
-    whole = monitor.since_start(**people)
+    whole = monitor.since_start(**{name: asked[name] for name in people})
     document = MonitorDocument(
         monitor, title or f"Local disparity over time: {monitor.name}", series, whole, asked
     )

@@ -7,6 +7,7 @@ const hasAlarm = (place) => data.alarm_periods[place] > 0;
 const chosen = () => Number(element("period").value);
 const firstShown = () => Math.max(0, last + 1 - Number(element("shown").value));
 const howMany = (number) => `${number.toLocaleString("en-US")} ${data.every}${number === 1 ? "" : "s"}`;
+const mcdpText = (place) => `${data.approximate[place] ? "about " : ""}${percent(estimate[place])}`;
 const intervalText = (place) => `${percent(low[place])} to ${percent(high[place])}`;
 
 /* A period in words */
@@ -21,14 +22,14 @@ function facts(place) {
   if (hasAlarm(place)) {
     const periods = data.alarm_periods[place];
     const where = periods === 1 ? `this ${data.every}` : `the last ${howMany(periods)}, from ${data.periods[place - periods + 1]}`;
-    found.push(["Alarm", `over ${where}: MCDP ${percent(alarmMcdp[place])}, at least ${percent(alarmLow[place])}`]);
+    found.push(["Alarm", `over ${where}: MCDP ${data.alarm_approximate[place] ? "about " : ""}${percent(alarmMcdp[place])}, at least ${percent(alarmLow[place])}`]);
   } else if (data.max_mcdp !== null) found.push(["Alarm", "none"]);
   return found;
 }
 
 function tellPeriod() {
   const place = chosen(), told = facts(place);
-  const value = isKnown(place) ? percent(estimate[place]) : "-";
+  const value = isKnown(place) ? mcdpText(place) : "-";
   element("period-shown").textContent = data.periods[place];
   element("detail-heading").textContent = data.periods[place];
   element("mcdp").value = isKnown(place) ? String(estimate[place]) : "";
@@ -65,7 +66,7 @@ function drawPeriods() {
 const placeAt = (chart, event) => nearest(times, valueAt(chart, event));
 function hoverTime(chart, event) {
   const place = Math.max(firstShown(), placeAt(chart, event));
-  const value = isKnown(place) ? [`MCDP ${percent(estimate[place])}`, intervalText(place)] : ["nothing to compare"];
+  const value = isKnown(place) ? [`MCDP ${mcdpText(place)}`, intervalText(place)] : ["nothing to compare"];
   tip(event, [data.periods[place], ...value, ...(hasAlarm(place) ? ["alarm"] : [])]);
 }
 

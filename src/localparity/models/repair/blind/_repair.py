@@ -24,6 +24,7 @@ from localparity._validation import (
 from localparity.counts import Comparison
 from localparity.metrics._gap_curve import GapCurve
 from localparity.metrics._within import within_bound
+from localparity.models._copies import without_copies
 from localparity.models._fitted_on import describe_rows
 from localparity.models._folder import Files, FolderMixin, plain, restore_groups
 from localparity.models._rows import as_seed
@@ -196,7 +197,11 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
             given.codes.astype(np.int64),
             np.ones(n_rows) if given.weights is None else given.weights,
         )
-        self._fitted_on = describe_rows(given.codes, given.groups, *rows)
+        labels = np.zeros(n_rows) if rows.labels is None else rows.labels
+        people = rows.scores, labels, rows.groups, rows.weights
+        places = without_copies(np.moveaxis(rows.probabilities, 1, 0), *people)
+        rows = rows if places is None else rows.take(places)
+        self._fitted_on = describe_rows(rows.groups, given.groups, *rows)
         fitted, tested = rows, None
         if self.confidence is not None:
             seed, by_class = as_seed(self.random_state), comparison.needs_labels
