@@ -24,7 +24,7 @@ def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=chromium)
+        found = playwright.chromium.launch(executable_path=chromium, timeout=MINUTES)
         yield found
         found.close()
 
