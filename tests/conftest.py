@@ -13,10 +13,15 @@ from typing import Any
 import pytest
 from hypothesis import HealthCheck, Phase, settings
 
-# `make test-slow` takes many examples of each property, the run with the compiler off few, everything else some.
-for profile, examples in {"many": 400, "some": 80, "few": 30}.items():
+# `make test-slow` draws many new examples of each property. The run with the compiler off takes few and everything
+# else some, the same ones each time: whether `make test` passes is not a matter of luck.
+for profile, examples in {"many": 400, "some": 50, "few": 30}.items():
     settings.register_profile(
-        profile, max_examples=examples, deadline=None, suppress_health_check=[HealthCheck.too_slow]
+        profile,
+        max_examples=examples,
+        deadline=None,
+        derandomize=profile != "many",
+        suppress_health_check=[HealthCheck.too_slow],
     )
 # A mutant needs to be seen, not a small example of it: no shrinking, and the same cases each time.
 settings.register_profile(
@@ -134,6 +139,38 @@ def pytest_make_collect_report() -> Generator[None, pytest.CollectReport, pytest
     return report
 
 
+HOSTS = {
+    "chromium": ("browser/",),
+    "PostgreSQL": (
+        "monitoring/test_stores",
+        "engines/test_ibis",
+        "repair/test_sql",
+        "cli/test_monitor",
+        "cli/test_databases",
+    ),
+    "Spark": ("engines/test_spark", "repair/test_spark_sql"),
+    "small store": ("paper/test_tables", "paper/test_figures", "paper/test_algorithms", "paper/test_runner"),
+}
+"""What takes long to start, and the files of tests that share it: they run in one process, as do the tests of a file."""
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
+    """Hand out files, and those of a host together."""
+    from xdist.scheduler import LoadFileScheduling
+
+    if config.getvalue("dist") != "loadfile":
+        return None
+
+    class ByHost(LoadFileScheduling):
+        def _split_scope(self, nodeid: str) -> str:
+            file = nodeid.split("::", 1)[0]
+            shared = (host for host, parts in HOSTS.items() if any(part in file for part in parts))
+            return next(shared, file)
+
+    return ByHost(config, log)
+
+
 @pytest.fixture(scope="session")
 def data_folder() -> Path:
     """The folder that LOCALPARITY_DATA names."""
@@ -163,7 +200,7 @@ def postgres() -> Generator[str]:
         yield address
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def spark() -> Generator[Any]:
     """A Spark of this machine, with several partitions."""
     from pyspark.sql import SparkSession

@@ -1,6 +1,6 @@
 """Readers against damaged files: bytes and JSON that hypothesis damages, for a bounded time.
 
-Each reader is tried with the same fifty files every time; with `LOCALPARITY_FUZZ_SECONDS`, which ``make fuzz`` sets,
+Each reader is tried with the same twenty files every time; with `LOCALPARITY_FUZZ_SECONDS`, which ``make fuzz`` sets,
 with new ones for so long. A reader that crashes or hangs takes its process along, and the file that did it is then in
 the folder of the test.
 """
@@ -25,7 +25,7 @@ from localparity._io._files import seal_json
 
 SECONDS = float(os.environ.get("LOCALPARITY_FUZZ_SECONDS", "0"))
 
-_HANG = 60.0
+_HANG = 300.0
 _MEMORY = 4 * 2**30
 _ROUND = settings(
     max_examples=25,
@@ -34,7 +34,7 @@ _ROUND = settings(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
 )
 
-_SAME = settings(_ROUND, max_examples=50, derandomize=True)
+_SAME = settings(_ROUND, max_examples=20, derandomize=True)
 
 T = TypeVar("T")
 
@@ -138,7 +138,7 @@ def _places(value: Any) -> Iterator[tuple[Any, Any]]:
 
 
 def fuzz(inputs: st.SearchStrategy[T], check: Callable[[T], None]) -> None:
-    """Call a check with one input after the other: fifty, or until the time is up."""
+    """Call a check with one input after the other: twenty, or until the time is up."""
     end = time.monotonic() + SECONDS
     with _limited_memory():
         if not SECONDS:
@@ -158,7 +158,7 @@ def read_or_refuse(read: Callable[[], T], *names: str) -> T | None:
 
 
 def _watched(check: Callable[[T], None]) -> Callable[[T], None]:
-    """The check, whose process ends with a traceback where one input takes a minute."""
+    """The check, whose process ends with a traceback where one input takes minutes."""
 
     def watched(value: T) -> None:
         faulthandler.dump_traceback_later(_HANG, exit=True)

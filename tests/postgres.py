@@ -35,7 +35,6 @@ def running_server() -> Iterator[str]:
     home = Path(tempfile.mkdtemp(prefix="postgres-"))
     if user:
         shutil.chown(home, user["user"], user["group"])
-    port = _free_port()
     made = [
         programs / "initdb",
         "-D",
@@ -48,23 +47,27 @@ def running_server() -> Iterator[str]:
         "UTF8",
     ]
     subprocess.run(made, check=True, capture_output=True, cwd=home, **user)
-    # Told to quit when this process ends, in whatever way.
-    served = ["setpriv", "--pdeathsig", "QUIT", programs / "postgres", "-D", home / "data"]
-    served += ["-h", "127.0.0.1", "-p", str(port), "-k", home, "-c", "fsync=off"]
-    with (
-        (home / "log").open("wb") as log,
-        subprocess.Popen(served, cwd=home, stdout=log, stderr=log, **user) as server,
-    ):
-        try:
-            _wait_until_ready(programs, port, server)
-            yield f"postgresql://tests@127.0.0.1:{port}/postgres"
-        finally:
-            server.send_signal(signal.SIGQUIT)
+    with (home / "log").open("wb") as log:
+        server, port = _serve(programs, home, {"stdout": log, "stderr": log, **user})
+        with server:
+            try:
+                yield f"postgresql://tests@127.0.0.1:{port}/postgres"
+            finally:
+                server.send_signal(signal.SIGQUIT)
     shutil.rmtree(home)
 
 
-def _wait_until_ready(programs: Path, port: int, server: subprocess.Popen[bytes]) -> None:
-    asked = [programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(port)]
-    while subprocess.run(asked, check=False).returncode != 0:
-        assert server.poll() is None, "PostgreSQL did not start"
-        time.sleep(0.1)
+def _serve(programs: Path, home: Path, options: dict[str, Any]) -> tuple[subprocess.Popen[bytes], int]:
+    """A server that answers, and its port: another one where somebody took it meanwhile."""
+    for _ in range(20):
+        port = _free_port()
+        # Told to quit when this process ends, in whatever way.
+        served = ["setpriv", "--pdeathsig", "QUIT", programs / "postgres", "-D", home / "data"]
+        served += ["-h", "127.0.0.1", "-p", str(port), "-k", home, "-c", "fsync=off"]
+        server = subprocess.Popen(served, cwd=home, **options)
+        asked = [programs / "pg_isready", "-q", "-h", "127.0.0.1", "-p", str(port)]
+        while server.poll() is None:
+            if subprocess.run(asked, check=False).returncode == 0:
+                return server, port
+            time.sleep(0.1)
+    raise AssertionError(f"PostgreSQL does not start: {(home / 'log').read_text()}")

@@ -179,22 +179,39 @@ run(100)
     assert found.stdout.split() == ["False", "True", "True"]
 
 
-def test_many_calls_are_compiled_once_they_have_taken_long(monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> list[float]:
+    """The processor's time, which a test advances."""
+    now = [0.0]
+    monkeypatch.setattr(_compiled, "thread_time", lambda: now[0])
     monkeypatch.setattr(Kernel, "_taken", 0.0)
+    return now
+
+
+def test_many_calls_are_compiled_once_they_have_taken_long(
+    monkeypatch: pytest.MonkeyPatch, clock: list[float]
+) -> None:
     called = []
-    kernel = Kernel(lambda number: called.append("plain"), False)
+
+    def plain(number: float) -> None:
+        called.append("plain")
+        clock[0] += 0.6 * _compiled.PATIENCE
+
+    kernel = Kernel(plain, False)
     monkeypatch.setattr(kernel, "_dispatcher", lambda number: called.append("compiled"))
-    for taken in (0.0, 0.5 * _compiled.PATIENCE, _compiled.PATIENCE, 0.0):
-        Kernel._taken = max(Kernel._taken, taken)
+    for _ in range(4):
         kernel(1.0)
     assert called == ["plain", "plain", "compiled", "compiled"]
 
 
-def test_a_loop_that_fails_has_taken_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Kernel, "_taken", 0.0)
+def test_a_loop_that_fails_has_taken_its_time(clock: list[float]) -> None:
+    def fail(number: float) -> float:
+        clock[0] += 0.25
+        return number / 0
+
     with pytest.raises(ZeroDivisionError):
-        Kernel(lambda number: sum(range(number)) / 0, False)(1_000_000)
-    assert Kernel._taken > 0.0
+        Kernel(fail, False)(1.0)
+    assert Kernel._taken == 0.25
 
 
 def test_loops_compile_where_nothing_can_be_kept_on_disk(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -244,8 +261,8 @@ def test_numbers_are_those_of_python_and_overflow_is_quiet() -> None:
     assert isinstance(pair.numbers, np.ndarray)
 
 
+@pytest.mark.usefixtures("clock")
 def test_numbers_in_tuples_count(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(Kernel, "_taken", 0.0)
     called = []
     kernel = Kernel(lambda pair: called.append("plain"), False)
     monkeypatch.setattr(kernel, "_dispatcher", lambda pair: called.append("compiled"))

@@ -56,10 +56,10 @@ def part_of(index: int) -> TensorRows:
     return rows().take(torch.cat([shares[index], shares[index] + 30]))
 
 
-def work(index: int, port: int, folder: str) -> None:
+def work(index: int, folder: str) -> None:
     torch.set_num_threads(1)
     torch.distributed.init_process_group(
-        "gloo", init_method=f"tcp://127.0.0.1:{port}", rank=index, world_size=2
+        "gloo", init_method=f"file://{folder}/meet", rank=index, world_size=2
     )
     found = {name: loss_and_gradients(name, part_of(index)) for name in METHODS}
     found["trained"] = trained()

@@ -84,6 +84,7 @@ def run_apart(*words: object, **environment: str) -> subprocess.CompletedProcess
 def run_here(monkeypatch: pytest.MonkeyPatch, *words: object) -> int:
     """Run here, in the environment as it is, and print where pytest captures it; the exit code."""
     monkeypatch.setattr(sys, "argv", ["localparity", *map(str, words)])
+    monkeypatch.setattr(_forecast, "_LONG", math.inf)
     with pytest.raises(SystemExit) as left:
         main()
     return int(left.value.code or 0)

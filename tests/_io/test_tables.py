@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import gzip
 import json
-import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import duckdb
@@ -190,32 +188,58 @@ def test_bytes_that_are_no_text_are_said(tmp_path: Path) -> None:
 
 
 LONG = """
-import signal
+import signal, threading
+from functools import partial
+from localparity._io._connection import interruptible
 from localparity._io._tables import Table
 signal.signal(signal.SIGINT, signal.default_int_handler)
 table = Table("SELECT 1 AS p")
-query = "SELECT sum(sqrt(a.range * b.range)) AS s FROM range(1000000) a, range(1000000) b"
-print("ready", flush=True)
+connection, pressed = table._query.__self__, threading.Event()
+press = partial(signal.pthread_kill, threading.main_thread().ident, signal.SIGINT)
+{pressing}
 try:
     {asked}
 except KeyboardInterrupt:
     print("interrupted")
 """
+PRESSING = {
+    # The query begins after the first interrupt, which ends nothing then.
+    "before": """
+class Connection:
+    def interrupt(self):
+        connection.interrupt()
+        pressed.set()
+
+def begin(query):
+    press()
+    pressed.wait()
+    return connection.sql(query)
+
+table._query, table._wait = begin, partial(interruptible, Connection())
+value = "a.range"
+""",
+    "inside": """
+def press_once(value):
+    if not pressed.is_set():
+        pressed.set()
+        press()
+    return value
+
+connection.create_function("press_once", press_once, ["BIGINT"], "BIGINT")
+value = "press_once(a.range)"
+""",
+}
 
 
-@pytest.mark.parametrize("seconds", [0.0, 0.02, 0.5])
+@pytest.mark.parametrize("pressing", PRESSING)
 @pytest.mark.parametrize("asked", ["table.fetch(query)", "next(table.stream(query))"])
-def test_a_query_ends_with_ctrl_c(asked: str, seconds: float) -> None:
-    command = [sys.executable, "-c", LONG.format(asked=asked)]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
-        assert process.stdout is not None
-        assert process.stdout.readline() == "ready\n"
-        time.sleep(seconds)
-        process.send_signal(signal.SIGINT)
-        try:
-            assert process.communicate(timeout=30)[0] == "interrupted\n"
-        finally:
-            process.kill()
+def test_a_query_ends_with_ctrl_c(asked: str, pressing: str) -> None:
+    query = 'query = f"SELECT sum(sqrt({value} * b.range)) AS s FROM range(1000000) a, range(1000000) b"\n'
+    code = LONG.format(asked=asked, pressing=PRESSING[pressing] + query)
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=300
+    )
+    assert (done.returncode, done.stdout) == (0, "interrupted\n"), done.stderr
 
 
 def test_no_file_and_files_of_two_kinds(tmp_path: Path) -> None:

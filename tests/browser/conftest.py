@@ -12,6 +12,8 @@ from typing import Any
 import pytest
 
 AXE = "axe-core@4.10.3"
+MINUTES = 300_000
+"""Milliseconds after which a page hangs; no page is slow by them, however busy the machine."""
 
 
 @pytest.fixture(scope="session")
@@ -22,7 +24,7 @@ def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as playwright:
-        found = playwright.chromium.launch(executable_path=chromium)
+        found = playwright.chromium.launch(executable_path=chromium, timeout=MINUTES)
         yield found
         found.close()
 
@@ -37,6 +39,7 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
 
     def open_file(path: Path, *, charts: bool = True, **options: Any) -> Any:
         context = browser.new_context(offline=True, **options)
+        context.set_default_timeout(MINUTES)
         contexts.append(context)
         page = context.new_page()
         page.on("console", lambda message: complaints.append(f"{message.type}: {message.text}"))
@@ -44,10 +47,10 @@ def open_page(browser: Any) -> Iterator[Callable[..., Any]]:
         page.on("dialog", lambda dialog: complaints.append(f"dialog: {dialog.message}"))
         page.on("request", lambda request: request.url == path.as_uri() or complaints.append(request.url))
         page.goto(path.as_uri())
-        page.wait_for_selector("html[data-ready=yes]", state="attached", timeout=20_000)
+        page.wait_for_selector("html[data-ready=yes]", state="attached")
         if charts:
             page.evaluate("document.getElementById('explore').scrollIntoView()")
-            page.wait_for_selector("html[data-charts=drawn]", state="attached", timeout=20_000)
+            page.wait_for_selector("html[data-charts=drawn]", state="attached")
             page.evaluate("scrollTo(0, 0)")
         return page
 

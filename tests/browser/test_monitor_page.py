@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import time
 from collections.abc import Callable
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -149,9 +148,7 @@ def test_ten_thousand_periods_stay_small(open_page: OpenPage, monitor: Monitor, 
         render_monitor_page(MonitorDocument(monitor, "Many", series, whole, asked)), encoding="utf-8"
     )
     assert path.stat().st_size < 3e6
-    start = time.perf_counter()
     page = open_page(path)
-    assert time.perf_counter() - start < 20.0
     page.locator("#period").fill("5000")
     assert page.locator("#mcdp").text_content() == percent(series[5000].interval.estimate)
     page.locator("#shown").select_option("90")

@@ -57,6 +57,11 @@ def value(page: Any, name: str) -> float:
     return float(page.locator(f"#{name}").get_attribute("value"))
 
 
+def settle(page: Any) -> None:
+    """Wait for two frames: charts draw what they are told in the first."""
+    page.evaluate("new Promise((seen) => requestAnimationFrame(() => requestAnimationFrame(seen)))")
+
+
 def test_the_slider_for_epsilon_shows_mcdp(
     open_page: OpenPage, path: Path, census: Any, groups: NDArray[Any]
 ) -> None:
@@ -131,7 +136,7 @@ def test_the_window_is_drawn_where_it_is_told(open_page: OpenPage, path: Path, c
     page.locator("#epsilon").fill("100")
     low, high = page.locator("#window").text_content().split("from ")[1].split(" up to, but not including, ")
     high = high.split(", ")[0]
-    page.wait_for_timeout(200)
+    settle(page)
     box = page.locator("#gap svg .mark-rect path").first.bounding_box()
     axis = page.locator("#gap svg .role-axis-domain line").first.bounding_box()
     scale = axis["width"]
@@ -146,7 +151,7 @@ def test_hovering_either_chart_tells_exact_values(
     page.locator("#pair").select_option(label="\u2068Female\u2069 and \u2068Male\u2069")
     for chart in ("cdfs", "gap"):
         page.locator(f"#{chart} svg").hover(position={"x": 300, "y": 60})
-        page.wait_for_timeout(100)
+        settle(page)
         lines = page.locator("#tip").text_content().split("\n")
         threshold = float(lines[0].removeprefix("threshold "))
         shares = [np.mean(census.score[groups == group] <= threshold) for group in ("Female", "Male")]
@@ -287,20 +292,18 @@ def test_no_other_script_can_run(browser: Any, path: Path, tmp_path: Path) -> No
     """The page lets its own two scripts run and nothing else, whatever text would get into it."""
     text = path.read_text(encoding="utf-8")
     changed = tmp_path / "changed.html"
-    changed.write_text(text.replace("<main>", '<main><b id="b" onclick="alert(1)">x</b>'), encoding="utf-8")
+    button = """<main><b id="b" onclick="this.textContent = 'ran'">x</b>"""
+    changed.write_text(text.replace("<main>", button), encoding="utf-8")
     page = browser.new_page()
-    told, popped_up = [], []
-    page.on("console", lambda message: told.append(message.text))
-    page.on("dialog", lambda dialog: popped_up.append(dialog.message))
-    page.goto(changed.as_uri())
-    page.locator("#b").click()
-    page.wait_for_timeout(100)
+    page.set_default_timeout(300_000)
+    with page.expect_console_message(lambda message: "Content Security Policy" in message.text):
+        page.goto(changed.as_uri())
+        page.locator("#b").click()
+    assert page.locator("#b").text_content() == "x"
     page.close()
-    assert popped_up == []
-    assert any("Content Security Policy" in text for text in told)
 
 
-def test_forty_groups_stay_small_and_open_fast(open_page: OpenPage, tmp_path: Path) -> None:
+def test_forty_groups_stay_small_and_draw_no_chart_at_first(open_page: OpenPage, tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     codes = rng.integers(0, 40, 20_000)
     scores = rng.beta(2, 3 + codes / 40)
@@ -309,14 +312,10 @@ def test_forty_groups_stay_small_and_open_fast(open_page: OpenPage, tmp_path: Pa
     path = tmp_path / "many.html"
     audit.to_html(path, disclosure_limit=1)
     assert path.stat().st_size < 3e6
-    page = open_page(path, charts=False)
-    # Processor time, which other work on this machine does not lengthen; the slow suite measures the clock's.
-    session = page.context.new_cdp_session(page)
-    session.send("Performance.enable", {"timeDomain": "threadTicks"})
-    page.reload()
-    page.wait_for_selector("html[data-ready=yes]", state="attached")
-    metrics = {one["name"]: one["value"] for one in session.send("Performance.getMetrics")["metrics"]}
-    assert 0.01 < metrics["TaskDuration"] < 1.0
+    page = open_page(path, charts=False, viewport={"width": 1280, "height": 600})
+    # What takes a browser long; `make bench` measures the time.
+    assert page.evaluate("document.querySelectorAll('.chart svg').length") == 0
+    assert page.evaluate("document.querySelectorAll('*').length") < 10_000
     assert page.locator("#pair option").count() == 781
     epsilons = page_data(page)["epsilons"]
     for place in (0, 5, 20):
@@ -335,7 +334,7 @@ def test_charts_are_drawn_when_they_are_near_and_for_paper(open_page: OpenPage, 
     assert page.evaluate("window.onPaper") > 10
     drawn = page.evaluate(charts)
     page.evaluate("document.getElementById('explore').scrollIntoView()")
-    page.wait_for_timeout(100)
+    settle(page)
     assert page.evaluate(charts) == drawn
     other = open_page(path, charts=False, viewport={"width": 1280, "height": 600})
     other.locator("#explore").scroll_into_view_if_needed()

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import time
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -233,12 +233,26 @@ def test_counts_that_are_none(given_counts: list[object], message: str) -> None:
         lp.ScoreCounts.from_table([0.1, 2.0], ["a", "b"], [1, 1])
 
 
-def test_thousands_of_groups_take_a_moment() -> None:
-    groups = np.repeat(np.arange(10_000), 2)
+class Walked(dict[Any, Any]):
+    """A dict that counts how many of its items were looked at."""
+
+    def __init__(self, items: dict[Any, Any]) -> None:
+        super().__init__(items)
+        self.looks = 0
+
+    def items(self) -> Any:
+        for item in super().items():
+            self.looks += 1
+            yield item
+
+
+def test_thousands_of_groups_are_told_apart_in_one_walk_over_the_counts() -> None:
+    groups = np.repeat(np.arange(1_000), 2)
     predictions = lp.Predictions.from_arrays(None, np.linspace(0, 1, groups.size), sensitive_features=groups)
-    counts, begun = lp.ScoreCounts.from_predictions(predictions), time.process_time()
-    assert len(counts.small_groups(lp.Comparison(min_group_size=3))) == 10_000
-    assert time.process_time() - begun < 2.0
+    found = lp.ScoreCounts.from_predictions(predictions)
+    counts = replace(found, atoms=Walked(found.atoms))
+    assert len(counts.small_groups(lp.Comparison(min_group_size=3))) == 1_000
+    assert counts.atoms.looks == 1_000
 
 
 def test_a_table_may_lack_a_label_of_a_group() -> None:

@@ -50,7 +50,7 @@ def own_executors() -> list[int]:
 def kill_one_at_work(spark: Any, killed: list[int]) -> None:
     """Wait until a stage is half way, then kill a worker."""
     tracker = spark.sparkContext.statusTracker()
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + 600
     while not killed and time.monotonic() < deadline:
         for job in tracker.getActiveJobsIds():
             stages = [tracker.getStageInfo(stage) for stage in tracker.getJobInfo(job).stageIds]

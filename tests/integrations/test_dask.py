@@ -13,6 +13,7 @@ import localparity as lp
 from localparity.integrations.dask import train
 from localparity.models import MCDPObjective
 
+dask = pytest.importorskip("dask")
 distributed = pytest.importorskip("distributed")
 xgboost = pytest.importorskip("xgboost")
 
@@ -23,9 +24,11 @@ ROUNDS = 10
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     options: dict[str, Any] = {"n_workers": 2, "threads_per_worker": 1, "dashboard_address": None}
+    minutes = {f"distributed.comm.timeouts.{what}": "300s" for what in ("connect", "tcp")}
     with (
+        dask.config.set(minutes),  # however busy the machine
         distributed.LocalCluster(host="127.0.0.1", processes=True, **options) as cluster,
-        distributed.Client(cluster) as found,
+        distributed.Client(cluster, timeout=300) as found,
     ):
         yield found
 

@@ -131,7 +131,7 @@ def served(*words: object) -> Iterator[str]:
 
 
 def get(url: str) -> tuple[str, Any]:
-    with urllib.request.urlopen(url, timeout=60) as answer:
+    with urllib.request.urlopen(url, timeout=300) as answer:
         return answer.read().decode(), answer.headers
 
 

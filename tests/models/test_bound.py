@@ -99,7 +99,7 @@ def fits(kind: Any, X: Any, y: Any, groups: Any, **options: Any) -> tuple[Any, l
     [
         (LocalParityLGBMClassifier, {"n_estimators": 20, "n_jobs": 1}),
         (LocalParityLGBMClassifier, {"n_estimators": 20, "n_jobs": 1, "patience": 2}),
-        (LocalParityClassifier, {"steps": 30, "patience": 1, "device": "cpu"}),
+        (LocalParityClassifier, {"steps": 12, "patience": 1, "device": "cpu"}),
     ],
 )
 def test_nothing_but_the_test_looks_at_the_people_held_out(kind: Any, options: dict[str, Any]) -> None:

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import random
 import sqlite3
 import subprocess
 import sys
-import time
 from collections.abc import Callable
 from contextlib import closing
 from datetime import UTC, datetime, timedelta, timezone
@@ -394,6 +392,7 @@ monitor = Monitor(sys.argv[2])
 print("ready", flush=True)
 for number in range(int(sys.argv[3])):
     monitor.append(batch(number), at=NOON + number % 3 * timedelta(days=1), batch_id=str(number))
+    print(number, flush=True)
 """
 
 
@@ -406,18 +405,17 @@ def start(folder: Path, batches: int) -> subprocess.Popen[str]:
 
 
 def test_killed_while_writing_nothing_is_lost_and_nothing_counts_twice(tmp_path: Path) -> None:
-    lots = random.Random(0)
-    for _ in range(4):
+    for batches in (1, 7, 8, 20):
         process = start(tmp_path, 60)
-        time.sleep(lots.random() * 0.15)
-        process.kill()
-        process.wait()
+        assert process.stdout is not None
+        assert [int(process.stdout.readline()) for _ in range(batches)] == list(range(batches))
+        process.kill()  # while it writes the next one
         process.communicate()
         for point in Monitor(tmp_path).series():
             assert point.rows % 300 == 0
     process = start(tmp_path, 60)
-    assert process.wait(60) == 0
-    process.communicate()
+    process.communicate(timeout=600)
+    assert process.returncode == 0
     series = Monitor(tmp_path).series()
     assert [point.rows for point in series] == [20 * 300] * 3
     exact = lp.ScoreCounts.from_predictions(batch(0))
@@ -431,8 +429,8 @@ def test_killed_while_writing_nothing_is_lost_and_nothing_counts_twice(tmp_path:
 def test_two_processes_at_a_time(tmp_path: Path) -> None:
     processes = [start(tmp_path, 25) for _ in range(2)]
     for process in processes:
-        assert process.wait(60) == 0
-        process.communicate()
+        process.communicate(timeout=600)
+        assert process.returncode == 0
     assert [point.rows for point in Monitor(tmp_path).series()] == [9 * 300, 8 * 300, 8 * 300]
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import random
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime, timedelta
@@ -299,6 +298,7 @@ monitor = Monitor(sys.argv[2])
 print("ready", flush=True)
 for number in range(int(sys.argv[3])):
     monitor.append(batch(number), at=NOON + number % 3 * timedelta(days=1), batch_id=str(number))
+    print(number, flush=True)
     if number % 20 == 19:
         monitor.prune(3)
 """
@@ -333,17 +333,18 @@ def check_counted_once(location: str, batches: int) -> None:
 
 
 def write_and_kill(location: str, *, batches: int, kills: int, seed: int) -> None:
-    """Two writers of the same batches; one after the other is killed at some moment and started again."""
+    """Two writers of the same batches; one after the other is killed while it writes one and started again."""
     rng = random.Random(seed)
     with ExitStack() as first, ExitStack() as second:
         stacks = (first, second)
         writers = [stack.enter_context(writer(location, batches)) for stack in stacks]
         for kill in range(kills):
-            time.sleep(rng.random() * 0.2)
             place = kill % 2
+            for _ in range(rng.randrange(1, batches // 2)):
+                assert writers[place].stdout.readline()
             stacks[place].close()
             writers[place] = stacks[place].enter_context(writer(location, batches))
-        assert [process.wait(300) for process in writers] == [0, 0]
+        assert [process.wait(600) for process in writers] == [0, 0]
     check_counted_once(location, batches)
 
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity.monitoring import Monitor
+from localparity.monitoring import Monitor, _webhook
 from localparity.monitoring._webhook import Webhook
 from typed_commands import run
 
@@ -55,7 +55,8 @@ class Handler(BaseHTTPRequestHandler):
 
 
 @pytest.fixture
-def hook() -> Iterator[Hook]:
+def hook(monkeypatch: pytest.MonkeyPatch) -> Iterator[Hook]:
+    monkeypatch.setattr(_webhook, "_SECONDS", 300.0)  # however busy the machine
     with Hook() as server:
         thread = threading.Thread(target=server.serve_forever)
         thread.start()

@@ -49,7 +49,7 @@ def contents(store: Path) -> dict[str, object]:
 
 
 def kill_after(process: subprocess.Popen[str], store: Path, runs: int) -> None:
-    limit = time.monotonic() + 120
+    limit = time.monotonic() + 600
     while len(finished(store)) < runs:
         assert process.poll() is None, process.communicate()
         assert time.monotonic() < limit
@@ -68,7 +68,7 @@ def test_a_sweep_killed_twice_ends_with_the_same_store(small: None, tmp_path: Pa
     kill_after(start(killed), killed, len(first) + 2)
     there = len(finished(killed))
     process = start(killed)
-    out, err = process.communicate(timeout=120)
+    out, err = process.communicate(timeout=600)
     assert process.returncode == 0, err
     assert f"trained {11 - there} runs, found {there};" in out
     assert 2 <= len(first) < there < 11

@@ -73,7 +73,7 @@ def test_every_resample_has_a_stream_of_its_own() -> None:
 
 
 def test_jobs_run_at_a_time_and_one_alone_in_the_callers_thread() -> None:
-    both = Barrier(2, timeout=20)
+    both = Barrier(2, timeout=300)
 
     def meet(_: np.random.Generator) -> float:
         return float(both.wait() >= 0)

@@ -72,12 +72,14 @@ def interruptible(connection: DuckDBPyConnection, work: Callable[[], T]) -> T:
     thread = threading.Thread(target=run, daemon=True)
     try:
         thread.start()
-        return future.result()
+        while not future.done():  # a signal that comes just before a wait does not end it
+            wait([future], timeout=1.0)
     except KeyboardInterrupt:
         while thread.is_alive() and not future.done():  # an interrupt before the query begins does nothing
             connection.interrupt()
             wait([future], timeout=0.05)
         raise
+    return future.result()
 
 
 def remote_among(paths: Iterable[str]) -> list[str]:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import socket
-
 import pytest
 import torch
 from torch import multiprocessing
@@ -15,10 +13,7 @@ from training_processes import loss_and_gradients, penalised_gradients, rows, tr
 @pytest.fixture(scope="module")
 def found(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, list[torch.Tensor]]]:
     folder = tmp_path_factory.mktemp("processes")
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    multiprocessing.spawn(work, (port, str(folder)), nprocs=2)
+    multiprocessing.spawn(work, (str(folder),), nprocs=2)
     return [torch.load(folder / f"{index}.pt", weights_only=True) for index in range(2)]
 
 
