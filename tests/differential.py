@@ -292,11 +292,9 @@ def from_spark(spark: Any) -> Callable[[Case, np.random.Generator], Answers]:
     """Spark, given its session."""
 
     def count(case: Case, rng: np.random.Generator) -> Answers:
-        import pandas as pd
-
-        yield from _engine(
-            "from_spark", lp.engines.from_spark, spark.createDataFrame(pd.DataFrame(case.columns)), case, rng
-        )
+        rows = zip(*(column.tolist() for column in case.columns.values()), strict=True)
+        frame = spark.createDataFrame(list(rows), list(case.columns))
+        yield from _engine("from_spark", lp.engines.from_spark, frame, case, rng)
 
     return count
 

@@ -23,7 +23,6 @@ LIMITS: dict[str, Sequence[Any]] = {
     "counts._cell_counts._NUMBER_BITS": [16, 30],
     "counts._cell_counts._SAMPLED": [2, 5, 16],
     "counts._sorting._FEW_ROWS": [0, 2**12],
-    "engines._duckdb.MOST_HELD": [0, 5, 40, 2**25],
     "engines._duckdb._MOST_COUNTED": [0, 2**22],
     "engines._duckdb._MOST_FIRST": [1, 10, 2**21],
     "engines._duckdb._MOST_KEYS": [0, 64],
