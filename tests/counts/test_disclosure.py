@@ -10,8 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import localparity as lp
+import oracles
 from localparity.counts import Comparison
 from localparity.counts._disclosure import all_disclosed, suppressed
+from strategies import epsilons, people
 
 
 def counts_of(scores, groups, **more):
@@ -153,3 +155,30 @@ def test_no_line_less_what_follows_tells_of_few_people(sizes, limit):
     for axis, value in {(axis, cell[axis]) for cell in people for axis in (0, 1)}:
         left = sum(people[cell] for cell in hidden - known if cell[axis] == value)
         assert left == 0 or left >= limit
+
+
+@given(st.data(), st.booleans(), st.integers(2, 5))
+def test_bounds_of_what_is_shown_hold_the_definition(data: st.DataObject, gridded: bool, limit: int) -> None:
+    drawn = data.draw(people(max_size=14))
+    limit = min(limit, int(np.bincount(drawn.groups).min()))
+    epsilon = data.draw(epsilons(drawn.grid))
+    predictions = lp.Predictions.from_arrays(None, drawn.scores, sensitive_features=drawn.groups)
+    counts = lp.ScoreCounts.from_predictions(predictions)
+    if gridded:
+        counts = lp.counts.bounded(counts, max_scores=1, level=data.draw(st.integers(1, 6)))
+    shown = lp.counts.disclosed(counts, disclosure_limit=limit)
+    a, b = drawn.samples()
+    for found, value in (
+        (lp.mcdp_bounds(shown, epsilon=float(epsilon)), oracles.mcdp(a, b, epsilon)),
+        (lp.gap_curve(shown).abcc_bounds(), oracles.abcc(a, b)),
+        (lp.gap_curve(shown).mean_difference_bounds(), oracles.mean(b) - oracles.mean(a)),
+    ):
+        assert found.low - 1e-12 <= float(value) <= found.high + 1e-12
+
+
+def test_people_beyond_the_first_and_the_last_mean() -> None:
+    predictions = lp.Predictions.from_arrays(None, [0.1, 0.9, 0.5, 0.5], sensitive_features=list("aabb"))
+    counts = lp.ScoreCounts.from_predictions(predictions)
+    shown = lp.counts.disclosed(counts, disclosure_limit=2)
+    assert lp.mcdp_bounds(shown, epsilon=0.1) == lp.Interval(0.0, 0.0, 1.0)
+    assert lp.mcdp(counts, epsilon=0.1) == 0.5

@@ -194,8 +194,7 @@ def test_more_rows_decide_than_are_held(
     tmp_path: Path, most_held: int, labelled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Near parity all cells decide at first, and rows are held only from a finer grid on.
-    for module in ("_duckdb", "_streamed"):
-        monkeypatch.setattr(f"localparity.engines.{module}.MOST_HELD", most_held)
+    monkeypatch.setattr("localparity.engines._streamed.MOST_HELD", most_held)
     monkeypatch.setattr(DuckDBScores, "max_refined", 100)
     rng = np.random.default_rng(0)
     scores, groups, labels = (

@@ -127,7 +127,7 @@ class Grid(NamedTuple):
         if not self.place.size:
             return numbers
         cut = np.flatnonzero(self.place >= 0)
-        return (cut[numbers >> self.bits] << self.bits) + (numbers & ((1 << self.bits) - 1))
+        return np.asarray((cut[numbers >> self.bits] << self.bits) + (numbers & ((1 << self.bits) - 1)))
 
 
 @dataclass(frozen=True, eq=False)

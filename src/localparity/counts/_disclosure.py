@@ -41,7 +41,7 @@ def disclosed(
     Returns
     -------
     ScoreCounts
-        Its `rank_error` is the largest share of a group in a step of several scores.
+        Its `rank_error` is the largest share of a group in a step of several scores, and that of the counts.
 
     Examples
     --------
@@ -65,9 +65,9 @@ def disclosed(
         kept = {(group, label): atoms for label, stratum in strata for group, atoms in stratum.items()}
     most = 1 if counts.clusters is None else int(np.bincount(counts.clusters.clusters).max())
     atoms = {key: in_steps(found, limit * most) for key, found in kept.items()}
-    errors = [kept[key].distance(atoms[key]) for key in kept]
-    rank_error = max([counts.rank_error, *errors])
-    return replace(counts, atoms=atoms, rank_error=rank_error, cells=None)
+    # What the counts were off by before comes on top of what the steps are off by.
+    rank_error = min(1.0, counts.rank_error + max(kept[key].distance(atoms[key]) for key in kept))
+    return replace(counts, atoms=atoms, rank_error=rank_error, cells=None, ends_known=False)
 
 
 def all_disclosed(counts: ScoreCounts, limit: int) -> bool:

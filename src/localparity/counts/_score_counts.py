@@ -47,6 +47,8 @@ class ScoreCounts:
         The cells of scores that are only known together; None where every score is known.
     clusters : ClusteredRows or None
         The rows with the cluster of each, where rows are not independent.
+    ends_known : bool
+        Whether the lowest and the highest score of each group are exact, as they are of a sketch.
 
     Examples
     --------
@@ -67,6 +69,7 @@ class ScoreCounts:
     rank_error: float = 0.0
     cells: Cells | None = None
     clusters: ClusteredRows | None = None
+    ends_known: bool = True
     _strata: dict[int | None, Stratum] = field(default_factory=dict, init=False, repr=False)
     _sizes: dict[int | None, dict[Group, int]] = field(default_factory=dict, init=False, repr=False)
 
@@ -203,7 +206,8 @@ class ScoreCounts:
         }
         resolution = max(self.resolution, other.resolution)
         rank_error = max(self.rank_error, other.rank_error)
-        merged = ScoreCounts(atoms, self.score_range, resolution, rank_error)
+        ends_known = self.ends_known and other.ends_known
+        merged = ScoreCounts(atoms, self.score_range, resolution, rank_error, ends_known=ends_known)
         if self.cells is None and other.cells is None:
             return merged
         cells = self.cells.union(other.cells) if self.cells else other.cells

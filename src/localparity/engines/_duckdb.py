@@ -18,6 +18,7 @@ from localparity._validation import MOST_GROUPS, as_score_range, check_group_cou
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._bounded import MAX_SCORES
 from localparity.counts._weights import LIMBS
+from localparity.engines import _streamed
 from localparity.engines._held_rows import HeldRows, group_counts, nobody
 from localparity.engines._refine import (
     LEVEL,
@@ -29,7 +30,7 @@ from localparity.engines._refine import (
     rows_changed,
 )
 from localparity.engines._sql import SqlScores
-from localparity.engines._streamed import MOST_HELD, InvalidRowError, RowStream, StreamCounts
+from localparity.engines._streamed import InvalidRowError, RowStream, StreamCounts
 from localparity.engines._table import ScoreColumns
 from localparity.metrics._mcdp import PAPER_EPSILONS
 
@@ -218,7 +219,7 @@ class DuckDBScores(SqlScores):
             return None
         inside = [(each, np.isin(each.at, within.numbers)) for each in self._latest[1]]
         rows = sum(int(each.rows[kept].sum()) for each, kept in inside)
-        if rows > MOST_HELD:
+        if rows > _streamed.MOST_HELD:
             return None
         if likely is not None and likely.chosen[within.numbers].all():
             self._held = likely.held.within(within)

@@ -285,7 +285,7 @@ def refine(counted: Sequence[GroupCounts], source: ScoreSource, options: CountOp
 
 def _too_many(cells: CellCounts, opened: BoolArray) -> bool:
     """Whether more counts would be read than a source returns in a reasonable time."""
-    numbers, rows = np.count_nonzero(opened), int(cells.rows[opened].sum())
+    numbers, rows = int(np.count_nonzero(opened)), int(cells.rows[opened].sum())
     return numbers > _MAX_CELLS_READ or min(numbers * len(cells.keys), rows) > _MOST_READ
 
 

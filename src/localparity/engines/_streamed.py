@@ -175,7 +175,7 @@ class RowStream:
 
 
 class _Sink:
-    """Counts rows in cells where there are counts, and holds those of the chosen cells while there is room."""
+    """Counts rows in cells where there are counts, and holds those of the chosen cells while they fit."""
 
     def __init__(
         self,

@@ -67,6 +67,8 @@ class GapCurve:
         Where scores are only known by cells, the bounds of the gap inside each; the gap at a knot is exact.
     exchangeable : bool
         Whether all rows are independent and weigh 1, as intervals that hold at any size ask.
+    ends_known : bool
+        Whether nobody is below the lowest knot or above the highest one, also where the curve is not exact.
 
     Examples
     --------
@@ -89,6 +91,7 @@ class GapCurve:
     rank_error: float = 0.0
     cells: CellGaps | None = None
     exchangeable: bool = True
+    ends_known: bool = True
 
     def __post_init__(self) -> None:
         low, high = self.score_range
@@ -262,9 +265,12 @@ class GapCurve:
         if self.cells is not None:
             knots, lower, upper = self._envelope.knots, self._envelope.lower, self._envelope.upper
         elif self.rank_error > 0.0:
-            # The lowest and the highest score of a sketch are exact: outside of them there is no gap.
-            reach = 2.0 * self.rank_error * (np.arange(self.knots.size) < self.knots.size - 1)
-            knots, size = self.knots, np.abs(self.gap)
+            # Outside of the lowest and the highest score, where these are known, there is no gap.
+            ends = () if self.ends_known else self.score_range
+            knots = np.union1d(self.knots, ends)
+            size = np.zeros(knots.size)
+            size[np.searchsorted(knots, self.knots)] = np.abs(self.gap)
+            reach = 2.0 * self.rank_error * (np.arange(knots.size) < knots.size - 1)
             lower, upper = np.maximum(size - reach, 0.0), np.minimum(size + reach, 1.0)
         else:
             return self, self
@@ -294,7 +300,7 @@ class GapCurve:
         """Return the mean difference and the bounds that always hold it."""
         value = self.mean_difference()
         if self.cells is None:
-            reach = 2.0 * self.rank_error * self._spread
+            reach = 2.0 * self.rank_error * (self._spread if self.ends_known else 1.0)
             return Interval(value - reach, value, value + reach)
         ends = (self._known(self._envelope.knots, gap) for gap in (self._envelope.least, self._envelope.most))
         low, high = (end.mean_difference() for end in ends)

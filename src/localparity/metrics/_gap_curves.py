@@ -96,6 +96,7 @@ def _merge_sides(counts: ScoreCounts, sides: Stratum, pair: Pair, label: int | N
         rank_error=counts.rank_error,
         cells=known_below,
         exchangeable=counts.exchangeable,
+        ends_known=counts.ends_known,
     )
 
 

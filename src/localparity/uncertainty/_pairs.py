@@ -61,4 +61,5 @@ def _of_others(values: FloatArray) -> FloatArray:
     array([1.e+20, 3.e+00, 1.e+20])
     """
     before = np.append(0.0, np.cumsum(values[:-1]))
-    return before + np.append(0.0, np.cumsum(values[:0:-1]))[::-1]
+    after = np.append(0.0, np.cumsum(values[:0:-1]))[::-1]
+    return np.asarray(before + after)
