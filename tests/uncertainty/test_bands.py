@@ -24,6 +24,7 @@ from localparity.uncertainty._bands import (
     bootstrap_radii,
     deviation_tail,
     finite_sample_radii,
+    repair_radii,
 )
 from localparity.uncertainty._resampling import Draws, critical_value, deviation_resamples
 
@@ -185,3 +186,19 @@ def test_ends_to_everyone_allow_for_the_share_and_those_of_two_groups_need_not()
     np.testing.assert_allclose(found, [[low * (0.8 - radius), low * (0.4 - radius)]])
     found = band_ends([overall], measured, 0.1, upper=True)
     np.testing.assert_allclose(found, [[high * (0.8 + radius), high * (0.4 + radius)]])
+
+
+def test_a_repair_compares_at_two_thresholds() -> None:
+    """The finite-sample band holds for them; with weights it is wider than that of one threshold."""
+    plain, comparison = counts_of(3), Comparison()
+    curves = gap_curves(plain, comparison)
+    found = repair_radii(plain, comparison, curves, confidence=0.9, draws=Draws(0))
+    np.testing.assert_array_equal(found, finite_sample_radii(curves, 0.9))
+    weighted = counts_of(3, sample_weight=np.linspace(0.5, 1.5, 400))
+    given: dict[str, Any] = {"confidence": 0.9, "draws": Draws(199, 0)}
+    found = repair_radii(weighted, comparison, curves, **given)
+    one = band_radii(weighted, comparison, curves, method="bootstrap", **given)
+    assert (found > 1.05 * one).all()
+    assert (found < 2.0 * one).all()
+    with pytest.raises(ValueError, match=r"n_resamples must be >= 9 .*got 5"):
+        repair_radii(weighted, comparison, curves, confidence=0.9, draws=Draws(5, 0))

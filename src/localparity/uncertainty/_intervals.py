@@ -62,11 +62,12 @@ def mcdp_interval(
     with epsilon 0 is that of a difference of two binomial shares, since the true worst threshold is one and
     does not depend on the sample; with a larger epsilon it is that too or, if less, MCDP and the radius of
     the worst pair's band. With ``compare="to_overall"`` both ends allow for the groups' shares in the
-    population, which are not known either. "bootstrap"
-    finds the radius of a band by multiplying every row's contribution to its group's distribution with random
-    numbers (the multiplier bootstrap): it holds in large samples, and takes weights, which may depend on the
-    scores, and clusters. It cannot know of people whom no row stands for: where a few rows carry much of a
-    group's weight, its confidence is approximate.
+    population, which are not known either; people are assumed to be drawn from it whatever their group.
+
+    "bootstrap" finds the radius of a band by multiplying every row's contribution to its group's distribution
+    with random numbers (the multiplier bootstrap): it holds in large samples, and takes weights, which may
+    depend on the scores, and clusters. It cannot know of people whom no row stands for: where a few rows
+    carry much of a group's weight, its confidence is approximate.
 
     Rows are assumed to be independent unless `cluster` says otherwise, and the scores not to come from a
     model that was trained on these rows.
