@@ -153,9 +153,10 @@ hardest to find.
 
 ## The audit as people run it
 
-`lp.audit` at its own epsilons, {audit_resamples} resamples, {audit_draws:,} draws. The people who make the
-difference are so close to the threshold that only epsilon 0 sees it. The power found must be within 2 points
-of the wanted one, and three Monte Carlo errors.
+`lp.audit` at its own epsilons, {audit_draws:,} draws. The people who make the difference are so close to the
+threshold that only epsilon 0 sees it. To save time there are {audit_resamples} resamples, which cost some
+points of power beside the 1,000 of an audit by default. The power found must not be below the wanted one by
+more than 2 points and three Monte Carlo errors; with few people it may be above it.
 
 | group sizes | MCDP | wanted power | found around one threshold |
 |---|---|---|---|
@@ -187,7 +188,7 @@ def main() -> None:
     text, holds = HEADING.format(commit=current_commit(), **options), True
     for plan in AUDITS:
         found = audited(plan, close_to_one_threshold)
-        holds &= abs(found - plan.power) <= WITHIN + 3.0 * sqrt(0.16 / AUDIT_DRAWS)
+        holds &= found >= plan.power - WITHIN - 3.0 * sqrt(0.16 / AUDIT_DRAWS)
         text += row(plan, [], [found], AUDIT_DRAWS)
     text += TEST_HEADING.format(resamples=RESAMPLES, draws=DRAWS)
     for plan in PLANS:
@@ -196,7 +197,7 @@ def main() -> None:
         text += row(plan, [f"{plan.confidence:g}"], powers, DRAWS)
     RESULTS.write_text(text, encoding="utf-8")
     if not holds:
-        sys.exit("a plan's power is off by more than 2 points")
+        sys.exit("a plan's power is off by more than it may be")
 
 
 if __name__ == "__main__":
