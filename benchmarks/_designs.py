@@ -140,6 +140,55 @@ def clustered(people: int, rows: int, *, mixed: bool = False) -> Design:
     return draw
 
 
+class SoftDrawn(NamedTuple):
+    """People with two scores, and their probability of the first of two groups."""
+
+    high: NDArray[np.bool_]
+    chances: Floats
+
+
+SoftDesign = Callable[[Rng], SoftDrawn]
+
+
+def known(sizes: Sequence[int], shares: Sequence[float]) -> SoftDesign:
+    """Groups that are known, each with the high score as often as told."""
+
+    def draw(rng: Rng) -> SoftDrawn:
+        first = np.repeat([1.0, 0.0], sizes)
+        return SoftDrawn(rng.random(first.size) < np.repeat(shares, sizes), first)
+
+    return draw
+
+
+def likely(size: int, chances: Sequence[float], shares: Sequence[float]) -> SoftDesign:
+    """Two kinds of people, as many of each: how likely they are of the first group, and score high."""
+
+    def draw(rng: Rng) -> SoftDrawn:
+        kind = rng.integers(0, 2, size)
+        return SoftDrawn(rng.random(size) < np.asarray(shares)[kind], np.asarray(chances)[kind])
+
+    return draw
+
+
+class Job(NamedTuple):
+    """Of each group, the share that is in the second of two jobs, and who has the high score in either."""
+
+    second: float
+    high: tuple[float, float]
+
+
+def in_jobs(size: int, *jobs: Job) -> Callable[[Rng], tuple[Floats, NDArray[Any], NDArray[Any]]]:
+    """Two scores, groups and jobs; people are of each group as often as of any other."""
+
+    def draw(rng: Rng) -> tuple[Floats, NDArray[Any], NDArray[Any]]:
+        groups = rng.integers(0, len(jobs), size)
+        second = (rng.random(size) < np.array([job.second for job in jobs])[groups]).astype(int)
+        high = np.array([job.high for job in jobs])[groups, second]
+        return np.where(rng.random(size) < high, 0.9, 0.1), groups, second
+
+    return draw
+
+
 # How often a score is sampled; its weight is one over it.
 
 

@@ -90,6 +90,36 @@ def finds_alike(size: int, low: float, high: float) -> Callable[[Rng], bool]:
     return fails
 
 
+def soft_misses(design: designs.SoftDesign, truth: float) -> Callable[[Rng], bool]:
+    """Whether the interval between groups that are known as probabilities misses the truth."""
+
+    def fails(rng: Rng) -> bool:
+        high, first = design(rng)
+        given = {"group_probabilities": np.column_stack([first, 1.0 - first]), "n_resamples": 199}
+        found = lp.soft_groups(np.where(high, 0.9, 0.1), **given, random_state=rng).bounds[0].interval
+        return not found.low - 1e-9 <= truth <= found.high + 1e-9
+
+    return fails
+
+
+def turns(size: int, *jobs: designs.Job) -> Callable[[Rng], bool]:
+    """Whether a sign is said to turn between two jobs and overall."""
+    design = designs.in_jobs(size, *jobs)
+
+    def fails(rng: Rng) -> bool:
+        scores, groups, job = design(rng)
+        given = {"sensitive_features": groups, "control_features": job, "n_resamples": 99}
+        return lp.within_strata(None, scores, **given, random_state=rng).turned
+
+    return fails
+
+
+def does_not_turn(size: int, *jobs: designs.Job) -> Callable[[Rng], bool]:
+    """Whether a sign that turns is not said to."""
+    turned = turns(size, *jobs)
+    return lambda rng: not turned(rng)
+
+
 def splits(rng: Rng) -> bool:
     """Whether the worst split of an age that says nothing is significant."""
     age, scores = rng.integers(18, 70, 120), rng.random(120)

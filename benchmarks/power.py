@@ -149,23 +149,24 @@ HEADING = """\
 `python -m benchmarks.power` at {commit}. For groups of some sizes, `lp.minimum_detectable` gives the least
 MCDP(0) that an audit finds with the wanted power. People are drawn again and again in whom the two smallest
 groups differ by it. In the reference design the groups differ around one threshold alone, which is the
-hardest to find. In the other, whole groups are shifted, which is found more often.
+hardest to find.
 
 ## The audit as people run it
 
-`lp.audit` at its own epsilons, {audit_resamples} resamples, {audit_draws:,} draws. The people who make the
-difference are so close to the threshold that only epsilon 0 sees it. The power found must be within 2 points
-of the wanted one, and three Monte Carlo errors.
+`lp.audit` at its own epsilons, {audit_draws:,} draws. The people who make the difference are so close to the
+threshold that only epsilon 0 sees it. To save time there are {audit_resamples} resamples, which cost some
+points of power beside the 1,000 of an audit by default. The power found must not be below the wanted one by
+more than 2 points and three Monte Carlo errors; with few people it may be above it.
 
-| group sizes | MCDP | wanted power | found around one threshold | found by a shift |
-|---|---|---|---|---|
+| group sizes | MCDP | wanted power | found around one threshold |
+|---|---|---|---|
 """
 TEST_HEADING = """
 ## The permutation test
 
 Two groups and epsilon 0 alone: the test of `lp.permutation_test`, with {resamples:,} resamples that were
 drawn once, since without ties they do not depend on the scores, and {draws:,} draws. The power found must be
-within 2 points of the wanted one.
+within 2 points of the wanted one. In the other design whole groups are shifted, which is found more often.
 
 | group sizes | confidence | MCDP | wanted power | found around one threshold | found by a shift |
 |---|---|---|---|---|---|
@@ -186,9 +187,9 @@ def main() -> None:
     options = {"audit_resamples": AUDIT_RESAMPLES, "audit_draws": AUDIT_DRAWS}
     text, holds = HEADING.format(commit=current_commit(), **options), True
     for plan in AUDITS:
-        powers = [audited(plan, draw) for draw in (close_to_one_threshold, shifted)]
-        holds &= abs(powers[0] - plan.power) <= WITHIN + 3.0 * sqrt(0.16 / AUDIT_DRAWS)
-        text += row(plan, [], powers, AUDIT_DRAWS)
+        found = audited(plan, close_to_one_threshold)
+        holds &= found >= plan.power - WITHIN - 3.0 * sqrt(0.16 / AUDIT_DRAWS)
+        text += row(plan, [], [found], AUDIT_DRAWS)
     text += TEST_HEADING.format(resamples=RESAMPLES, draws=DRAWS)
     for plan in PLANS:
         powers = [simulate(plan, draw) for draw in (around_one_threshold, shifted)]
@@ -196,7 +197,7 @@ def main() -> None:
         text += row(plan, [f"{plan.confidence:g}"], powers, DRAWS)
     RESULTS.write_text(text, encoding="utf-8")
     if not holds:
-        sys.exit("a plan's power is off by more than 2 points")
+        sys.exit("a plan's power is off by more than it may be")
 
 
 if __name__ == "__main__":

@@ -366,6 +366,37 @@ PROMISES += [
         ("apart, 0.35, four groups of 150, uneven weights", ((150,) * 4, 0.35, 0.5)),
     )
 ]
+PROMISES += [
+    Promise("interval of groups known as probabilities", design, 0.05, failures.soft_misses(*drawn))
+    for design, drawn in (
+        ("known, two scores, 10% and 30%, 10 and 200", (designs.known((10, 200), (0.1, 0.3)), 0.2)),
+        ("known, two scores, 5% alike, 20 and 500", (designs.known((20, 500), (0.05, 0.05)), 0.0)),
+        ("known, two scores, 3% and 20%, 30 and 1,000", (designs.known((30, 1000), (0.03, 0.2)), 0.17)),
+        ("known, two scores, 40% and 2%, 6 and 300", (designs.known((6, 300), (0.4, 0.02)), 0.38)),
+        (
+            "probabilities of 0.02 and 0.3, two scores, 60 people",
+            (designs.likely(60, (0.02, 0.3), (0.1, 0.6)), abs(0.182 / 0.32 - 0.518 / 1.68)),
+        ),
+    )
+]
+WOMEN, MEN = designs.Job(0.75, (0.2, 0.7 / 1.5)), designs.Job(0.25, (0.3, 0.7))
+EITHER = (0.2, 0.6)
+PROMISES += [
+    Promise("a sign is said to turn", design, 0.05, failures.turns(*drawn))
+    for design, drawn in (
+        ("alike overall, apart in two jobs, 600 people", (600, WOMEN, MEN)),
+        ("alike in two jobs, apart overall, 600", (600, designs.Job(0.8, EITHER), designs.Job(0.2, EITHER))),
+        ("the first beside a group that differs, 900", (900, WOMEN, MEN, designs.Job(0.5, (0.35, 0.5)))),
+    )
+]
+PROMISES += [
+    Promise(
+        "power",
+        "a sign that turns, 1,000 people: not told",
+        0.2,
+        failures.does_not_turn(1000, designs.Job(0.85, (0.1, 0.6)), designs.Job(0.15, (0.3, 0.8))),
+    )
+]
 
 
 def _fails(place: int, seeds: list[np.random.SeedSequence]) -> int:

@@ -80,6 +80,15 @@ def test_strata_are_as_the_schema_says(n_resamples: int) -> None:
     check(found.to_json())
 
 
+@pytest.mark.parametrize("resamples", [0, 20])
+def test_audits_within_strata_are_as_the_schema_says(resamples: int) -> None:
+    _, scores, groups = people(2)
+    options: dict[str, Any] = {"control_features": np.arange(600) % 3, "n_resamples": resamples}
+    found = lp.audit(None, scores, sensitive_features=groups, random_state=0, **options)
+    (plain,) = check(found.to_json(disclosure_limit=1))["audits"]
+    assert plain["within_strata"]["turned"] is False
+
+
 def test_groups_of_several_columns_and_of_any_kind() -> None:
     _, scores, groups = people(2)
     columns = {"sex": np.where(groups, "f", "m"), "old": groups == 0}

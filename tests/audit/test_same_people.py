@@ -19,7 +19,7 @@ from localparity.audit._same_people import PairedModels
 RNG = np.random.default_rng(0)
 SIZE = 300
 SEX = np.repeat(["f", "m"], SIZE // 2)
-FIRST = RNG.random(SIZE) ** np.where(SEX == "f", 2.0, 1.0)
+FIRST = RNG.random(SIZE) ** np.where(SEX == "f", 3.0, 1.0)
 SECOND = RNG.random(SIZE)
 PEOPLE = pd.DataFrame(
     {

@@ -32,7 +32,7 @@ def test_a_disparity() -> None:
     assert pair.p_values[0] == 1 / 101
     assert "adjusted p-value against parity is <= 0.01." in found.how_sure
     assert pair.detectable is not None
-    assert f"MCDP above {percent(pair.detectable)} can be distinguished from chance" in found.how_sure
+    assert f"a measured MCDP(0.02) is significant above {percent(pair.detectable)}" in found.how_sure
     assert found.notes == ()
 
 
@@ -96,7 +96,7 @@ def test_too_few_people() -> None:
         "not tested"
         in lp.audit(None, [0.1, 0.9], sensitive_features=list("ab"), n_resamples=0).verdict.headline
     )
-    assert "not even a gap of 100%" in found.verdict.how_sure
+    assert "not even a measured gap of 100%" in found.verdict.how_sure
     assert all(group.too_small for group in found.groups)
     assert found.pairs[0].detectable is None
 

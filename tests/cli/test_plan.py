@@ -22,6 +22,7 @@ def test_what_is_found_and_how_many_rows_it_takes() -> None:
     assert found.returncode == 0, found.stderr
     expected = lp.minimum_detectable([60, 90], n_resamples=99, random_state=0).mcdp
     needed = lp.rows_needed([60, 90], mcdp=0.5, n_resamples=99, random_state=0)
+    assert "Found: an audit at epsilon 0,0.01,0.05,0.1 says" in " ".join(found.stdout.split())
     assert expected is not None
     assert f"groups of 60 and 90 people finds an MCDP(0) of {100 * expected:.2f}%" in found.stdout
     assert f"MCDP(0) of 50.00% takes {sum(needed)} rows: {needed[0]}, {needed[1]}." in found.stdout
@@ -42,7 +43,7 @@ def test_json_has_everything() -> None:
     assert [pair["groups"] for pair in found["pairs"]] == [[0, 1], [0, 2], [1, 2]]
     assert 0.1 < found["pairs"][0]["detectable_mcdp"] < 0.5
     assert found["rows_needed"] == sum(found["group_sizes_needed"])
-    assert found["mcdp"] == 0.9
+    assert (found["mcdp"], found["epsilons"]) == (0.9, [0.0, 0.01, 0.05, 0.1])
 
 
 @pytest.mark.parametrize(
@@ -56,6 +57,7 @@ def test_json_has_everything() -> None:
         (["--group-sizes", "300,0"], "got 0"),
         (["--group-sizes", "1e300,3"], "--group-sizes must have a sum"),
         (["--group-sizes", "30,30", "--power", 1], "--power must be > 0 and < 1, got 1"),
+        (["--group-sizes", "30,30", "--epsilon", "0.05"], "--epsilon must contain 0, got [0.05]"),
         (["--group-sizes", "30,30", "--mcdp", 2], "--mcdp must be between 0 and 1, got 2"),
         (["--group-sizes", "30,30", "--mcdp", 0], "--mcdp must be >= 0.0001, got 0"),
         (["--group-sizes", "30,30", "--confidence", 0.999], "--resamples must be >= 999"),

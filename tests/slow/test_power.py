@@ -29,8 +29,9 @@ def test_the_planned_power_is_within_two_points(plan: Plan) -> None:
 
 @pytest.mark.parametrize("plan", AUDITS, ids=str)
 def test_an_audit_as_people_run_it_has_the_planned_power(plan: Plan) -> None:
-    # Two points, and three Monte Carlo errors of 1.3; 61 to 73% when the test at epsilon 0 alone was planned for.
-    assert audited(plan, close_to_one_threshold) == pytest.approx(plan.power, abs=WITHIN + 0.038)
+    # Two points, and three Monte Carlo errors of 1.3; it was 61 to 73% when only epsilon 0 was planned for. With
+    # few people, of whom a few more or less are found, it may be more.
+    assert plan.power - WITHIN - 0.038 <= audited(plan, close_to_one_threshold) <= plan.power + 0.1
 
 
 def test_a_shift_is_found_more_often() -> None:

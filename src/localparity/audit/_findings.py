@@ -25,7 +25,7 @@ ROUNDING = 1e-9
 """1 - 0.9 is a little less than 0.1, and a p-value of 0.1 is small enough at a confidence of 0.9."""
 
 TOO_COARSE = 0.5
-"""A pair is too small to judge where only an MCDP above this could be distinguished from chance."""
+"""A pair is too small to judge where only a measured MCDP above this would be significant."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -104,8 +104,9 @@ class PairSummary:
     p_values : tuple of float or None
         The p-value at each epsilon, adjusted over all pairs, labels and epsilons; None without a test.
     detectable : float or None
-        The smallest MCDP at the first epsilon that could be significant at these sizes; None where not even a
-        gap of 1 could.
+        How large a measured MCDP at the first epsilon must be to be significant at these sizes; None where
+        not even a gap of 1 would be. A true MCDP of that size may be found in only about half of all audits;
+        `minimum_detectable` has what is found in more.
     radius : float
         How far the true gap may be from the measured one at any threshold, all pairs and labels together.
     abcc, delta_dp : float

@@ -247,9 +247,9 @@ def _how_sure(audit: Audit, pair: PairSummary, place: int) -> str:
     if place:
         return sentence.rstrip()
     if pair.detectable is None:
-        return sentence + "At these group sizes not even a gap of 100% could be distinguished from chance."
-    smallest = percent(pair.detectable)
-    return sentence + f"At these group sizes an MCDP above {smallest} can be distinguished from chance."
+        return sentence + "At these group sizes not even a measured gap of 100% would be significant."
+    at = f"MCDP({audit.findings[0].epsilon:g})"
+    return sentence + f"At these group sizes a measured {at} is significant above {percent(pair.detectable)}."
 
 
 def _other_pairs(
@@ -279,8 +279,8 @@ def _notes(audit: Audit, found: Sequence[PairSummary], place: int) -> tuple[str,
     small = [group for group in audit.groups if group.too_small]
     if small and len(small) < len(audit.groups):
         notes.append(
-            f"Too small to judge, since only a gap above {100 * TOO_COARSE:g} points could be "
-            f"distinguished from chance: {_listed(small)}."
+            f"Too small to judge, since only a measured gap above {100 * TOO_COARSE:g} points would be "
+            f"significant: {_listed(small)}."
         )
     return tuple(notes)
 
