@@ -159,10 +159,12 @@ def test_tiny_cells_do_not_silence_the_audit_of_large_ones(compas: lp.Audit) -> 
     assert small.items() >= {("Asian", "Female"): 2, ("Native American", "Female"): 4}.items()
     assert max(small.values()) < 20
     assert compas.verdict.status == "found"
-    assert "27.26% between African-American × Male and Caucasian × Male" in compas.verdict.headline
+    between = "African-American × Male (3,044 people) and Caucasian × Male (1,887 people)"
+    assert f"the clearest gap is 27.26%, between {between}" in compas.verdict.headline
+    assert "MCDP(0), the largest of all pairs, is 75.00%" in compas.verdict.headline
     assert "to score above it, which is the worse outcome" in compas.verdict.where
     assert any("Asian × Female (2), Native American × Female (4)" in note for note in compas.verdict.notes)
-    assert any("75.00%" in note and "too few people" in note for note in compas.verdict.notes)
+    assert any("The largest gap of all" in note and "too few people" in note for note in compas.verdict.notes)
     # Those too small to judge come last, whatever they measure.
     assert [pair.too_small for pair in compas.pairs] == sorted(pair.too_small for pair in compas.pairs)
 

@@ -62,7 +62,10 @@ ASKED: dict[str, Any] = {"files": "scores.csv", "score": "p", "group": "sex", "o
 def test_it_fails_above_the_bound_and_writes_the_summary(folder: Path) -> None:
     done, summary = run_audit(folder, **ASKED, max_mcdp="0.5")
     assert done.returncode == 1
-    assert "fail: MCDP(0) is 100.00%, above the bound of 50.00%" in done.stderr
+    assert (
+        "fail: MCDP(0) is 100.00% between f (51 people) and m (50 people), above the bound of 50.00%"
+        in done.stderr
+    )
     assert summary.startswith("before\n# Local disparity by sex\n")
     assert "**Is it within the bound?** No." in summary
     done, summary = run_audit(folder, **{**ASKED, "group": "region\n"}, max_mcdp="0.5")

@@ -145,4 +145,4 @@ def test_rich_prints_an_audit(audit: lp.Audit) -> None:
 
     console = Console(width=120, file=io.StringIO())
     console.print(audit)
-    assert "expected" in console.file.getvalue()  # type: ignore[attr-defined]
+    assert "MCDP at each epsilon" in console.file.getvalue()  # type: ignore[attr-defined]

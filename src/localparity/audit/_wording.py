@@ -133,7 +133,7 @@ def verdict_of(audit: Audit) -> Verdict:
     >>> census = lp.datasets.make_census(5000, random_state=0)
     >>> audit = lp.audit(None, census.score, sensitive_features=census.sensitive_features, random_state=0)
     >>> print(verdict_of(audit).headline)
-    There is a disparity: MCDP(0) is 30.02%, between Female (2,413 people) and Male (2,587 people).
+    There is a disparity: MCDP(0) is 30.02%, between Female (2,253 people) and Male (2,747 people).
     """
     found, could_be = _verdict(audit), what_could_be(audit)
     if could_be is None:

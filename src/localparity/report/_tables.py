@@ -142,7 +142,7 @@ def findings_table(audits: Mapping[str, Audit]) -> ReportTable:
             rows.append((*cells, epsilon, *numbers_of(audit, place), expected))
     names = (*_if(len(audits) > 1, "model"), *_if(several, "worst pair (people)"))
     numbers = (*_number_columns(audits), "expected under parity")
-    caption = "MCDP"
+    caption = "MCDP at each epsilon"
     if several:
         caption = (
             "MCDP, the largest of all pairs, with an interval and a p-value of the largest, whichever pair "
