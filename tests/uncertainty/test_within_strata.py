@@ -14,7 +14,9 @@ from scipy.stats import ks_2samp
 
 import localparity as lp
 import oracles
+from localparity._validation import UNKNOWN
 from localparity.uncertainty import _strata
+from localparity.uncertainty._resampling import Draws
 from localparity.uncertainty._within_strata import strata_compared
 from strategies import People, epsilons, people
 
@@ -179,6 +181,30 @@ def test_the_level_holds_where_strata_explain_everything() -> None:
     assert (rejected / runs <= 0.05 + error).all()
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [(60, 60, 60), (30, 15, 120), (8, 8, 300)])
+def test_a_pair_that_does_not_differ_keeps_its_level_beside_one_that_does(sizes: tuple[int, ...]) -> None:
+    """Group c is far from a and b, which are alike, in each of two strata; scores with ties."""
+    rejected, runs = np.zeros(2), 1000
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        groups = np.tile(np.repeat(["a", "b", "c"], sizes), 2)
+        strata = np.repeat(["x", "y"], groups.size // 2)
+        scores = np.round(rng.random(groups.size) * np.where(groups == "c", 0.5, 1.0), 2)
+        names = {f"{g}{s}": (g, s) for g in "abc" for s in "xy"}
+        keys = np.char.add(groups, strata)
+        counts = lp.ScoreCounts.from_table(scores, keys, np.ones(groups.size, int))
+        people = _strata.people_of(counts, names, lp.Comparison())
+        draws = Draws(39, seed, None)
+        standardised, within_each = _strata.StratumTest.of(counts, people, 0.0).p_values(draws)
+        of_pair = [
+            min(p for (_, _, pair), p in found.items() if pair == ("a", "b"))
+            for found in (standardised, within_each)
+        ]
+        rejected += np.array(of_pair) <= 0.05
+    assert (rejected / runs <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / runs)).all()
+
+
 def test_nobody_or_enough_people_of_a_group_are_left_out() -> None:
     """Of group b, two people are alone in a small stratum; the smallest of its other strata goes with them."""
     sizes = {("a", 0): 9, ("b", 0): 2, ("a", 1): 9, ("b", 1): 5, ("a", 2): 9, ("b", 2): 8}
@@ -252,3 +278,13 @@ def test_overall_is_the_mcdp_of_everyone_and_pooled_that_of_the_people_compared(
     assert found.pooled[0] == pytest.approx(some, abs=1e-12)
     assert f"overall MCDP(0) is {100 * every[0]:.2f}%" in found.sentences[0]
     assert f"{100 * some:.2f}% among the people compared within strata" in found.sentences[0]
+
+
+def test_people_without_a_stratum_are_in_none_and_count_overall() -> None:
+    counts = lp.ScoreCounts.from_table(np.linspace(0.0, 1.0, 9), ["ax", "bx"] * 4 + ["a?"], np.ones(9, int))
+    names: Any = {"ax": ("a", "x"), "bx": ("b", "x"), "a?": ("a", UNKNOWN)}
+    found = strata_compared(counts, names, lp.Comparison(), np.zeros(1), Draws(0, 0, None))
+    assert (found.rows_left_out, found.rows_without_stratum, found.left_out) == (1, 1, 0)
+    assert found.sentences[-1] == "1 row has no stratum and counts overall only."
+    groups = ["a", "b"] * 4 + ["a"]
+    assert found.overall[0] == lp.mcdp(None, np.linspace(0.0, 1.0, 9), sensitive_features=groups)
