@@ -44,8 +44,10 @@ def population_mcdp(repair: ScoreRepair, powers: dict[int, float], epsilon: floa
     return worst
 
 
-def held(sizes: tuple[int, ...], bound: float, confidence: float | None, epsilon: float = 0.0) -> float:
-    """How often the bound holds in the population."""
+def held(
+    sizes: tuple[int, ...], bound: float, confidence: float | None, epsilon: float = 0.0, *, copies: int = 1
+) -> float:
+    """How often the bound holds in the population, where the table has each person so many times."""
     rng = np.random.default_rng([*sizes, int(1000 * bound)])
     powers = dict(enumerate([1.0, 2.0, 1.5][: len(sizes)]))
     groups = np.repeat(np.arange(len(sizes)), sizes)
@@ -54,7 +56,7 @@ def held(sizes: tuple[int, ...], bound: float, confidence: float | None, epsilon
     for _ in range(DRAWS):
         scores = rng.random(groups.size) ** exponents
         repair = ScoreRepair(max_mcdp=bound, confidence=confidence, epsilon=epsilon)
-        repair.fit(scores, sensitive_features=groups)
+        repair.fit(np.tile(scores, copies), sensitive_features=np.tile(groups, copies))
         within += population_mcdp(repair, powers, epsilon) <= bound
     return within / DRAWS
 
@@ -68,6 +70,14 @@ def test_the_bound_holds_in_the_population_at_the_confidence(
     sizes: tuple[int, ...], bound: float, confidence: float, epsilon: float
 ) -> None:
     assert held(sizes, bound, confidence, epsilon) >= confidence
+
+
+@pytest.mark.filterwarnings("ignore:Nearly every row occurs")
+@pytest.mark.parametrize(
+    ("sizes", "bound", "copies"), [((400, 400), 0.2, 5), ((250, 900), 0.2, 10), ((600, 500, 700), 0.2, 4)]
+)
+def test_copies_of_people_are_no_people(sizes: tuple[int, ...], bound: float, copies: int) -> None:
+    assert held(sizes, bound, 0.9, copies=copies) >= 0.9
 
 
 def test_without_a_confidence_it_often_does_not() -> None:

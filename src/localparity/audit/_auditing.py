@@ -45,7 +45,7 @@ from localparity.audit._findings import (
 from localparity.audit._missing import MissingPolicy, checked_rows
 from localparity.audit._scale import ScoreScale
 from localparity.counts import Comparison, ScoreCounts
-from localparity.counts._copies import warn_of_copies
+from localparity.counts._copies import copies_of, warn_of_copies
 from localparity.counts._inputs import Data, as_counts
 from localparity.metrics._mcdp import PAPER_EPSILONS
 from localparity.predictions import Predictions
@@ -233,7 +233,7 @@ def _counts_compared(
         left_out += small
     check_group_count(counts, comparison)
     advice = "pass cluster=ids of people, or one row for each person: intervals and p-values are too sure"
-    warn_of_copies(counts, advice, stacklevel=3)
+    warn_of_copies(copies_of(counts), advice, stacklevel=3)
     counts = scaled.apply(counts)
     warn_of_narrow_scores(counts, stacklevel=3)
     return counts, left_out

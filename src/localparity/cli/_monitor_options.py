@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from copy import copy
 from dataclasses import dataclass, fields, replace
 from functools import wraps
 from inspect import Parameter, signature
@@ -195,7 +194,5 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
 def _unless_kept(annotation: Any, default: Any) -> Any:
     """An option that need not be typed: what the monitor keeps comes before the default."""
     kind, option = get_args(annotation)
-    option = copy(option)
-    option.callback = None  # nothing is checked before it is known what the monitor keeps
-    option.show_default = "the monitor's own" if default is None else f"the monitor's own, else {default}"
-    return Annotated[kind | None, option]
+    shown = "the monitor's own" if default is None else f"the monitor's own, else {default}"
+    return Annotated[kind | None, typer.Option(help=option.help, show_default=shown)]

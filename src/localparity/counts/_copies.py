@@ -62,12 +62,10 @@ def copies_sentence(copies: int) -> str:
     )
 
 
-def warn_of_copies(counts: ScoreCounts, advice: str, *, stacklevel: int) -> int:
-    """Warn where rows are copies; returns how many there are of each."""
-    copies = copies_of(counts)
+def warn_of_copies(copies: int, advice: str, *, stacklevel: int) -> None:
+    """Warn where there are several copies of nearly every row."""
     if copies > 1:
         warnings.warn(f"{copies_sentence(copies)}; {advice}", UserWarning, stacklevel=stacklevel + 1)
-    return copies
 
 
 def without_copies(counts: ScoreCounts, copies: int) -> ScoreCounts:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Iterable, Iterator
 from typing import Any
 
@@ -10,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._types import IntArray
-from localparity.counts._copies import copies_in, copies_sentence
+from localparity.counts._copies import copies_in, warn_of_copies
 
 ADVICE = "one of them is fitted on"
 """What a fit does about copies."""
@@ -52,8 +51,7 @@ def without_copies(features: Any, *others: NDArray[Any]) -> IntArray | None:
     copies, places = distinct_rows(features, *others)
     if copies == 1:
         return None
-    message = f"{copies_sentence(copies)}; {ADVICE}, {places.size:,} of {len(others[0]):,} rows"
-    warnings.warn(message, UserWarning, stacklevel=4)
+    warn_of_copies(copies, f"{ADVICE}, {places.size:,} of {len(others[0]):,} rows", stacklevel=4)
     return places
 
 

@@ -10,6 +10,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
+import numpy as np
+
 from localparity._io._files import reading, sha256_of
 from localparity._io._tables import Table
 from localparity._types import Compare, Criterion, ScoreRange
@@ -18,13 +20,13 @@ from localparity._validation import (
     as_count,
     as_score_range,
 )
-from localparity.counts import Comparison, ScoreCounts
-from localparity.counts._copies import warn_of_copies
+from localparity.counts import Comparison
+from localparity.counts._copies import copies_in, warn_of_copies
 from localparity.monitoring._locations import open_store
 from localparity.monitoring._results import PeriodResult, WindowResult
 from localparity.monitoring._series import DEFAULTS, Question, Series, periods_of
 from localparity.monitoring._sketch import ScoreSketch
-from localparity.monitoring._store import Batch, RemovedMeanwhileError
+from localparity.monitoring._store import Batch, RemovedMeanwhileError, sorted_scores
 from localparity.monitoring._stored_period import RemovedPeriods, StoredPeriod
 from localparity.monitoring._whole import as_period, whole_of
 from localparity.predictions import Predictions
@@ -379,7 +381,8 @@ class Monitor:
             at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
         except OverflowError:
             raise ValueError(f"at must be in the years 1 to 9999 in UTC, got {at}") from None
-        added = Batch.of(batch, batch_id, at.strftime(_FORMATS[self.every]))
+        ordered = sorted_scores(batch)
+        added = Batch.of(ordered, batch_id, at.strftime(_FORMATS[self.every]))
         with self.store.writing():
             self._keep_settings(columns)
             if self.store.find("id", added.id) is not None:
@@ -387,7 +390,8 @@ class Monitor:
             self._check_new(added, allow_duplicate=allow_duplicate)
             self.store.add(added, self._with_batch(batch, added))
         advice = "the intervals and alarms of a monitor need one row for each person"
-        warn_of_copies(ScoreCounts.from_predictions(batch), advice, stacklevel=3)
+        times = [np.unique(scores, return_counts=True)[1] for scores in ordered.values()]
+        warn_of_copies(copies_in(np.concatenate(times)), advice, stacklevel=3)
         return True
 
     def _check_new(self, added: Batch, *, allow_duplicate: bool) -> None:

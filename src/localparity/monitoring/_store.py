@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager
 from hashlib import sha256
 from typing import Any, Literal, NamedTuple, Protocol
 
 import numpy as np
 
+from localparity._types import FloatArray, Group
 from localparity.monitoring._stored_period import RemovedPeriods, StoredPeriod
 from localparity.predictions import Predictions
 
 BatchKey = Literal["id", "digest"]
+Key = tuple[Group, int | None]
+"""A group, and the label of its people; None where there are no labels."""
 
 
 class Batch(NamedTuple):
@@ -23,17 +26,24 @@ class Batch(NamedTuple):
     period: str
 
     @classmethod
-    def of(cls, rows: Predictions, batch_id: str, period: str) -> Batch:
+    def of(cls, ordered: Mapping[Key, FloatArray], batch_id: str, period: str) -> Batch:
         """The batch of some rows, whose order does not matter: a query that is run again may have another."""
         digest = sha256()
-        for code, group in enumerate(rows.groups):
-            for label in (None,) if rows.labels is None else (0, 1):
-                among = rows.codes == code
-                chosen = among if label is None else among & (rows.labels == label)
-                scores = np.sort(rows.scores[chosen].astype(np.float64) + 0.0)  # -0.0 is 0.0
-                digest.update(f"{group!r} {label} {scores.size}\n".encode())
-                digest.update(scores.tobytes())
+        for (group, label), scores in ordered.items():
+            digest.update(f"{group!r} {label} {scores.size}\n".encode())
+            digest.update(scores.tobytes())
         return cls(batch_id, digest.hexdigest(), period)
+
+
+def sorted_scores(rows: Predictions) -> dict[Key, FloatArray]:
+    """The scores of the people of each group and label, from the lowest to the highest."""
+    found: dict[Key, FloatArray] = {}
+    for code, group in enumerate(rows.groups):
+        among = rows.codes == code
+        for label in (None,) if rows.labels is None else (0, 1):
+            chosen = among if label is None else among & (rows.labels == label)
+            found[group, label] = np.sort(rows.scores[chosen].astype(np.float64) + 0.0)  # -0.0 is 0.0
+    return found
 
 
 class RemovedMeanwhileError(LookupError):

@@ -25,7 +25,7 @@ from localparity._validation import (
     score_resolution,
 )
 from localparity.counts import Comparison, ScoreCounts
-from localparity.counts._copies import warn_of_copies, without_copies
+from localparity.counts._copies import copies_of, warn_of_copies, without_copies
 from localparity.metrics import mcdp, mcdp_bounds
 from localparity.models._copies import ADVICE
 from localparity.models._fitted_on import describe_counts, describe_rows
@@ -272,7 +272,9 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         Maps are increasing, so that what is unknown of a gap on a grid stays as it was: it is aimed below.
         """
         bound, epsilon = as_fraction(self.max_mcdp, "max_mcdp"), as_epsilon(self.epsilon)
-        counts = without_copies(counts, warn_of_copies(counts, ADVICE, stacklevel=4))
+        copies = copies_of(counts)
+        warn_of_copies(copies, ADVICE, stacklevel=4)
+        counts = without_copies(counts, copies)
         self.unrepaired_mcdp_ = mcdp_bounds(counts, epsilon=epsilon, criterion=self.criterion).high
         error = gap_error(counts)
         resolution = score_resolution(np.dtype(np.float64), counts.score_range)
