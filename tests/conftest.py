@@ -132,8 +132,8 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
     random.seed(seed)
     np.random.seed(seed)  # noqa: NPY002, what scikit-learn draws from
     bit_generator.randbits = random.Random(seed).getrandbits  # for `default_rng(None)`
-    if "torch" in sys.modules:
-        sys.modules["torch"].manual_seed(seed)
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.manual_seed(seed)
 
 
 @pytest.hookimpl(wrapper=True)
