@@ -148,6 +148,7 @@ $(VENV)/.release: $(VENV)/.development
 
 $(BIN)/pip:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
+	@echo "setting up $(VENV); the first time this takes minutes"
 	$(PYTHON) -m venv --clear $(VENV)
 
 clean:

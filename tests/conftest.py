@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import os
+import random
 import re
 import sys
 from collections.abc import Generator
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
+from zlib import crc32
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, Phase, settings
+from numpy.random import bit_generator
 
 # `make test-slow` draws many new examples of each property. The run with the compiler off takes few and everything
 # else some, the same ones each time: whether `make test` passes is not a matter of luck.
@@ -119,6 +123,17 @@ def _fail_instead(report: pytest.TestReport | pytest.CollectReport) -> None:
     if NO_SKIPS and report.skipped and not excused and not hasattr(report, "wasxfail"):
         report.outcome = "failed"
         report.longrepr = f"skipped where LOCALPARITY_NO_SKIPS is set: {report.longrepr}"
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """What draws without a seed draws the same in every run."""
+    seed = crc32(item.nodeid.encode())
+    random.seed(seed)
+    np.random.seed(seed)  # noqa: NPY002, what scikit-learn draws from
+    bit_generator.randbits = random.Random(seed).getrandbits  # for `default_rng(None)`
+    if (torch := sys.modules.get("torch")) is not None:
+        torch.manual_seed(seed)
 
 
 @pytest.hookimpl(wrapper=True)
