@@ -265,17 +265,25 @@ def test_many_values(count: int, scale: Any) -> None:
 
 
 def test_rows_without_a_value_are_of_the_unknown_group_where_they_are_kept() -> None:
-    kept = Blanks(("NA", "3"), kept=True)
+    kept = Blanks(("NA",), kept=True)
     found = as_groups(["b", None, "NA", "a"], 4, blanks=kept)
     assert found.names == ("a", "b", UNKNOWN)
     assert found.codes.tolist() == [1, 2, 2, 0]
-    assert as_groups(np.array([1.0, 3.0, np.nan, 2.0]), 4, blanks=kept).names == (1.0, 2.0, UNKNOWN)
+    numbers = as_groups(np.array([1.0, 3.0, np.nan, 2.0]), 4, blanks=Blanks(("3",), kept=True))
+    assert numbers.names == (1.0, 2.0, UNKNOWN)
     columns = {"sex": ["f", None, "m", "f"], "region": ["n", "n", "NA", "s"]}
     both = as_groups(columns, 4, blanks=kept)
     assert both.names == (("f", "n"), ("f", "s"), UNKNOWN)
     assert both.codes.tolist() == [0, 2, 2, 1]
     with pytest.raises(ValueError, match="has no value at row 2"):
         as_groups(["b", "a", "NA"], 3, blanks=Blanks(("NA",)))
+
+
+def test_a_text_for_no_group_that_no_row_has_is_said() -> None:
+    columns = {"sex": ["f", "NA", "m"], "region": ["n", "n", "?"]}
+    with pytest.warns(UserWarning, match="missing_values has 'none'"):
+        found = as_groups(columns, 3, blanks=Blanks(("NA", "none", "?"), kept=True))
+    assert found.names == (("f", "n"), UNKNOWN)
 
 
 def test_the_unknown_group_is_behind_all_others_and_equals_none() -> None:

@@ -130,3 +130,40 @@ def test_nobody_or_enough_people_of_a_group_are_left_out(criterion: Any) -> None
     assert (shown.left_out, shown.rows_left_out) == (2, 193)
     every = lp.audit(labels, scores, **asked).within_strata
     assert (every.left_out, every.rows_left_out) == (0, 0)
+
+
+@pytest.mark.filterwarnings("ignore:The sign turns")
+@pytest.mark.parametrize("policy", ["raise", "drop", "group", "bound"])
+def test_people_without_a_stratum_count_in_the_audit_and_in_no_stratum(path: Path, policy: Any) -> None:
+    columns = made()
+    columns["sex"], columns["job"] = columns["sex"].astype(object), columns["job"].astype(object)
+    columns["job"][:40:2] = None
+    if policy != "raise":
+        columns["sex"][20:50] = None
+    asked = {**ASKED, "missing_groups": policy, "n_resamples": 0}
+    with path.open("w", newline="") as stream:
+        csv.writer(stream).writerows([list(columns), *zip(*columns.values(), strict=True)])
+    without = lp.Audit.read(path, score="p", group="sex", **asked)
+    read = lp.Audit.read(path, score="p", group="sex", control="job", **asked)
+    found = audit(columns, columns["job"], **asked)
+    known = 600 if policy in ("raise", "group") else 570
+    blank = 20 if policy in ("raise", "group") else 10
+    for controlled in (read, found):
+        assert controlled.findings == without.findings
+        assert controlled.groups == without.groups
+        assert controlled.missing == without.missing
+        assert controlled.unknown_groups == without.unknown_groups
+        strata = controlled.within_strata
+        assert strata.overall == tuple(finding.mcdp for finding in without.findings)
+        assert strata.rows_without_stratum == blank
+        assert {each.stratum for each in strata.strata} == {"cook", "nurse"}
+        assert sum(each.rows for each in strata.strata) + strata.rows_left_out == known
+        assert f"{blank} rows have no stratum" in strata.sentences[-1]
+    assert read.within_strata == found.within_strata
+
+
+def test_a_text_that_stands_for_no_group_may_name_a_stratum(path: Path) -> None:
+    options = {"missing_groups": "drop", "missing_values": ["nurse"]}
+    with pytest.warns(UserWarning, match="The sign turns|nurse"):
+        found = lp.Audit.read(path, score="p", group="sex", control="job", **options, **ASKED)
+    assert {each.stratum for each in found.within_strata.strata} == {"cook", "nurse"}

@@ -70,6 +70,16 @@ def test_real_audits_are_as_the_schema_says(criterion: Any, compare: Any, option
         assert plain["bound"]["within"] == found.passes(bound)
 
 
+@pytest.mark.parametrize("n_resamples", [0, 20])
+def test_strata_are_as_the_schema_says(n_resamples: int) -> None:
+    _, scores, groups = people(3)
+    job = np.where(np.arange(groups.size) % 2, "cook", None)
+    found = lp.audit(
+        None, scores, sensitive_features=groups, control_features=job, n_resamples=n_resamples, random_state=0
+    )
+    check(found.to_json())
+
+
 def test_groups_of_several_columns_and_of_any_kind() -> None:
     _, scores, groups = people(2)
     columns = {"sex": np.where(groups, "f", "m"), "old": groups == 0}

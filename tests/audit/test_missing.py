@@ -213,3 +213,54 @@ def test_the_command_says_what_unknown_groups_could_change(path: Path, tmp_path:
     page = (tmp_path / "page.html").read_text()
     assert "Whatever the unknown groups are" in page
     assert "2 rows without a group were left out." in page
+
+
+@pytest.fixture
+def spelled(tmp_path: Path) -> Path:
+    """Groups in several spellings, and 30 rows of 150 whose group is unknown, in three of them."""
+    rng = np.random.default_rng(0)
+    sex = np.array(["F", "f ", "M", "m"] * 30 + ["Unknown", "unknown", " UNKNOWN "] * 10)
+    path = tmp_path / "spelled.csv"
+    rows = "\n".join(f"{p:.3f},{name}" for p, name in zip(rng.random(sex.size), sex, strict=True))
+    path.write_text(f"p,g\n{rows}\n")
+    return path
+
+
+@pytest.mark.parametrize("text", ["Unknown", "unknown", "UNKNOWN"])
+@pytest.mark.parametrize("policy", ["drop", "bound", "group"])
+def test_texts_for_no_group_are_found_after_look_alikes_are_joined(
+    spelled: Path, policy: Any, text: str
+) -> None:
+    table = lp.open_table(spelled, normalise_groups=True)
+    asked = {"missing_groups": policy, "missing_values": [text], "n_resamples": 0}
+    found = read(table, **asked)
+    assert (found.missing.groups, found.missing.missing_groups) == (30, policy)
+    assert [group.rows for group in found.groups] == [60, 60] + ([30] if policy == "group" else [])
+    assert (found.unknown_groups is None) == (policy != "bound")
+    if policy == "bound":
+        assert found.unknown_groups.unknown == 30
+    with pytest.raises(ValueError, match="no value in 30 of 150 rows"):
+        read(table, missing_values=[text])
+
+
+def test_a_command_joins_look_alikes_of_what_stands_for_no_group(spelled: Path) -> None:
+    words = ["audit", spelled, "--score", "p", "--group", "g", "--missing-groups", "drop", "--resamples", 0]
+    words += ["--missing-value", "Unknown", "--normalise-groups", "--scoring-rates", "--json"]
+    shown = run(*words)
+    assert shown.stderr == ""
+    (plain,) = json.loads(shown.stdout)["audits"]
+    assert (plain["missing"]["groups"], plain["rows"]) == (30, 120)
+    (table,) = plain["scoring_rates"]["tables"]
+    assert {each["category"] for each in table["categories"]} >= {"f", "m"}
+    assert "unknown" not in {each["category"] for each in table["categories"]}
+
+
+def test_a_text_for_no_group_that_no_row_has_is_said(spelled: Path) -> None:
+    words = ["audit", spelled, "--score", "p", "--group", "g", "--missing-groups", "drop", "--resamples", 0]
+    words += ["--disclosure-limit", 1, "--missing-value", "Unknown", "--missing-value", "Unknwon"]
+    shown = run(*words, PYTHONWARNINGS="default")
+    assert shown.returncode == 0
+    assert "--missing-value has 'Unknwon', which is in no row" in shown.stderr
+    assert "'Unknown', which" not in shown.stderr
+    with pytest.warns(UserWarning, match="missing_values has '9'"):
+        audit(groups=SEX, missing_groups="drop", missing_values=["NA", "9"])

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from fractions import Fraction
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from scipy.stats import ks_2samp
 
 import localparity as lp
 import oracles
@@ -152,3 +154,59 @@ def test_nobody_or_enough_people_of_a_group_are_left_out() -> None:
 
 def rows_as_text(rows: list[tuple[str, int]]) -> list[str]:
     return [f"{group}{stratum}" for group, stratum in rows]
+
+
+def few_and_many() -> tuple[Any, Any, Any]:
+    """A few people of c and d are far apart by chance; many of a and b differ, by less."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["a", "b", "c", "d"], [200, 200, 3, 3])
+    scores = np.concatenate([rng.beta(2, 3, 200), rng.beta(3, 2, 200), [0.3, 0.4, 0.45], [0.5, 0.6, 0.7]])
+    return scores, groups, np.full(groups.size, "x")
+
+
+def test_a_p_value_is_that_of_the_pair_beside_it() -> None:
+    found = within(*few_and_many(), n_resamples=199, random_state=0)
+    (stratum,) = found.strata
+    assert set(stratum.window.groups) == {"c", "d"}
+    assert found.worst_p_value == found.p_value == 0.005
+    assert stratum.p_value == found.window_p_value > 0.1
+    first, second = found.sentences[:2]
+    for sentence in (first, second):
+        assert "between c and d" in sentence
+        assert f"p-value of this pair {stratum.p_value:.4f}" in sentence
+        assert "0.0050" in sentence
+
+
+def test_the_p_value_of_a_pair_is_adjusted_for_all() -> None:
+    """Against scipy's statistics of groups that numpy deals out."""
+    scores, groups, strata = few_and_many()
+
+    def measured(groups: Any) -> dict[Any, float]:
+        samples = {name: scores[groups == name] for name in "abcd"}
+        return {
+            (one, other): ks_2samp(samples[one], samples[other]).statistic
+            / np.sqrt(1 / samples[one].size + 1 / samples[other].size)
+            for one, other in combinations("abcd", 2)
+        }
+
+    rng, resamples = np.random.default_rng(1), 200
+    largest = np.array([max(measured(rng.permutation(groups)).values()) for _ in range(resamples)])
+    expected = np.mean(largest >= measured(groups)["c", "d"] - 1e-9)
+    found = within(scores, groups, strata, n_resamples=999, random_state=0)
+    assert found.window.groups == ("c", "d")
+    assert found.window_p_value == pytest.approx(expected, abs=4 * np.sqrt(0.25 / resamples))
+
+
+def test_overall_is_the_mcdp_of_everyone_and_pooled_that_of_the_people_compared() -> None:
+    rng = np.random.default_rng(0)
+    scores, groups = rng.random(300), rng.choice(["a", "b", "c"], 300)
+    strata = rng.choice(["x", "y", "z"], 300, p=[0.05, 0.05, 0.9])
+    found = within(scores, groups, strata, epsilon=[0.0, 0.01], min_group_size=10)
+    assert found.rows_left_out > 0
+    every = lp.mcdp(None, scores, sensitive_features=groups, epsilon=[0.0, 0.01])
+    assert found.overall == tuple(every)
+    kept = strata == "z"
+    some = lp.mcdp(None, scores[kept], sensitive_features=groups[kept])
+    assert found.pooled[0] == pytest.approx(some, abs=1e-12)
+    assert f"overall MCDP(0) is {100 * every[0]:.2f}%" in found.sentences[0]
+    assert f"{100 * some:.2f}% among the people compared within strata" in found.sentences[0]

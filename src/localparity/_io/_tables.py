@@ -157,6 +157,10 @@ class Table:
                 self.rows = f"(SELECT * REPLACE ({joined} AS {column}) FROM {self.rows})"
             self._normal.add(name)
 
+    def as_joined(self, texts: Iterable[str]) -> tuple[str, ...]:
+        """Texts as groups have them: where look-alikes are joined, by the name that these have then."""
+        return tuple(dict.fromkeys(map(normal_text, texts) if self._normalises else texts))
+
     def warn(self, groups: Iterable[Any] = ()) -> None:
         """Say what was found of the numbers, and which names of groups differ in nothing that people see."""
         for name, form in self._formats.items():

@@ -19,7 +19,14 @@ from localparity._validation._arrays import (
     check_rows,
     place,
 )
-from localparity._validation._blanks import NO_BLANKS, UNKNOWN, Blanks, as_texts, is_unknown
+from localparity._validation._blanks import (
+    NO_BLANKS,
+    UNKNOWN,
+    Blanks,
+    as_texts,
+    is_unknown,
+    warn_of_unmatched,
+)
 from localparity._validation._codes import (
     Coded,
     encode,
@@ -133,4 +140,5 @@ __all__ = [
     "score_resolution",
     "sort_groups",
     "unknown_name",
+    "warn_of_unmatched",
 ]

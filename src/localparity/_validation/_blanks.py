@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import warnings
+from collections.abc import Iterable, Sequence
 from enum import Enum
 from typing import Any, NamedTuple
 
@@ -47,12 +48,24 @@ class Blanks(NamedTuple):
             found |= np.array([self._names(value) for value in values.tolist()], dtype=bool)
         return found
 
+    def unmatched(self, columns: Iterable[NDArray[Any]]) -> tuple[str, ...]:
+        """The texts that no value of some columns has."""
+        found = [Blanks((text,)) for text in self.texts]
+        values = [value for column in columns for value in column.tolist()] if found else []
+        return tuple(each.texts[0] for each in found if not any(map(each._names, values)))
+
     def _names(self, value: Any) -> bool:
         """Whether one of the texts is a value's; a column of 3 and NaN has 3.0."""
         return str(value) in self.texts or (isinstance(value, float) and f"{value:g}" in self.texts)
 
 
 NO_BLANKS = Blanks()
+
+
+def warn_of_unmatched(texts: Iterable[str]) -> None:
+    """Warn of each text that was to stand for no group, and that no row has."""
+    for text in texts:
+        warnings.warn(f"missing_values has {text!r}, which is in no row", stacklevel=2)
 
 
 def is_unknown(group: Group) -> bool:

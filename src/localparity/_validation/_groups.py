@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from localparity._types import Group, Groups
 from localparity._validation._arrays import Column, as_vector, check_rows, place
-from localparity._validation._blanks import NO_BLANKS, UNKNOWN, Blanks
+from localparity._validation._blanks import NO_BLANKS, UNKNOWN, Blanks, warn_of_unmatched
 from localparity._validation._codes import (
     Coded,
     encode,
@@ -47,7 +47,9 @@ def as_groups(
 ) -> Grouping:
     """The group of each row, from one column or from the intersection of several."""
     columns = _columns(sensitive_features, name).items()
-    groupings = [_as_grouping(_coded(column, rows, key, at_most), key, blanks) for key, column in columns]
+    coded = {key: _coded(column, rows, key, at_most) for key, column in columns}
+    warn_of_unmatched(blanks.unmatched(each.values for each in coded.values()))
+    groupings = [_as_grouping(each, key, blanks) for key, each in coded.items()]
     grouping = groupings[0] if len(groupings) == 1 else _intersect(groupings)
     check_group_count(len(grouping.names), name, at_most)
     if len(grouping.names) < at_least:

@@ -8,13 +8,14 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from localparity._types import FloatArray, Group
-from localparity._validation import UNKNOWN, Blanks, as_groups, as_vector, check_indexes
+from localparity._validation import Blanks, as_groups, as_vector, check_indexes
 from localparity.counts import Comparison, ScoreCounts
-from localparity.counts._atoms import Atoms
 from localparity.counts._inputs import Data, as_counts, as_data
+from localparity.engines._missing import known_group
 from localparity.predictions import Predictions
 from localparity.uncertainty import WithinStrata
 from localparity.uncertainty._resampling import Draws
+from localparity.uncertainty._strata import joined
 from localparity.uncertainty._within_strata import strata_compared, strata_names
 
 
@@ -38,20 +39,16 @@ class Strata:
         """Counts by some columns, of which the first so many are of the groups."""
 
         def name(key: Any) -> tuple[Group, Group]:
-            if key is UNKNOWN:
-                return UNKNOWN, UNKNOWN
-            group, stratum = key[:width], key[width:]
-            return (group[0] if width == 1 else group), (stratum[0] if len(stratum) == 1 else stratum)
+            parts = (key[:width], key[width:])
+            group, stratum = (known_group(part[0] if len(part) == 1 else part) for part in parts)
+            return group, stratum
 
         return cls(counts, {key: name(key) for key in counts.groups})
 
     @property
     def together(self) -> ScoreCounts:
         """The counts of the groups, strata put together."""
-        parts: dict[Any, list[Atoms]] = {}
-        for (key, label), atoms in self.counts.atoms.items():
-            parts.setdefault((self.names[key][0], label), []).append(atoms)
-        return replace(self.counts, atoms={key: Atoms.join(found) for key, found in parts.items()})
+        return joined(self.counts, self.names)
 
     def compared(
         self,

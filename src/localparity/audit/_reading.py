@@ -9,7 +9,7 @@ from os import PathLike, fspath
 from typing import Any, Literal, get_args
 
 from localparity._io._tables import Table, as_group_columns, as_table
-from localparity._validation import as_choice
+from localparity._validation import as_choice, warn_of_unmatched
 from localparity.audit._control import Strata
 from localparity.audit._missing import (
     GROUP_OPTIONS,
@@ -70,7 +70,8 @@ def read_people(
             raise ValueError("control must be None with cluster")
         read = partial(Predictions.read, **columns, cluster=cluster, score_range=asked["score_range"])
     groups = as_group_columns(columns["score"], columns["group"])
-    data, missing = _read_rows(read, table, ScoreColumns(**columns | {"group": groups}), policy)
+    named = ScoreColumns(**columns | {"group": groups}, control=control)
+    data, missing = _read_rows(read, table, named, policy)
     if control and isinstance(data, ScoreCounts):
         strata = Strata.of_columns(data, len(groups) - len(control))
         return strata.together, missing, further | {"control_features": strata}
@@ -94,13 +95,15 @@ def _read_rows(
 ) -> tuple[Data, MissingRows]:
     """The rows of a table that are counted, and how many were left out."""
     kept, counted = table, LeftOutRows()
-    if policy != _REFUSE:
+    if policy != _REFUSE or columns.control:
         counted = count_missing(table, columns, policy.texts)
         if policy.groups == "raise" and counted.groups:
             raise ValueError(_no_group(columns, counted))
-        kept = without_missing(table, columns, groups=policy.groups, missing=policy.rows, texts=policy.texts)
+        warn_of_unmatched(counted.unmatched)
+        asked: dict[str, Any] = {"groups": policy.groups, "missing": policy.rows, "texts": policy.texts}
+        kept = without_missing(table, columns, strata=counted.strata > 0, **asked)
     try:
-        data = name_unknown(read(kept))
+        data = read(kept) if columns.control else name_unknown(read(kept))
     except ValueError as error:
         explained = _explained(error, table, columns, policy.texts)
         if explained is None:
@@ -130,5 +133,5 @@ def _explained(
 
 
 def _no_group(columns: ScoreColumns, counted: LeftOutRows) -> str:
-    names = " and ".join(map(repr, columns.group))
+    names = " and ".join(map(repr, columns.own_group))
     return f"column {names} has no value in {counted.groups:,} of {counted.rows:,} rows; {GROUP_OPTIONS}"

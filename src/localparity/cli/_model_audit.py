@@ -38,6 +38,7 @@ class ModelAudit(NamedTuple):
         weight: str | None,
         cluster: str | None,
         control: Sequence[str] | None = None,
+        missing_values: Sequence[str] = (),
         **options: Any,
     ) -> lp.Audit:
         """Score the people in a file and audit the scores."""
@@ -56,6 +57,7 @@ class ModelAudit(NamedTuple):
             sample_weight=known[weight] if weight else None,
             cluster=known[cluster] if cluster else None,
             control_features={name: known[name] for name in control} if control else None,
+            missing_values=table.as_joined(missing_values),
             **options,
         )
         columns = {

@@ -30,7 +30,7 @@ def scoring_rates_of(
     """The scoring rates of files, in which rows without a category count as unknown."""
     score = columns["score"]
     names = as_group_columns(score, columns["group"])
-    options = {name: asked[name] for name in ("missing_values", "disclosure_limit")}
+    options: dict[str, Any] = {"disclosure_limit": asked["disclosure_limit"]}
     scale = ScoreScale.of(asked["scale"], asked["score_range"])
     found = {}
     for file, table in tables.items():
@@ -38,6 +38,7 @@ def scoring_rates_of(
         scored = without_missing(table, named, groups="raise", missing=asked["missing"], texts=())
         values = scored.read(numbers=[score], groups=names)
         categories = {name: values[name] for name in names}
+        options["missing_values"] = table.as_joined(asked["missing_values"])
         options["score_range"] = scale.range_of(None, values[score])
         found[file] = scoring_rates(None, values[score], sensitive_features=categories, **options)
     return found

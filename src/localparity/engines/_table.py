@@ -19,13 +19,22 @@ from localparity.engines._refine import GroupCounts, check_group_weights
 
 @dataclass(frozen=True)
 class ScoreColumns:
-    """The columns of a table of scores, and the range of the scores."""
+    """The columns of a table of scores, and the range of the scores.
+
+    The last group columns may be those of strata, `control`, by which rows are counted as by the others.
+    """
 
     score: str
     group: tuple[str, ...]
     label: str | None = None
     weight: str | None = None
     score_range: ScoreRange = (0.0, 1.0)
+    control: tuple[str, ...] = ()
+
+    @property
+    def own_group(self) -> tuple[str, ...]:
+        """The group columns that are not of strata."""
+        return self.group[: len(self.group) - len(self.control)]
 
     @property
     def numbers(self) -> dict[str, str]:

@@ -22,6 +22,9 @@ _MOST_THRESHOLDS = 512
 """The test compares the data and the resamples at up to so many thresholds."""
 
 Pair = tuple[Group, Group]
+PairKey = tuple[Group | None, int | None, Pair]
+"""A stratum, or None for the mean over strata; a label; two groups."""
+PairPValues = Mapping[PairKey, float]
 Totals = Mapping[tuple[Group, int | None], int]
 """How many rows each group has of each label."""
 
@@ -92,6 +95,14 @@ def totals_of(
                 cell = (names[key][0], label)
                 found[cell] = found.get(cell, 0) + atoms.size
     return found
+
+
+def joined(counts: ScoreCounts, names: Mapping[Group, tuple[Group, Group]]) -> ScoreCounts:
+    """The counts of the groups, strata put together."""
+    parts: dict[tuple[Group, int | None], list[Atoms]] = {}
+    for (key, label), atoms in counts.atoms.items():
+        parts.setdefault((names[key][0], label), []).append(atoms)
+    return replace(counts, atoms={key: Atoms.join(found) for key, found in parts.items()})
 
 
 def together(people: Sequence[StratumPeople]) -> list[StratumPeople]:
@@ -172,18 +183,29 @@ class StratumTest:
         units = units_of(scores, counts.score_range, counts.resolution)
         return cls(units, people, cells, counts, epsilon)
 
-    def p_values(self, draws: Draws) -> tuple[float, float]:
-        """How often chance gives as large a standardised gap, and as large a gap in some stratum."""
-        dealers = [Dealer.of(cells.sum(axis=1), cells.sum(axis=0)) for cells in self.cells]
-        seen = self.measure(self.cells)
-        null = repeat(lambda stream: self.measure([dealer.deal(stream) for dealer in dealers]), draws, 2)
-        return p_value_of(float(seen[0]), null[:, 0]), p_value_of(float(seen[1]), null[:, 1])
+    def p_values(self, draws: Draws) -> tuple[PairPValues, PairPValues]:
+        """The adjusted p-values of the standardised gaps, and of the gaps in each stratum.
 
-    def measure(self, cells: Sequence[IntArray]) -> FloatArray:
-        """The largest studentised MCDP of the standardised gaps, and of the strata's."""
+        That of a pair is how often chance gives as large a gap, studentised, to any pair; in any stratum.
+        """
+        dealers = [Dealer.of(cells.sum(axis=1), cells.sum(axis=0)) for cells in self.cells]
+
+        def deal(stream: np.random.Generator) -> FloatArray:
+            dealt = self.measure([dealer.deal(stream) for dealer in dealers])
+            return np.array([max(measured.values()) for measured in dealt])
+
+        null = repeat(deal, draws, 2)
+        standardised, within = (
+            {key: p_value_of(seen, null[:, column]) for key, seen in measured.items()}
+            for column, measured in enumerate(self.measure(self.cells))
+        )
+        return standardised, within
+
+    def measure(self, cells: Sequence[IntArray]) -> tuple[dict[PairKey, float], dict[PairKey, float]]:
+        """The studentised MCDP of each pair's standardised gap, and of its gap in each stratum."""
         shares = [np.cumsum(each, axis=1) / each.sum(axis=1, keepdims=True) for each in cells]
         places = [{group: row for row, group in enumerate(each.atoms)} for each in self.people]
-        standardised, within = 0.0, 0.0
+        standardised, within = dict[PairKey, float](), dict[PairKey, float]()
         for label in dict.fromkeys(each.label for each in self.people):
             some = [place for place, each in enumerate(self.people) if each.label == label]
             for pair in pairs_of([self.people[place] for place in some]):
@@ -196,11 +218,11 @@ class StratumTest:
                     gap = shares[place][one] - shares[place][other]
                     sizes = cells[place].sum(axis=1)
                     spread = 1.0 / sizes[one] + 1.0 / sizes[other]
-                    within = max(within, self._mcdp(gap) / np.sqrt(spread))
+                    within[self.people[place].stratum, label, pair] = self._mcdp(gap) / np.sqrt(spread)
                     mean += weight * gap
                     variance += weight**2 * spread
-                standardised = max(standardised, self._mcdp(mean) / np.sqrt(variance))
-        return np.array([standardised, within])
+                standardised[None, label, pair] = self._mcdp(mean) / np.sqrt(variance)
+        return standardised, within
 
     def _mcdp(self, gap: FloatArray) -> float:
         if self.epsilon <= 0.0:

@@ -7,23 +7,26 @@ round. The standardised gap is the mean of the strata's gaps, each with its shar
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, ScoreRange, Seed
-from localparity._validation import Grouping, as_count, as_epsilons, as_groups, as_vector
+from localparity._validation import Grouping, as_count, as_epsilons, as_groups, as_vector, is_unknown
 from localparity.counts._comparison import Comparison, group_text
 from localparity.counts._inputs import input_counts
 from localparity.counts._score_counts import ScoreCounts
 from localparity.metrics._gap_curve import GapCurve
+from localparity.metrics._gap_curves import curve_between
 from localparity.metrics._window import Window, percent
 from localparity.uncertainty._resampling import Draws
 from localparity.uncertainty._strata import (
+    PairPValues,
     StratumPeople,
     StratumTest,
     hide_few,
+    joined,
     pairs_of,
     people_of,
     standardised_curve,
@@ -46,6 +49,9 @@ class StratumSummary:
         MCDP of the worst pair at each epsilon.
     window : Window
         Where the gap is largest at the first epsilon, and between whom.
+    p_value : float or None
+        The p-value of this pair in this stratum, adjusted for all pairs and strata; None where no test was
+        made.
 
     Examples
     --------
@@ -63,6 +69,7 @@ class StratumSummary:
     rows: int
     mcdp: tuple[float, ...]
     window: Window
+    p_value: float | None
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -74,19 +81,26 @@ class WithinStrata:
     epsilons : tuple of float
         The half-widths of windows.
     overall : tuple of float
-        MCDP of the worst pair at each epsilon, strata put together, of the people who are compared in one.
+        MCDP at each epsilon, strata put together: that of the whole audit.
+    pooled : tuple of float
+        The same of the people alone who are compared in a stratum.
     standardised : tuple of float
         MCDP of the standardised gap of the worst pair at each epsilon: the mean of the strata's gaps, each
         with its share of all people compared.
     window, overall_window : Window
-        Where the standardised gap is largest at the first epsilon, and where the overall gap of that pair is.
+        Where the standardised gap is largest at the first epsilon, and where the gap of that pair is largest
+        with strata put together, of the people compared in a stratum.
     strata : tuple of StratumSummary
         Every stratum, the worst first.
     left_out, rows_left_out : int
         The strata in which fewer than two groups have enough people, and the rows that are in no comparison.
+    rows_without_stratum : int
+        The rows among these that have no value of a control feature.
     p_value, worst_p_value : float or None
-        How often groups dealt at random within strata give as large a standardised gap; as large a gap in
-        some stratum, each studentised by its sizes. None where no test was made.
+        How often groups dealt at random within strata give as large a standardised gap to any pair; as large
+        a gap to any pair in any stratum, each studentised by its sizes. None where no test was made.
+    window_p_value : float or None
+        The p-value of the pair in `window`, adjusted for all pairs.
 
     Examples
     --------
@@ -103,14 +117,17 @@ class WithinStrata:
 
     epsilons: tuple[float, ...]
     overall: tuple[float, ...]
+    pooled: tuple[float, ...]
     standardised: tuple[float, ...]
     window: Window
     overall_window: Window
     strata: tuple[StratumSummary, ...]
     left_out: int
     rows_left_out: int
+    rows_without_stratum: int
     p_value: float | None
     worst_p_value: float | None
+    window_p_value: float | None
 
     @property
     def turned(self) -> bool:
@@ -135,28 +152,44 @@ class WithinStrata:
     def sentences(self) -> tuple[str, ...]:
         """What was found, in words."""
         at = f"MCDP({self.epsilons[0]:g})"
+        own = _p_values(self.window_p_value, self.p_value, "of any pair")
+        among = f" ({percent(self.pooled[0])} among the people compared within strata)"
         found = [
-            f"Within {len(self.strata):,} strata the standardised {at} is {percent(self.standardised[0])}"
-            f"{_p_value(self.p_value)}; overall it is {percent(self.overall[0])}."
+            f"Within {len(self.strata):,} strata the standardised {at} is {percent(self.standardised[0])} "
+            f"between {_pair(self.window)}{own}; overall {at} is {percent(self.overall[0])}"
+            f"{among if self.rows_left_out else ''}."
         ]
         worst = self.strata[0]
-        between = " and ".join(map(group_text, worst.window.groups))
+        own = _p_values(worst.p_value, self.worst_p_value, "of any pair in any stratum")
         found.append(
             f"The worst stratum is {group_text(worst.stratum)}, where it is {percent(worst.mcdp[0])} between "
-            f"{between}{_p_value(self.worst_p_value)}."
+            f"{_pair(worst.window)}{own}."
         )
         if self.turned:
             found.append(self.turn)
-        if self.rows_left_out:
+        few = self.rows_left_out - self.rows_without_stratum
+        if few:
             found.append(
-                f"{self.rows_left_out:,} rows are in no comparison, those of {self.left_out:,} strata among "
+                f"{few:,} rows are in no comparison, those of {self.left_out:,} strata among "
                 "them, since too few people are of their group there."
             )
+        if self.rows_without_stratum:
+            have, count = ("row has", "counts") if self.rows_without_stratum == 1 else ("rows have", "count")
+            found.append(f"{self.rows_without_stratum:,} {have} no stratum and {count} overall only.")
         return tuple(found)
 
 
-def _p_value(p_value: float | None) -> str:
-    return "" if p_value is None else f" (p-value {p_value:.4f})"
+def _pair(window: Window) -> str:
+    return " and ".join(map(group_text, window.groups))
+
+
+def _p_values(own: float | None, any_pair: float | None, of_any: str) -> str:
+    """The p-value of the pair that was named, and that of any where it is another."""
+    if own is None or any_pair is None:
+        return ""
+    if own == any_pair:
+        return f" (p-value {own:.4f})"
+    return f" (p-value of this pair {own:.4f}, {of_any} {any_pair:.4f})"
 
 
 def within_strata(
@@ -217,7 +250,8 @@ def within_strata(
     ...     None, scores, sensitive_features=sex, control_features=job, random_state=0
     ... )
     >>> print(found.sentences[0])
-    Within 2 strata the standardised MCDP(0) is 50.00% (p-value 0.0010); overall it is 50.00%.
+    Within 2 strata the standardised MCDP(0) is 50.00% between f and m (p-value 0.0010); overall MCDP(0) is
+    50.00%.
     """
     comparison = Comparison(criterion, min_group_size=min_group_size)
     rows = as_vector(y_score, "y_score").size
@@ -255,48 +289,71 @@ def strata_compared(
     if counts.rank_error > 0.0:
         raise ValueError("control_features needs counts of every score; there are too many: round the scores")
     totals = totals_of(counts, names, comparison)
-    people = hide_few(people_of(counts, names, comparison), totals, disclosure_limit)
+    strata = {key: (group, stratum) for key, (group, stratum) in names.items() if not is_unknown(stratum)}
+    people = hide_few(people_of(counts, strata, comparison), totals, disclosure_limit)
     if not people:
         raise ValueError(
             f"control_features leaves no stratum with two groups of at least {comparison.min_group_size} rows"
         )
     first = float(epsilons[0])
-    overall, within = [], []
+    pooled, within = [], []
     for everyone in together(people):
         of_label = [each for each in people if each.label == everyone.label]
         for pair in pairs_of(of_label):
-            overall.append(standardised_curve(counts, [everyone], pair))
+            pooled.append(standardised_curve(counts, [everyone], pair))
             within.append(standardised_curve(counts, of_label, pair))
     worst = int(np.argmax([curve.mcdp(first) for curve in within]))
-    summaries = [_summary(counts, each, epsilons) for each in people]
     tested = draws.n_resamples > 0 and counts.exchangeable
-    p_values = StratumTest.of(counts, people, first).p_values(draws) if tested else (None, None)
+    standardised, strata_p = StratumTest.of(counts, people, first).p_values(draws) if tested else ({}, {})
+    summaries = [_summary(counts, each, epsilons, strata_p) for each in people]
+    known = sum(totals_of(counts.without(set(names) - set(strata)), names, comparison).values())
+    window = within[worst].worst_window(first)
     return WithinStrata(
         epsilons=tuple(epsilons.tolist()),
-        overall=_worst(overall, epsilons),
+        overall=_worst(_overall_curves(counts, names, comparison), epsilons),
+        pooled=_worst(pooled, epsilons),
         standardised=_worst(within, epsilons),
-        window=within[worst].worst_window(first),
-        overall_window=overall[worst].worst_window(first),
+        window=window,
+        overall_window=pooled[worst].worst_window(first),
         strata=tuple(sorted(summaries, key=lambda each: [-value for value in each.mcdp])),
-        left_out=len({stratum for _, stratum in names.values()} - {each.stratum for each in people}),
+        left_out=len({stratum for _, stratum in strata.values()} - {each.stratum for each in people}),
         rows_left_out=sum(totals.values()) - sum(each.rows for each in people),
-        p_value=p_values[0],
-        worst_p_value=p_values[1],
+        rows_without_stratum=sum(totals.values()) - known,
+        p_value=min(standardised.values(), default=None),
+        worst_p_value=min(strata_p.values(), default=None),
+        window_p_value=standardised.get((None, window.label, within[worst].groups)),
     )
+
+
+def _overall_curves(
+    counts: ScoreCounts, names: Mapping[Group, tuple[Group, Group]], comparison: Comparison
+) -> list[GapCurve]:
+    """The curves of all pairs, strata put together, as an audit of everyone has them."""
+    everyone = joined(counts, names)
+    nobody = {group: (group, None) for group in everyone.groups}
+    return [
+        curve_between(everyone, dict(people.atoms), pair, people.label)
+        for people in people_of(everyone, nobody, replace(comparison, min_group_size=1))
+        for pair in pairs_of([people])
+    ]
 
 
 def _worst(curves: Sequence[GapCurve], epsilons: FloatArray) -> tuple[float, ...]:
     return tuple(np.max([curve.mcdp_at(epsilons) for curve in curves], axis=0).tolist())
 
 
-def _summary(counts: ScoreCounts, people: StratumPeople, epsilons: FloatArray) -> StratumSummary:
+def _summary(
+    counts: ScoreCounts, people: StratumPeople, epsilons: FloatArray, p_values: PairPValues
+) -> StratumSummary:
     """The worst pair of a stratum."""
     first = float(epsilons[0])
     curves = [standardised_curve(counts, [people], pair) for pair in pairs_of([people])]
+    worst = max(curves, key=lambda curve: curve.mcdp(first))
     return StratumSummary(
         stratum=people.stratum,
         label=people.label,
         rows=people.rows,
         mcdp=_worst(curves, epsilons),
-        window=max(curves, key=lambda curve: curve.mcdp(first)).worst_window(first),
+        window=worst.worst_window(first),
+        p_value=p_values.get((people.stratum, people.label, worst.groups)),
     )
