@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import numpy as np
+import pandas as pd
 import pytest
 
 import localparity as lp
@@ -41,8 +42,45 @@ def test_the_worst_split_of_a_file_is_that_of_its_arrays(path: Path) -> None:
     assert found["sentence"] == expected.window.sentence
     assert found["at_this_split"][2]["mcdp"] == expected.curve.mcdp(0.05)
     words = " ".join(run("audit", path, *ASKED).stdout.split())
-    assert f"of all splits of age, that at {expected.split:g} has the largest MCDP(0)" in words
-    assert f"is {expected.p_value:.4f}." in words
+    limit = "of all splits of age with at least 10 people on either side"
+    assert f"{limit}, that at {expected.split:g} has the largest MCDP(0)" in words
+    assert f"p-value {expected.p_value:.4f}." in words
+    assert found["least_rows"] == expected.least == 10
+    assert found["clearest"]["split"] == expected.clearest.split
+    assert (
+        f"The clearest split, which stands out most from chance, is that at {expected.clearest.split:g}"
+        in words
+    )
+
+
+def test_the_least_group_size_limits_the_search_and_is_said(path: Path) -> None:
+    done = run("audit", path, *ASKED, "--min-group-size", "150")
+    assert "with at least 150 people on either side" in done.stdout
+    found = json.loads(run("audit", path, *ASKED, "--min-group-size", "150", "--json").stdout)[str(path)]
+    assert found["least_rows"] == 150
+    assert min(found["rows"]) >= 150
+    assert "people on either side" in " ".join(run("audit", "--help").stdout.replace("│", " ").split())
+
+
+def test_the_worst_split_of_compas_is_that_of_pandas(data_folder: Path) -> None:
+    people = pd.read_csv(data_folder / "compas" / "compas_features.csv")
+    asked = ["--score", "decile_score", "--split", "age", "--score-range", "1,10", "--resamples", "0"]
+    for least in (10, 100):
+        words = ["audit", data_folder / "compas" / "compas_features.csv", *asked, "--min-group-size", least]
+        done = run(*words, "--json", "--max-mcdp", "0.5")
+        (found,) = json.loads(done.stdout).values()
+        expected = {}
+        for age in sorted(people.age.unique()):
+            low, high = (people.decile_score[side] for side in (people.age <= age, people.age > age))
+            if min(low.size, high.size) >= least:
+                shares = [
+                    side.value_counts(normalize=True).reindex(range(1, 11), fill_value=0).cumsum()
+                    for side in (low, high)
+                ]
+                expected[age] = (shares[0] - shares[1]).abs().max()
+        assert found["split"] == max(expected, key=expected.__getitem__)
+        assert found["mcdp"] == pytest.approx(max(expected.values()), abs=1e-12)
+        assert done.returncode == 1
 
 
 def test_a_bound_on_the_worst_split(path: Path) -> None:

@@ -103,7 +103,8 @@ def test_the_worst_split_has_power_and_finds_the_place() -> None:
         age = rng.uniform(18, 80, 1500)
         scores = np.clip(rng.beta(3, 3, 1500) + 0.15 * (age > 40), 0, 1)
         found = lp.worst_split(None, scores, sensitive_features=age, n_resamples=99, random_state=seed)
-        rejected += found.p_value <= 0.05
-        near += abs(found.split - 40) < 4
+        clearest = found.clearest or found
+        rejected += clearest.p_value <= 0.05
+        near += abs(clearest.split - 40) < 4
     assert rejected >= 95
     assert near >= 80

@@ -31,6 +31,14 @@ def test_is_the_worst_of_all_splits(rows: int, n_scores: int, n_values: int, see
     assert lp.mcdp(None, steps / (n_scores + 1), sensitive_features=ages <= at) == pytest.approx(
         gap, abs=1e-12
     )
+    # The clearest split: the largest over its spread at parity.
+    sides = [ages <= split for split in people.splits]
+    spreads = [np.sqrt(1 / side.sum() + 1 / (rows - side.sum())) for side in sides]
+    gaps = [lp.mcdp(None, steps / (n_scores + 1), sensitive_features=side) for side in sides]
+    size, clearest = people.clearest_split()
+    assert clearest == pytest.approx(max(np.array(gaps) / spreads), abs=1e-12)
+    place = [side.sum() for side in sides].index(size)
+    assert people.studentised(size, gaps[place]) == pytest.approx(clearest, abs=1e-12)
 
 
 @pytest.mark.compiled
@@ -55,10 +63,17 @@ def test_a_planted_split_is_found_with_its_place() -> None:
     age = rng.integers(18, 90, 3000)
     scores = 100.0 * np.clip(rng.beta(3, 3, 3000) + 0.15 * (age > 55), 0, 1)
     found = lp.worst_split(
-        None, scores, sensitive_features=age, score_range=(0, 100), n_resamples=99, random_state=0
+        None,
+        scores,
+        sensitive_features=age,
+        score_range=(0, 100),
+        min_share=0.1,
+        n_resamples=99,
+        random_state=0,
     )
     assert abs(found.split - 55) <= 1
     assert found.p_value == 0.01
+    assert found.least == 300
     assert found.mcdp == lp.mcdp(None, scores, sensitive_features=age <= found.split, score_range=(0, 100))
     assert found.sizes == (np.count_nonzero(age <= found.split), np.count_nonzero(age > found.split))
     assert found.window.higher == f"> {found.split:g}"
@@ -75,6 +90,7 @@ def test_the_worse_label_is_told() -> None:
         scores,
         sensitive_features=[1, 2, 1, 2, 1, 1, 2, 2],
         criterion="equalized_odds",
+        min_group_size=1,
         n_resamples=5,
         random_state=0,
     )
@@ -92,7 +108,7 @@ def test_labels(criterion: Any) -> None:
     labels, age = rng.integers(0, 2, 3000), rng.normal(50, 10, 3000)
     scores = np.clip(rng.beta(3, 3, 3000) + 0.2 * labels * (age > 45), 0, 1)
     options: dict[str, Any] = {"sensitive_features": age, "n_resamples": 99, "random_state": 0}
-    found = lp.worst_split(labels, scores, criterion=criterion, **options)
+    found = lp.worst_split(labels, scores, criterion=criterion, min_share=0.1, **options)
     if criterion == "predictive_equality":
         assert found.p_value > 0.05
         assert found.window.label == 0
@@ -121,16 +137,18 @@ def test_it_is_seeded_does_not_depend_on_the_number_of_jobs_and_may_leave_the_te
 @pytest.mark.compiled
 def test_the_level_is_kept_under_independence_and_the_search_is_counted_in() -> None:
     rng = np.random.default_rng(0)
-    p_values, plain = [], []
+    p_values, clearest, plain = [], [], []
     for seed in range(150):
         scores, age = rng.random(120).round(2), rng.integers(20, 60, 120)
         found = lp.worst_split(None, scores, sensitive_features=age, n_resamples=39, random_state=seed)
         p_values.append(found.p_value)
+        clearest.append((found.clearest or found).p_value)
         naive = lp.permutation_test(
             None, scores, sensitive_features=age <= found.split, n_resamples=39, random_state=seed
         )
         plain.append(naive.p_value)
-    assert np.mean(np.array(p_values) <= 0.1) <= 0.1 + 3.5 * np.sqrt(0.09 / 150)
+    for each in (p_values, clearest):
+        assert np.mean(np.array(each) <= 0.1) <= 0.1 + 3.5 * np.sqrt(0.09 / 150)
     assert np.mean(np.array(plain) <= 0.1) > 0.3
 
 
@@ -145,7 +163,7 @@ def test_the_level_is_kept_under_independence_and_the_search_is_counted_in() -> 
             "sensitive_features leaves 1 of 4 rows",
         ),
         ({"sensitive_features": [1, 1, 1, 2], "min_share": 0.5}, "leaves 2 of 4 rows.*min_share"),
-        ({"min_share": 0.0}, "min_share .*got 0"),
+        ({"min_share": -0.1}, "min_share .*got -0.1"),
         ({"min_share": 0.6}, "min_share .*got 0.6"),
         ({"n_resamples": -1}, "n_resamples .*got -1"),
         (
@@ -155,7 +173,7 @@ def test_the_level_is_kept_under_independence_and_the_search_is_counted_in() -> 
     ],
 )
 def test_wrong_arguments(options: dict[str, Any], message: str) -> None:
-    given_options: dict[str, Any] = {"sensitive_features": [1, 2, 3, 4], **options}
+    given_options: dict[str, Any] = {"sensitive_features": [1, 2, 3, 4], "min_group_size": 1, **options}
     with pytest.raises(ValueError, match=message):
         lp.worst_split(None, [0.1, 0.2, 0.3, 0.4], **given_options)
 
@@ -168,7 +186,11 @@ def test_a_label_without_anybody_is_named() -> None:
 def test_a_label_without_a_split_is_named() -> None:
     with pytest.raises(ValueError, match="of 2 rows with y_true = 1"):
         lp.worst_split(
-            [0, 0, 1, 1], [0.1, 0.2, 0.3, 0.4], sensitive_features=[1, 2, 3, 3], criterion="equalized_odds"
+            [0, 0, 1, 1],
+            [0.1, 0.2, 0.3, 0.4],
+            sensitive_features=[1, 2, 3, 3],
+            criterion="equalized_odds",
+            min_group_size=1,
         )
 
 
@@ -194,3 +216,24 @@ def test_predictions_and_counts_stand_for_the_arrays() -> None:
     for data in (weighted, lp.ScoreCounts.from_predictions(weighted)):
         with pytest.raises(ValueError, match="weights"):
             lp.worst_split(data)
+
+
+@pytest.mark.compiled
+def test_few_people_on_a_side_do_not_hide_a_clear_split() -> None:
+    """A real split in the middle is clear; the largest MCDP is that of the few oldest."""
+    rng = np.random.default_rng(3)
+    age = rng.uniform(20, 80, 2000)
+    scores = np.clip(rng.beta(3, 3, 2000) + 0.08 * (age > 50), 0, 1)
+    found = lp.worst_split(None, scores, sensitive_features=age, n_resamples=99, random_state=0)
+    assert found.least == 10
+    assert min(found.sizes) < 100
+    assert found.p_value > 0.05
+    clearest = found.clearest
+    assert clearest is not None
+    assert abs(clearest.split - 50) < 3
+    assert clearest.p_value == 0.01
+    assert clearest.mcdp < found.mcdp
+    assert clearest.clearest is None
+    many = lp.worst_split(None, scores, sensitive_features=age, min_group_size=500, n_resamples=0)
+    assert many.least == 500
+    assert min(many.sizes) >= 500

@@ -8,10 +8,11 @@ from typing import Any
 import typer
 
 from localparity._io._tables import Table
+from localparity._validation import warn_of_unmatched
 from localparity.audit._scale import as_data_range
 from localparity.audit._wording import p_value_text
 from localparity.cli._printing import note, print_json, print_line
-from localparity.engines._missing import without_missing
+from localparity.engines._missing import count_missing, without_missing
 from localparity.engines._table import ScoreColumns
 from localparity.metrics._window import percent
 from localparity.uncertainty import WorstSplit
@@ -96,7 +97,10 @@ def _worst_split(table: Table, feature: str, score: str, asked: Mapping[str, Any
     table.check([score, feature])
     columns = ScoreColumns(score, (feature,), label, None, score_range)
     drop = {"missing": asked["missing"], "groups": "drop" if asked["missing_groups"] == "drop" else "raise"}
-    kept = without_missing(table, columns, texts=tuple(asked["missing_values"]), **drop)
+    texts = tuple(asked["missing_values"])
+    if texts:
+        warn_of_unmatched(count_missing(table, columns, texts).unmatched)
+    kept = without_missing(table, columns, texts=texts, **drop)
     rows = kept.read(numbers=[score, feature, *([label] if label else [])])
     table.warn()
     return worst_split(
@@ -119,20 +123,36 @@ def _plain(found: WorstSplit, feature: str, epsilons: list[float]) -> dict[str, 
         "rows": list(found.sizes),
         "mcdp": found.mcdp,
         "p_value": None if found.test is None else found.p_value,
+        "least_rows": found.least,
+        "clearest": None if found.clearest is None else _plain(found.clearest, feature, epsilons),
         "at_this_split": [{"epsilon": each, "mcdp": found.curve.mcdp(each)} for each in epsilons],
         "sentence": found.window.sentence,
     }
 
 
 def _told(found: WorstSplit, file: str, feature: str, epsilons: list[float]) -> list[str]:
-    low, high = found.sizes
-    test = p_value_text(None if found.test is None else found.p_value)
     others = ", ".join(f"MCDP({each:g}) {percent(found.curve.mcdp(each))}" for each in epsilons if each > 0.0)
-    return [
-        f"{file}: of all splits of {feature}, that at {found.split:g} has the largest MCDP(0), "
-        f"{percent(found.mcdp)}: {low:,} people at or below it, {high:,} above.",
+    lines = [
+        f"{file}: of all splits of {feature} with at least {found.least:,} people on either side, that at "
+        f"{_numbers(found, 'has the largest MCDP(0),')}.",
         found.window.sentence,
-        f"The p-value, which allows for the search over all splits, is {test}.",
         *([f"At this split: {others}."] if others else []),
-        "Rows are assumed to be independent: one row for each person.",
     ]
+    if found.clearest is not None:
+        lines.append(
+            "The clearest split, which stands out most from chance, is that at "
+            f"{_numbers(found.clearest, 'with an MCDP(0) of')}."
+        )
+    if found.test is not None:
+        lines.append(
+            f"P-values allow for the search over all splits; without a disparity it would find "
+            f"{percent(found.test.null_mean)} on average."
+        )
+    return [*lines, "Rows are assumed to be independent: one row for each person."]
+
+
+def _numbers(found: WorstSplit, has: str) -> str:
+    """Where a split is, its MCDP, its people and its p-value."""
+    low, high = found.sizes
+    test = "" if found.test is None else f"; p-value {p_value_text(found.p_value)}"
+    return f"{found.split:g} {has} {percent(found.mcdp)}: {low:,} people at or below it, {high:,} above{test}"

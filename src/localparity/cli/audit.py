@@ -68,7 +68,11 @@ GroupsOption = Annotated[
     list[str] | None, Option("--group", help="The column of the groups; repeat it to compare intersections.")
 ]
 SplitOption = Annotated[
-    str | None, Option(help="Instead of --group, a column of numbers such as age: find its worst cutoff.")
+    str | None,
+    Option(
+        help="Instead of --group, a column of numbers such as age: find its worst cutoff, of those with at "
+        "least --min-group-size people on either side (and --disclosure-limit)."
+    ),
 ]
 ScoreOption = Annotated[
     list[str] | None,

@@ -6,6 +6,11 @@ of all people at or below it, the gap between the sides is
 .. math::
     F_{low}(y) - F_{high}(y) = \frac{n A(y) - t\, T(y)}{t (n - t)},
 
+and studentised, over its spread at parity,
+
+.. math::
+    \frac{n A(y) - t\, T(y)}{\sqrt{n\, t (n - t)}},
+
 so at a score the numerator is a line in t, of slope -T(y), that rises by n at each person of a lower or equal
 score who comes over to the low side. A kinetic tournament keeps the highest of these lines: a binary tree
 over the scores whose nodes know the winner below them and until which t it stays so. A person costs the path
@@ -23,20 +28,30 @@ _NEVER = np.int64(2**62)
 
 
 @compiled
-def worst_split(places: IntArray, totals: IntArray, ends: IntArray, least: int) -> tuple[int, float]:
+def worst_split(
+    places: IntArray, totals: IntArray, ends: IntArray, least: int, power: float
+) -> tuple[int, float]:
     """The number of people on the low side and the size of the gap at the worst split.
 
     `places` are the people's places among the distinct scores, in the order of the feature; `totals` says how
     many people are at or below each score; `ends` are the numbers of people at or below each distinct value
-    of the feature that leaves enough above; `least` people must be at or below.
+    of the feature that leaves enough above; `least` people must be at or below. With a `power` of one half in
+    place of 1, the gap is studentised but for the square root of n.
     """
-    size, gap = _worst_of_sign(places, totals, ends, least, 1, 0, -1.0)
-    return _worst_of_sign(places, totals, ends, least, -1, size, gap)
+    size, gap = _worst_of_sign(places, totals, ends, least, power, 1, 0, -1.0)
+    return _worst_of_sign(places, totals, ends, least, power, -1, size, gap)
 
 
 @compiled
 def _worst_of_sign(
-    places: IntArray, totals: IntArray, ends: IntArray, least: int, sign: int, best_size: int, best: float
+    places: IntArray,
+    totals: IntArray,
+    ends: IntArray,
+    least: int,
+    power: float,
+    sign: int,
+    best_size: int,
+    best: float,
 ) -> tuple[int, float]:
     """Of gaps of one sign, the worst that exceeds the best so far.
 
@@ -67,7 +82,7 @@ def _worst_of_sign(
                 node >>= 1
                 expiry[node] = -1
             size += 1
-        scale = float(end) * float(people - end)
+        scale = (float(end) * float(people - end)) ** power
         if end < least or float(most) <= best * scale:
             continue
         _catch_up(end, stale, rise, height, slope, expiry)

@@ -62,6 +62,19 @@ class OrderedPeople:
 
         `order` deals the scores out to the people anew.
         """
+        return self._search(order, 1.0)
+
+    def clearest_split(self, order: IntArray | None = None) -> tuple[int, float]:
+        """The same for the largest MCDP(0) studentised by the sizes of the sides."""
+        size, gap = self._search(order, 0.5)
+        return size, float(gap / np.sqrt(self.places.size))
+
+    def studentised(self, size: int, gap: float) -> float:
+        """A gap between the `size` people lowest in the feature and the others, over its spread at parity."""
+        people = self.places.size
+        return float(gap * np.sqrt(size * (people - size) / people))
+
+    def _search(self, order: IntArray | None, power: float) -> tuple[int, float]:
         places = self.places if order is None else self.places[order]
         enough_above = self.ends <= self.places.size - self.least
-        return worst_split(places, self.totals, self.ends[enough_above], self.least)
+        return worst_split(places, self.totals, self.ends[enough_above], self.least, power)

@@ -51,12 +51,17 @@ class WorstSplit:
     test : TestResult or None
         The test against independence of the score and the feature, which allows for the search for
         the split; None without resamples.
+    least : int
+        How many people a split had to leave on either side to be searched.
+    clearest : WorstSplit or None
+        The split whose MCDP(0) stands out most from chance, studentised by the sizes of its sides; None where
+        it is this one.
 
     Examples
     --------
     >>> import localparity as lp
     >>> age, score = [20, 25, 30, 40, 50, 60], [0.3, 0.1, 0.2, 0.7, 0.6, 0.8]
-    >>> found = lp.worst_split(None, score, sensitive_features=age, n_resamples=0)
+    >>> found = lp.worst_split(None, score, sensitive_features=age, min_group_size=2, n_resamples=0)
     >>> found.split, found.mcdp, found.sizes
     (30.0, 1.0, (3, 3))
     >>> found.curve.mcdp(0.1)
@@ -69,10 +74,12 @@ class WorstSplit:
     window: Window
     curve: GapCurve
     test: TestResult | None
+    least: int
+    clearest: WorstSplit | None = None
 
     @property
     def p_value(self) -> float:
-        """How often independence would measure as much or more; nan where no test was made."""
+        """How often independence would give some split as large a studentised gap; nan without a test."""
         return math.nan if self.test is None else self.test.p_value
 
 
@@ -81,10 +88,10 @@ def worst_split(
     y_score: ArrayLike | None = None,
     *,
     sensitive_features: ArrayLike | None = None,
-    min_share: float = 0.1,
+    min_share: float = 0.0,
     criterion: Criterion = "demographic_parity",
     score_range: ScoreRange = (0.0, 1.0),
-    min_group_size: int = 1,
+    min_group_size: int = 10,
     n_resamples: int = 1000,
     random_state: Seed = None,
     n_jobs: int | None = None,
@@ -94,8 +101,9 @@ def worst_split(
     All splits into people at or below a value and people above it are searched that leave enough people on
     either side, exactly and at the cost of a few dozen sorts of the scores. The p-value counts in the search:
     the feature is dealt to the people at random, among those of one label where the criterion looks at
-    labels, and all splits are searched each time. For windows of half-width epsilon, see `curve` of the
-    result, the gap at the worst split.
+    labels, and all splits are searched each time for the largest gap, studentised by the sizes of its sides.
+    Few people on a side have a large MCDP by chance, so where the worst split is of few, see `clearest`. For
+    windows of half-width epsilon, see `curve` of the result, the gap at the worst split.
 
     Parameters
     ----------
@@ -107,7 +115,7 @@ def worst_split(
     sensitive_features : array-like of shape (n_samples,)
         Numbers, such as ages.
     min_share : float
-        The least share of the people compared on either side, above 0 and at most one half.
+        The least share of the people compared on either side, at most one half.
     criterion : str
         Which people are compared, as in `mcdp`; with "equalized_odds" the worse of the two labels.
     score_range : tuple of float
@@ -133,9 +141,11 @@ def worst_split(
     >>> rng = np.random.default_rng(0)
     >>> age = rng.integers(18, 80, 2000)
     >>> score = rng.beta(2, 4, 2000) * np.where(age < 35, 0.5, 1.0)
-    >>> found = lp.worst_split(None, score, sensitive_features=age, n_resamples=99, random_state=0)
-    >>> found.split, found.p_value
-    (34.0, 0.01)
+    >>> found = lp.worst_split(
+    ...     None, score, sensitive_features=age, min_group_size=100, n_resamples=99, random_state=0
+    ... )
+    >>> found.split, found.p_value, found.clearest is None
+    (34.0, 0.01, True)
     >>> print(found.window.sentence)
     With a threshold from 0.28041 up to, but not including, 0.28042, people in <= 34 are at least 48.9
     points more likely to be at or below it than people in > 34.
@@ -154,21 +164,23 @@ def worst_split(
         score_range, (scores, feature, labels) = data.score_range, _rows_of(data)
     strata = _strata(scores, feature, labels, comparison, min_share)
     worst = [stratum.people.worst_split() for stratum in strata]
-    place = int(np.argmax([gap for _, gap in worst]))
-    size, gap = worst[place]
-    curve = strata[place].curve_at(size, score_range)
-    test = None
+    clearest = [stratum.people.clearest_split() for stratum in strata]
+    null = None
     if as_count(n_resamples, "n_resamples", at_least=0):
 
-        def deal(stream: np.random.Generator) -> float:
-            found = [stratum.people for stratum in strata]
-            return max(each.worst_split(stream.permutation(each.places.size))[1] for each in found)
+        def deal(stream: np.random.Generator) -> FloatArray:
+            orders = [stream.permutation(stratum.people.places.size) for stratum in strata]
+            dealt = [(each.people, order) for each, order in zip(strata, orders, strict=True)]
+            searched = [(each.worst_split(o)[1], each.clearest_split(o)[1]) for each, o in dealt]
+            return np.max(searched, axis=0)  # type: ignore[no-any-return]
 
-        null = repeat(deal, Draws(n_resamples, random_state, n_jobs))[:, 0]
-        test = summarise_null(gap, p_value_of(gap, null), null)
-    sizes = (size, strata[place].feature.size - size)
-    split = strata[place].value_at(size)
-    return WorstSplit(split, curve.mcdp(), sizes, curve.worst_window(), curve, test)
+        null = repeat(deal, Draws(n_resamples, random_state, n_jobs), 2)
+    place = int(np.argmax([gap for _, gap in worst]))
+    found = strata[place].split_at(worst[place][0], score_range, null)
+    surest = int(np.argmax([gap for _, gap in clearest]))
+    if (surest, clearest[surest][0]) == (place, worst[place][0]):
+        return found
+    return replace(found, clearest=strata[surest].split_at(clearest[surest][0], score_range, null))
 
 
 def _rows_of(data: Data) -> tuple[FloatArray, FloatArray, NDArray[Any] | None]:
@@ -201,6 +213,20 @@ class _Compared:
         """The value of the feature at or below which `size` people are."""
         return float(self.people.values[np.searchsorted(self.people.ends, size)])
 
+    def split_at(self, size: int, score_range: ScoreRange, null: FloatArray | None) -> WorstSplit:
+        """The split into the `size` people lowest in the feature and the others.
+
+        `null` has, for each resample, the largest gap of all splits, and the largest studentised.
+        """
+        curve = self.curve_at(size, score_range)
+        mcdp, test = curve.mcdp(), None
+        if null is not None:
+            p_value = p_value_of(self.people.studentised(size, mcdp), null[:, 1])
+            test = summarise_null(mcdp, p_value, null[:, 0])
+        sizes = (size, self.feature.size - size)
+        split = self.value_at(size)
+        return WorstSplit(split, mcdp, sizes, curve.worst_window(), curve, test, self.people.least)
+
     def curve_at(self, size: int, score_range: ScoreRange) -> GapCurve:
         """The gap between the `size` people lowest in the feature and the others."""
         split = self.value_at(size)
@@ -224,8 +250,8 @@ def _strata(
 ) -> list[_Compared]:
     """The people of each label that is compared, in the order of the feature."""
     share = as_number(min_share, "min_share")
-    if not 0.0 < share <= 0.5:
-        raise ValueError(f"min_share must be > 0 and <= 0.5, got {share:g}")
+    if not 0.0 <= share <= 0.5:
+        raise ValueError(f"min_share must be >= 0 and <= 0.5, got {share:g}")
     found = []
     for label in comparison.labels:
         who = "" if label is None else f" with y_true = {label}"
