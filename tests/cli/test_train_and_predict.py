@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pandas as pd
@@ -149,6 +150,37 @@ def test_a_column_of_names_is_no_feature(folder: Path) -> None:
     assert "has a different text in every row" in found.stderr
     found = run("train", folder / "ids.csv", *NAMED, "--drop", "id", "--steps", 2, "--out", folder / "m3")
     assert found.returncode == 0
+
+
+@pytest.mark.parametrize("command", ["train", "repair", "compare"])
+@pytest.mark.parametrize(
+    ("column", "reason"),
+    [
+        (np.arange(900) + 7, "different whole number in every row"),
+        (0.1 * CENSUS.target + 0.05 * CENSUS.score, "tells the classes apart"),
+        (CENSUS.target, "tells the classes apart"),
+    ],
+)
+def test_an_id_and_what_holds_the_class_are_no_features(
+    tmp_path: Path, command: str, column: Any, reason: str
+) -> None:
+    FRAME.assign(extra=column).to_csv(tmp_path / "people.csv", index=False)
+    found = run(command, tmp_path / "people.csv", *NAMED, "--out", tmp_path / "model")
+    assert found.returncode == 2
+    assert "column 'extra'" in found.stderr
+    assert reason in found.stderr
+    assert "--drop extra" in found.stderr
+    assert "--feature extra" in found.stderr
+    assert not (tmp_path / "model").exists()
+
+
+def test_a_column_that_looks_like_an_id_may_be_a_feature(tmp_path: Path) -> None:
+    FRAME.assign(extra=np.arange(900)).to_csv(tmp_path / "people.csv", index=False)
+    words = [*NAMED, "--steps", 2, "--feature", "extra", "--out", tmp_path / "model"]
+    assert run("train", tmp_path / "people.csv", *words).returncode == 0
+    assert "extra" in lp.load(tmp_path / "model").feature_names_in_
+    found = run("train", tmp_path / "people.csv", *words[:-2], "--feature", "ex", "--out", tmp_path / "other")
+    assert (found.returncode, "'ex'" in found.stderr) == (2, True)
 
 
 def test_values_that_training_did_not_see_are_scored_with_one_line_of_warning(folder: Path) -> None:

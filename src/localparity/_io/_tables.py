@@ -73,6 +73,13 @@ class Table:
         import duckdb
 
         self._error: type[Exception] = duckdb.Error
+        options = {
+            "encoding": encoding,
+            "decimal": decimal,
+            "sheet": sheet,
+            "normalise_groups": normalise_groups,
+        }
+        self.options = {name: value for name, value in options.items() if value}
         self._decimal: Decimal | None = as_choice(decimal, "decimal", (None, ".", ","))
         self._normalises, self._normal = normalise_groups, set[str]()
         self._formats: dict[str, NumberFormat] = {}

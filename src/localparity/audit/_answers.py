@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import shlex
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from localparity.audit._findings import Finding, PairSummary
+from localparity.audit._steps import Step, next_steps
 from localparity.audit._wording import interval_text, named_pair, p_value_text, pair_name, window_of
 from localparity.counts._comparison import group_text
 from localparity.metrics._window import percent
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 SHOWN_EPSILON = 0.05
 """The half-width of the window that a page opens on."""
 
-_USUAL_BOUND = 0.05
-
 
 @dataclass(frozen=True)
 class Answer:
@@ -27,14 +25,6 @@ class Answer:
     question: str
     short: str
     text: str
-
-
-@dataclass(frozen=True)
-class Step:
-    """What can be done, and the command that does it."""
-
-    text: str
-    command: str
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -145,7 +135,8 @@ class Answers:
         """
         bound = None if max_mcdp is None else bound_result(audit, max_mcdp, decide_by)
         pair, place, found = named_pair(audit)
-        steps = _steps(audit, bound)
+        most = None if bound is None else bound.max_mcdp
+        steps = next_steps(audit, most, within=bound is not None and bound.within)
         answers = (
             _whether(audit),
             _how_large(audit, pair),
@@ -233,44 +224,3 @@ def _within(audit: Audit, bound: BoundResult | None) -> Answer:
     if worst != named_pair(audit)[0]:
         sentence += f" That is the largest of all pairs, {pair_name(worst)}."
     return Answer(question, "Yes" if bound.within else "No", sentence)
-
-
-def _steps(audit: Audit, bound: BoundResult | None) -> tuple[Step, ...]:
-    """What the finding calls for, the most pressing first."""
-    provenance = audit.provenance
-    columns = {} if provenance is None else dict(provenance.columns)
-    named = [] if provenance is None else [file.name for file in provenance.files]
-    file = shlex.quote(named[0]) if len(named) == 1 else "FILE"
-    groups = " ".join(f"--group {shlex.quote(name)}" for name in columns.get("group", ["GROUP"]))
-    most = f"{_USUAL_BOUND if bound is None else bound.max_mcdp:g}"
-    target = shlex.quote(str(columns.get("target", columns.get("label", "TARGET"))))
-    criterion = audit.comparison.criterion
-    who = "" if criterion == "demographic_parity" else f" --criterion {criterion}"
-    fit = f"{file} --target {target} {groups} --max-mcdp {most}{who}"
-    score = shlex.quote(str(columns.get("score", "SCORE")))
-    label = f" --label {shlex.quote(str(columns.get('label', 'LABEL')))}" if who else ""
-    watched = f"{file} --score {score} {groups}{_range_option(audit)}{label}{who} --max-mcdp {most}"
-    watch = Step("Watch the scores as new people are scored", f"localparity monitor append history {watched}")
-    status = audit.verdict.status
-    if status == "undecided":
-        sizes = ",".join(str(group.rows) for group in audit.groups[:20])
-        plan = f"localparity plan --group-sizes {sizes} --mcdp {most}"
-        return (Step("Find out how many people it takes", plan), watch)
-    if status == "not found" and (bound is None or bound.within):
-        return (watch,)
-    repair = f"localparity repair {fit} --out repaired"
-    if bound is not None and bound.within:
-        return (watch, Step("Or fit a model with a smaller disparity", repair))
-    return (
-        Step("Fit a model whose scores are repaired to a bound", repair),
-        Step("Or train one with a penalty on the disparity", f"localparity train {fit} --out trained"),
-        watch,
-    )
-
-
-def _range_option(audit: Audit) -> str:
-    """The score range as a command takes it, where it is not 0 to 1."""
-    if audit.scale == "rank":
-        return " --score-range LOW,HIGH"
-    low, high = audit.score_range
-    return "" if (low, high) == (0.0, 1.0) else f" --score-range {low:.15g},{high:.15g}"

@@ -14,6 +14,7 @@ from localparity.audit._findings import Finding, GroupSummary, LeftOut, PairSumm
 from localparity.audit._missing import NOTHING_MISSING, MissingRows
 from localparity.audit._provenance import Provenance, call_text
 from localparity.audit._reading import Engine, read_people
+from localparity.audit._steps import AuditedFile
 from localparity.audit._wording import Verdict, assumptions_of, summary_of, verdict_of
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, check_disclosure
@@ -66,6 +67,8 @@ class Audit:
         The files, the call, the time and the versions that it comes from; None for arrays.
     library : str or None
         The library of the data frames that were audited, such as "polars"; None for arrays.
+    file : AuditedFile or None
+        What commands that go on from the audited files need; no part of what is written out.
 
     Examples
     --------
@@ -96,6 +99,7 @@ class Audit:
     within_strata: WithinStrata | None = None
     provenance: Provenance | None = field(default=None, compare=False)
     library: str | None = field(default=None, compare=False)
+    file: AuditedFile | None = field(default=None, compare=False)
 
     @classmethod
     def read(
@@ -158,12 +162,14 @@ class Audit:
         call = call_text("lp.Audit.read", source, columns | asked | options)
         provenance = Provenance.now(call, source=source, columns=columns, seed=options.get("random_state"))
         counted = asked | {"score_range": score_range, "allow_remote": allow_remote}
+        given = {**options, "score_range": score_range}
         data, missing, options = read_people(source, columns, engine, options, **counted)
         # Imported here: the function makes an object of this class.
         from localparity.audit._auditing import audit
 
         found = audit(data, **asked, **options)
-        return replace(found, missing=missing.with_groups(found.missing), provenance=provenance)
+        file = AuditedFile.of(source, provenance, given) if engine == "duckdb" else None
+        return replace(found, missing=missing.with_groups(found.missing), provenance=provenance, file=file)
 
     @property
     def rows(self) -> int:

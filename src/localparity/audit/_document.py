@@ -25,8 +25,9 @@ FORMAT, FORMAT_VERSION = "localparity-audit", 2
 
 def plain_audit(audit: Audit) -> dict[str, Any]:
     """Everything that an audit says, as plain dictionaries and lists."""
-    found: dict[str, Any] = asdict(replace(audit, counts=ScoreCounts({}), pairs=(), unknown_groups=None))
-    del found["counts"], found["library"]
+    bare = replace(audit, counts=ScoreCounts({}), pairs=(), unknown_groups=None, file=None)
+    found: dict[str, Any] = asdict(bare)
+    del found["counts"], found["library"], found["file"]
     found = {**found.pop("comparison"), **found}
     for finding, plain in zip(audit.findings, found["findings"], strict=True):
         plain["window"]["sentence"] = finding.window.sentence_for(audit.higher_is)

@@ -10,11 +10,10 @@ from numpy.typing import NDArray
 
 from localparity._io._numbers import is_missing_text
 from localparity._io._tables import Table
+from localparity._io._unfit import unfit_features
 from localparity._types import FloatArray
 from localparity._validation import require
 from localparity.cli._remote import open_file
-
-_MANY = 50
 
 
 class TrainingTable(NamedTuple):
@@ -34,30 +33,32 @@ def read_training_table(
     weight: str | None,
     drop: Sequence[str] | None,
     text: Sequence[str] | None,
+    feature: Sequence[str] | None,
     extra: str,
     keep_group: bool = False,
     **reading: Any,
 ) -> TrainingTable:
     """Return the rows of a file, opened with `reading`; every column without another role is a feature.
 
-    `extra` brings the data frame, and what the rows are then trained with.
+    A column that looks like an identifier or the class is an error, unless `feature` names it. `extra` brings
+    the data frame, and what the rows are then trained with.
     """
     if target in group:
         raise ValueError(f"column {target!r} must be --target or --group, not both")
     table = open_file(file, **reading)
-    table.check([*(drop or []), *(text or [])])
+    table.check([*(drop or []), *(text or []), *(feature or [])])
     known = table.read(numbers=[weight] if weight else [], values=[target], groups=group)
     left_out = {target, *(drop or []), *([weight] if weight else []), *([] if keep_group else group)}
     names = [name for name in table.columns if name not in left_out]
     if not names:
         raise ValueError(f"{table.name} has no column left for a feature")
+    judged = [name for name in names if name not in (*group, *(feature or []))]
+    for name, reason in unfit_features(table, judged, target).items():
+        raise ValueError(
+            f"column {name!r} of {table.name} {reason}; use --drop {name} to leave it out, or "
+            f"--feature {name} if it is known when the model is used"
+        )
     features = read_features(table, names, text or [], extra=extra, advice="use --text {} if it is a text")
-    for name in names:
-        if features[name].dtype != np.float64 and features[name].nunique() == features[name].count() > _MANY:
-            raise ValueError(
-                f"column {name!r} of {table.name} has a different text in every row, as an identifier has; "
-                f"use --drop {name}"
-            )
     table.warn({value for name in group for value in known[name].tolist()})
     return TrainingTable(
         features,

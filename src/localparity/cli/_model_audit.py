@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 import localparity as lp
 from localparity._io._tables import Table
 from localparity._text import brief
+from localparity.audit._steps import AuditedFile
 from localparity.cli._cards import warn_of_training_file
 from localparity.cli.predict import Scorer
 
@@ -68,7 +69,9 @@ class ModelAudit(NamedTuple):
             "cluster": cluster,
         }
         seed = options.get("random_state")
-        return replace(found, provenance=lp.Provenance.now("", source=table, columns=columns, seed=seed))
+        provenance = lp.Provenance.now("", source=table, columns=columns, seed=seed)
+        told = {**options, "missing_values": missing_values, "score_range": (0.0, 1.0)}
+        return replace(found, provenance=provenance, file=AuditedFile.of(table, provenance, told))
 
     def _labels(self, classes: NDArray[Any], source: str) -> NDArray[np.int64]:
         """Return 1 for the class whose probability is the score; a file may write a class as a text."""

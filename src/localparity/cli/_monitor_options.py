@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any, get_type_hints
+from typing import Annotated, Any, Literal, get_type_hints
 
 import typer
 
-from localparity._validation import as_count, as_fraction, as_probability
+from localparity._io._tables import Table
+from localparity._validation import UNKNOWN, as_count, as_fraction, as_probability, warn_of_unmatched
+from localparity.audit._missing import MissingPolicy, MissingRows
 from localparity.cli._commands import local_path
 from localparity.cli._options import (
     CompareOption,
@@ -20,7 +22,10 @@ from localparity.cli._options import (
     EpsilonOption,
     check_folder,
 )
+from localparity.cli._printing import note
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
+from localparity.engines._missing import count_missing, without_missing
+from localparity.engines._table import ScoreColumns
 from localparity.monitoring import Monitor
 from localparity.monitoring._databases import is_database
 
@@ -43,6 +48,10 @@ AlarmRateOption = Annotated[
     typer.Option(
         help="The most that the probability of any false alarm may be, at all looks together, ever."
     ),
+]
+MissingGroupsOption = Annotated[
+    Literal["raise", "drop", "group"],
+    typer.Option(help="Rows without a group: refuse, leave out, or a group of their own."),
 ]
 LimitOption = Annotated[int, typer.Option(help="Nothing is said of a period with fewer people of a group.")]
 
@@ -90,6 +99,25 @@ class Asked:
     def of_series(self) -> dict[str, Any]:
         """The same with the bound."""
         return {**self.of_people, "max_mcdp": self.max_mcdp, "alarm_rate": self.alarm_rate}
+
+
+def batch_rows(table: Table, columns: ScoreColumns, policy: MissingPolicy) -> Table:
+    """The rows of a batch that are counted, with a note on those that lack a value."""
+    counted = count_missing(table, columns, policy.texts)
+    if policy.groups == "raise" and counted.groups:
+        names = " and ".join(map(repr, columns.group))
+        raise ValueError(
+            f"column {names} has no value in {counted.groups:,} of {counted.rows:,} rows; --missing-groups "
+            "drop leaves them out, --missing-groups group takes them for a group"
+        )
+    warn_of_unmatched(counted.unmatched)
+    missing = MissingRows(groups=counted.groups, missing_groups=policy.groups)
+    if policy.rows == "drop":
+        missing = replace(missing, scores=counted.scores, labels=counted.labels)
+    for sentence in missing.sentences:
+        note(f"{table.name}: {sentence}")
+    asked: dict[str, Any] = {"groups": policy.groups, "missing": policy.rows, "texts": policy.texts}
+    return without_missing(table, columns, unknown=str(UNKNOWN), **asked)
 
 
 def asking(command: Callable[..., None]) -> Callable[..., None]:

@@ -26,6 +26,10 @@ GroupOption = Annotated[
 TargetOption = Annotated[str, typer.Option(help="The column of the two classes.")]
 WeightOption = Annotated[str | None, typer.Option(help="The column of the weights.")]
 DropOption = Annotated[list[str] | None, typer.Option(help="A column that is not a feature.")]
+FeatureOption = Annotated[
+    list[str] | None,
+    typer.Option(help="A column that is a feature although it looks like an identifier or the class."),
+]
 TextOption = Annotated[list[str] | None, typer.Option(help="A column of numbers to take as texts.")]
 EpsilonOption = Annotated[
     float,

@@ -12,24 +12,34 @@ from rich.console import Console
 from rich.markup import escape
 from rich.table import Table
 
+from localparity._io._tables import as_group_columns, open_table
+from localparity._types import Missing
 from localparity._validation import as_count
+from localparity.audit._missing import MissingPolicy
 from localparity.audit._wording import interval_text
 from localparity.cli._commands import Commands
 from localparity.cli._monitor_options import (
     Asked,
     LocationArgument,
+    MissingGroupsOption,
     asking,
+    batch_rows,
     open_monitor,
 )
 from localparity.cli._options import (
+    DecimalOption,
+    EncodingOption,
     ForceOption,
     LabelOption,
+    NormaliseOption,
+    SheetOption,
     check_file,
     check_labels,
     parse_range,
 )
 from localparity.cli._printing import note, print_json, print_line
 from localparity.cli._remote import RemoteOption, announce_remote
+from localparity.engines._table import ScoreColumns
 from localparity.metrics._window import percent
 from localparity.monitoring import Monitor, PeriodResult, WindowResult
 from localparity.monitoring._monitor import Every
@@ -72,6 +82,18 @@ def append(
     keep: Annotated[
         int | None, typer.Option(help="Remove all but so many of the newest periods, as monitor prune does.")
     ] = None,
+    missing_groups: MissingGroupsOption = "raise",
+    missing_values: Annotated[
+        list[str] | None,
+        typer.Option("--missing-value", help="What stands for no group beside blanks; repeatable."),
+    ] = None,
+    missing: Annotated[
+        Missing, typer.Option(help="Rows without a score or label: refuse or leave out.")
+    ] = "raise",
+    normalise_groups: NormaliseOption = False,
+    encoding: EncodingOption = None,
+    decimal: DecimalOption = None,
+    sheet: SheetOption = None,
     asked: Asked,
     webhook: Annotated[
         str | None, typer.Option(help="Post an alarm at the newest period as JSON to this URL, once.")
@@ -96,8 +118,18 @@ def append(
     check_labels(asked.criterion, label)
     announce_remote(batches, allow_remote=allow_remote)
     named: dict[str, Any] = {"score": score, "group": group, "label": label, "at": _parse_time(at)}
-    named |= {"allow_duplicate": allow_duplicate, "allow_remote": allow_remote}
-    counted = [batch for batch in batches if _append(kept, batch, batch_id=batch_id, **named)]
+    named |= {"allow_duplicate": allow_duplicate, "batch_id": batch_id}
+    reading: dict[str, Any] = {"encoding": encoding, "decimal": decimal, "sheet": sheet}
+    reading |= {"normalise_groups": normalise_groups, "allow_remote": allow_remote}
+    policy = MissingPolicy.of(missing_groups, missing, missing_values or ())
+    columns = ScoreColumns(score, as_group_columns(score, group), label)
+    counted = []
+    for batch in batches:
+        rows = batch_rows(open_table(batch, **reading), columns, policy)
+        if kept.append_file(rows, **named):
+            counted.append(batch)
+        else:
+            note(f"{batch} was counted before and is not counted again")
     if keep is not None:
         kept.prune(keep)
     (newest,) = kept.series(**asked.of_series, last=1)
@@ -209,13 +241,6 @@ def _hook(url: str | None, max_mcdp: float | None) -> Webhook | None:
     if max_mcdp is None:
         raise ValueError("--webhook needs --max-mcdp")
     return Webhook(url)
-
-
-def _append(kept: Monitor, batch: str, **options: Any) -> bool:
-    counted = kept.append_file(batch, **options)
-    if not counted:
-        note(f"{batch} was counted before and is not counted again")
-    return counted
 
 
 def _some(kept: Monitor, series: list[PeriodResult]) -> list[PeriodResult]:

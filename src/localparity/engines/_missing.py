@@ -58,11 +58,6 @@ class MissingValues:
         names = (*self.columns.own_group, *self.columns.numbers.values())
         return f"({' OR '.join(self._named(name, (text,)) for name in names)})"
 
-    def marked(self, names: tuple[str, ...], lacks: str) -> dict[str, str]:
-        """Columns as texts, in which what is not known has a text of its own."""
-        unknown = quote_text(_UNKNOWN_TEXT)
-        return {name: f"CASE WHEN {lacks} THEN {unknown} ELSE {text_of(name)} END" for name in names}
-
     def _named(self, name: str, texts: tuple[str, ...]) -> str:
         """Whether a column has one of some texts, as they are written or as groups are after joining."""
         listed = ", ".join(map(quote_text, dict.fromkeys((*texts, *self.table.as_joined(texts)))))
@@ -116,8 +111,9 @@ def without_missing(
     missing: Missing,
     texts: tuple[str, ...],
     strata: bool = False,
+    unknown: str = _UNKNOWN_TEXT,
 ) -> Table:
-    """The rows of a table that are counted; where groups that are not known are kept, these have a text.
+    """The rows of a table that are counted; where groups that are not known are kept, these are `unknown`.
 
     So have strata that are not known, where there are some (`strata`).
     """
@@ -129,15 +125,22 @@ def without_missing(
     if groups == "drop":
         conditions.append(f"NOT {lacking.lacks_group()}")
     where = f" WHERE {' AND '.join(conditions)}" if conditions else ""
-    marked = lacking.marked(columns.control, lacking.lacks_stratum()) if strata else {}
+    marked: dict[str, str] = {}
+    if strata:
+        marked |= _marked(columns.control, lacking.lacks_stratum(), _UNKNOWN_TEXT)
     if groups in ("group", "bound"):
-        marked |= lacking.marked(columns.own_group, lacking.lacks_group())
+        marked |= _marked(columns.own_group, lacking.lacks_group(), unknown)
     listed = ", ".join(f"{expression} AS {quote_name(name)}" for name, expression in marked.items())
     replaced = f" REPLACE ({listed})" if marked else ""
     found: Any = copy(table)
     found.types = table.types | dict.fromkeys(marked, "VARCHAR")
     found.rows = f"(SELECT *{replaced} FROM {table.rows}{where})"
     return found  # type: ignore[no-any-return]
+
+
+def _marked(names: tuple[str, ...], lacks: str, unknown: str) -> dict[str, str]:
+    """Columns as texts, in which what is not known has a text of its own."""
+    return {name: f"CASE WHEN {lacks} THEN {quote_text(unknown)} ELSE {text_of(name)} END" for name in names}
 
 
 def name_unknown(data: Data) -> Data:

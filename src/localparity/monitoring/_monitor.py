@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Literal, TypeVar, get_args
 
 from localparity._io._files import reading, sha256_of
+from localparity._io._tables import Table
 from localparity._types import Compare, Criterion, ScoreRange
 from localparity._validation import (
     as_choice,
@@ -118,7 +119,7 @@ class Monitor:
 
     def append_file(
         self,
-        source: str | os.PathLike[str],
+        source: str | os.PathLike[str] | Table,
         *,
         score: str,
         group: str | Sequence[str],
@@ -132,8 +133,8 @@ class Monitor:
 
         Parameters
         ----------
-        source : path
-            CSV, TSV, Parquet or JSON lines; a glob needs a `batch_id`.
+        source : path or table
+            CSV, TSV, Parquet or JSON lines, or what `open_table` returns; a glob needs a `batch_id`.
         score : str
             The column of the scores.
         group : str or sequence of str
@@ -160,9 +161,10 @@ class Monitor:
             source, score=score, group=groups, label=label, score_range=self.score_range, **given
         )
         if batch_id is None:
-            if not Path(source).is_file():
-                raise ValueError(f"batch_id must be given unless the source is a single file, got {source}")
-            batch_id = sha256_of(Path(source))
+            paths = source.paths if isinstance(source, Table) else [source]
+            if len(paths) != 1 or not Path(paths[0]).is_file():
+                raise ValueError(f"batch_id must be given unless the source is a single file, got {paths}")
+            batch_id = sha256_of(Path(paths[0]))
         columns = {"score": score, "group": groups, "label": label}
         when = datetime.now(UTC) if at is None else at
         return self._append(batch, when, batch_id, allow_duplicate=allow_duplicate, columns=columns)

@@ -56,7 +56,9 @@ def _parts(document: Document) -> Iterator[str]:
         ratios = document.ratios(name)
         if ratios is not None:
             yield "\n".join(f"- {escaped(sentence)}" for sentence in ratios.sentences)
-        yield "\n".join(["```sh", *(visible(step.command) for step in answers.steps), "```"])
+        commands = [visible(step.command) for step in answers.steps if step.command]
+        if commands:
+            yield "\n".join(["```sh", *commands, "```"])
     if document.paired is not None:
         yield "\n\n".join(escaped(document.paired.sentence(name)) for name in document.paired.found)
     for table in _tables(document):
