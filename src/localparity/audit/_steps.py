@@ -19,9 +19,7 @@ if TYPE_CHECKING:
 
 _USUAL_BOUND = 0.05
 _MOST_FILES = 5
-_ELSEWHERE = (
-    "Fit a model within the bound, with localparity repair, on the people that the model was trained on"
-)
+_ELSEWHERE = "Fit a model within the bound, with localparity repair, where its features and classes are"
 
 
 @dataclass(frozen=True)
