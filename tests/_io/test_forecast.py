@@ -68,6 +68,28 @@ def test_a_first_item_that_compiles_for_long_is_not_taken_for_one_either(
     assert [line.partition(";")[0] for line in told] == said
 
 
+def test_units_before_loops_are_compiled_say_nothing_of_the_others(
+    clock: Clock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As `localparity plan` runs: 0.01 s each at first, then 2 s of compiling, then 0.0001 s each."""
+    plain = [0.0]
+    monkeypatch.setattr(_forecast, "plain_seconds", lambda: plain[0])
+    told: list[str] = []
+    with forecasts_to(told.append):
+        for place, _ in enumerate(foretold(range(10_000), 10_000, "resamples")):
+            clock.now += 0.01 if place < 400 else 2.0 if place == 400 else 0.0001
+            plain[0] += 0.01 if place < 400 else 0.0
+    assert told == []
+
+
+def test_what_varies_is_said_once_it_does_so_no_more(clock: Clock) -> None:
+    told: list[tuple[float, str]] = []
+    with forecasts_to(lambda line: told.append((round(clock.now, 1), line))):
+        for place, _ in enumerate(foretold(range(1000), 1000, "pairs")):
+            clock.now += 0.5 if place < 2 else 0.05
+    assert told == [(2.5, "1,000 pairs take about 51 s; Ctrl-C stops")]
+
+
 def test_short_work_is_not_announced(clock: Clock) -> None:
     assert work(clock, 0.25, 24) == []
     assert work(clock, 0.01, 10) == []

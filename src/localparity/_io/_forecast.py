@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
+from localparity._compiled import plain_seconds
+
 T = TypeVar("T")
 Tell = Callable[[str], None]
 
 _MOMENT = 0.75
 _LOADING = 120.0
-"""The first units may take up to so long only because they load and compile what the others use."""
+"""Units may take up to so long only because they load and compile what the others use."""
 _LONG = 5.0
+_ALIKE = 1.5
 _tell: ContextVar[Tell | None] = ContextVar("tell", default=None)
 
 
@@ -42,22 +46,28 @@ class Forecast:
     def __init__(self, total: int, unit: str) -> None:
         self._total, self._unit, self._done = total, unit, 0
         self._tell, self._begun = _tell.get(), time.monotonic()
-        self._loaded: tuple[int, float] | None = None
+        self._seen = (self._done, self._begun, plain_seconds())
+        self._rate = math.inf
 
     def advance(self, units: int = 1) -> None:
-        """Count units as done, and say how long the others take if that is long."""
+        """Count units as done, and say how long the others take if that is long.
+
+        Units are slower before loops are compiled, and stand still while they are: what is said rests on two
+        moments, one after the other, in which nothing ran uncompiled and units took about as long.
+        """
         self._done += units
         if self._tell is None:
             return
-        now = time.monotonic()
-        passed, (skipped, since) = now - self._begun, self._loaded or (0, self._begun)
+        now, plain = time.monotonic(), plain_seconds()
+        done, since, plain_before = self._seen
         if now - since < _MOMENT:
             return
-        if self._loaded is None:
-            self._loaded = (self._done, now)
-            if passed < _LOADING:
-                return
-        left = (now - since) / (self._done - skipped) * (self._total - self._done)
+        rate = (now - since) / (self._done - done) if plain == plain_before else math.inf
+        before, self._rate, self._seen = self._rate, rate, (self._done, now, plain)
+        passed = now - self._begun
+        if passed < _LOADING and not max(rate, before) <= _ALIKE * min(rate, before) < math.inf:
+            return
+        left = (now - since) / (self._done - done) * (self._total - self._done)
         if left > _LONG:
             self._tell(f"{self._total:,} {self._unit} take about {duration(passed + left)}; Ctrl-C stops")
         self._tell = None
