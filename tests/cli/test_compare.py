@@ -63,15 +63,28 @@ def test_methods_with_a_promise_are_named(capsys: pytest.CaptureFixture[str]) ->
         assert ("with probability 0.9: DiffMCDP." in shown) is is_shown
 
 
+def test_a_model_above_the_bound_on_test_data_is_said_and_fails(folder: Path, tmp_path: Path) -> None:
+    out = tmp_path / "model"
+    found = run(folder / "people.csv", *NAMED, *QUICK, "--max-mcdp", 0.001, "--json", "--out", out)
+    assert found.returncode == 1, found.stderr
+    assert "above the bound of 0.10%" in found.stderr
+    assert ModelCard.read(out).held_out is not None
+    comparison = json.loads(found.stdout)
+    estimates = {outcome["method"]: outcome["interval"]["estimate"] for outcome in comparison["outcomes"]}
+    assert (min(estimates.values()) <= 0.001) == bool(comparison["within_on_test"])
+
+
 @pytest.mark.parametrize("without_group", [False, True])
 def test_the_winner_is_kept(folder: Path, without_group: bool, tmp_path: Path) -> None:
     out, scores = tmp_path / "model", tmp_path / "scores.csv"
     options = ["--out", out, "--intended-use", "Loans.", *(["--without-group"] if without_group else [])]
     found = run(folder / "people.csv", *NAMED, *QUICK, "--max-mcdp", 0.15, "--json", *options)
-    assert found.returncode == 0, found.stderr
     assert f", in {out}" in found.stderr
     card, comparison = ModelCard.read(out), json.loads(found.stdout)
     assert card.held_out is not None
+    is_above = card.held_out.interval.estimate > 0.15
+    assert found.returncode == int(is_above), found.stderr
+    assert ("above the bound of 15.00%" if is_above else "within the bound of 15.00%") in found.stderr
     assert (card.intended_use, card.max_mcdp, card.held_out.rows) == ("Loans.", 0.15, 200)
     assert card.file_sha256 is not None
     assert card.needs_group == (not without_group and comparison["recommended"].endswith("repaired"))

@@ -49,6 +49,16 @@ def test_of_something_else():
 """
 
 
+def test_the_page_shows_what_a_failure_says() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "integrations" / "pytest.rst").read_text(encoding="utf-8")
+    shown = page[page.index("AssertionError: ") : page.index("The same function can be imported")]
+    census = lp.datasets.make_census(5000, random_state=0, as_frame=False)
+    with pytest.raises(AssertionError) as failed:
+        assert_mcdp(None, census.score, sensitive_features=census.sensitive_features, max_mcdp=0.1)
+    said = str(failed.value).split()
+    assert [word for word in shown.split() if word != "E"] == ["AssertionError:", *said]
+
+
 @pytest.mark.parametrize("processes", [0, 2])
 def test_a_run_fails_readably_and_reports_its_audits(pytester: pytest.Pytester, processes: int) -> None:
     pytester.makepyfile(TESTS)

@@ -147,6 +147,23 @@ def test_what_is_recommended() -> None:
     )
 
 
+def test_what_is_within_the_bound_on_test_data_is_named_where_the_recommended_is_not() -> None:
+    above = replace(outcome("ERM", 0.9, 0.04), interval=lp.Interval(0.05, 0.0536, 0.06, 0.95))
+    fair, mended = outcome("DiffMCDP", 0.7, 0.04), outcome("ERM", 0.8, 0.03, is_repaired=True)
+    found = comparison(above, fair, mended)
+    assert found.recommended == above
+    assert found.within_on_test == (mended, fair)
+    told = found.recommendation
+    assert (
+        "On test data it is above the bound; within it there: ERM, repaired (AP 80.00%, MCDP 3.00%); "
+        "DiffMCDP (AP 70.00%, MCDP 4.00%)." in told
+    )
+    assert "needs other data to be tested on" in told
+    assert found.to_dict()["within_on_test"] == ["ERM, repaired", "DiffMCDP"]
+    assert "On test data no method is within the bound." in comparison(above).recommendation
+    assert "On test data" not in comparison(fair, mended).recommendation
+
+
 def test_a_promise_goes_first() -> None:
     free, fair = outcome("ERM", 0.9, 0.04), outcome("DiffMCDP", 0.7, 0.03)
     sure = replace(fair, promise="With probability 0.95, it holds.")
@@ -272,7 +289,7 @@ def test_refusals_name_groups_by_their_names() -> None:
 def test_a_recommendation_says_that_it_is_above_the_bound_on_test_data() -> None:
     fair = outcome("DiffMCDP", 0.7, 0.04)
     worse = replace(fair, interval=lp.Interval(0.02, 0.06, 0.09, 0.95))
-    assert "On test data it is above the bound." in comparison(worse).recommendation
+    assert "On test data no method is within the bound." in comparison(worse).recommendation
     assert "above the bound" not in comparison(fair).recommendation
 
 

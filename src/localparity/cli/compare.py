@@ -78,7 +78,8 @@ def compare(
 
     --out keeps the recommended model, fitted on the rows to train on, with its model card.
 
-    Exit codes: 0 when it is done, 2 for wrong usage or input.
+    Exit codes: 0 when it is done, 1 when MCDP of the test part is above the bound for the model that --out
+    keeps (it is written all the same), 2 for wrong usage or input.
     """
     if figure is not None and figure.suffix.lower() not in _FIGURES:
         raise typer.BadParameter(
@@ -124,7 +125,14 @@ def compare(
     if out is not None:
         kept = found.recommended_without_group if without_group else found.recommended
         found.save(out, complete_card(found.card(kept), file, intended_use), outcome=kept)
-        note(f"model: {kept.name}, in {out}")
+        within = kept in found.within_on_test
+        relation = "within" if within else "above"
+        note(
+            f"model: {kept.name}, in {out}; on test data its MCDP({epsilon:g}) is "
+            f"{percent(kept.interval.estimate)}, {relation} the bound of {percent(max_mcdp)}"
+        )
+        if not within:
+            raise typer.Exit(1)
 
 
 def _check_out(out: Path | None, *, without_group: bool, intended_use: str | None, force: bool) -> None:

@@ -235,10 +235,10 @@ class ModelComparison:
         else:
             opening = f"No method is within {bound} on validation data; the nearest is {_words(best)}."
         sentences = [opening]
-        if best.met and best.interval.estimate > self.max_mcdp:
-            sentences.append("On test data it is above the bound.")
         if best.met and not best.promise:
             sentences.append("No method is known to be within it for new people.")
+        if best not in self.within_on_test:
+            sentences.append(self._others_on_test())
         if best.repaired:
             ending = "the nearest" if _rank(best) > _rank(without) == 0 else "the best"
             sentences.append(
@@ -254,12 +254,33 @@ class ModelComparison:
             )
         return " ".join(sentences)
 
+    @property
+    def within_on_test(self) -> tuple[Outcome, ...]:
+        """The outcomes whose MCDP of the test part is within the bound, the most accurate there first."""
+        within = [outcome for outcome in self.outcomes if outcome.interval.estimate <= self.max_mcdp]
+        return tuple(sorted(within, key=lambda outcome: -outcome.average_precision))
+
+    def _others_on_test(self) -> str:
+        """What is within the bound on test data where the recommended outcome is not."""
+        if not self.within_on_test:
+            return "On test data no method is within the bound."
+        listed = "; ".join(
+            f"{outcome.name} (AP {percent(outcome.average_precision)}, MCDP "
+            f"{percent(outcome.interval.estimate)})"
+            for outcome in self.within_on_test
+        )
+        return (
+            f"On test data it is above the bound; within it there: {listed}. A choice among these by the "
+            "test data needs other data to be tested on."
+        )
+
     def to_dict(self) -> dict[str, Any]:
         """Return everything as plain values."""
         plain = asdict(replace(self, models={}))
         del plain["models"]
         plain["recommendation"] = self.recommendation
         plain["recommended"] = self.recommended.name
+        plain["within_on_test"] = [outcome.name for outcome in self.within_on_test]
         return plain
 
     def plot(self, ax: Any = None) -> ComparisonDisplay:
