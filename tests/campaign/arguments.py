@@ -159,6 +159,7 @@ OPTIONS = (
         "--strength",
         "--drop",
         "--text",
+        "--feature",
         "--preset",
         "--device",
     ),
