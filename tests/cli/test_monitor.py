@@ -228,3 +228,36 @@ def test_a_page(tmp_path: Path, scores: Path) -> None:
     assert "<title>Credit</title>" in page.read_text(encoding="utf-8")
     assert "already exists; pass --force" in run("report", folder, "--out", page).stderr
     assert json.loads(run("report", folder, "--out", page, "--force", "--json").stdout)["page"] == str(page)
+
+
+@pytest.mark.parametrize(("policy", "rows"), [("drop", 700), ("group", 800)])
+def test_rows_without_a_group_are_left_out_or_a_group(
+    tmp_path: Path, scores: Path, policy: str, rows: int
+) -> None:
+    header, *lines = scores.read_text().splitlines()
+    at = header.split(",").index("sex")
+    for place in range(100):
+        cells = lines[place].split(",")
+        cells[at] = "" if place % 2 else "Unknown"
+        lines[place] = ",".join(cells)
+    scores.write_text("\n".join([header, *lines]) + "\n")
+    folder = tmp_path / "monitor"
+    refused = run("append", folder, scores, *COLUMNS, "--missing-value", "unknown", "--normalise-groups")
+    assert refused.returncode == 2
+    assert "has no value in 100 of 800 rows" in refused.stderr
+    assert "--missing-groups drop" in refused.stderr
+    words = [*COLUMNS, "--missing-value", "Unknown", "--missing-groups", policy, "--at", "2026-05-17"]
+    found = run("append", folder, scores, *words)
+    assert found.returncode == 0
+    assert "100 rows without a group were" in found.stderr
+    assert f"2026-05-17: {rows} rows" in found.stdout
+    again = run("append", folder, scores, *words)
+    assert "was counted before" in again.stderr
+
+
+def test_rows_without_a_score_are_left_out(tmp_path: Path, scores: Path) -> None:
+    scores.write_text(scores.read_text() + "," * scores.read_text().split("\n")[0].count(",") + "Male\n")
+    assert run("append", tmp_path / "monitor", scores, *COLUMNS).returncode == 2
+    found = run("append", tmp_path / "monitor", scores, *COLUMNS, "--missing", "drop")
+    assert found.returncode == 0
+    assert "1 row without a score was left out" in found.stderr

@@ -78,7 +78,7 @@ def test_no_text_of_the_scores_is_a_formula(tmp_path: Path) -> None:
     names = np.where(census.target == 1, "=1+1", "-2.5")
     frame = census.data.assign(sex=census.sensitive_features, income=census.target, **{"@note": names})
     frame.to_csv(tmp_path / "people.csv", index=False)
-    known = ["--target", "income", "--group", "sex", "--text", "@note", "--steps", 3]
+    known = ["--target", "income", "--group", "sex", "--text", "@note", "--feature", "@note", "--steps", 3]
     trained = run("train", tmp_path / "people.csv", *known, "--out", tmp_path / "model")
     assert trained.returncode == 0, trained.stderr
     done = run(

@@ -15,6 +15,7 @@ from scipy.stats import ks_2samp
 import localparity as lp
 import oracles
 from localparity.uncertainty import _strata
+from localparity.uncertainty._resampling import Draws
 from localparity.uncertainty._within_strata import strata_compared
 from strategies import People, epsilons, people
 
@@ -135,6 +136,30 @@ def test_the_level_holds_where_strata_explain_everything() -> None:
         rejected += [found.p_value <= 0.05, found.worst_p_value <= 0.05]
     error = 3 * np.sqrt(0.05 * 0.95 / runs)
     assert (rejected / runs <= 0.05 + error).all()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("sizes", [(60, 60, 60), (30, 15, 120), (8, 8, 300)])
+def test_a_pair_that_does_not_differ_keeps_its_level_beside_one_that_does(sizes: tuple[int, ...]) -> None:
+    """Group c is far from a and b, which are alike, in each of two strata; scores with ties."""
+    rejected, runs = np.zeros(2), 1000
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        groups = np.tile(np.repeat(["a", "b", "c"], sizes), 2)
+        strata = np.repeat(["x", "y"], groups.size // 2)
+        scores = np.round(rng.random(groups.size) * np.where(groups == "c", 0.5, 1.0), 2)
+        names = {f"{g}{s}": (g, s) for g in "abc" for s in "xy"}
+        keys = np.char.add(groups, strata)
+        counts = lp.ScoreCounts.from_table(scores, keys, np.ones(groups.size, int))
+        people = _strata.people_of(counts, names, lp.Comparison())
+        draws = Draws(39, seed, None)
+        standardised, within_each = _strata.StratumTest.of(counts, people, 0.0).p_values(draws)
+        of_pair = [
+            min(p for (_, _, pair), p in found.items() if pair == ("a", "b"))
+            for found in (standardised, within_each)
+        ]
+        rejected += np.array(of_pair) <= 0.05
+    assert (rejected / runs <= 0.05 + 3 * np.sqrt(0.05 * 0.95 / runs)).all()
 
 
 def test_nobody_or_enough_people_of_a_group_are_left_out() -> None:

@@ -9,8 +9,6 @@ from contextlib import contextmanager
 from contextvars import ContextVar
 from typing import TypeVar
 
-from localparity._compiled import plain_seconds
-
 T = TypeVar("T")
 Tell = Callable[[str], None]
 
@@ -20,6 +18,13 @@ _LOADING = 120.0
 _LONG = 5.0
 _ALIKE = 1.5
 _tell: ContextVar[Tell | None] = ContextVar("tell", default=None)
+
+
+def plain_seconds() -> float:
+    """The seconds that loops have taken before they were compiled."""
+    from localparity._compiled import plain_seconds  # which imports numpy
+
+    return plain_seconds()
 
 
 @contextmanager

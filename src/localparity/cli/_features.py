@@ -52,13 +52,13 @@ def read_training_table(
     names = [name for name in table.columns if name not in left_out]
     if not names:
         raise ValueError(f"{table.name} has no column left for a feature")
+    features = read_features(table, names, text or [], extra=extra, advice="use --text {} if it is a text")
     judged = [name for name in names if name not in (*group, *(feature or []))]
     for name, reason in unfit_features(table, judged, target).items():
         raise ValueError(
             f"column {name!r} of {table.name} {reason}; use --drop {name} to leave it out, or "
             f"--feature {name} if it is known when the model is used"
         )
-    features = read_features(table, names, text or [], extra=extra, advice="use --text {} if it is a text")
     table.warn({value for name in group for value in known[name].tolist()})
     return TrainingTable(
         features,

@@ -169,9 +169,10 @@ class WithinStrata:
             found.append(self.turn)
         few = self.rows_left_out - self.rows_without_stratum
         if few:
+            strata = f", those of {self.left_out:,} strata among them," if self.left_out else ""
             found.append(
-                f"{few:,} rows are in no comparison, those of {self.left_out:,} strata among "
-                "them, since too few people are of their group there."
+                f"{few:,} rows are in no comparison{strata} since too few people are of their group there, "
+                "or since the few could be told from the others."
             )
         if self.rows_without_stratum:
             have, count = ("row has", "counts") if self.rows_without_stratum == 1 else ("rows have", "count")
