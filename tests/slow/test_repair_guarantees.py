@@ -75,9 +75,9 @@ def test_without_a_confidence_it_often_does_not() -> None:
 
 
 def test_the_worst_split_keeps_its_level_under_independence() -> None:
-    rng = np.random.default_rng(0)
+    rng, runs = np.random.default_rng(0), 1000
     p_values = {"plain": [], "ties": [], "equalized_odds": []}
-    for seed in range(400):
+    for seed in range(runs):
         labels, age = rng.integers(0, 2, 200), rng.integers(18, 80, 200)
         scores = rng.beta(1 + labels, 2)
         for kind, found in p_values.items():
@@ -89,11 +89,13 @@ def test_the_worst_split_keeps_its_level_under_independence() -> None:
                 n_resamples=99,
                 random_state=seed,
             )
-            found.append(result.p_value)
+            clearest = result.clearest or result
+            assert result.p_value >= clearest.p_value
+            found.append(clearest.p_value)
     for found in p_values.values():
         for level in (0.05, 0.1, 0.5):
-            assert np.mean(np.array(found) <= level) <= level + 3.5 * np.sqrt(level * (1 - level) / 400)
-    assert np.mean(np.array(p_values["plain"]) <= 0.5) >= 0.5 - 3.5 * np.sqrt(0.25 / 400)
+            assert np.mean(np.array(found) <= level) <= level + 3.5 * np.sqrt(level * (1 - level) / runs)
+    assert np.mean(np.array(p_values["plain"]) <= 0.5) >= 0.5 - 3.5 * np.sqrt(0.25 / runs)
 
 
 def test_the_worst_split_has_power_and_finds_the_place() -> None:
