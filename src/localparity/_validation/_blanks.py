@@ -36,10 +36,14 @@ UNKNOWN = UnknownGroup.UNKNOWN
 
 
 class Blanks(NamedTuple):
-    """What stands for no group beside None and NaN, and whether rows without one are kept, as `UNKNOWN`."""
+    """What stands for no group beside None and NaN, and whether rows without one are kept, as `UNKNOWN`.
+
+    Of a text that no row has, there is a warning, unless this is `quiet`.
+    """
 
     texts: tuple[str, ...] = ()
     kept: bool = False
+    quiet: bool = False
 
     def among(self, values: NDArray[Any]) -> BoolArray:
         """Which values stand for no group."""
@@ -50,7 +54,7 @@ class Blanks(NamedTuple):
 
     def unmatched(self, columns: Iterable[NDArray[Any]]) -> tuple[str, ...]:
         """The texts that no value of some columns has."""
-        found = [Blanks((text,)) for text in self.texts]
+        found = [] if self.quiet else [Blanks((text,)) for text in self.texts]
         values = [value for column in columns for value in column.tolist()] if found else []
         return tuple(each.texts[0] for each in found if not any(map(each._names, values)))
 

@@ -230,12 +230,12 @@ def scoring_rates(
     else:
         blanks = Blanks(as_texts(missing_values, "missing_values"), kept=True)
         given = _columns(sensitive_features, columns)
-        parts = {
-            names: as_counts(
-                check_predictions(None, y_score, found, score_range=score_range, min_groups=1, blanks=blanks)
-            )
-            for names, found in given.items()
-        }
+        parts = {}
+        for names, found in given.items():
+            # A text may be in one column and not in another; the last part has all of them.
+            options: dict[str, Any] = {"score_range": score_range, "min_groups": 1}
+            options["blanks"] = blanks._replace(quiet=names != list(given)[-1])
+            parts[names] = as_counts(check_predictions(None, y_score, found, **options))
     everyone = Atoms.join(next(iter(parts.values())).atoms.values())
     middle = _median(everyone)
     tables = tuple(_table(names, counts, middle, least, limit) for names, counts in parts.items())
