@@ -240,15 +240,10 @@ def audit(
         for column, each in read.items()
     }
     named = {"id": person_id, "score": (score or [""])[0], **columns}
-    paired = None
-    if person_id is not None and len(tables) == 1:
-        _note_repeated(next(iter(tables.values())), person_id, clustered=columns["cluster"] is not None)
-    elif person_id is not None:
-        paired = _compare(found, list(tables.values()), named, asked)
     document = Document(
         audits=found,
         title=f"Local disparity by {', '.join(group or [])}",
-        paired=paired,
+        paired=_same_people(found, list(tables.values()), named, asked),
         max_mcdp=max_mcdp,
         decide_by=decide_by,
         disclosure_limit=disclosure_limit,
@@ -392,6 +387,18 @@ def _read_with_progress(read: Callable[..., Audit], file: Any, **options: Any) -
             progress.advance(task)
 
         return read(file, **options, on_resample=advance)
+
+
+def _same_people(
+    audits: Mapping[str, Audit], tables: Sequence[Table], columns: Mapping[str, Any], asked: Mapping[str, Any]
+) -> PairedModels | None:
+    """The models compared on the same people, where several files have ids; one file's are checked."""
+    if columns["id"] is None:
+        return None
+    if len(tables) > 1:
+        return _compare(audits, tables, columns, asked)
+    _note_repeated(tables[0], columns["id"], clustered=columns["cluster"] is not None)
+    return None
 
 
 def _compare(
