@@ -21,8 +21,11 @@ from localparity.uncertainty._intervals import measured_pair
 from localparity.uncertainty._permutation import (
     ParityTest,
     adjusted_p_values,
+    least_p_value,
     p_value_of,
+    p_value_text,
     parity_test,
+    share_of_audits,
     summarise_null,
 )
 from localparity.uncertainty._resampling import Draws, deviation_resamples
@@ -237,38 +240,4 @@ def test_what_parity_measures_does_not_depend_on_cells(monkeypatch: pytest.Monke
         assert other == lp.permutation_test(labels, scores, criterion=criterion, n_jobs=2, **options)
 
 
-@pytest.mark.parametrize("ratio", [1.0, 1e8, 1e9, 4e9, 1e18])
-def test_a_group_that_outweighs_the_other_hides_nothing(ratio: float) -> None:
-    rng = np.random.default_rng(0)
-    scores = np.concatenate([0.5 * rng.random(200), 0.5 + 0.5 * rng.random(200)])
-    weights = np.concatenate([rng.uniform(0.9, 1.0, 200), rng.uniform(0.9, 1.0, 200) * ratio]) / ratio**0.5
-    for compare in ("to_overall", "between_groups"):
-        found = lp.permutation_test(
-            None,
-            scores,
-            sensitive_features=np.repeat(["a", "b"], 200),
-            sample_weight=weights,
-            compare=compare,
-            n_resamples=199,
-            random_state=0,
-        )
-        assert found.statistic == pytest.approx(
-            1.0 if compare == "between_groups" else ratio / (1 + ratio), 0.1
-        )
-        assert found.p_value == 0.005
-
-
-@pytest.mark.parametrize("compare", ["to_overall", "between_groups"])
-def test_no_mcdp_under_parity_is_above_one(compare: Any) -> None:
-    found = lp.permutation_test(
-        None,
-        [0.2, 0.5, 0.7, 0.9],
-        sensitive_features=["a", "b", "b", "b"],
-        sample_weight=[1, 2**32, 2**32, 2**32],
-        compare=compare,
-        n_resamples=99,
-        random_state=0,
-    )
-    assert 0.0 <= found.null_mean <= 1.0
-    assert max(found.null_quantiles.values()) <= 1.0
-    assert found.p_value > 0.05
+    p_value_text,

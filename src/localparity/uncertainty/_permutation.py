@@ -110,7 +110,7 @@ def share_of_audits(p_value: float, n_resamples: int) -> str:
     ('fewer than 1 in 1,000 audits', '25.00% of audits')
     """
     if p_value > least_p_value(n_resamples) * (1.0 + _ROUNDING):
-        return f"{percent(p_value)} of audits"
+        return f"{percent(p_value) if p_value >= 1e-3 else f'{number_text(100.0 * p_value, 2)}%'} of audits"
     return f"fewer than 1 in {n_resamples:,} audits"
 
 
