@@ -240,4 +240,25 @@ def test_what_parity_measures_does_not_depend_on_cells(monkeypatch: pytest.Monke
         assert other == lp.permutation_test(labels, scores, criterion=criterion, n_jobs=2, **options)
 
 
-    p_value_text,
+@pytest.mark.parametrize(
+    ("count", "n_resamples", "text", "audits"),
+    [
+        (1, 1000, "<= 0.001", "fewer than 1 in 1,000 audits"),
+        (1, 100, "<= 0.01", "fewer than 1 in 100 audits"),
+        (1, 300, "<= 0.0034", "fewer than 1 in 300 audits"),
+        (2, 1000, "0.0020", "0.20% of audits"),
+        (2, 100_000, "0.00002", "0.002% of audits"),
+        (1001, 1000, "1.0000", "100.00% of audits"),
+    ],
+)
+def test_the_least_p_value_is_written_as_a_bound(
+    count: int, n_resamples: int, text: str, audits: str
+) -> None:
+    """0.0010 and "0.10% of audits" said what 1,000 resamples cannot: 100 said 0.99% of the same file."""
+    p_value = count / (1 + n_resamples)
+    assert p_value_text(p_value, least_p_value(n_resamples)) == text
+    assert share_of_audits(p_value, n_resamples) == audits
+
+
+def test_no_p_value_is_a_dash() -> None:
+    assert p_value_text(None, least_p_value(0)) == "-"
