@@ -242,7 +242,7 @@ def test_a_p_value_is_that_of_the_pair_beside_it() -> None:
     for sentence in (first, second):
         assert "between c and d" in sentence
         assert f"p-value of this pair {stratum.p_value:.4f}" in sentence
-        assert "0.0050" in sentence
+        assert "<= 0.005" in sentence
 
 
 def test_the_p_value_of_a_pair_is_adjusted_for_all() -> None:

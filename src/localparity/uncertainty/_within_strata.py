@@ -20,6 +20,7 @@ from localparity.counts._score_counts import ScoreCounts
 from localparity.metrics._gap_curve import GapCurve
 from localparity.metrics._gap_curves import curve_between
 from localparity.metrics._window import Window, percent
+from localparity.uncertainty._permutation import least_p_value, p_value_text
 from localparity.uncertainty._resampling import Draws
 from localparity.uncertainty._strata import (
     PairPValues,
@@ -104,6 +105,8 @@ class WithinStrata:
         a gap to any pair in any stratum, each studentised by its sizes. None where no test was made.
     window_p_value : float or None
         The p-value of the pair in `window`, adjusted for all pairs.
+    n_resamples : int
+        How often groups were dealt for the p-values, none of which is below ``1 / (n_resamples + 1)``.
     turned : bool
         Whether the group with the lower scores within strata is the one with the higher scores overall, by
         two tests of the pair, one that deals its two groups at random within strata and one that deals them
@@ -136,6 +139,7 @@ class WithinStrata:
     p_value: float | None
     worst_p_value: float | None
     window_p_value: float | None
+    n_resamples: int = 0
     turned: bool = False
 
     @property
@@ -152,7 +156,7 @@ class WithinStrata:
     def sentences(self) -> tuple[str, ...]:
         """What was found, in words."""
         at = f"MCDP({self.epsilons[0]:g})"
-        own = _p_values(self.window_p_value, self.p_value, "of any pair")
+        own = self._p_values(self.window_p_value, self.p_value, "of any pair")
         among = f" ({percent(self.pooled[0])} among the people compared within strata)"
         found = [
             f"Within {len(self.strata):,} strata the standardised {at} is {percent(self.standardised[0])} "
@@ -160,7 +164,7 @@ class WithinStrata:
             f"{among if self.rows_left_out else ''}."
         ]
         worst = self.strata[0]
-        own = _p_values(worst.p_value, self.worst_p_value, "of any pair in any stratum")
+        own = self._p_values(worst.p_value, self.worst_p_value, "of any pair in any stratum")
         found.append(
             f"The worst stratum is {group_text(worst.stratum)}, where it is {percent(worst.mcdp[0])} between "
             f"{_pair(worst.window)}{own}."
@@ -179,18 +183,18 @@ class WithinStrata:
             found.append(f"{self.rows_without_stratum:,} {have} no stratum and {count} overall only.")
         return tuple(found)
 
+    def _p_values(self, own: float | None, any_pair: float | None, of_any: str) -> str:
+        """The p-value of the pair that was named, and that of any where it is another."""
+        if own is None or any_pair is None:
+            return ""
+        texts = [p_value_text(each, least_p_value(self.n_resamples)) for each in (own, any_pair)]
+        if texts[0] == texts[1]:
+            return f" (p-value {texts[0]})"
+        return f" (p-value of this pair {texts[0]}, {of_any} {texts[1]})"
+
 
 def _pair(window: Window) -> str:
     return " and ".join(map(group_text, window.groups))
-
-
-def _p_values(own: float | None, any_pair: float | None, of_any: str) -> str:
-    """The p-value of the pair that was named, and that of any where it is another."""
-    if own is None or any_pair is None:
-        return ""
-    if own == any_pair:
-        return f" (p-value {own:.4f})"
-    return f" (p-value of this pair {own:.4f}, {of_any} {any_pair:.4f})"
 
 
 def within_strata(
@@ -251,7 +255,7 @@ def within_strata(
     ...     None, scores, sensitive_features=sex, control_features=job, random_state=0
     ... )
     >>> print(found.sentences[0])
-    Within 2 strata the standardised MCDP(0) is 50.00% between f and m (p-value 0.0010); overall MCDP(0) is
+    Within 2 strata the standardised MCDP(0) is 50.00% between f and m (p-value <= 0.001); overall MCDP(0) is
     50.00%.
     """
     comparison = Comparison(criterion, min_group_size=min_group_size)
@@ -325,6 +329,7 @@ def strata_compared(
         p_value=min(standardised.values(), default=None),
         worst_p_value=min(strata_p.values(), default=None),
         window_p_value=standardised.get((None, windows[0].label, within[worst].groups)),
+        n_resamples=draws.n_resamples if tested else 0,
         turned=differ and tested and _both_significant(counts, of_pair, len(within), first, draws),
     )
 
