@@ -18,7 +18,7 @@ import differential
 import limits
 import oracles
 
-CASES = {"arrays": 40, "duckdb": 30, "torch": 30}
+CASES = {"arrays": 12, "duckdb": 30, "torch": 30, "polars": 3}
 
 pytestmark = pytest.mark.filterwarnings("ignore:fetch_arrow_table:DeprecationWarning")
 
