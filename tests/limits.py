@@ -98,8 +98,10 @@ NO_SIZES = {
     "counts._cell_kernels._FRACTION_MASK": "bits of a float",
     "counts._cell_kernels._LIMB_MASK": "bits of a limb",
     "counts._cell_kernels._UNIT_EXPONENT": "bits of a float",
+    "counts._copies._LEAST_DISTINCT": "what repeated rows are",
+    "counts._copies._MOST_COPIES": "what repeated rows are",
+    "counts._copies._NEARLY_ALL": "what repeated rows are",
     "counts._disclosure.DISCLOSURE_LIMIT": "the default of an argument",
-    "counts._private._MOST_BUDGET": "what an argument may be",
     "counts._ranks._RESOLUTION": "rounding",
     "counts._sort_kernels._SHORT": "what may be divided by",
     "counts._weights.LIMBS": "the format of a sum",
@@ -136,6 +138,7 @@ NO_SIZES = {
     "metrics._table_kernels._LIMB": "the format of a sum",
     "metrics._table_kernels._UNIT": "the format of a sum",
     "metrics._worst._SLACK": "rounding",
+    "metrics._within._ROUNDING": "rounding",
 }
 """Other numbers of the same modules, and what they are."""
 

@@ -130,7 +130,7 @@ def test_where_too_many_cells_decide_the_worst_pair_is_exact(monkeypatch: pytest
     found = count(source, max_scores=200)
     assert source.calls[-1] == "exactly inside"
     assert sum(atoms.scores.size for atoms in found.atoms.values()) < 12_000
-    for epsilon in EPSILONS:
+    for epsilon in (each for each in EPSILONS if each < 0.5):  # where all of MCDP is 0, every cell decides
         assert_exact(found, exact, epsilon=epsilon)
     assert found.cells is not None
     for ours, theirs in zip(

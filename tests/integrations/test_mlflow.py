@@ -128,7 +128,7 @@ def test_validation_fails_exactly_where_the_audit_and_the_command_do(tmp_path: P
     for finding in audit.findings:
         ends = {"estimate": finding.mcdp, "upper": finding.interval.high, "lower": finding.interval.low}
         for decide_by, at in ends.items():
-            for bound in (max(np.nextafter(at, 0.0), 0.0), at, 0.9):
+            for bound in (0.0, max(at - 1e-12, 0.0), np.nextafter(at, 0.0), at, 0.9):
                 asked: dict[str, Any] = {"epsilon": finding.epsilon, "decide_by": decide_by}
                 passes = audit.passes(bound, **asked)
                 assert validates(validation_thresholds(bound, **asked), result) == passes
@@ -136,7 +136,7 @@ def test_validation_fails_exactly_where_the_audit_and_the_command_do(tmp_path: P
     PEOPLE[["score", "sex"]].to_csv(path, index=False)
     words = ["audit", path, "--score", "score", "--group", "sex", "--epsilon", "0,0.05", "--resamples", 99]
     high = audit.findings[0].interval.high
-    for bound in (np.nextafter(high, 0.0), high):
+    for bound in (high - 1e-12, high):
         found = run(*words, "--max-mcdp", repr(float(bound)), "--decide-by", "upper")
         within = validates(validation_thresholds(bound, decide_by="upper"), result)
         assert found.returncode == (0 if within else 1)

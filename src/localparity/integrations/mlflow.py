@@ -19,6 +19,7 @@ from localparity.audit._audit import DecideBy
 from localparity.audit._document import Document
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, disclosed
 from localparity.integrations._columns import named_columns
+from localparity.metrics._within import allowed
 
 require("mlflow", extra="mlflow")
 
@@ -193,12 +194,12 @@ def validation_thresholds(
     Examples
     --------
     >>> thresholds = validation_thresholds(0.1, epsilon=0.05, decide_by="upper")
-    >>> [(name, each.threshold) for name, each in thresholds.items()]
+    >>> [(name, round(each.threshold, 12)) for name, each in thresholds.items()]
     [('mcdp_0.05_high', 0.1)]
     """
     ends = {"estimate": "", "upper": "_high", "lower": "_low"}
     end = ends[as_choice(decide_by, "decide_by", get_args(DecideBy))]
-    threshold = MetricThreshold(threshold=as_fraction(max_mcdp, "max_mcdp"), greater_is_better=False)
+    threshold = MetricThreshold(threshold=allowed(as_fraction(max_mcdp, "max_mcdp")), greater_is_better=False)
     return {f"{metric_prefix}{_metric_name(as_epsilon(epsilon))}{end}": threshold}
 
 

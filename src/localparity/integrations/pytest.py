@@ -85,7 +85,7 @@ def assert_mcdp(
     >>> audit = assert_mcdp(None, census.score, sensitive_features=sex, max_mcdp=0.4)
     >>> assert_mcdp(None, census.score, sensitive_features=sex, max_mcdp=0.1)
     Traceback (most recent call last):
-    AssertionError: MCDP(0) is ...%, above the bound of 10.00%.
+    AssertionError: MCDP(0) is ...% between Female ... and Male ..., above the bound of 10.00%.
     ...
     """
     __tracebackhide__ = True
