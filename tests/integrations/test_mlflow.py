@@ -157,7 +157,7 @@ def test_every_epsilon_has_a_name_of_its_own_that_mlflow_takes(epsilon: float, b
     ((name, threshold),) = validation_thresholds(bound, epsilon=epsilon).items()
     assert validate_param_and_metric_name(name)
     assert float(name.removeprefix("mcdp_")) == epsilon
-    assert threshold.threshold == bound
+    assert threshold.threshold == pytest.approx(bound, abs=1e-15)
 
 
 def test_an_epsilon_that_the_scores_have_no_room_for_fails_validation() -> None:
