@@ -134,7 +134,6 @@ NO_SIZES = {
     "metrics._mcdp.PAPER_EPSILONS": "the default of an argument",
     "metrics._profile._EPSILON": "rounding",
     "metrics._profile._SHORTEST": "the smallest float",
-    "metrics._relative.MIN_RATE": "the default of an argument",
     "metrics._table_kernels._LIMB": "the format of a sum",
     "metrics._table_kernels._UNIT": "the format of a sum",
     "metrics._worst._SLACK": "rounding",

@@ -317,10 +317,10 @@ def test_a_command_joins_look_alikes_of_what_stands_for_no_group(spelled: Path) 
 
 def test_a_text_for_no_group_that_no_row_has_is_said(spelled: Path) -> None:
     words = ["audit", spelled, "--score", "p", "--group", "g", "--missing-groups", "drop", "--resamples", 0]
-    words += ["--disclosure-limit", 1, "--missing-value", "Unknown", "--missing-value", "Unknwon"]
+    words += ["--disclosure-limit", 1, "--missing-value", "Unknown", "--missing-value", "Nobody"]
     shown = run(*words, PYTHONWARNINGS="default")
     assert shown.returncode == 0
-    assert "--missing-value has 'Unknwon', which is in no row" in shown.stderr
+    assert "--missing-value has 'Nobody', which is in no row" in shown.stderr
     assert "'Unknown', which" not in shown.stderr
     with pytest.warns(UserWarning, match="missing_values has '9'"):
         audit(groups=SEX, missing_groups="drop", missing_values=["NA", "9"])
