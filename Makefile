@@ -46,7 +46,7 @@ coverage: $(VENV)/.development
 coverage-floor: coverage
 	$(PYTEST) -m "not slow" --cov --cov-report=
 	$(BIN)/coverage combine --quiet --append .coverage.core
-	$(BIN)/coverage report --skip-covered --omit="*/_kernels.py,*/_split_kernels.py" --fail-under=$(COVERAGE_FLOOR)
+	$(BIN)/coverage report --skip-covered --omit="*/_kernels.py" --fail-under=$(COVERAGE_FLOOR)
 
 instructions: $(VENV)/.development
 	$(BIN)/python -m benchmarks.instructions

@@ -13,7 +13,7 @@ import numpy as np
 
 from localparity._io._files import parse_json, reading, write_whole
 from localparity.paper import Record, Run, Store
-from localparity.paper._part_scores import PartScores
+from localparity.paper._store import PartScores
 
 
 def save_run(path: Path, record: Record, test: PartScores) -> None:

@@ -8,7 +8,7 @@ from typing import NamedTuple
 import numpy as np
 
 from localparity._types import FloatArray
-from localparity.datasets._synthetic import (
+from localparity.datasets._census import (
     _AGE_EFFECT,
     _AGE_MEAN,
     _AGES,

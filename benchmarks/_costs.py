@@ -37,7 +37,7 @@ def bench_steps() -> Iterator[Measurement]:
     from localparity.models import MethodOptions, TensorRows, TrainingPlan
     from localparity.models.networks._methods import make_method
     from localparity.models.networks._networks import multilayer
-    from localparity.models.networks._training import Steps, Training
+    from localparity.models.networks._trainer import Steps, Training
 
     generator = torch.Generator().manual_seed(0)
     features = torch.randn(1024, 101, generator=generator)

@@ -9,9 +9,17 @@ from statistics import fmean
 import numpy as np
 
 from benchmarks._equal_choice import EqualRun
-from localparity.paper._grids import TITLES
-from localparity.paper.figures._frontier import draw_frontier, read_frontier
-from localparity.paper.figures._style import finish, legend_below, look_of, panels, save, show_percent
+from localparity.paper._figures import (
+    draw_frontier,
+    finish,
+    legend_below,
+    look_of,
+    panels,
+    read_frontier,
+    save,
+    show_percent,
+)
+from localparity.paper._runs import TITLES
 
 
 def draw(path: Path, tested: list[EqualRun], frontier: Path, names: dict[str, str], seeds: range) -> None:

@@ -13,9 +13,9 @@ import localparity as lp
 from benchmarks import _designs as designs
 from benchmarks._blind_designs import BlindDesign, BlindPeople
 from benchmarks._designs import Design, Drawn, Rng
-from localparity.metrics._gap_curves import gap_curves
+from localparity.metrics._gap_curve import gap_curves
 from localparity.models import GroupBlindRepair, ScoreRepair
-from localparity.uncertainty._upper import upper_end, upper_ends
+from localparity.uncertainty._bands import upper_end, upper_ends
 
 
 def misses(design: Design, truth: float, **options: Any) -> Callable[[Rng], bool]:

@@ -9,8 +9,7 @@ from zlib import crc32
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity.models._backend import Backend, Model, Pace
-from localparity.models._base import BoundedClassifier
+from localparity.models._base import Backend, BoundedClassifier, Model, Pace
 
 # A strength reads one of so many columns of noise, so that models err independently of each other.
 _COLUMNS = 97

@@ -15,10 +15,9 @@ from sklearn.preprocessing import StandardScaler
 from torch import Tensor, nn
 
 import localparity
+from localparity.models.networks._batches import TensorRows
 from localparity.models.networks._networks import Dropout
-from localparity.models.networks._rows import TensorRows
-from localparity.models.networks._trainer import predict_scores
-from localparity.models.networks._training import Steps, Training
+from localparity.models.networks._trainer import Steps, Training, predict_scores
 from localparity.paper import PartScores, Record, Run
 from localparity.paper._data import DATA_SETS, load_samples
 from localparity.paper._train import EncodedPart, make_trainer

@@ -25,9 +25,9 @@ from localparity.metrics import gap_curve
 from localparity.metrics._approximate import mcdp_on_grid
 from localparity.paper import Store
 from localparity.paper._data import DATA_SETS
-from localparity.paper._part_scores import PartScores
 from localparity.paper._selection import Measured, records_of
-from localparity.paper._text_table import TextTable
+from localparity.paper._store import PartScores
+from localparity.paper._tables import TextTable
 
 OUT = Path(__file__).parent.parent / "results" / "reproduce"
 EPSILONS = (0.01, 0.05, 0.1)

@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 from benchmarks._equal_choice import best_settings, read_runs
 from benchmarks._equal_space import METHODS, TABLES, draw_settings, search_strengths, spread
 from localparity.paper._data import load_samples
-from localparity.paper._part_scores import PartScores
+from localparity.paper._store import PartScores
 
 SEARCH_FILE, TEST_FILE = "equal_search.csv", "equal_test.csv"
 KEPT = ("ap", "abcc", "mcdp_0", "mcdp_0_05")

@@ -22,7 +22,7 @@ from scipy.stats import t as student
 from benchmarks import _equal_figure
 from benchmarks._equal_choice import EqualRun, best_settings, choose, read_runs, shared_numbers
 from benchmarks._equal_space import METHODS, draw_settings
-from localparity.paper._grids import TITLES
+from localparity.paper._runs import TITLES
 
 RESULTS = Path(__file__).parent.parent / "results"
 NAMES = {"adult": "Adult", "bank": "Bank", "utkface": "UTKFace"}

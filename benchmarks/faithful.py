@@ -16,8 +16,8 @@ from statistics import mean
 from joblib import Parallel, delayed
 
 from benchmarks._published_start import replay
+from localparity.cli.reproduce import progress_bar
 from localparity.paper import Run, Store, run_missing
-from localparity.paper._progress import progress_bar
 
 RESULTS = Path(__file__).parent.parent / "results"
 RUNS, TABLE = RESULTS / "faithful.csv", RESULTS / "faithful.md"

@@ -24,13 +24,9 @@ from sklearn.metrics import average_precision_score
 
 import localparity as lp
 from benchmarks.boosting import Fold, gradient_scores, penalised_scores, plain_scores, threshold_scores
-from localparity.models._columns import with_categories
+from localparity.models._encoding import with_categories
 from localparity.models._rows import check_training_rows
-from localparity.models.repair.blind._ingredients import (
-    assign_folds,
-    cross_fit,
-    mean_prediction,
-)
+from localparity.models.repair._group_blind import assign_folds, cross_fit, mean_prediction
 
 RESULTS = Path(__file__).parent.parent / "results"
 RUNS = RESULTS / "frontier.csv"

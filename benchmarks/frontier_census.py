@@ -26,7 +26,7 @@ from sklearn.preprocessing import OneHotEncoder, StandardScaler
 import localparity as lp
 from benchmarks._census_frontier import census_frontier
 from benchmarks._commit import current_commit
-from localparity.report.displays._display import COLOURS
+from localparity.report.displays._base import COLOURS
 
 RESULTS = Path(__file__).parent.parent / "results"
 RUNS, TABLE, FIGURE = (RESULTS / f"frontier_census.{kind}" for kind in ("csv", "md", "png"))

@@ -19,7 +19,7 @@ from benchmarks.boosting import Fold
 from benchmarks.frontier import RUNS, Predicted, Run, append, repaired, values
 from localparity.models._rows import check_training_rows
 from localparity.models.networks._networks import RandomLayer
-from localparity.models.repair.blind._ingredients import assign_folds
+from localparity.models.repair._group_blind import assign_folds
 from localparity.paper._data import DATA_SETS, load_samples
 from localparity.paper._resnet import resnet18
 

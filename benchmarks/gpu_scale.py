@@ -27,7 +27,7 @@ import torch
 import localparity as lp
 from localparity.engines import CountOptions, GroupCounts, count_source
 from localparity.engines._torch import LEVEL, TorchScores
-from localparity.metrics._gap_curves import gap_curves
+from localparity.metrics._gap_curve import gap_curves
 
 EPSILONS = (0.0, 0.01, 0.05, 0.1)
 COMPARED_WITH_CPU = 10_000_000

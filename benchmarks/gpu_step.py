@@ -17,7 +17,7 @@ from localparity.losses import MCDPLoss
 from localparity.models import METHODS, MethodOptions, TensorRows, TrainingPlan
 from localparity.models.networks._methods import make_method
 from localparity.models.networks._networks import multilayer
-from localparity.models.networks._training import Steps, Training
+from localparity.models.networks._trainer import Steps, Training
 
 RESULT = Path(__file__).parent.parent / "results" / "gpu_step.json"
 ROUNDS = 200

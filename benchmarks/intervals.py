@@ -15,7 +15,7 @@ import localparity as lp
 from benchmarks import _designs as designs
 from benchmarks._commit import current_commit
 from benchmarks._designs import Design, Drawn
-from localparity.metrics._gap_curves import gap_curves
+from localparity.metrics._gap_curve import gap_curves
 
 RESULTS = Path(__file__).parents[1] / "results" / "intervals.md"
 DRAWS = 2000

@@ -25,7 +25,7 @@ from benchmarks._commit import current_commit
 from benchmarks._designs import Floats, Rng
 from localparity.monitoring._alarms import alarm_share
 from localparity.uncertainty._bands import band_radius
-from localparity.uncertainty._sequences import average_radius, look_share
+from localparity.uncertainty._looks import average_radius, look_share
 
 RESULTS = Path(__file__).parents[1] / "results" / "monitors.md"
 DELAYS = RESULTS.with_name("monitor_delays.csv")

@@ -20,7 +20,7 @@ from sklearn.metrics import average_precision_score
 
 import localparity as lp
 from benchmarks._commit import current_commit
-from localparity.models._backend import Pace
+from localparity.models._base import Pace
 from localparity.models._bound import Trial, choose, search_strength
 from localparity.models._rows import check_training_rows
 

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from benchmarks._carried import add_runs, save_run
 from localparity.paper._data import DATA_SETS, load_samples
-from localparity.paper._run import Run, grid
 from localparity.paper._runner import stack_runs
+from localparity.paper._runs import Run, grid
 
 # The slowest first, so that they do not end alone.
 SLOW = ("dralign", "fairmixup")

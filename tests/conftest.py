@@ -98,7 +98,7 @@ _WANTED = re.compile(rf"No module named '({'|'.join(_ABSENT)})[.']")
 CORE = (
     "tests/_io/",
     "tests/_validation/test_validation.py",
-    "tests/audit/",
+    "tests/auditing/",
     "tests/cli/test_cli.py",
     "tests/cli/test_pipe.py",
     "tests/counts/",

@@ -308,7 +308,7 @@ def _engine(name: str, count: Any, table: Any, case: Case, rng: np.random.Genera
 
 
 def _reads_all() -> bool:
-    from localparity.engines import _refine
+    from localparity.engines import _source as _refine
 
     return _refine._MAX_CELLS_READ >= 2**16 and _refine._MOST_READ >= 2**18
 
@@ -316,8 +316,7 @@ def _reads_all() -> bool:
 def from_torch(case: Case, rng: np.random.Generator) -> Answers:
     import torch
 
-    from localparity.engines._torch import TorchScores
-    from localparity.engines._torch_search import Search
+    from localparity.engines._torch import Search, TorchScores
 
     weights = None if case.weights is None else torch.tensor(case.weights.astype(np.float64))
     given = torch.tensor(case.scores), torch.tensor(case.groups)

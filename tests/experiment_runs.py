@@ -6,7 +6,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 from localparity.datasets import make_census
-from localparity.paper import _data, _grids
+from localparity.paper import _data
+from localparity.paper import _runs as _grids
 
 SHORT = {"search": "frozen", "steps": 20, "hidden": (16, 8), "batch_size": 128, "learning_rate": 0.02}
 NAMES = ("adult", "bank")

@@ -19,16 +19,16 @@ import localparity as lp
 from localparity import _compiled
 from localparity._compiled import Kernel, compiled
 from localparity._validation._kernels import all_inside, low_bytes
-from localparity.counts._bounded import cell_numbers
-from localparity.counts._cell_counts import CellCounts
-from localparity.counts._keyed_rows import KeyedRows
-from localparity.counts._sort_kernels import sort_rows
+from localparity.counts._cells import CellCounts
+from localparity.counts._coarsen import cell_numbers
+from localparity.counts._kernels import sort_rows
+from localparity.counts._rows import KeyedRows
 from localparity.engines._search_kernels import bound_worst
 from localparity.metrics import _exact
 from localparity.metrics._kernels import deciding_steps, profile_runs
 from localparity.models import MCDPObjective, ScoreRepair
-from localparity.models.repair.blind import _kernels as blind_kernels
-from localparity.uncertainty import _pool
+from localparity.models.repair import _kernels as blind_kernels
+from localparity.uncertainty import _permutation_draws as _pool
 
 EPSILONS = [0.0, 0.01, 0.1]
 

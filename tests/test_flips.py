@@ -17,7 +17,7 @@ import localparity as lp
 from localparity.models import ModelCard
 from localparity.monitoring import Monitor, ScoreSketch
 from localparity.paper import DamagedRunWarning, OutdatedRunWarning, Record, Run, Store
-from localparity.paper._part_scores import PartScores
+from localparity.paper._store import PartScores
 
 pytest.importorskip("datasketches")
 

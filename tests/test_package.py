@@ -64,12 +64,6 @@ def test_its_names_import_few_modules() -> None:
     )
 
 
-@pytest.mark.parametrize("first", ["import localparity.audit", "from localparity.audit._audit import Audit"])
-def test_a_name_that_a_module_shares_is_that_of_the_function(first: str) -> None:
-    code = f"{first}\nimport localparity as lp\nfrom localparity import audit\n"
-    assert run_python(f"{code}print(lp.audit is audit, audit.__qualname__)") == "True audit"
-
-
 def test_a_name_that_is_not_there_is_named() -> None:
     with pytest.raises(AttributeError, match=r"'localparity' has no attribute 'mcpd'"):
         lp.mcpd  # noqa: B018

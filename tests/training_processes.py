@@ -10,8 +10,7 @@ import torch
 from localparity.losses import MCDPLoss
 from localparity.models import METHODS, MethodOptions, TensorRows, Trainer, TrainingPlan, gather_rows
 from localparity.models.networks._distributed import average_gradients
-from localparity.models.networks._method import objective
-from localparity.models.networks._methods import make_method
+from localparity.models.networks._methods import make_method, objective
 from localparity.models.networks._networks import Network, multilayer
 
 

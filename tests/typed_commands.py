@@ -18,7 +18,7 @@ from unittest.mock import patch
 import pytest
 
 import localparity
-from localparity._io import _forecast
+from localparity import _progress as _forecast
 from localparity.cli import main
 
 BARE = {

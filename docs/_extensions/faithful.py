@@ -8,7 +8,7 @@ from result_files import agrees, read_rows
 from results import table
 from sphinx.application import Sphinx
 
-from localparity.paper._grids import TITLES
+from localparity.paper._runs import TITLES
 
 HEAD = [
     "data",

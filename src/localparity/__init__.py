@@ -6,10 +6,10 @@ from localparity._lazy import lazy_names
 
 if TYPE_CHECKING:
     from localparity import counts, datasets, engines, losses, models, monitoring, paper, report
-    from localparity._io._tables import open_table
+    from localparity._io._table import open_table
     from localparity._types import Compare, Criterion
     from localparity._version import __version__ as __version__
-    from localparity.audit import (
+    from localparity.auditing import (
         Audit,
         ClassAudits,
         Finding,
@@ -160,10 +160,10 @@ __all__ = [
 __getattr__, __dir__ = lazy_names(
     __name__,
     {
-        "_io._tables": ["open_table"],
+        "_io._table": ["open_table"],
         "_types": ["Compare", "Criterion"],
         "_version": ["__version__"],
-        "audit": [
+        "auditing": [
             "Audit",
             "ClassAudits",
             "Finding",
@@ -192,8 +192,8 @@ __getattr__, __dir__ = lazy_names(
             "GroupBounds",
             "Interval",
             "McdpProfile",
-            "UnknownGroups",
             "ScoringRates",
+            "UnknownGroups",
             "Window",
             "abcc",
             "abcc_bound",

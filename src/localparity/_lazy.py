@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from types import ModuleType
 from typing import Any
 
 
@@ -20,7 +19,7 @@ def lazy_names(
         The package's `__name__`.
     modules : mapping
         The names that each module defines, by the module's path below the package. A module without names
-        is itself the name; a name that its own module shares stays that of what the module defines.
+        is itself the name.
 
     Returns
     -------
@@ -45,16 +44,4 @@ def lazy_names(
     def dir_() -> list[str]:
         return sorted({*vars(sys.modules[package]), *homes})
 
-    shared = [module for module, names in modules.items() if module in names]
-    if shared:
-        _keep_names(sys.modules[package], shared, getattr_)
     return getattr_, dir_
-
-
-def _keep_names(package: ModuleType, names: Iterable[str], getattr_: Callable[[str], Any]) -> None:
-    """Keep names for what is found by them, where the import of a module would set it as an attribute."""
-
-    def kept(name: str) -> property:
-        return property(lambda _: getattr_(name), lambda *_: None)
-
-    package.__class__ = type("Package", (ModuleType,), {name: kept(name) for name in names})

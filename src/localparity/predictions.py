@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._io._tables import Source, Table, as_group_columns, as_table
+from localparity._io._table import Source, Table, as_group_columns, as_table
 from localparity._types import ArrayLike, FloatArray, Group, Groups, ScoreRange
 from localparity._validation import (
     NO_BLANKS,

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from localparity._io._connection import connect
+from localparity._io._duckdb import connect
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions of POSIX")

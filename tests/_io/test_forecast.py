@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from localparity._io import _forecast
-from localparity._io._forecast import Forecast, forecasts_to, foretold
+from localparity import _progress as _forecast
+from localparity._progress import Forecast, forecasts_to, foretold
 
 
 class Clock:

@@ -10,9 +10,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localparity._io._csv import distinct, repeated
 from localparity._io._numbers import NumberFormat, is_missing_text, missing_text
-from localparity._io._tables import Table
+from localparity._io._readers import distinct, repeated
+from localparity._io._table import Table
 from localparity._text import normal_text
 
 WAYS = [NumberFormat(point, percent) for point in (".", ",") for percent in (False, True)]

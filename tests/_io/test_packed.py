@@ -9,8 +9,8 @@ from pathlib import Path
 import duckdb
 import pytest
 
-from localparity._io._packed import read_through
-from localparity._io._tables import Table
+from localparity._io._readers import read_through
+from localparity._io._table import Table
 
 CSV = "p,sex\n" + "0.25,f\n0.5,m\n" * 20
 

@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity._io._tables import Table
+from localparity._io._table import Table
 
 ROWS = [("0.25", "f", "1"), ("0.5", "m", "0"), ("1", "f", "1")]
 CSV = "p,sex,y\n" + "".join(",".join(row) + "\n" for row in ROWS)
@@ -190,8 +190,8 @@ def test_bytes_that_are_no_text_are_said(tmp_path: Path) -> None:
 LONG = """
 import signal, threading
 from functools import partial
-from localparity._io._connection import interruptible
-from localparity._io._tables import Table
+from localparity._io._duckdb import interruptible
+from localparity._io._table import Table
 signal.signal(signal.SIGINT, signal.default_int_handler)
 table = Table("SELECT 1 AS p")
 connection, pressed = table._query.__self__, threading.Event()

@@ -10,8 +10,7 @@ import pandas as pd
 import pytest
 
 import localparity as lp
-from localparity._io._tables import Table
-from localparity._io._unfit import unfit_features
+from localparity._io._table import Table, unfit_features
 
 ROWS = 400
 RNG = np.random.default_rng(0)

@@ -18,7 +18,7 @@ from hypothesis import strategies as st
 
 import oracles
 from localparity._validation import UNKNOWN, Blanks, as_groups, as_texts, sort_groups
-from localparity._validation._blanks import is_unknown
+from localparity._validation._groups import is_unknown
 
 # Before version 3, pandas reads texts up to a zero byte when it makes categories of them.
 letters = "abé\U0001f600 " + ("\0" if pd.__version__ >= "3" else "")

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity.audit._answers import Answers
+from localparity.auditing._wording import Answers
 from localparity.report.page._data import _MOST_LISTED
-from localparity.report.page._words import GLOSSARY
+from localparity.report.page._page import GLOSSARY
 
 OpenPage = Callable[..., Any]
 

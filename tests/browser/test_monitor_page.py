@@ -15,8 +15,7 @@ import localparity as lp
 from localparity.metrics import Interval
 from localparity.metrics._window import percent
 from localparity.monitoring import Monitor, PeriodResult, WindowResult
-from localparity.report.page._monitor_document import MonitorDocument
-from localparity.report.page._monitor_page import render_monitor_page
+from localparity.report.page._monitor import MonitorDocument, render_monitor_page
 from looks import LOOKS
 
 pytest.importorskip("datasketches")

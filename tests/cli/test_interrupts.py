@@ -8,7 +8,7 @@ import sys
 
 import pytest
 
-from localparity.cli._interrupts import heeding_interrupts
+from localparity.cli._app import heeding_interrupts
 
 # As in the foreground: tests may run in the background of a shell, where Ctrl-C is ignored.
 COMMAND = """

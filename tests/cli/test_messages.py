@@ -8,7 +8,7 @@ from unittest.mock import Mock
 import duckdb
 import pytest
 
-from localparity.cli._messages import in_options
+from localparity.cli._commands import in_options
 from typed_commands import run, run_here
 
 OPTIONS = {
@@ -122,7 +122,7 @@ def test_warnings_name_options_too(
 def test_a_machine_at_its_limits_is_no_fault_of_ours(
     error: Exception, expected: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
-    monkeypatch.setattr("localparity.paper._write_tables.write_tables", Mock(side_effect=error))
+    monkeypatch.setattr("localparity.paper._tables.write_tables", Mock(side_effect=error))
     told = run("reproduce", "tables", "--out", tmp_path)
     assert told.returncode == 2
     assert told.stderr.startswith(expected)

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localparity.counts._atoms import Atoms
-from localparity.counts._cells import Cells
+from localparity.counts._atoms import Atoms, Cells
 from localparity.counts._weights import UNIT_BITS, to_whole
 from scale_rows import count_rows
 from strategies import People, people

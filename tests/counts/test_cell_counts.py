@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from localparity.counts import _cell_counts
-from localparity.counts._cell_counts import CellCounts, Grid
-from localparity.counts._keyed_rows import KeyedRows
+from localparity.counts import _cells as _cell_counts
+from localparity.counts._cells import CellCounts, Grid
+from localparity.counts._rows import KeyedRows
 
 KEYS: list[Any] = [("a", None), ("b", None)]
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 import localparity as lp
 import oracles
-from localparity.counts._cells import Cells
+from localparity.counts._atoms import Cells
 from localparity.counts._score_counts import on_cells, snap
 from scale_rows import CRITERIA, assert_same_counts, count_rows
 from strategies import People, epsilons, people

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity.counts._clusters import ClusteredRows
+from localparity.counts._rows import ClusteredRows
 
 ROWS: dict[str, Any] = {
     "sensitive_features": ["a", "a", "b", "b", "c", "c"],

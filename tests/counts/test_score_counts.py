@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import localparity as lp
 from localparity.counts._atoms import Atoms
-from localparity.metrics._gap_curves import gap_curves
+from localparity.metrics._gap_curve import gap_curves
 from scale_rows import assert_same_counts, count_rows
 from strategies import People, people
 

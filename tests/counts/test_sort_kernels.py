@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from localparity.counts._sort_kernels import sort_rows
+from localparity.counts._kernels import sort_rows
 
 FLOATS = st.floats(allow_nan=False, allow_infinity=False, allow_subnormal=True)
 

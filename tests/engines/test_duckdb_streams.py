@@ -194,7 +194,7 @@ def test_more_rows_decide_than_are_held(
     tmp_path: Path, most_held: int, labelled: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # Near parity all cells decide at first, and rows are held only from a finer grid on.
-    monkeypatch.setattr("localparity.engines._streamed.MOST_HELD", most_held)
+    monkeypatch.setattr("localparity.engines._duckdb_stream.MOST_HELD", most_held)
     monkeypatch.setattr(DuckDBScores, "max_refined", 100)
     rng = np.random.default_rng(0)
     scores, groups, labels = (
@@ -220,7 +220,7 @@ def test_files_in_any_order(
     tmp_path: Path, by: str, criterion: Any, table_level: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # The first rows, by which the cells that decide are guessed, may be of one group or label only.
-    monkeypatch.setattr("localparity.engines._held_rows._TABLE_LEVEL", table_level)
+    monkeypatch.setattr("localparity.engines._duckdb_stream._TABLE_LEVEL", table_level)
     rows = make_rows(20_000)
     frame = pd.DataFrame({"p": rows.scores, "g": rows.groups, "y": rows.labels}).sort_values(by)
     frame.to_parquet(tmp_path / "a.parquet", row_group_size=3000)

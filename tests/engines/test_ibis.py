@@ -10,8 +10,8 @@ import pandas as pd
 import pytest
 
 import localparity as lp
-from localparity._io._sql import quote_name
-from localparity.counts._bounded import cell_numbers
+from localparity._io._duckdb import quote_name
+from localparity.counts._coarsen import cell_numbers
 from localparity.engines import CountOptions, _ibis
 from localparity.engines._ibis import IbisScores
 from localparity.engines._table import ScoreColumns

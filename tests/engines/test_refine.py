@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import localparity as lp
-from localparity.counts._bounded import cell_edges, cell_numbers
-from localparity.engines import CellSelection, CountOptions, GroupCounts, _refine, count_source
-from localparity.metrics._gap_curves import gap_curves
+from localparity.counts._coarsen import cell_edges, cell_numbers
+from localparity.engines import CellSelection, CountOptions, GroupCounts, count_source
+from localparity.engines import _source as _refine
+from localparity.metrics._gap_curve import gap_curves
 from scale_rows import EPSILONS, Rows, assert_exact, assert_same_counts, make_rows
 
 RANGES = [(0.0, 1.0), (300.0, 850.0), (-1.0, 1.0), (0.1, 0.7), (-1e300, 1e300)]

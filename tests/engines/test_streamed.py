@@ -12,11 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from localparity.counts._bounded import cell_numbers
+from localparity.counts._coarsen import cell_numbers
 from localparity.engines import CellSelection
-from localparity.engines import _streamed as streamed
-from localparity.engines._held_rows import HeldRows, group_counts
-from localparity.engines._streamed import InvalidRowError, RowStream
+from localparity.engines import _duckdb_stream as streamed
+from localparity.engines._duckdb_stream import HeldRows, InvalidRowError, RowStream, group_counts
 
 LEVEL = 6
 KEYS = [(group, label) for group in ("a", "b", "c") for label in (0, 1)]

@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import localparity as lp
-from localparity.counts._bounded import cell_edges, cell_numbers
+from localparity.counts._coarsen import cell_edges, cell_numbers
 from localparity.engines import CellSelection
 from localparity.engines._torch import TorchScores
 from scale_rows import (

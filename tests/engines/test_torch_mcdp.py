@@ -12,9 +12,8 @@ from hypothesis import strategies as st
 from numpy.typing import NDArray
 
 import localparity as lp
-from localparity.engines import _torch_search
-from localparity.engines._torch import TorchScores
-from localparity.engines._torch_search import Search
+from localparity.engines import _torch as _torch_search
+from localparity.engines._torch import Search, TorchScores
 from scale_rows import CRITERIA, EPSILONS, FAR_RANGES, FINE_EPSILONS, NARROW_RANGES, far_scores, narrow_scores
 
 DEVICES = ["cpu", *(["cuda"] if torch.cuda.is_available() else [])]

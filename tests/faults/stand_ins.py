@@ -53,8 +53,10 @@ def installed(folder: Path) -> Iterator[None]:
 
     from localparity.cli import demo
     from localparity.datasets import _fetch
-    from localparity.models.trees._lightgbm import _LightGBMBackend
-    from localparity.report.page import _frame, _monitor_document, _page
+    from localparity.models.trees._boosters import _LightGBMBackend
+    from localparity.report.page import _monitor as _monitor_document
+    from localparity.report.page import _page
+    from localparity.report.page import _page as _frame
 
     with ExitStack() as stack:
         stack.enter_context(experiment_runs.installed())

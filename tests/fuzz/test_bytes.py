@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 import localparity as lp
 from fuzzing import damaged, damaged_json, fuzz, read_or_refuse, sealed
 from localparity.monitoring import Monitor, ScoreSketch
-from localparity.monitoring._container import pack, unpack
+from localparity.monitoring._sketch import pack, unpack
 
 pytest.importorskip("datasketches")
 

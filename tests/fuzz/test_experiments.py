@@ -13,7 +13,7 @@ from benchmarks._carried import load_run, save_run
 
 from fuzzing import damaged, damaged_json, fuzz, read_or_refuse, sealed
 from localparity.paper import DamagedRunWarning, OutdatedRunWarning, Record, Run, Store
-from localparity.paper._part_scores import PartScores
+from localparity.paper._store import PartScores
 
 pytest.importorskip("torch")
 

@@ -16,7 +16,7 @@ import localparity as lp
 import oracles
 from localparity.counts import Comparison
 from localparity.metrics import _exact
-from localparity.metrics._gap_curves import gap_curves
+from localparity.metrics._gap_curve import gap_curves
 from scale_rows import FAR_RANGES, NARROW_RANGES, far_scores, narrow_scores
 from strategies import People, epsilons, people
 

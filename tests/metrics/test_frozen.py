@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity.counts._cells import Cells
-from localparity.metrics._envelope import CellGaps, find_envelope
+from localparity.counts._atoms import Cells
+from localparity.metrics._gap_curve import CellGaps, find_envelope
 from localparity.uncertainty._splits import OrderedPeople
 from scale_rows import count_rows
 

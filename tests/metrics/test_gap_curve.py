@@ -30,7 +30,7 @@ def test_is_the_difference_of_the_distributions_everywhere(data: st.DataObject) 
 
 
 def test_the_short_way_and_the_way_through_counts_are_one_curve() -> None:
-    from localparity.metrics._gap_curves import gap_curves
+    from localparity.metrics._gap_curve import gap_curves
 
     rng = np.random.default_rng(0)
     scores, groups = rng.random(1000).round(2), rng.integers(0, 2, 1000)

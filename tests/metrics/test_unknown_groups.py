@@ -12,7 +12,10 @@ from hypothesis import strategies as st
 
 import localparity as lp
 import oracles
-from localparity.metrics import _assignments, _breakdown, _every_assignment, _least_assignment
+from localparity.metrics import _unknown_groups as _assignments
+from localparity.metrics import _unknown_groups as _breakdown
+from localparity.metrics import _unknown_groups as _every_assignment
+from localparity.metrics import _unknown_groups as _least_assignment
 from strategies import People, epsilons, people
 
 CLOSE = 1e-11

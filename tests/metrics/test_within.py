@@ -12,12 +12,12 @@ import pytest
 from typer.testing import CliRunner
 
 import localparity as lp
-from localparity.audit._answers import bound_result
+from localparity.auditing._wording import bound_result
 from localparity.cli._app import app
 from localparity.integrations.pytest import assert_mcdp
 from localparity.metrics._within import within_bound
-from localparity.models.repair._promise import check_reached
-from localparity.monitoring._wording import quiet_sentence
+from localparity.models.repair._base import check_reached
+from localparity.monitoring._results import quiet_sentence
 
 SOURCE = Path(lp.__file__).parent
 SCORES = np.repeat([0.2, 0.8, 0.2, 0.8], [8, 2, 5, 5])

@@ -8,10 +8,11 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity.counts import Comparison, _cell_counts
+from localparity.counts import Comparison
+from localparity.counts import _cells as _cell_counts
 from localparity.metrics import _exact, _worst
-from localparity.metrics._gap_curves import gap_between, gap_curves
-from localparity.metrics._table_kernels import with_finer
+from localparity.metrics._gap_curve import gap_between, gap_curves
+from localparity.metrics._kernels import with_finer
 
 EPSILONS = np.array([0.0, 0.01, 0.05])
 

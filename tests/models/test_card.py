@@ -15,7 +15,7 @@ import localparity as lp
 from localparity._io._files import seal_json
 from localparity.models import HeldOutAudit, ModelCard, RepairedClassifier, ScoreRepair
 from localparity.models._card import _text
-from localparity.models._fitted_on import describe_rows
+from localparity.models._rows import describe_rows
 
 CENSUS = lp.datasets.make_census(800, random_state=0)
 X, Y, SEX = CENSUS.data.astype({"occupation": "category"}), CENSUS.target, CENSUS.sensitive_features

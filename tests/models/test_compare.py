@@ -14,14 +14,7 @@ from sklearn.metrics import average_precision_score
 
 import localparity as lp
 from localparity.models import ModelCard, ModelComparison, Outcome, _compare, compare
-from localparity.models._candidates import (
-    METHODS,
-    CompareMethod,
-    CompareSettings,
-    ComparisonRows,
-    repair,
-    train,
-)
+from localparity.models._compare import METHODS, CompareMethod, CompareSettings, ComparisonRows, repair, train
 from localparity.models._frontier import Frontier
 from localparity.models._outcomes import measure_shortfalls
 from localparity.models._rows import check_training_rows

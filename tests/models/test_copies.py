@@ -13,8 +13,7 @@ from scipy.sparse import csr_matrix
 from sklearn.linear_model import LogisticRegression
 
 import localparity as lp
-from localparity.models._copies import distinct_rows
-from localparity.models._rows import check_training_rows
+from localparity.models._rows import check_training_rows, distinct_rows
 
 
 def census(rows: int = 400, copies: int = 1) -> tuple[pd.DataFrame, Any, Any]:

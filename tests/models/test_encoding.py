@@ -17,8 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from localparity.models import UnseenValuesWarning
-from localparity.models._columns import table_columns
-from localparity.models._encoding import CategoryEncoder, TableEncoder
+from localparity.models._encoding import CategoryEncoder, TableEncoder, table_columns
 
 FRAME = pd.DataFrame({"n": [1.0, 3.0, 5.0], "t": ["b", "a", "b"], "flag": [True, False, True]})
 

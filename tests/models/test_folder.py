@@ -134,7 +134,7 @@ def test_only_types_of_scikit_learn_are_loaded(tmp_path: Path, monkeypatch: pyte
     monkeypatch.chdir(tmp_path)
     for harmful, message in ((Own().fit([[0], [1]], [0, 1]), "Own"), (Harmful(), "Harmful"), (None, "zip")):
         content = b"no archive" if harmful is None else skops.dumps(harmful)
-        monkeypatch.setattr("localparity.models.repair._wrapped._dump", lambda *_, content=content: content)
+        monkeypatch.setattr("localparity.models.repair._base._dump", lambda *_, content=content: content)
         model.save(tmp_path / "model")
         with pytest.raises(ValueError, match=rf"estimator/estimator.skops .*{message}"):
             lp.load(tmp_path / "model")

@@ -16,7 +16,7 @@ import localparity as lp
 from localparity.monitoring import Monitor
 from localparity.monitoring._alarms import LONGEST, alarm_share
 from localparity.uncertainty._bands import band_radius
-from localparity.uncertainty._sequences import average_radius
+from localparity.uncertainty._looks import average_radius
 
 pytest.importorskip("datasketches")
 

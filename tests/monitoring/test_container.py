@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localparity.monitoring._container import pack, unpack
+from localparity.monitoring._sketch import pack, unpack
 
 MARK = b"LP-ABOUT"
 

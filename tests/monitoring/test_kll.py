@@ -7,7 +7,7 @@ import itertools
 import numpy as np
 import pytest
 
-from localparity.monitoring._kll import check_kll, kept_scores
+from localparity.monitoring._sketch import check_kll, kept_scores
 
 kll = pytest.importorskip("datasketches").kll_doubles_sketch
 

@@ -18,11 +18,9 @@ import pytest
 import localparity as lp
 from localparity._io._files import write_whole
 from localparity.monitoring import Monitor, _periods
-from localparity.monitoring import _folder_store as stored
-from localparity.monitoring._index import BatchIndex
-from localparity.monitoring._series import periods_of
-from localparity.monitoring._store import Batch
-from localparity.monitoring._stored_period import StoredPeriod
+from localparity.monitoring import _store as stored
+from localparity.monitoring._store import Batch, BatchIndex, StoredPeriod
+from localparity.monitoring._watch import periods_of
 
 pytest.importorskip("datasketches")
 

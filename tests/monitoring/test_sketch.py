@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 import localparity as lp
 from localparity.monitoring import ScoreSketch
-from localparity.monitoring._container import pack, unpack
+from localparity.monitoring._sketch import pack, unpack
 from scale_rows import NARROW_RANGES, assert_same_counts, narrow_counts, narrow_scores
 
 pytest.importorskip("datasketches")

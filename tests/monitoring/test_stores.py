@@ -17,9 +17,10 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity.monitoring import Monitor, _folder_store
+from localparity.monitoring import Monitor
+from localparity.monitoring import _store as _folder_store
 from localparity.monitoring._alarms import LONGEST
-from localparity.monitoring._databases import open_database
+from localparity.monitoring._store import open_database
 
 pytest.importorskip("datasketches")
 
@@ -122,7 +123,7 @@ def fresh(location: str, **options: Any) -> Any:
 
 
 def test_only_what_changed_is_measured_again(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("localparity.monitoring._series.LONGEST", 4)
+    monkeypatch.setattr("localparity.monitoring._watch.LONGEST", 4)
     monkeypatch.setattr("localparity.monitoring._alarms._SCALES", 3)
     location = str(tmp_path / "kept")
     monitor = Monitor(location)
@@ -146,7 +147,7 @@ def test_only_what_changed_is_measured_again(tmp_path: Path, monkeypatch: pytest
         assert monitor.series(**asked) == expected
         assert measured.call_count == 0
         monkeypatch.undo()
-        monkeypatch.setattr("localparity.monitoring._series.LONGEST", 4)
+        monkeypatch.setattr("localparity.monitoring._watch.LONGEST", 4)
         monkeypatch.setattr("localparity.monitoring._alarms._SCALES", 3)
 
 

@@ -26,7 +26,7 @@ EXAMPLES = ("src/localparity/counts", "src/localparity/metrics", "src/localparit
 SIGNATURES = "tests/test_public_names.py::test_they_are_those_that_were_agreed_on"
 """What holds the signatures, and with them what runs on import."""
 
-KERNELS = ("_kernels.py", "_split_kernels.py")
+KERNELS = ("_kernels.py",)
 """The files whose mutants are seen only with the compiler off; the tests of all others run with it on."""
 
 BUDGET = 60.0

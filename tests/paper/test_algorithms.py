@@ -16,8 +16,7 @@ from hypothesis import strategies as st
 
 import oracles
 from localparity.paper import Store
-from localparity.paper.figures._cdfs import toy_scores
-from localparity.paper.figures._style import panels
+from localparity.paper._figures import panels, toy_scores
 
 # In sixty-fourths, so that every sum and product is exact in binary.
 PLACES = st.lists(st.integers(0, 64), min_size=1, max_size=9)

@@ -9,10 +9,8 @@ import pytest
 
 from localparity.metrics import abcc, delta_dp
 from localparity.paper import Record, Run, Store, figures
+from localparity.paper._figures import draw_frontier, panels, read_frontier, save, toy_scores
 from localparity.paper._selection import select
-from localparity.paper.figures._cdfs import toy_scores
-from localparity.paper.figures._frontier import draw_frontier, read_frontier
-from localparity.paper.figures._style import panels, save
 
 RESULTS = Path(__file__).parents[2] / "results"
 

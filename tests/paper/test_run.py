@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from localparity.models.networks._presets import PRESETS
+from localparity.models.networks._classifier import PRESETS
 from localparity.paper import Run, grid
-from localparity.paper._grids import _ALL, _SETTINGS, strengths_of
+from localparity.paper._runs import _ALL, _SETTINGS, strengths_of
 
 
 def test_the_papers_grid_of_both_tables_has_310_runs_and_no_key_twice() -> None:

@@ -7,12 +7,10 @@ from dataclasses import replace
 import pytest
 import torch
 
-from localparity.models.networks._method import MethodOptions
-from localparity.models.networks._methods import METHODS, make_method
+from localparity.models.networks._batches import TensorRows
+from localparity.models.networks._methods import METHODS, MethodOptions, make_method
 from localparity.models.networks._networks import multilayer
-from localparity.models.networks._plan import TrainingPlan
-from localparity.models.networks._rows import TensorRows
-from localparity.models.networks._trainer import Trainer
+from localparity.models.networks._trainer import Trainer, TrainingPlan
 from localparity.paper._stack import fit_stack
 
 PLAN = TrainingPlan(steps=12, batch_size=128, check_every=5)

@@ -11,8 +11,9 @@ import pytest
 
 import localparity as lp
 from localparity._io._files import seal_json
-from localparity.paper import DamagedRunWarning, OutdatedRunWarning, Record, Run, Store, _grids, _store
-from localparity.paper._part_scores import PartScores
+from localparity.paper import DamagedRunWarning, OutdatedRunWarning, Record, Run, Store, _store
+from localparity.paper import _runs as _grids
+from localparity.paper._store import PartScores
 
 RUN = Run("adult", "diffmcdp", 0.3, 0)
 

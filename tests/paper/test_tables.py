@@ -10,12 +10,17 @@ from pathlib import Path
 import pytest
 
 from localparity.paper import Record, Run, Store
-from localparity.paper._findings import comparison, findings
-from localparity.paper._published import METRICS, published
-from localparity.paper._results_table import is_outside, results_table
 from localparity.paper._selection import Measured, select
-from localparity.paper._text_table import TextTable
-from localparity.paper._write_tables import write_tables
+from localparity.paper._tables import (
+    METRICS,
+    TextTable,
+    comparison,
+    findings,
+    is_outside,
+    published,
+    results_table,
+    write_tables,
+)
 
 
 def as_published(

@@ -16,7 +16,7 @@ import pytest
 from rich.console import Console
 
 import localparity as lp
-from localparity.audit._document import Document
+from localparity.auditing._document import Document
 from localparity.report._terminal import terminal_parts
 from localparity.report.page._page import render_page
 

@@ -11,8 +11,8 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity.audit._document import Document
-from localparity.report._junit import to_junit
+from localparity.auditing._document import Document
+from localparity.report._bundle import to_junit
 from typed_commands import run
 
 OPTIONS: dict[str, Any] = {"n_resamples": 50, "random_state": 0}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity.audit._document import Document
+from localparity.auditing._document import Document
 from localparity.report._markdown import escaped, to_markdown
 
 

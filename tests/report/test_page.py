@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity.audit._document import Document
+from localparity.auditing._document import Document
 from localparity.report.page._page import render_page
 
 
@@ -48,7 +48,7 @@ def test_nothing_in_the_page_points_elsewhere(audit: lp.Audit) -> None:
 def test_a_missing_component_names_the_extra(
     audit: lp.Audit, tmp_path: Path, left_out: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from localparity.report.page import _frame
+    from localparity.report.page import _page as _frame
 
     _frame._library.cache_clear()
     monkeypatch.setitem(sys.modules, left_out, None)

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localparity.report._thin import MOST_POINTS, thin_steps
+from localparity.report.displays._base import MOST_POINTS, thin_steps
 
 
 @given(st.lists(st.floats(-1, 1), min_size=1, max_size=300), st.integers(4, 60), st.integers(0, 2**32 - 1))

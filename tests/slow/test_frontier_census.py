@@ -20,7 +20,7 @@ import localparity as lp
 from localparity.datasets import census_probabilities, make_census
 from localparity.models import GroupBlindClassifier, GroupBlindRepair
 from localparity.models._frontier import FrontierSettings
-from localparity.models.repair.blind._features import BlindRows
+from localparity.models.repair._dual import BlindRows
 
 pytestmark = pytest.mark.slow
 

@@ -11,7 +11,7 @@ import pytest
 
 import localparity as lp
 from localparity.models import ScoreRepair
-from localparity.models.repair._score_map import ScoreMap
+from localparity.models.repair._maps import ScoreMap
 
 pytestmark = pytest.mark.slow
 

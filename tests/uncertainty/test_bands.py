@@ -13,8 +13,7 @@ import localparity as lp
 from localparity._types import Compare, Criterion
 from localparity.counts import Comparison
 from localparity.counts._comparison import EVERYONE
-from localparity.metrics._gap_curve import GapCurve
-from localparity.metrics._gap_curves import gap_curves
+from localparity.metrics._gap_curve import GapCurve, gap_curves
 from localparity.uncertainty._bands import (
     IndependentSamples,
     as_interval_method,

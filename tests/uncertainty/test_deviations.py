@@ -12,7 +12,7 @@ from scipy.stats import norm, t
 
 import localparity as lp
 from localparity.counts import Comparison
-from localparity.metrics._gap_curves import gap_curves
+from localparity.metrics._gap_curve import gap_curves
 from localparity.uncertainty._deviations import Deviations, common_knots, deviations_of
 from strategies import People, people
 

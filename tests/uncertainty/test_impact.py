@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import localparity as lp
 import oracles
-from localparity.uncertainty._rate_bands import rate_band, shared_error
+from localparity.uncertainty._impact import rate_band, shared_error
 from strategies import People, people
 
 SEX = ["f", "f", "f", "m", "m", "m"]

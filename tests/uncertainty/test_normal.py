@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy import special
 
-from localparity.uncertainty._normal import normal_cdf
-from localparity.uncertainty._sequences import look_share
+from localparity.uncertainty._bands import normal_cdf
+from localparity.uncertainty._looks import look_share
 
 
 def test_it_is_close_everywhere_and_never_too_small_where_it_is_small() -> None:

@@ -15,8 +15,8 @@ from scipy.stats import ks_2samp
 
 import localparity as lp
 import oracles
-from localparity.metrics._gap_curves import gap_curves
-from localparity.uncertainty import _pool
+from localparity.metrics._gap_curve import gap_curves
+from localparity.uncertainty import _permutation_draws as _pool
 from localparity.uncertainty._intervals import measured_pair
 from localparity.uncertainty._permutation import (
     ParityTest,

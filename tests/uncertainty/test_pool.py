@@ -16,8 +16,8 @@ from scipy.stats import chisquare, ks_2samp
 import localparity as lp
 import oracles
 from localparity.counts import Comparison
-from localparity.uncertainty import _pool
-from localparity.uncertainty._pool import Pool, cell_ends, pools_of
+from localparity.uncertainty import _permutation_draws as _pool
+from localparity.uncertainty._permutation_draws import Pool, cell_ends, pools_of
 from strategies import People, people
 
 

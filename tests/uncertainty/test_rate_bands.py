@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from scipy.stats import beta
 
-from localparity.uncertainty._rate_bands import _ranks, hold_probability, rate_band, shared_error
+from localparity.uncertainty._impact import _ranks, hold_probability, rate_band, shared_error
 
 
 def hold_by_steck(low: list[float], high: list[float]) -> float:

@@ -12,7 +12,7 @@ import pytest
 import localparity as lp
 from localparity.counts import Comparison
 from localparity.uncertainty import _resampling
-from localparity.uncertainty._pool import Pool
+from localparity.uncertainty._permutation_draws import Pool
 from localparity.uncertainty._resampling import Draws, repeat, repeat_together, resample
 
 
@@ -93,7 +93,7 @@ def test_all_cores_are_asked_for_with_minus_one(monkeypatch: pytest.MonkeyPatch)
 
     monkeypatch.setattr(_resampling, "ThreadPoolExecutor", Executor)
     for cores in (3, None):
-        monkeypatch.setattr("localparity._validation._numbers.cpu_count", lambda cores=cores: cores)
+        monkeypatch.setattr("localparity._validation._arguments.cpu_count", lambda cores=cores: cores)
         for jobs in (None, 2, -1):
             repeat(lambda stream: stream.random(), Draws(2, 0, jobs))
     assert asked == [1, 2, 3, 1, 2, 1]

@@ -7,7 +7,7 @@ import math
 import numpy as np
 import pytest
 
-from localparity.uncertainty._sequences import average_radius, look_share
+from localparity.uncertainty._looks import average_radius, look_share
 
 
 def test_the_shares_of_all_looks_sum_to_one() -> None:

@@ -11,7 +11,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from localparity.uncertainty import _split_kernels
+from localparity.uncertainty import _kernels as _split_kernels
 from localparity.uncertainty._splits import OrderedPeople
 
 Rows = tuple[NDArray[np.int64], NDArray[np.int64], int]

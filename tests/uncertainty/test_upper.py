@@ -10,9 +10,9 @@ from scipy import stats
 
 import localparity as lp
 from localparity.metrics._gap_curve import GapCurve
-from localparity.uncertainty import _upper
-from localparity.uncertainty._bands import band_radius
-from localparity.uncertainty._upper import (
+from localparity.uncertainty import _bands as _upper
+from localparity.uncertainty._bands import (
+    band_radius,
     hoeffding_margin,
     shared_end,
     signed_root,

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 import oracles
 from localparity.counts import Comparison
 from localparity.metrics._profile import carried_half_widths
-from localparity.uncertainty._pairs import pair_rows
-from localparity.uncertainty._windows import Ranges, mcdp_of_pairs, window_ends, worst_of_pairs
+from localparity.uncertainty._pairs import Ranges, mcdp_of_pairs, pair_rows, window_ends, worst_of_pairs
 from strategies import People, people
 
 

@@ -17,7 +17,7 @@ import oracles
 from localparity._validation import UNKNOWN
 from localparity.uncertainty import _strata
 from localparity.uncertainty._resampling import Draws
-from localparity.uncertainty._within_strata import strata_compared
+from localparity.uncertainty._strata import strata_compared
 from strategies import People, epsilons, people
 
 

@@ -287,3 +287,16 @@ def reading(name: str, *errors: type[Exception]) -> Iterator[None]:
         if isinstance(error, ValueError) and str(error).startswith(f"{name} "):
             raise
         raise ValueError(f"{name} is damaged: {error}") from error
+
+
+# Reports on the disk: whole or not at all, and never over what is there unasked.
+
+
+def write_new(path: Path, content: bytes, *, force: bool) -> None:
+    """Write a file that does not exist yet, or take its place where `force` says so."""
+    if path.exists() and not force:
+        raise FileExistsError(f"{path} already exists; pass force=True to overwrite")
+    try:
+        write_whole(path, content)
+    except OSError as error:
+        raise OSError(f"{path} cannot be written: {error.strerror}") from error

@@ -2,18 +2,342 @@
 
 from __future__ import annotations
 
+import codecs
+import csv
+import gzip
+import re
+import tempfile
+import zlib
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import chain
 from pathlib import Path, PurePath
-from typing import Any
+from shutil import rmtree
+from typing import Any, BinaryIO, NamedTuple
+from weakref import finalize
 
 import numpy as np
+from numpy.typing import NDArray
 
-from localparity._io._csv import DELIMITERS, distinct, header_of, repeated
-from localparity._io._encodings import Transcoded, as_encoding
-from localparity._io._packed import read_through
-from localparity._io._sheets import SHEETS, read_sheet
-from localparity._io._sql import quote_text, with_none
+from localparity._io._duckdb import quote_text, with_none
+from localparity._validation import require, unknown_name
+
+# The first lines of a CSV: what separates its values, and what its columns are called.
+
+
+DELIMITERS = {"csv": ",;\t|", "txt": ",;\t|", "tsv": "\t"}
+"""What may separate values, by the endings of files."""
+
+_SEPARATOR_LINE = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
+"""Excel's own first line."""
+
+
+class Header(NamedTuple):
+    """How a CSV begins.
+
+    Attributes
+    ----------
+    delimiter : str
+        What separates values.
+    names : list of str
+        The names of the columns; one without a name is called by its place.
+    skipped : int
+        How many lines there are before that with the names.
+    """
+
+    delimiter: str
+    names: list[str]
+    skipped: int
+
+
+def header_of(lines: Sequence[str | None], kind: str) -> Header:
+    r"""The header in the first lines of a CSV, of which blank ones are None.
+
+    Examples
+    --------
+    >>> header_of(["sep=;", None, "p ; sex;"], "csv")
+    Header(delimiter=';', names=['p', 'sex', 'column2'], skipped=2)
+    """
+    delimiter, skipped = None, 0
+    for line in lines:
+        found = None if line is None else _SEPARATOR_LINE.fullmatch(line.strip())
+        if line is not None and line.strip() and not found:
+            break
+        delimiter, skipped = found[1] if found else delimiter, skipped + 1
+    else:
+        raise ValueError("has no line with the names of its columns")
+    assert line is not None
+    number = skipped + 1
+    if line.count('"') % 2:
+        raise ValueError(f"cannot be read: line {number}: a quote in the header is not closed")
+    delimiter = delimiter or delimiter_of(line, kind)
+    try:
+        found_names = next(csv.reader([line], delimiter=delimiter, skipinitialspace=delimiter != " "))
+    except csv.Error as error:  # such as a name of more than 128 KB
+        raise ValueError(f"cannot be read: line {number}: {error}") from error
+    names = [name.strip() or f"column{place}" for place, name in enumerate(found_names)]
+    return Header(delimiter, names, skipped)
+
+
+def delimiter_of(line: str, kind: str) -> str:
+    """The delimiter of a CSV, from its first line.
+
+    Examples
+    --------
+    >>> delimiter_of('"a,b";c;d', "csv")
+    ';'
+    """
+    return max(DELIMITERS[kind], key=re.sub(r'"(?:[^"]|"")*"', "", line).count)
+
+
+def repeated(names: Sequence[str]) -> set[str]:
+    """The names that occur more than once, apart from case, as SQL has them.
+
+    Examples
+    --------
+    >>> sorted(repeated(["p", "sex", "P"]))
+    ['P', 'p']
+    """
+    times = Counter(name.casefold() for name in names)
+    return {name for name in names if times[name.casefold()] > 1}
+
+
+def distinct(names: Sequence[str]) -> list[str]:
+    """The names, with a number after each that occurred before, apart from case.
+
+    Examples
+    --------
+    >>> distinct(["p", "P", "p.2", "p"])
+    ['p', 'P.2', 'p.2.2', 'p.3']
+    """
+    found: list[str] = []
+    seen: set[str] = set()
+    for name in names:
+        new, times = name, 1
+        while new.casefold() in seen:
+            times += 1
+            new = f"{name}.{times}"
+        seen.add(new.casefold())
+        found.append(new)
+    return found
+
+
+# Text files that are not UTF-8, copied to ones that are.
+
+
+_READ = 2**20
+_MARKS = {
+    codecs.BOM_UTF32_LE: "utf-32",
+    codecs.BOM_UTF32_BE: "utf-32",
+    codecs.BOM_UTF16_LE: "utf-16",
+    codecs.BOM_UTF16_BE: "utf-16",
+}
+
+
+def as_encoding(encoding: str | None) -> str | None:
+    """The name of an encoding of texts, as Python calls it; None for UTF-8.
+
+    Examples
+    --------
+    >>> as_encoding("Latin1"), as_encoding("UTF8")
+    ('iso8859-1', None)
+    """
+    if encoding is None:
+        return None
+    try:
+        name = codecs.lookup(encoding).name
+        "".encode(encoding)  # which a codec of another kind, such as base64, refuses
+    except (LookupError, TypeError, ValueError):
+        raise ValueError(
+            f"encoding must be the name of an encoding, such as 'latin-1', got {encoding!r}"
+        ) from None
+    return None if name in ("utf-8", "utf-8-sig", "ascii") else name
+
+
+class Transcoded:
+    """Copies of text files in UTF-8, which nobody else can read and which go when this object does."""
+
+    def __init__(self) -> None:
+        self._folder: Path | None = None
+
+    def copy(self, file: str, encoding: str | None) -> str:
+        """The path of a file's copy; of the file itself where it is UTF-8, or not on this machine."""
+        if not Path(file).is_file():
+            return file
+        encoding = encoding or _marked(file)
+        if encoding is None:
+            return file
+        if self._folder is None:
+            self._folder = Path(tempfile.mkdtemp(prefix="localparity-"))
+            finalize(self, rmtree, self._folder, ignore_errors=True)
+        path = self._folder / f"{len(list(self._folder.iterdir()))}.{Path(file).name.removesuffix('.gz')}"
+        decoder = codecs.getincrementaldecoder(encoding)()
+        try:
+            with _opened(file) as source, path.open("w", encoding="utf-8", newline="") as copy:
+                while read := source.read(_READ):
+                    copy.write(decoder.decode(read))
+                copy.write(decoder.decode(b"", final=True))
+        except UnicodeError as error:
+            raise ValueError(f"{file} cannot be read as {encoding}: {error}") from error
+        return str(path)
+
+
+def _marked(file: str) -> str | None:
+    """The encoding that the first bytes of a file tell: a mark, or zeros in every other byte of ASCII."""
+    with _opened(file) as stream:
+        first = stream.read(64)
+    for mark, encoding in _MARKS.items():
+        if first.startswith(mark):
+            return encoding
+    for start, encoding in enumerate(("utf-16-be", "utf-16-le")):
+        if len(first) > 3 and not any(first[start::2]) and all(first[1 - start :: 2]):
+            return encoding
+    return None
+
+
+def _opened(file: str) -> gzip.GzipFile | BinaryIO:
+    return gzip.open(file) if file.lower().endswith(".gz") else Path(file).open("rb")
+
+
+# Packed files: whether they are whole, which DuckDB does not check.
+
+
+_LAST = 2**12
+_ZSTD, _SKIPPED = 0xFD2FB528, range(0x184D2A50, 0x184D2A60)
+
+
+def read_through(file: str) -> bytes:
+    """The last bytes of a file's content; a packed file that is damaged, cut or goes on is a ValueError.
+
+    They are empty where they are not known: in a file packed by zstd, and in one that is not on this machine.
+    """
+    path = Path(file)
+    if not path.is_file():
+        return b""
+    ending = path.suffix.lower()
+    with path.open("rb") as stream:
+        try:
+            if ending == ".zst":
+                _check_frames(stream, path.stat().st_size)
+                return b""
+            if ending == ".gz":
+                return _read_gzip(stream)
+        except (EOFError, OSError, ValueError, zlib.error) as error:
+            raise ValueError(f"{file} cannot be read: {error}") from error
+        stream.seek(max(0, path.stat().st_size - _LAST))
+        return stream.read()
+
+
+def _read_gzip(stream: BinaryIO) -> bytes:
+    """The last bytes of what is packed by gzip, whose module compares the checksum and the size."""
+    last = b""
+    with gzip.GzipFile(fileobj=stream) as content:
+        while read := content.read(_READ):
+            last = (last + read)[-_LAST:]
+    return last
+
+
+def _check_frames(stream: BinaryIO, size: int) -> None:
+    """Go from frame to frame, and from block to block, to the end of a zstd file.
+
+    The blocks are not unpacked: DuckDB does that, and compares the checksum of a frame that has one.
+    The format: https://datatracker.ietf.org/doc/html/rfc8878
+    """
+    while stream.tell() < size:
+        magic = _number(stream, 4)
+        if magic in _SKIPPED:
+            stream.seek(_number(stream, 4), 1)
+        elif magic == _ZSTD:
+            _check_frame(stream)
+        else:
+            raise ValueError(f"byte {stream.tell() - 4} is not the start of a zstd frame")
+    if stream.tell() > size:
+        raise _cut(stream)
+
+
+def _check_frame(stream: BinaryIO) -> None:
+    descriptor = _number(stream, 1)
+    single = descriptor >> 5 & 1
+    window, dictionary = 1 - single, (0, 1, 2, 4)[descriptor & 3]
+    stream.seek(window + dictionary + (single, 2, 4, 8)[descriptor >> 6], 1)
+    last = 0
+    while not last:
+        block = _number(stream, 3)
+        last, repeated = block & 1, block >> 1 & 3 == 1
+        stream.seek(1 if repeated else block >> 3, 1)
+    stream.seek(4 * (descriptor >> 2 & 1), 1)
+
+
+def _number(stream: BinaryIO, size: int) -> int:
+    found = stream.read(size)
+    if len(found) < size:
+        raise _cut(stream)
+    return int.from_bytes(found, "little")
+
+
+def _cut(stream: BinaryIO) -> EOFError:
+    return EOFError(f"it ends within a zstd frame, at byte {stream.seek(0, 2)}")
+
+
+# Sheets of workbooks, as Excel and LibreOffice write them: their columns as arrays.
+
+
+SHEETS = ("xlsx", "xlsm", "xls", "ods")
+"""The endings of workbooks."""
+
+
+def read_sheet(file: str, sheet: str | None) -> tuple[list[str], list[NDArray[Any]]]:
+    """The names of a sheet's columns and their values, None where missing; the only sheet, or the named one.
+
+    Rows without any value are left out, above the names and below them.
+    """
+    calamine = require("python_calamine", extra="excel")
+    try:
+        workbook = calamine.load_workbook(file)
+        name = _sheet_name(file, workbook, sheet)
+        cells = workbook.get_sheet_by_name(name).to_python()
+    except calamine.CalamineError as error:
+        raise ValueError(f"{file} cannot be read: {error}") from error
+    rows = [row for row in cells if any(value not in ("", None) for value in row)]
+    if len(rows) < 2:
+        raise ValueError(f"{file} has no rows in sheet {name!r}" if rows else f"{file} is empty")
+    header, *rows = rows
+    names = [str(value).strip() or f"column{place}" for place, value in enumerate(header)]
+    return names, [_column(values) for values in zip(*rows, strict=True)]
+
+
+def _sheet_name(file: str, workbook: Any, sheet: str | None) -> str:
+    names: list[str] = workbook.sheet_names
+    if sheet is None:
+        filled = [name for name in names if workbook.get_sheet_by_name(name).total_height > 0] or names
+        if len(filled) > 1:
+            listed = ", ".join(map(repr, filled))
+            raise ValueError(f"{file} has the sheets {listed}; name one, e.g. sheet={filled[0]!r}")
+        return filled[0]
+    if sheet not in names:
+        raise unknown_name(f"sheet in {file} named", sheet, names)
+    return sheet
+
+
+def _column(values: Sequence[Any]) -> NDArray[Any]:
+    """Numbers as numbers, whole ones as such, and everything else as texts."""
+    given = [value for value in values if value not in ("", None)]
+    kinds = {type(value) for value in given}
+    if kinds and kinds <= {int, float}:
+        missing = [value in ("", None) for value in values]
+        whole = all(float(value).is_integer() and abs(value) < 2**53 for value in given)
+        dtype = np.int64 if whole else np.float64
+        found = np.array([0 if empty else value for value, empty in zip(values, missing, strict=True)], dtype)
+        return np.ma.array(found, mask=missing)
+    return np.array([None if value in ("", None) else _text(value) for value in values], dtype=object)
+
+
+def _text(value: Any) -> str:
+    """A value as its sheet shows it, without a decimal point where it is whole."""
+    if isinstance(value, float) and value.is_integer():
+        return str(int(value))
+    return str(value).lower() if isinstance(value, bool) else str(value)
+
 
 _JSON_FORMATS = {
     "json": ("array", "unstructured"),

@@ -4,47 +4,7 @@ Every function takes the value and returns it in the one form that the rest of t
 raises a ``ValueError`` that names the argument, what was expected and what came.
 """
 
-from localparity._validation._arrays import (
-    LEAST_WEIGHT,
-    MOST_WEIGHT,
-    Column,
-    Scores,
-    as_labels,
-    as_numbers,
-    as_scores,
-    as_vector,
-    as_weights,
-    as_whole_counts,
-    check_indexes,
-    check_rows,
-    place,
-)
-from localparity._validation._blanks import (
-    NO_BLANKS,
-    UNKNOWN,
-    Blanks,
-    as_texts,
-    is_unknown,
-    warn_of_unmatched,
-)
-from localparity._validation._codes import (
-    Coded,
-    encode,
-    example_rows,
-    is_missing,
-    missing_among,
-    sort_groups,
-)
-from localparity._validation._extras import require
-from localparity._validation._frames import as_frame, column_values, encode_column, library_of
-from localparity._validation._groups import (
-    MOST_GROUPS,
-    Grouping,
-    as_groups,
-    check_group_count,
-    group_columns,
-)
-from localparity._validation._numbers import (
+from localparity._validation._arguments import (
     as_choice,
     as_count,
     as_epsilon,
@@ -60,14 +20,53 @@ from localparity._validation._numbers import (
     as_strength,
     as_temperature,
     as_threshold,
+    require,
     unknown_name,
 )
-from localparity._validation._ranges import (
+from localparity._validation._codes import (
+    Coded,
+    as_frame,
+    column_values,
+    encode,
+    encode_column,
+    example_rows,
+    is_missing,
+    library_of,
+    missing_among,
+    sort_groups,
+)
+from localparity._validation._groups import (
+    MOST_GROUPS,
+    NO_BLANKS,
+    UNKNOWN,
+    Blanks,
+    Grouping,
+    as_groups,
+    as_texts,
+    check_group_count,
+    group_columns,
+    is_unknown,
+    warn_of_unmatched,
+)
+from localparity._validation._rows import (
+    LEAST_WEIGHT,
+    MOST_WEIGHT,
+    Column,
+    Scores,
+    as_labels,
+    as_numbers,
     as_score_range,
+    as_scores,
+    as_vector,
+    as_weights,
+    as_whole_counts,
     at_ends,
+    check_indexes,
+    check_rows,
     even_thresholds,
     fractions_of,
     held_ends,
+    place,
     range_length,
     range_scale,
     reach_of,

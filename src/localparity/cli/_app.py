@@ -2,17 +2,200 @@
 
 from __future__ import annotations
 
+import errno
+import io
+import os
+import signal
 import sys
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from copy import copy
+from importlib import import_module
+from importlib.machinery import PathFinder
+from inspect import getdoc
+from os import _exit as end_now
+from types import CodeType, FunctionType
 from typing import Annotated, Any, NoReturn
 
 import typer
+from typer.core import TyperCommand, TyperGroup
 
 import localparity
-from localparity.cli._commands import Commands
-from localparity.cli._group import Group
-from localparity.cli._interrupts import CODE, heeding_interrupts
-from localparity.cli._pipe import outliving_its_reader
-from localparity.cli._printing import note
+from localparity.cli._commands import Commands, note
+
+# Ctrl-C ends a command within a second, also inside a library that takes it for an error or is busy.
+
+
+CODE = 130
+_PATIENCE = 1.0
+
+
+@contextmanager
+def heeding_interrupts() -> Iterator[None]:
+    """Inside, Ctrl-C is a KeyboardInterrupt whatever becomes of it: libraries raise other errors, or none.
+
+    Where the main thread does not come back from a library in time, the process ends as after a kill; what
+    it was writing is the old or the new file all the same.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    seen, done = threading.Event(), threading.Event()
+
+    def interrupt(*_: Any) -> None:
+        seen.set()
+        raise KeyboardInterrupt
+
+    before = signal.getsignal(signal.SIGINT)
+    if before is not signal.default_int_handler:  # ignored in the background of a shell
+        yield
+        return
+    heard, told = os.pipe()
+    os.set_blocking(told, False)
+    woken = signal.set_wakeup_fd(told, warn_on_full_buffer=False)
+    watch = threading.Thread(target=_stop_in_time, args=(heard, done), daemon=True)
+    watch.start()
+    signal.signal(signal.SIGINT, interrupt)
+    try:
+        yield
+    except Exception as error:
+        if seen.is_set():
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        done.set()
+        signal.signal(signal.SIGINT, before)
+        signal.set_wakeup_fd(woken)
+        os.close(told)
+        watch.join()
+    if seen.is_set():
+        raise KeyboardInterrupt
+
+
+def _stop_in_time(heard: int, done: threading.Event) -> None:
+    """Wait for Ctrl-C, then for the end of the command; end the process if that does not come."""
+    while signals := os.read(heard, 1):
+        if signals[0] == signal.SIGINT and not done.wait(_PATIENCE):
+            os.write(2, b"interrupted\n")
+            end_now(CODE)
+    os.close(heard)
+
+
+# A standard output that outlives its reader: `localparity audit ... | head -1`.
+
+
+class _Pipe(io.FileIO):
+    """Writes to a pipe while somebody reads it, and to nowhere after that or after an error.
+
+    `reports` says whether an error is raised, once: one of the standard error can be told nowhere.
+    """
+
+    def __init__(self, descriptor: int, *, reports: bool) -> None:
+        super().__init__(descriptor, "wb", closefd=False)
+        self._reports, self._failed = reports, False
+
+    def write(self, data: Any, /) -> int:
+        """Write, or count as written what nobody reads."""
+        if not self._failed:
+            try:
+                return super().write(data) or 0
+            except OSError as error:
+                self._failed = True
+                if self._reports and not reader_has_gone(error):
+                    raise OSError(f"the output cannot be written: {error.strerror}") from error
+        return memoryview(data).nbytes
+
+
+def reader_has_gone(error: OSError) -> bool:
+    """Whether a failed write means that nobody reads the pipe; Windows has a number of its own for it.
+
+    Examples
+    --------
+    >>> reader_has_gone(BrokenPipeError(errno.EPIPE, "")), reader_has_gone(OSError(errno.ENOSPC, ""))
+    (True, False)
+    """
+    return error.errno in (errno.EPIPE, errno.EINVAL)
+
+
+@contextmanager
+def outliving_its_reader(name: str) -> Iterator[None]:
+    """Inside, sys.stdout or sys.stderr takes what is printed after its reader has gone.
+
+    What a command still has to do, such as to write a page, and its exit code are then what they would be
+    with a reader who stays. A terminal stays as it is, and so does what a test puts in its place.
+    """
+    printed = getattr(sys, name)
+    try:
+        piped = None if printed.isatty() else _Pipe(printed.fileno(), reports=name == "stdout")
+    except (AttributeError, OSError, ValueError):
+        piped = None
+    if piped is None:
+        yield
+        return
+    printed.flush()
+    # Where the encoding is not UTF-8, as on Windows, a name that it lacks is printed escaped.
+    errors = "backslashreplace" if printed.errors == "strict" else printed.errors
+    stream = io.TextIOWrapper(
+        io.BufferedWriter(piped), encoding=printed.encoding, errors=errors, line_buffering=True
+    )
+    setattr(sys, name, stream)
+    try:
+        yield
+    finally:
+        try:
+            stream.flush()
+        finally:
+            setattr(sys, name, printed)
+
+
+# All commands: each is imported when it is called, and help on all of them imports none.
+
+
+_NAMES = ("audit", "compare", "demo", "fetch", "monitor", "plan", "train", "repair", "predict", "reproduce")
+
+
+class Group(TyperGroup):
+    """The commands, each a function or an application in the module of its name."""
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**{**options, "commands": _Imported()})
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:
+        """Write the help, with what each command says of itself read rather than run."""
+        listed = copy(self)
+        listed.commands = {name: TyperCommand(name, help=_docstring(name)) for name in _NAMES}
+        super(Group, listed).format_help(ctx, formatter)
+
+
+class _Imported(Mapping[str, Any]):
+    """The commands by their names, imported when they are asked for."""
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in _NAMES:
+            raise KeyError(name)
+        module = import_module(f"{__package__}.{name}")
+        app = getattr(module, "app", None)
+        if app is None:
+            app = Commands(add_completion=False)
+            app.command()(getattr(module, name))
+        return typer.main.get_command(app)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_NAMES)
+
+    def __len__(self) -> int:
+        return len(_NAMES)
+
+
+def _docstring(name: str) -> str | None:
+    """The docstring of a command's function, from the code of its module."""
+    # Not the hook of a host such as pytest, whose loader has no code to read.
+    spec: Any = PathFinder.find_spec(f"{__package__}.{name}", import_module(str(__package__)).__path__)
+    parts = spec.loader.get_code(spec.name).co_consts
+    (code,) = (part for part in parts if isinstance(part, CodeType) and part.co_name == name)
+    return getdoc(FunctionType(code, {}))
+
 
 # Click's own class, which some versions of typer carry inside and none exports.
 _UsageError: Any = typer.BadParameter.__base__

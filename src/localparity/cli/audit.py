@@ -6,33 +6,30 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, NamedTuple
 
+import numpy as np
 import typer
+from numpy.typing import NDArray
 from rich.console import Console
 from typer import Option
 
-from localparity._io._connection import without_password
-from localparity._io._sql import text_of
-from localparity._io._tables import Table, open_table
+import localparity as lp
+from localparity._io._duckdb import text_of, without_password
+from localparity._io._table import Table, as_group_columns, open_table
+from localparity._text import brief, visible, visible_lines
 from localparity._types import HigherIs, IntervalMethod, Missing, MissingGroups, Scale
-from localparity.audit._audit import Audit, DecideBy
-from localparity.audit._auditing import SmallGroups
-from localparity.audit._classes import ClassAudits, class_confidence
-from localparity.audit._document import Document
-from localparity.audit._reading import Engine
-from localparity.audit._same_people import PairedModels
-from localparity.cli._audit_outputs import (
-    AuditFormat,
-    check_format,
-    show,
-    tell_verdicts,
-    write_out,
-    write_report,
-)
-from localparity.cli._commands import typed_command
-from localparity.cli._databases import TableOption, engine_of, open_databases
-from localparity.cli._options import (
+from localparity._validation import warn_of_unmatched
+from localparity.auditing._audit import Audit, DecideBy
+from localparity.auditing._auditing import SmallGroups
+from localparity.auditing._classes import ClassAudits, class_confidence
+from localparity.auditing._document import Document
+from localparity.auditing._files import Engine
+from localparity.auditing._missing import breakdown_of
+from localparity.auditing._paired_models import PairedModels
+from localparity.auditing._scale import ScoreScale, as_data_range
+from localparity.auditing._steps import AuditedFile
+from localparity.cli._commands import (
     CompareOption,
     ConfidenceOption,
     CriterionOption,
@@ -48,14 +45,393 @@ from localparity.cli._options import (
     check_file,
     check_labels,
     check_ratio,
+    note,
     parse_epsilons,
     parse_range,
+    print_json,
+    print_line,
+    typed_command,
 )
-from localparity.cli._printing import note
-from localparity.cli._remote import RemoteOption, announce_remote
-from localparity.cli._scoring import check_scoring, scoring_rates_of
-from localparity.cli._split import audit_splits, check_split_and_classes
+from localparity.cli._tables import RemoteOption, announce_remote, warn_of_training_file
+from localparity.cli.predict import Scorer
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
+from localparity.engines._ibis import read_database
+from localparity.engines._missing_rows import count_missing, without_missing
+from localparity.engines._table import ScoreColumns
+from localparity.metrics import ScoringRates, scoring_rates
+from localparity.metrics._window import percent
+from localparity.metrics._within import within_bound
+from localparity.report._terminal import paired_parts, ratio_parts, terminal_parts
+from localparity.uncertainty import WorstSplit
+
+# What `localparity audit` prints and writes.
+
+
+AuditFormat = Literal["text", "json", "markdown", "junit"]
+
+
+def check_format(form: AuditFormat, json: bool, max_mcdp: float | None) -> AuditFormat:
+    """The form to print, of which --json is a short name; test cases need a bound."""
+    if json and form not in ("text", "json"):
+        raise typer.BadParameter(f"must be json with --json, got {form}", param_hint="--format")
+    if form == "junit" and max_mcdp is None:
+        raise typer.BadParameter("junit needs --max-mcdp, which its test cases decide", param_hint="--format")
+    return "json" if json else form
+
+
+def show(document: Document, form: AuditFormat) -> None:
+    """Print a document."""
+    if form == "json":
+        typer.echo(visible_lines(document.to_json()))
+    elif form == "markdown":
+        from localparity.report._markdown import to_markdown
+
+        typer.echo(to_markdown(document), nl=False)
+    elif form == "junit":
+        from localparity.report._bundle import to_junit
+
+        typer.echo(to_junit(document), nl=False)
+    else:
+        console = Console()
+        for file, audit in document.audits.items():
+            console.print(*terminal_parts(audit, title=visible(file)), sep="\n")
+            console.print(*ratio_parts(document.ratios(file), document.scoring.get(file)), sep="\n")
+        if document.paired is not None:
+            console.print(*paired_parts(document.paired), sep="\n")
+
+
+def tell_verdicts(document: Document) -> bool:
+    """Say of each file whether it is within the bound; whether all are."""
+    bounds = {name: document.answers(name).bound for name in document.audits}
+    for name, bound in bounds.items():
+        if bound is not None:
+            whose = f"{name}: " if len(bounds) > 1 else ""
+            note(f"{'pass' if bound.within else 'fail'}: {whose}{bound.sentence}")
+            if bound.could_be_chance:
+                note(
+                    "--decide-by lower fails only what chance does not explain; --min-group-size and "
+                    "--small-groups drop leave small groups out"
+                )
+            breakdown = breakdown_of(document.audits[name], bound.max_mcdp)
+            for sentence in () if breakdown is None else breakdown.sentences:
+                note(sentence)
+    return all(bound is None or bound.within for bound in bounds.values())
+
+
+def write_report(document: Document, path: Path, *, force: bool) -> None:
+    """Write the page."""
+    from localparity._io._files import write_new
+    from localparity.report.page._page import render_page
+
+    write_new(path, render_page(document).encode(), force=force)
+    note(f"report: {path}")
+
+
+def write_out(document: Document, path: Path, *, model: Path | None, force: bool) -> None:
+    """Write the bundle."""
+    from localparity._io._files import write_new
+    from localparity.report._bundle import bundle
+
+    write_new(path, bundle(document, model), force=force)
+    note(f"bundle: {path}")
+
+
+# `localparity audit ADDRESS --table NAME`: scores in a database, which counts them itself.
+
+
+TableOption = Annotated[
+    str | None, Option(help="The table or view, also schema.table, where FILE is a database's address.")
+]
+
+_DATABASES = ("postgres://", "postgresql://", "duckdb://", "sqlite://")
+_NOT_WITH_DATABASE = (
+    "model", "target", "split", "person_id", "scoring", "cluster", "control", "missing_groups",
+    "missing_values", "missing", "encoding", "decimal", "sheet", "normalise_groups",
+)  # fmt: skip
+
+
+def engine_of(ctx: Any) -> Engine:
+    """The engine that was asked for, which for a table of a database is Ibis."""
+    table, engine = ctx.params["table"], ctx.params["engine"]
+    if table is None:
+        named = next((file for file in ctx.params["files"] if file.startswith(_DATABASES)), None)
+        if engine == "ibis" or named is not None:
+            raise typer.BadParameter("must name the table of a database's address", param_hint="--table")
+        return engine  # type: ignore[no-any-return]
+    typed = {param.name: param.opts[0] for param in ctx.command.params if param.name in _NOT_WITH_DATABASE}
+    for name, option in typed.items():
+        if ctx.get_parameter_source(name).name != "DEFAULT":
+            raise typer.BadParameter("cannot be used with --table", param_hint=option)
+    if engine == "spark":
+        raise typer.BadParameter("cannot be used with --table", param_hint="--engine spark")
+    return "ibis"
+
+
+def open_databases(ctx: Any, addresses: Sequence[str], table: str, *, allow_remote: bool) -> dict[str, Any]:
+    """A table of each database, by a name that has no password; connections are closed at the end."""
+    found = {}
+    for address in addresses:
+        shown = without_password(address)
+        opened = read_database(address, table, allow_remote=allow_remote)
+        ctx.call_on_close(opened.get_backend().disconnect)
+        found[f"{table} ({shown})"] = opened
+        note(f"counting in {shown}")
+    return found
+
+
+# An audit of the scores that a saved model gives the people in a file.
+
+
+class ModelAudit(NamedTuple):
+    """A saved model, and the column of the two classes that it tells apart."""
+
+    folder: Path
+    scorer: Scorer
+    target: str | None
+
+    @classmethod
+    def load(cls, folder: Path, target: str | None) -> ModelAudit:
+        """Return the model of a folder, ready to score."""
+        return cls(folder, Scorer.load(folder), target)
+
+    def read(
+        self,
+        table: Table,
+        *,
+        group: Sequence[str],
+        label: str | None,
+        weight: str | None,
+        cluster: str | None,
+        control: Sequence[str] | None = None,
+        missing_values: Sequence[str] = (),
+        **options: Any,
+    ) -> lp.Audit:
+        """Score the people in a file and audit the scores."""
+        numbers = [name for name in (label, weight) if name]
+        values = [name for name in (self.target, cluster) if name]
+        known = table.read(numbers=numbers, values=values, groups=[*group, *(control or ())])
+        labels = known[label] if label else None
+        if self.target:
+            labels = self._labels(known[self.target], table.name)
+        table.warn({value for name in group for value in known[name].tolist()})
+        warn_of_training_file(self.folder, table.name)
+        found = lp.audit(
+            labels,
+            self.scorer.score(table, group),
+            sensitive_features={name: known[name] for name in group},
+            sample_weight=known[weight] if weight else None,
+            cluster=known[cluster] if cluster else None,
+            control_features={name: known[name] for name in control} if control else None,
+            missing_values=table.as_joined(missing_values),
+            **options,
+        )
+        columns = {
+            "group": group,
+            "target": self.target,
+            "label": label,
+            "weight": weight,
+            "cluster": cluster,
+        }
+        seed = options.get("random_state")
+        provenance = lp.Provenance.now("", source=table, columns=columns, seed=seed)
+        told = {**options, "missing_values": missing_values, "score_range": (0.0, 1.0)}
+        return replace(found, provenance=provenance, file=AuditedFile.of(table, provenance, told))
+
+    def _labels(self, classes: NDArray[Any], source: str) -> NDArray[np.int64]:
+        """Return 1 for the class whose probability is the score; a file may write a class as a text."""
+        negative, positive = map(str, self.scorer.classifier.classes_)
+        texts = [str(value) for value in classes.tolist()]
+        for row, text in enumerate(texts):
+            if text not in (negative, positive):
+                raise ValueError(
+                    f"column {self.target!r} of {source} must be {negative!r} or {positive!r}, as the "
+                    f"model's classes, got {brief(text)} at data row {row + 1}"
+                )
+        return np.asarray([text == positive for text in texts], dtype=np.int64)
+
+
+# `localparity audit --scoring-rates`: the categories of a file, those that are not known among them.
+
+
+def check_scoring(given: Mapping[str, Any]) -> None:
+    """Check that nothing is asked for that scoring rates do not have."""
+    options = {f"--{name}": given[name] for name in ("model", "weight", "cluster", "split")}
+    options |= {"--engine spark": given["engine"] == "spark", "--scale rank": given["scale"] == "rank"}
+    options["several --score"] = len(given["score"] or []) > 1
+    for option, value in options.items():
+        if given["scoring"] and value:
+            raise typer.BadParameter(f"cannot be used with {option}", param_hint="--scoring-rates")
+
+
+def scoring_rates_of(
+    tables: Mapping[str, Table], columns: Mapping[str, Any], asked: Mapping[str, Any]
+) -> dict[str, ScoringRates]:
+    """The scoring rates of files, in which rows without a category count as unknown."""
+    score = columns["score"]
+    names = as_group_columns(score, columns["group"])
+    options: dict[str, Any] = {"disclosure_limit": asked["disclosure_limit"]}
+    options["higher_is"] = asked["higher_is"] or "better"
+    scale = ScoreScale.of(asked["scale"], asked["score_range"])
+    found = {}
+    for file, table in tables.items():
+        named = ScoreColumns(score, names)
+        scored = without_missing(table, named, groups="raise", missing=asked["missing"], texts=())
+        values = scored.read(numbers=[score], groups=names)
+        categories = {name: values[name] for name in names}
+        options["missing_values"] = table.as_joined(asked["missing_values"])
+        options["score_range"] = scale.range_of(None, values[score])
+        found[file] = scoring_rates(None, values[score], sensitive_features=categories, **options)
+    return found
+
+
+# `localparity audit --split`: the cutoff of a number, such as age, with the largest disparity.
+
+
+_NOT_WITH_SPLIT = ("group", "model", "weight", "cluster", "report", "out", "person_id", "method")
+_NEEDED = {"scale": "score", "decide_by": "estimate", "engine": "duckdb"}
+
+
+def check_split_and_classes(given: Mapping[str, Any]) -> None:
+    """Check the options of an audit that say what is compared."""
+    _check_split(given)
+    _check_classes(given)
+
+
+def _check_split(given: Mapping[str, Any]) -> None:
+    """Check that there are groups or a number to split, and no options that a split has no use for."""
+    if given["split"] is None:
+        if not given["group"]:
+            needed = "must name the column of the groups, or --split one of numbers, got neither"
+            raise typer.BadParameter(needed, param_hint="--group")
+        return
+    unused = [f"--{_option(name)}" for name in _NOT_WITH_SPLIT if given[name]]
+    unused += [f"--{_option(name)} {given[name]}" for name, need in _NEEDED.items() if given[name] != need]
+    if given["form"] in ("markdown", "junit"):
+        unused.append(f"--format {given['form']}")
+    if unused:
+        raise typer.BadParameter(f"cannot be used with {unused[0]}", param_hint="--split")
+
+
+def _check_classes(given: Mapping[str, Any]) -> None:
+    """Check that several scores are those of classes in one file, of which no labels say which is right."""
+    score = given["score"] or []
+    if len(score) < 2:
+        return
+    repeated = next((name for name in score if score.count(name) > 1), None)
+    if repeated is not None:
+        raise typer.BadParameter(f"{repeated!r} is named twice", param_hint="--score")
+    others = [f"--{_option(name)}" for name in ("label", "person_id", "split") if given[name]]
+    others += ["several files"] if len(given["files"]) > 1 else []
+    if others:
+        raise typer.BadParameter(
+            f"must be one column with {others[0]}, got {len(score)}", param_hint="--score"
+        )
+
+
+def _option(name: str) -> str:
+    return "id" if name == "person_id" else name.replace("_", "-")
+
+
+def audit_splits(
+    tables: Mapping[str, Table],
+    feature: str,
+    score: str,
+    asked: Mapping[str, Any],
+    *,
+    json: bool,
+) -> bool:
+    """Print the worst split of each file; whether all are within the bound."""
+    found = {file: _worst_split(table, feature, score, asked) for file, table in tables.items()}
+    epsilons, max_mcdp = asked["epsilons"], asked["max_mcdp"]
+    if json:
+        print_json({file: _plain(split, feature, epsilons) for file, split in found.items()})
+    else:
+        for file, split in found.items():
+            for line in _told(split, file, feature, epsilons, asked["n_resamples"]):
+                print_line(line)
+    for file, split in found.items():
+        if max_mcdp is not None:
+            verdict, relation = (
+                ("pass", "within") if within_bound(split.mcdp, max_mcdp) else ("fail", "above")
+            )
+            whose = f"{file}: " if len(found) > 1 else ""
+            value = percent(split.mcdp)
+            note(f"{verdict}: {whose}MCDP(0) is {value}, {relation} the bound of {percent(max_mcdp)}")
+    return max_mcdp is None or all(within_bound(split.mcdp, max_mcdp) for split in found.values())
+
+
+def _worst_split(table: Table, feature: str, score: str, asked: Mapping[str, Any]) -> WorstSplit:
+    from localparity.uncertainty import worst_split  # which imports numba
+
+    score_range, label = asked["score_range"], asked["label"]
+    if score_range == "data":
+        score_range = as_data_range(*table.range_of(score), f"column {score!r}")
+    table.check([score, feature])
+    columns = ScoreColumns(score, (feature,), label, None, score_range)
+    drop = {"missing": asked["missing"], "groups": "drop" if asked["missing_groups"] == "drop" else "raise"}
+    texts = tuple(asked["missing_values"])
+    if texts:
+        warn_of_unmatched(count_missing(table, columns, texts).unmatched)
+    kept = without_missing(table, columns, texts=texts, **drop)
+    rows = kept.read(numbers=[score, feature, *([label] if label else [])])
+    table.warn()
+    return worst_split(
+        rows[label] if label else None,
+        rows[score],
+        sensitive_features=rows[feature],
+        criterion=asked["criterion"],
+        score_range=score_range,
+        min_group_size=max(asked["min_group_size"], asked["disclosure_limit"]),
+        n_resamples=asked["n_resamples"],
+        random_state=asked["random_state"],
+        n_jobs=asked["n_jobs"],
+    )
+
+
+def _plain(found: WorstSplit, feature: str, epsilons: list[float]) -> dict[str, Any]:
+    return {
+        "feature": feature,
+        "split": found.split,
+        "rows": list(found.sizes),
+        "mcdp": found.mcdp,
+        "p_value": None if found.test is None else found.p_value,
+        "least_rows": found.least,
+        "clearest": None if found.clearest is None else _plain(found.clearest, feature, epsilons),
+        "at_this_split": [{"epsilon": each, "mcdp": found.curve.mcdp(each)} for each in epsilons],
+        "sentence": found.window.sentence,
+    }
+
+
+def _told(found: WorstSplit, file: str, feature: str, epsilons: list[float], n_resamples: int) -> list[str]:
+    others = ", ".join(f"MCDP({each:g}) {percent(found.curve.mcdp(each))}" for each in epsilons if each > 0.0)
+    lines = [
+        f"{file}: of all splits of {feature} with at least {found.least:,} people on either side, that at "
+        f"{_numbers(found, 'has the largest MCDP(0),', n_resamples)}.",
+        found.window.sentence,
+        *([f"At this split: {others}."] if others else []),
+    ]
+    if found.clearest is not None:
+        lines.append(
+            "The clearest split, which stands out most from chance, is that at "
+            f"{_numbers(found.clearest, 'with an MCDP(0) of', n_resamples)}."
+        )
+    if found.test is not None:
+        lines.append(
+            f"P-values allow for the search over all splits; without a disparity it would find "
+            f"{percent(found.test.null_mean)} on average."
+        )
+    return [*lines, "Rows are assumed to be independent: one row for each person."]
+
+
+def _numbers(found: WorstSplit, has: str, n_resamples: int) -> str:
+    """Where a split is, its MCDP, its people and its p-value."""
+    from localparity.uncertainty._permutation import least_p_value, p_value_text
+
+    low, high = found.sizes
+    least = least_p_value(n_resamples)
+    test = "" if found.test is None else f"; p-value {p_value_text(found.p_value, least)}"
+    return f"{found.split:g} {has} {percent(found.mcdp)}: {low:,} people at or below it, {high:,} above{test}"
+
 
 FilesArgument = Annotated[
     list[str],
@@ -330,7 +706,6 @@ def _reader(
     if model is None:
         shared: dict[str, Any] = {"engine": engine, "allow_remote": allow_remote}
         return {column: partial(Audit.read, score=column, **shared) for column in score or []}
-    from localparity.cli._model_audit import ModelAudit
 
     return {"": ModelAudit.load(model, target).read}
 

@@ -14,10 +14,8 @@ import localparity as lp
 from localparity._io._files import write_whole
 from localparity._text import visible
 from localparity._validation import require
-from localparity.audit._wording import CRITERION_WORDS
-from localparity.cli._cards import IntendedUseOption, complete_card
-from localparity.cli._features import read_training_table
-from localparity.cli._options import (
+from localparity.auditing._wording import CRITERION_WORDS
+from localparity.cli._commands import (
     ConfidenceOption,
     CriterionOption,
     DropOption,
@@ -33,9 +31,10 @@ from localparity.cli._options import (
     WeightOption,
     check_file,
     check_folder,
+    note,
+    print_json,
 )
-from localparity.cli._printing import note, print_json
-from localparity.cli._remote import RemoteOption
+from localparity.cli._tables import IntendedUseOption, RemoteOption, complete_card, read_training_table
 from localparity.metrics._window import percent
 
 if TYPE_CHECKING:

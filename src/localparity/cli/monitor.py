@@ -2,49 +2,227 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from collections.abc import Callable
+from dataclasses import asdict, dataclass, fields, replace
 from datetime import datetime
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal, get_args, get_type_hints
 
 import typer
 from rich.console import Console
 from rich.markup import escape
-from rich.table import Table
+from rich.table import Table as RichTable
 
-from localparity._io._tables import as_group_columns, open_table
+from localparity._io._table import Table, as_group_columns, open_table
 from localparity._types import Missing
-from localparity._validation import as_count
-from localparity.audit._missing import MissingPolicy
-from localparity.audit._wording import interval_text
-from localparity.cli._commands import Commands
-from localparity.cli._monitor_options import (
-    Asked,
-    LocationArgument,
-    MissingGroupsOption,
-    asking,
-    batch_rows,
-    open_monitor,
-)
-from localparity.cli._options import (
+from localparity._validation import UNKNOWN, as_count, as_fraction, as_probability, warn_of_unmatched
+from localparity.auditing._missing import MissingPolicy, MissingRows
+from localparity.auditing._wording import interval_text
+from localparity.cli._commands import (
+    Commands,
+    CompareOption,
+    ConfidenceOption,
+    CriterionOption,
     DecimalOption,
     EncodingOption,
+    EpsilonOption,
     ForceOption,
     LabelOption,
     NormaliseOption,
     SheetOption,
+    check_epsilon,
     check_file,
+    check_folder,
     check_labels,
+    local_path,
+    note,
     parse_range,
+    print_json,
+    print_line,
 )
-from localparity.cli._printing import note, print_json, print_line
-from localparity.cli._remote import RemoteOption, announce_remote
+from localparity.cli._tables import RemoteOption, announce_remote
+from localparity.counts._disclosure import DISCLOSURE_LIMIT
+from localparity.engines._missing_rows import count_missing, without_missing
 from localparity.engines._table import ScoreColumns
 from localparity.metrics._window import percent
 from localparity.monitoring import Monitor, PeriodResult, WindowResult
 from localparity.monitoring._monitor import Every
+from localparity.monitoring._results import APPROXIMATE, about, alarm_sentence, how_many, quiet_sentence
+from localparity.monitoring._store import is_database
 from localparity.monitoring._webhook import Webhook
-from localparity.monitoring._wording import APPROXIMATE, about, alarm_sentence, how_many, quiet_sentence
+
+# What all commands of `localparity monitor` take: where the monitor is, and what is asked of it.
+
+
+LocationArgument = Annotated[
+    str,
+    typer.Argument(
+        help="The folder that keeps the sketches, or a database: postgresql://USER@HOST/DATABASE#NAME or "
+        "duckdb:///FILE#NAME."
+    ),
+]
+MaxMcdpOption = Annotated[
+    float | None,
+    typer.Option(
+        help="Raise an alarm when MCDP is significantly above this in a period, or over the last 2, 4, 8, "
+        "..., 256 periods."
+    ),
+]
+AlarmRateOption = Annotated[
+    float,
+    typer.Option(
+        help="The most that the probability of any false alarm may be, at all looks together, ever."
+    ),
+]
+MissingGroupsOption = Annotated[
+    Literal["raise", "drop", "group"],
+    typer.Option(help="Rows without a group: refuse, leave out, or a group of their own."),
+]
+_OPTIONS = {"min_group_size": "disclosure_limit"}
+"""The names of options that the library calls otherwise."""
+_LIBRARY_NAMES = {option: name for name, option in _OPTIONS.items()}
+LimitOption = Annotated[int, typer.Option(help="Nothing is said of a period with fewer people of a group.")]
+
+
+def open_monitor(location: str, **options: Any) -> Monitor:
+    """The monitor at a location."""
+    if is_database(location):
+        return Monitor(location, **options)
+    folder = local_path(Path(location), None)
+    check_folder(folder, "LOCATION")
+    return Monitor(folder, **options)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asked:
+    """What is asked of each period: options of a command, checked in its words.
+
+    `given` has the names of those that were typed; in the place of the others the monitor has its own.
+    """
+
+    epsilon: EpsilonOption = 0.0
+    criterion: CriterionOption = "demographic_parity"
+    compare: CompareOption = "between_groups"
+    disclosure_limit: LimitOption = DISCLOSURE_LIMIT
+    confidence: ConfidenceOption = 0.95
+    max_mcdp: MaxMcdpOption = None
+    alarm_rate: AlarmRateOption = 0.05
+    given: frozenset[str] = frozenset()
+
+    def __post_init__(self) -> None:
+        check_epsilon(self.epsilon)
+        if self.max_mcdp is not None:
+            as_fraction(self.max_mcdp, "--max-mcdp")
+        as_probability(self.confidence, "--confidence")
+        as_probability(self.alarm_rate, "--alarm-rate")
+        as_count(self.disclosure_limit, "--disclosure-limit")
+
+    @property
+    def of_people(self) -> dict[str, Any]:
+        """Who is compared and how sure intervals are, as the library takes it."""
+        return {
+            "epsilon": self.epsilon,
+            "criterion": self.criterion,
+            "compare": self.compare,
+            "min_group_size": self.disclosure_limit,
+            "confidence": self.confidence,
+        }
+
+    @property
+    def of_series(self) -> dict[str, Any]:
+        """The same with the bound."""
+        return {**self.of_people, "max_mcdp": self.max_mcdp, "alarm_rate": self.alarm_rate}
+
+    @property
+    def of_watch(self) -> dict[str, Any]:
+        """What was typed, as the library takes it."""
+        typed = {_LIBRARY_NAMES.get(name, name) for name in self.given}
+        return {name: value for name, value in self.of_series.items() if name in typed}
+
+    def filled(self, kept: Monitor) -> Asked:
+        """The same with what the monitor keeps in the place of what was not typed."""
+        own = {_OPTIONS.get(name, name): value for name, value in kept.watched.items()}
+        return replace(self, **{name: value for name, value in own.items() if name not in self.given})
+
+    def once(self, kept: Monitor) -> Asked:
+        """The same for one command, which says where it asks for something else than the monitor keeps."""
+        for name, value in kept.watched.items():
+            typed = self.of_watch.get(name, value)
+            if typed != value:
+                note(
+                    f"{_typed(name)} {typed} is for this command only; the monitor keeps {value}, which "
+                    "monitor append changes"
+                )
+        return self.filled(kept)
+
+    def keep(self, kept: Monitor) -> None:
+        """Keep what was typed with the monitor, and say what that changes."""
+        changed = kept.watch(**self.of_watch) if self.given else {}
+        for name, before in changed.items():
+            note(f"{_typed(name)} is {self.of_watch[name]} from now on; it was {before}")
+
+
+def _typed(name: str) -> str:
+    """An option as it is typed, given its name in the library."""
+    return f"--{_OPTIONS.get(name, name).replace('_', '-')}"
+
+
+def batch_rows(table: Table, columns: ScoreColumns, policy: MissingPolicy) -> Table:
+    """The rows of a batch that are counted, with a note on those that lack a value."""
+    counted = count_missing(table, columns, policy.texts)
+    if policy.groups == "raise" and counted.groups:
+        names = " and ".join(map(repr, columns.group))
+        raise ValueError(
+            f"column {names} has no value in {counted.groups:,} of {counted.rows:,} rows; --missing-groups "
+            "drop leaves them out, --missing-groups group takes them for a group"
+        )
+    warn_of_unmatched(counted.unmatched)
+    missing = MissingRows(groups=counted.groups, missing_groups=policy.groups)
+    if policy.rows == "drop":
+        missing = replace(missing, scores=counted.scores, labels=counted.labels)
+    for sentence in missing.sentences:
+        note(f"{table.name}: {sentence}")
+    asked: dict[str, Any] = {"groups": policy.groups, "missing": policy.rows, "texts": policy.texts}
+    return without_missing(table, columns, unknown=str(UNKNOWN), **asked)
+
+
+def asking(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the fields of `Asked` as options, in the place of its parameter `asked`."""
+    annotations = get_type_hints(Asked, include_extras=True)
+    options = [
+        Parameter(
+            field.name,
+            Parameter.KEYWORD_ONLY,
+            default=None,
+            annotation=_unless_kept(annotations[field.name], field.default),
+        )
+        for field in fields(Asked)
+        if field.name != "given"
+    ]
+    own = signature(command, eval_str=True)
+    parameters = []
+    for parameter in own.parameters.values():
+        parameters += options if parameter.name == "asked" else [parameter]
+
+    @wraps(command)
+    def with_options(**given: Any) -> None:
+        values = {option.name: given.pop(option.name) for option in options}
+        typed = {name: value for name, value in values.items() if value is not None}
+        command(asked=Asked(**typed, given=frozenset(typed)), **given)
+
+    with_options.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return with_options
+
+
+def _unless_kept(annotation: Any, default: Any) -> Any:
+    """An option that need not be typed: what the monitor keeps comes before the default."""
+    kind, option = get_args(annotation)
+    shown = "the monitor's own" if default is None else f"the monitor's own, else {default}"
+    return Annotated[kind | None, typer.Option(help=option.help, show_default=shown)]
+
 
 app = Commands(no_args_is_help=True, add_completion=False)
 
@@ -279,7 +457,7 @@ def _newest_line(newest: PeriodResult, asked: Asked) -> str:
 def _show(
     console: Console, series: list[PeriodResult], whole: WindowResult, asked: Asked, every: str
 ) -> None:
-    table = Table(title=f"MCDP({asked.epsilon:g}) over time", title_justify="left")
+    table = RichTable(title=f"MCDP({asked.epsilon:g}) over time", title_justify="left")
     table.add_column("period")
     interval = f"{100 * asked.confidence:g}% interval"
     alarms = [] if asked.max_mcdp is None else ["alarm"]

@@ -8,16 +8,21 @@ from typing import Annotated, Any, NamedTuple
 
 import typer
 
-from localparity._io._connection import connect
+from localparity._io._duckdb import connect, quote_name, quote_text
 from localparity._io._files import replacing
-from localparity._io._sql import quote_name, quote_text
-from localparity._io._tables import Table
+from localparity._io._table import Table
 from localparity._types import FloatArray
 from localparity._validation import require
-from localparity.cli._features import read_features
-from localparity.cli._options import EncodingOption, ForceOption, PeopleArgument, SheetOption, check_file
-from localparity.cli._printing import print_json, print_line
-from localparity.cli._remote import RemoteOption, open_file
+from localparity.cli._commands import (
+    EncodingOption,
+    ForceOption,
+    PeopleArgument,
+    SheetOption,
+    check_file,
+    print_json,
+    print_line,
+)
+from localparity.cli._tables import RemoteOption, open_file, read_features
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _FORMATS = {".csv": "FORMAT csv, HEADER", ".parquet": "FORMAT parquet"}

@@ -10,10 +10,8 @@ import typer
 
 import localparity as lp
 from localparity._text import visible_lines
-from localparity.audit._wording import CRITERION_WORDS, interval_text
-from localparity.cli._cards import IntendedUseOption, complete_card
-from localparity.cli._features import TrainingTable, read_training_table
-from localparity.cli._options import (
+from localparity.auditing._wording import CRITERION_WORDS, interval_text
+from localparity.cli._commands import (
     CriterionOption,
     DropOption,
     EncodingOption,
@@ -29,9 +27,15 @@ from localparity.cli._options import (
     WeightOption,
     check_bound,
     check_folder,
+    print_json,
 )
-from localparity.cli._printing import print_json
-from localparity.cli._remote import RemoteOption
+from localparity.cli._tables import (
+    IntendedUseOption,
+    RemoteOption,
+    TrainingTable,
+    complete_card,
+    read_training_table,
+)
 from localparity.metrics._window import percent
 from localparity.metrics._within import within_bound
 
@@ -119,8 +123,8 @@ def _group_aware(**options: Any) -> Any:
 def _fit(classifier: Any, people: TrainingTable, seed: int) -> HeldOutAudit:
     """Fit on three quarters of the people, and return the audit of the others."""
     # Imported here: both import scikit-learn.
+    from localparity.models._card import audit_held_out
     from localparity.models._folder import needs_group
-    from localparity.models._held_out import audit_held_out
     from localparity.models._rows import check_training_rows
 
     features, classes, groups, weights = people

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.progress import Progress as Bar
 
 from localparity._text import visible_lines
-from localparity.cli._commands import Commands
-from localparity.cli._options import check_folder, parse_numbers
-from localparity.cli._printing import print_json
-from localparity.paper._grids import DATA_SET_NAMES, PRESET_NAMES, TITLES
-from localparity.paper._run import SEARCHES, Run, grid
-from localparity.paper._runner import BACKENDS, run_missing, stack_runs
+from localparity.cli._commands import Commands, check_folder, parse_numbers, print_json
+from localparity.paper._runner import BACKENDS, Progress, run_missing, stack_runs
+from localparity.paper._runs import DATA_SET_NAMES, PRESET_NAMES, SEARCHES, TITLES, Run, grid
 from localparity.paper._store import Store
 
 app = Commands(no_args_is_help=True, add_completion=False)
@@ -105,7 +106,6 @@ def _list_runs(missing: list[Run], wanted: int, stacked: bool, json: bool) -> No
 
 
 def _run(store: Store, missing: list[Run], quiet: bool, **how: Any) -> None:
-    from localparity.paper._progress import progress_bar
 
     with progress_bar(len(missing), shown=not quiet) as progress:
         run_missing(store, missing, progress=progress, **how)
@@ -130,7 +130,7 @@ def tables(
     json: JsonOption = False,
 ) -> None:
     """Write the paper's tables, with the paper's values beside, as Markdown, LaTeX and CSV."""
-    from localparity.paper._write_tables import write_tables
+    from localparity.paper._tables import write_tables
 
     check_folder(store, "--store")
     check_folder(out, "--out")
@@ -148,7 +148,7 @@ def figures(
     json: JsonOption = False,
 ) -> None:
     """Draw the paper's figures, as PNG, SVG and PDF."""
-    from localparity.paper.figures import write_figures
+    from localparity.paper._figures import write_figures
 
     check_folder(store, "--store")
     check_folder(out, "--out")
@@ -164,3 +164,39 @@ for _name in DATA_SET_NAMES:
     app.command(_name, help=f"Train the runs on {_name} that the store lacks; interrupted sweeps resume.")(
         _dataset_command(_name)
     )
+
+
+# The progress of a sweep: a bar with the time left, or a line for each run.
+
+
+@contextmanager
+def progress_bar(total: int, *, shown: bool) -> Iterator[Progress]:
+    """A bar on standard error with the time left, or a line for each run if that is no terminal."""
+    console = Console(stderr=True)
+    columns = [
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeElapsedColumn(),
+        TextColumn("left"),
+        TimeRemainingColumn(),
+    ]
+    with Bar(
+        *columns,
+        TextColumn("{task.description}"),
+        console=console,
+        disable=not (shown and console.is_terminal),
+    ) as bar:
+        task = bar.add_task("", total=total)
+        count = 0
+
+        def advance(run: Run, metrics: dict[str, float]) -> None:
+            nonlocal count
+            count += 1
+            text = (
+                f"{run.title}: AP {100 * metrics['test_ap']:.2f}, MCDP(0) {100 * metrics['test_mcdp_0']:.2f}"
+            )
+            bar.update(task, advance=1, description=text)
+            if shown and not console.is_terminal:
+                console.print(f"{count}/{total} {text}", soft_wrap=True, highlight=False)
+
+        yield advance

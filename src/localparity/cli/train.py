@@ -12,9 +12,7 @@ from rich.table import Table as RichTable
 
 import localparity as lp
 from localparity._text import visible
-from localparity.cli._cards import IntendedUseOption, complete_card
-from localparity.cli._features import read_training_table
-from localparity.cli._options import (
+from localparity.cli._commands import (
     CriterionOption,
     DropOption,
     EncodingOption,
@@ -28,9 +26,9 @@ from localparity.cli._options import (
     TextOption,
     WeightOption,
     check_folder,
+    print_json,
 )
-from localparity.cli._printing import print_json
-from localparity.cli._remote import RemoteOption
+from localparity.cli._tables import IntendedUseOption, RemoteOption, complete_card, read_training_table
 from localparity.metrics._window import percent
 
 _KINDS = {

@@ -5,16 +5,15 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 
 from localparity._types import ArrayLike, Group, Groups, ScoreRange
-from localparity._validation import as_whole_counts, at_ends, check_indexes, sort_groups
-from localparity.counts._atoms import Atoms
-from localparity.counts._cells import Cells
-from localparity.counts._clusters import ClusteredRows
-from localparity.counts._comparison import EVERYONE, Comparison, check_names, check_sizes
-from localparity.counts._keyed_rows import KeyedRows
+from localparity._validation import NO_BLANKS, Blanks, as_whole_counts, at_ends, check_indexes, sort_groups
+from localparity.counts._atoms import Atoms, Cells
+from localparity.counts._comparison import EVERYONE, Comparison, check_names, check_sizes, require_labels
+from localparity.counts._rows import ClusteredRows, KeyedRows
 from localparity.predictions import Names, Predictions, check_group_weights, check_predictions
 
 Stratum = dict[Group, Atoms]
@@ -301,3 +300,69 @@ def on_cells(counts: ScoreCounts, cells: Cells | None) -> ScoreCounts:
 def _sketched(counts: ScoreCounts) -> bool:
     """Whether the distributions may be off anywhere, and not only inside cells."""
     return counts.rank_error > 0.0 and counts.cells is None
+
+
+# From what a caller has, arrays or data that was checked or counted before, to what metrics work on.
+
+
+Data = Predictions | ScoreCounts
+
+
+def as_data(
+    comparison: Comparison,
+    y_true: ArrayLike | Data | None,
+    y_score: ArrayLike | None,
+    sensitive_features: Groups | None,
+    *,
+    sample_weight: ArrayLike | None = None,
+    cluster: ArrayLike | None = None,
+    score_range: ScoreRange = (0.0, 1.0),
+    keep_labels: bool = False,
+    blanks: Blanks = NO_BLANKS,
+) -> Data:
+    """The arguments that all metrics share, checked; labels where the criterion needs them, or all given."""
+    if not isinstance(y_true, Predictions | ScoreCounts):
+        require_labels(comparison, y_true)
+        if y_score is None:
+            raise ValueError("y_score must be the score of each row, got None")
+        return check_predictions(
+            y_true if comparison.needs_labels or keep_labels else None,
+            y_score,
+            sensitive_features,
+            sample_weight=sample_weight,
+            cluster=cluster,
+            score_range=score_range,
+            blanks=blanks,
+        )
+    if isinstance(y_true, Predictions):
+        require_labels(comparison, y_true.labels)
+    arrays = {
+        "y_score": y_score,
+        "sensitive_features": sensitive_features,
+        "sample_weight": sample_weight,
+        "cluster": cluster,
+    }
+    for name, given in arrays.items():
+        if given is not None:
+            raise ValueError(f"{name} must be None with {type(y_true).__name__}, which has it already")
+    if score_range not in ((0.0, 1.0), y_true.score_range):
+        raise ValueError(
+            f"score_range is {score_range}, that of the {type(y_true).__name__} is {y_true.score_range}"
+        )
+    return y_true
+
+
+def as_counts(data: Data) -> ScoreCounts:
+    """Predictions counted; counts as they are."""
+    return data if isinstance(data, ScoreCounts) else ScoreCounts.from_predictions(data)
+
+
+def input_counts(
+    comparison: Comparison,
+    y_true: ArrayLike | Data | None,
+    y_score: ArrayLike | None,
+    sensitive_features: Groups | None,
+    **options: Any,
+) -> ScoreCounts:
+    """What a function was given, counted; options as in `as_data`."""
+    return as_counts(as_data(comparison, y_true, y_score, sensitive_features, **options))

@@ -11,16 +11,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._io._sql import quote_name, quote_text
-from localparity._io._tables import Source, Table, as_group_columns, as_table
+from localparity._io._duckdb import quote_name, quote_text
+from localparity._io._table import Source, Table, as_group_columns, as_table
 from localparity._types import BoolArray, Compare, Criterion, ScoreRange
 from localparity._validation import MOST_GROUPS, as_score_range, check_group_count, held_ends
 from localparity.counts import Comparison, ScoreCounts
-from localparity.counts._bounded import MAX_SCORES
+from localparity.counts._coarsen import MAX_SCORES
 from localparity.counts._weights import LIMBS
-from localparity.engines import _streamed
-from localparity.engines._held_rows import HeldRows, group_counts, nobody
-from localparity.engines._refine import (
+from localparity.engines import _duckdb_stream as _streamed
+from localparity.engines._duckdb_stream import (
+    HeldRows,
+    InvalidRowError,
+    RowStream,
+    StreamCounts,
+    group_counts,
+    nobody,
+)
+from localparity.engines._source import (
     LEVEL,
     CellSelection,
     CountOptions,
@@ -29,9 +36,7 @@ from localparity.engines._refine import (
     likely_cells,
     rows_changed,
 )
-from localparity.engines._sql import SqlScores
-from localparity.engines._streamed import InvalidRowError, RowStream, StreamCounts
-from localparity.engines._table import ScoreColumns
+from localparity.engines._table import ScoreColumns, SqlScores
 from localparity.metrics._mcdp import PAPER_EPSILONS
 
 if TYPE_CHECKING:

@@ -6,11 +6,15 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from importlib.metadata import entry_points
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import numpy as np
 
-from localparity._io._tables import as_group_columns
+from localparity._io._duckdb import without_password
+from localparity._io._table import as_group_columns
 from localparity._types import Compare, Criterion, IntArray, ScoreRange
 from localparity._validation import (
     LEAST_WEIGHT,
@@ -25,10 +29,10 @@ from localparity._validation import (
     unknown_name,
 )
 from localparity.counts import Comparison, ScoreCounts
-from localparity.counts._bounded import MAX_SCORES
+from localparity.counts._coarsen import MAX_SCORES
 from localparity.counts._weights import LIMB_BITS, LIMBS, limb_scale
-from localparity.engines._held_rows import nobody
-from localparity.engines._refine import (
+from localparity.engines._duckdb_stream import nobody
+from localparity.engines._source import (
     LEVEL,
     CellSelection,
     CountOptions,
@@ -41,6 +45,7 @@ from localparity.metrics._mcdp import PAPER_EPSILONS
 
 if TYPE_CHECKING:
     from ibis.expr.types import Table
+
 
 MOST_ROWS = 2**16
 """The most rows that a query returns: a page of counts."""
@@ -351,3 +356,74 @@ def driver_errors() -> tuple[type[Exception], ...]:
 def first_line(error: Exception) -> str:
     """The first line of a driver's message."""
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)
+
+
+# A table of a database, by the database's address.
+
+
+_FILES = ("duckdb", "sqlite")
+"""Databases that are files."""
+
+
+def read_database(address: str, table: str, *, allow_remote: bool = False) -> Table:
+    """A table or a view of a database, for `from_ibis`.
+
+    Parameters
+    ----------
+    address : str
+        ``postgresql://user@host:5432/database``, ``duckdb://path``, ``sqlite://path``, or that of any other
+        database that Ibis has a backend for.
+    table : str
+        Its name, also with the schema: ``schema.table``.
+    allow_remote : bool
+        Whether to connect to a server, be it on this machine; files need none of it.
+
+    Returns
+    -------
+    ibis.Table
+    """
+    ibis = require("ibis", extra="warehouse")
+    missing: type[Exception] = require("ibis.common.exceptions", extra="warehouse").TableNotFound
+    shown, scheme = without_password(address), _scheme(address)
+    options: dict[str, Any] = {}
+    if scheme in _FILES:
+        path = Path(address.partition("://")[2])
+        if not path.is_file():
+            raise FileNotFoundError(f"there is no database {str(path)!r}")
+        if scheme == "duckdb":
+            off = ("autoinstall_known_extensions", "autoload_known_extensions")
+            options = {"read_only": True, **dict.fromkeys(off, allow_remote)}
+    elif not allow_remote:
+        raise ValueError(f"{shown} is a database server; pass allow_remote=True to connect to it")
+    schema, _, name = table.rpartition(".")
+    try:
+        with deprecations_ignored():
+            connection = ibis.connect(address, **options)
+            try:
+                return connection.table(name, database=schema or None)
+            except (missing, *driver_errors()):
+                connection.disconnect()
+                raise
+    except missing:
+        raise ValueError(f"there is no table named {table!r} in {shown}") from None
+    except ImportError as error:
+        install = f"pip install 'ibis-framework[{scheme}]'"
+        raise ImportError(f"{shown} needs a driver that is not installed: {install}") from error
+    except driver_errors() as error:
+        raise ValueError(f"{shown} cannot be read: {first_line(error)}") from error
+
+
+def _scheme(address: str) -> str:
+    """What an address begins with, where it is one that Ibis has a backend for."""
+    example = "postgresql://user@host:5432/database"
+    try:
+        parts = urlsplit(address)
+        _ = parts.port
+    except ValueError:  # whose message may have a part of the password
+        raise ValueError(
+            f"an address must be such as {example}, with %2F for / and %40 for @ in a password"
+        ) from None
+    known = {backend.name for backend in entry_points(group="ibis.backends")}
+    if parts.scheme not in known | {"postgresql"}:
+        raise ValueError(f"an address must be such as {example}, got {without_password(address)!r}")
+    return parts.scheme

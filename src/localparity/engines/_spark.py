@@ -6,17 +6,15 @@ import re
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from localparity._io._connection import check_remote
-from localparity._io._csv import delimiter_of
-from localparity._io._readers import kind_of
-from localparity._io._tables import as_group_columns
+from localparity._io._duckdb import check_remote
+from localparity._io._readers import delimiter_of, kind_of
+from localparity._io._table import as_group_columns
 from localparity._types import Compare, Criterion, ScoreRange
 from localparity._validation import as_score_range, require, unknown_name
 from localparity.counts import Comparison, ScoreCounts
-from localparity.counts._bounded import MAX_SCORES
-from localparity.engines._refine import LEVEL, CellSelection, CountOptions, GroupCounts, count_source
-from localparity.engines._sql import SqlScores
-from localparity.engines._table import ScoreColumns
+from localparity.counts._coarsen import MAX_SCORES
+from localparity.engines._source import LEVEL, CellSelection, CountOptions, GroupCounts, count_source
+from localparity.engines._table import ScoreColumns, SqlScores
 from localparity.metrics._mcdp import PAPER_EPSILONS
 
 if TYPE_CHECKING:

@@ -9,9 +9,8 @@ import numpy as np
 
 from localparity._types import Criterion, Group
 from localparity._validation import missing_among, require, sort_groups
-from localparity.models.trees._backend import check_booster_params
-from localparity.models.trees._cluster_objective import ClusterObjective
-from localparity.models.trees._objective import TEMPERATURE
+from localparity.models.trees._classifiers import check_booster_params
+from localparity.models.trees._objective import TEMPERATURE, ClusterObjective
 
 if TYPE_CHECKING:
     from distributed import Client

@@ -14,9 +14,9 @@ import numpy as np
 
 from localparity._types import ArrayLike, Criterion, FloatArray
 from localparity._validation import as_choice, as_epsilon, as_fraction, require
-from localparity.audit import Audit, audit
-from localparity.audit._audit import DecideBy
-from localparity.audit._document import Document
+from localparity.auditing import Audit, audit
+from localparity.auditing._audit import DecideBy
+from localparity.auditing._document import Document
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, disclosed
 from localparity.integrations._columns import named_columns
 from localparity.metrics._within import allowed

@@ -15,9 +15,9 @@ import pytest
 
 if TYPE_CHECKING:
     from localparity._types import ArrayLike, Criterion, Groups
-    from localparity.audit import Audit
-    from localparity.audit._audit import DecideBy
-    from localparity.audit._document import Document
+    from localparity.auditing import Audit
+    from localparity.auditing._audit import DecideBy
+    from localparity.auditing._document import Document
 
 __all__ = ["assert_mcdp"]
 
@@ -89,9 +89,9 @@ def assert_mcdp(
     ...
     """
     __tracebackhide__ = True
-    from localparity.audit import audit
-    from localparity.audit._answers import bound_lines
-    from localparity.audit._document import Document
+    from localparity.auditing import audit
+    from localparity.auditing._document import Document
+    from localparity.auditing._wording import bound_lines
 
     options = {"random_state": 0, "disclosure_limit": disclosure_limit, "criterion": criterion, **options}
     found = audit(y_true, y_score, sensitive_features=sensitive_features, epsilons=[epsilon], **options)

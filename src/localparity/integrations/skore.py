@@ -6,9 +6,9 @@ from typing import Any
 
 from localparity._types import ArrayLike, Compare, Criterion, FloatArray, Groups, Rows
 from localparity._validation import as_epsilon, as_fraction
-from localparity.audit import Audit, audit
-from localparity.audit._answers import bound_result
-from localparity.audit._audit import DecideBy
+from localparity.auditing import Audit, audit
+from localparity.auditing._audit import DecideBy
+from localparity.auditing._wording import bound_result
 from localparity.integrations._columns import named_columns
 from localparity.metrics import mcdp
 

@@ -1,14 +1,10 @@
 """Metrics of the disparity between groups, all of them on `ScoreCounts` and `GapCurve`."""
 
 from localparity.metrics._approximate import mcdp_approximate
-from localparity.metrics._area import abcc, abcc_bound
-from localparity.metrics._gap_curve import GapCurve
-from localparity.metrics._gap_curves import gap_curve
-from localparity.metrics._interval import Interval
-from localparity.metrics._mcdp import mcdp, mcdp_bounds, mcdp_profile
+from localparity.metrics._gap_curve import GapCurve, Interval, gap_curve
+from localparity.metrics._mcdp import mcdp, mcdp_bounds, mcdp_profile, mcdp_scorer
 from localparity.metrics._profile import McdpProfile
-from localparity.metrics._rates import delta_dp, p_rule, spdd
-from localparity.metrics._scorer import mcdp_scorer
+from localparity.metrics._rates import abcc, abcc_bound, delta_dp, p_rule, spdd
 from localparity.metrics._scoring_rates import CategoryRate, CategoryTable, ScoringRates, scoring_rates
 from localparity.metrics._unknown_groups import Breakdown, GroupBounds, UnknownGroups, unknown_groups
 from localparity.metrics._window import Window

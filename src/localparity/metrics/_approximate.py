@@ -7,9 +7,8 @@ import numpy as np
 from localparity._types import ArrayLike, Compare, Criterion, Groups, ScoreRange
 from localparity._validation import as_count, as_epsilon, rounding_of
 from localparity.counts._comparison import Comparison
-from localparity.counts._inputs import Data
-from localparity.metrics._gap_curve import GapCurve
-from localparity.metrics._gap_curves import input_curves
+from localparity.counts._score_counts import Data
+from localparity.metrics._gap_curve import GapCurve, input_curves
 
 _MOST_POINTS = 10**8
 

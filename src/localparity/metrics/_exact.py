@@ -13,16 +13,13 @@ from functools import cached_property
 import numpy as np
 
 from localparity._types import BoolArray, FloatArray, Group, IntArray, ScoreRange
-from localparity.counts._cell_counts import CellCounts, Grid
+from localparity.counts._cells import CellCounts, Grid
 from localparity.counts._comparison import Comparison
-from localparity.counts._inputs import Data
-from localparity.counts._keyed_rows import KeyedRows
-from localparity.counts._score_counts import ScoreCounts
-from localparity.metrics._gap_curve import units_of
-from localparity.metrics._gap_curves import each_gap_curve
+from localparity.counts._rows import KeyedRows
+from localparity.counts._score_counts import Data, ScoreCounts
+from localparity.metrics._gap_curve import SortedRows, each_gap_curve, units_of
 from localparity.metrics._kernels import bound_pairs, open_cells
 from localparity.metrics._profile import reach_bounds
-from localparity.metrics._sorted_rows import SortedRows
 from localparity.metrics._worst import worst_in_cells
 from localparity.predictions import Predictions
 

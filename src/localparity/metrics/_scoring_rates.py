@@ -23,8 +23,7 @@ from localparity._validation import (
 from localparity.counts._atoms import Atoms
 from localparity.counts._comparison import group_text
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, in_steps, suppressed
-from localparity.counts._inputs import Data, as_counts
-from localparity.counts._score_counts import ScoreCounts
+from localparity.counts._score_counts import Data, ScoreCounts, as_counts
 from localparity.metrics._window import number_text
 from localparity.predictions import check_predictions
 

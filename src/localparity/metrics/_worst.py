@@ -14,22 +14,14 @@ from numpy.typing import NDArray
 
 from localparity._types import BoolArray, FloatArray, IntArray
 from localparity._validation import range_scale, reach_of
-from localparity.counts._cell_counts import Grid, find_in, in_parts
-from localparity.counts._cell_kernels import cell_of
+from localparity.counts._cells import Grid, find_in, in_parts
 from localparity.counts._comparison import Comparison
-from localparity.counts._keyed_rows import KeyedRows
+from localparity.counts._kernels import cell_of
+from localparity.counts._rows import KeyedRows
 from localparity.counts._weights import LIMBS, carry, to_floats
-from localparity.metrics._gap_curve import units_of
-from localparity.metrics._gap_curves import gap_between
+from localparity.metrics._gap_curve import gap_between, units_of
+from localparity.metrics._kernels import count_table, decide, entries_below, narrow, score_steps, with_finer
 from localparity.metrics._profile import mcdp_of, reach_bounds
-from localparity.metrics._table_kernels import (
-    count_table,
-    decide,
-    entries_below,
-    narrow,
-    score_steps,
-    with_finer,
-)
 from localparity.predictions import Predictions
 
 _SAMPLED = 256

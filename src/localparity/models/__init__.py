@@ -9,14 +9,13 @@ from localparity._lazy import lazy_names
 
 if TYPE_CHECKING:
     from localparity.models._bound import BoundNotMetWarning, Trial
-    from localparity.models._card import ModelCard
+    from localparity.models._card import HeldOutAudit, ModelCard
     from localparity.models._compare import compare
     from localparity.models._encoding import UnseenValuesWarning
-    from localparity.models._fitted_on import FittedOn
     from localparity.models._folder import load
     from localparity.models._frontier import Frontier, frontier
-    from localparity.models._held_out import HeldOutAudit
     from localparity.models._outcomes import ModelComparison, Outcome
+    from localparity.models._rows import FittedOn
     from localparity.models.networks import (
         METHODS,
         LocalParityClassifier,
@@ -81,17 +80,16 @@ __getattr__, __dir__ = lazy_names(
     __name__,
     {
         "_bound": ["BoundNotMetWarning", "Trial"],
-        "_card": ["ModelCard"],
+        "_card": ["HeldOutAudit", "ModelCard"],
         "_compare": ["compare"],
         "_encoding": ["UnseenValuesWarning"],
-        "_fitted_on": ["FittedOn"],
         "_folder": ["load"],
         "_frontier": ["Frontier", "frontier"],
-        "_held_out": ["HeldOutAudit"],
         "_outcomes": ["ModelComparison", "Outcome"],
+        "_rows": ["FittedOn"],
         "networks": [
-            "METHODS",
             "LocalParityClassifier",
+            "METHODS",
             "Method",
             "MethodOptions",
             "Network",

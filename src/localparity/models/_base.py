@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
+import math
 import warnings
-from abc import abstractmethod
-from typing import Any, ClassVar, Self
+from abc import ABC, abstractmethod
+from typing import Any, ClassVar, Generic, NamedTuple, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
+from localparity._progress import Progress, progress_bar
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, Seed
 from localparity._validation import as_count, as_epsilon, as_fraction, as_probability, as_strength
 from localparity.counts import Comparison
-from localparity.models._backend import Backend, Model
 from localparity.models._bound import (
     BoundCheck,
     BoundNotMetWarning,
@@ -24,8 +25,7 @@ from localparity.models._bound import (
     find_sequence,
     search_strength,
 )
-from localparity.models._encoding import UnseenValuesWarning
-from localparity.models._features import TableFeatures
+from localparity.models._encoding import TableFeatures, UnseenValuesWarning
 from localparity.models._folder import (
     Files,
     FolderMixin,
@@ -34,10 +34,78 @@ from localparity.models._folder import (
     restore_classes,
     restore_groups,
 )
-from localparity.models._progress import progress_bar
-from localparity.models._rows import TrainingRows, as_seed, check_training_rows
+from localparity.models._rows import TrainingRows, TwoClassMixin, as_seed, check_training_rows
 from localparity.models._sequence import accept_in_order
-from localparity.models._two_classes import TwoClassMixin
+
+# What one kind of model does for `BoundedClassifier`: it is trained, gives scores and is stored.
+
+
+class Model(ABC):
+    """A trained model.
+
+    Attributes
+    ----------
+    filename : str
+        The name of its file in a model folder.
+    """
+
+    filename: ClassVar[str]
+
+    @abstractmethod
+    def scores(self, features: Any) -> FloatArray:
+        """Return the probability of the second class for each row."""
+
+    @abstractmethod
+    def dump(self) -> tuple[dict[str, Any], bytes]:
+        """Return what describes the model in JSON, and the content of its file."""
+
+    @classmethod
+    @abstractmethod
+    def parse(cls, described: dict[str, Any], content: bytes) -> Self:
+        """Return the model that `dump` wrote; anything else is a ValueError."""
+
+
+class Pace(NamedTuple):
+    """The number of optimiser steps, or trees, of a fit, and its learning rate.
+
+    Examples
+    --------
+    >>> Pace(200, 0.1).shortened()
+    Pace(steps=25, learning_rate=0.4)
+    """
+
+    steps: int
+    learning_rate: float
+
+    def shortened(self) -> Pace:
+        """Return that of a short fit, whose MCDP at a strength is near that of a whole one."""
+        return Pace(math.ceil(self.steps / 8), min(4.0 * self.learning_rate, max(1.0, self.learning_rate)))
+
+
+AnyModel = TypeVar("AnyModel", bound=Model)
+
+
+class Backend(ABC, Generic[AnyModel]):
+    """Trains models of one kind on the rows of one call of `fit`.
+
+    Attributes
+    ----------
+    pace : Pace
+        That of a whole fit.
+    """
+
+    pace: Pace
+
+    @abstractmethod
+    def train(self, strength: float, pace: Pace, progress: Progress | None = None) -> AnyModel:
+        """Return the model trained at a strength; every strength starts alike.
+
+        `progress` is called with a record of each step, or tree.
+        """
+
+    def finish(self, model: AnyModel) -> AnyModel:
+        """Return the model that is kept, and free what only training needs."""
+        return model
 
 
 class BoundedClassifier(TableFeatures, FolderMixin, TwoClassMixin, BaseEstimator):  # type: ignore[misc]

@@ -13,7 +13,7 @@ from localparity.metrics import mcdp
 from localparity.metrics._within import within_bound
 from localparity.models._rows import TrainingRows
 from localparity.models._sequence import promise_for_population, upper_bound
-from localparity.models.repair._promise import AMONG, round_up
+from localparity.models.repair._base import AMONG, round_up
 from localparity.predictions import check_predictions
 
 _GUESS = 0.2

@@ -6,18 +6,117 @@ import inspect
 import numbers
 import warnings
 from collections.abc import Sequence
-from typing import Any, Self
+from decimal import Decimal
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from localparity._text import brief
 from localparity._types import FloatArray
-from localparity._validation import example_rows, missing_among, sort_groups
-from localparity.models._columns import Column, as_floats, table_columns
+from localparity._validation import (
+    Coded,
+    as_count,
+    as_frame,
+    column_values,
+    encode,
+    encode_column,
+    example_rows,
+    is_missing,
+    missing_among,
+    sort_groups,
+)
 from localparity.models._folder import plain
+
+if TYPE_CHECKING:
+    from narwhals import Series
+
+
+# The columns of tables as people have them: numbers and texts, some of them missing.
+
+
+class Column(NamedTuple):
+    """A column's values, float64 with NaN where missing or texts as codes, and the categories it declares."""
+
+    name: str
+    values: FloatArray | Coded
+    categories: Sequence[Any] | None
+
+    @property
+    def is_text(self) -> bool:
+        """Whether it holds anything but numbers."""
+        return isinstance(self.values, Coded)
+
+    @property
+    def rows(self) -> int:
+        """How many values it has."""
+        return len(self.values.codes if isinstance(self.values, Coded) else self.values)
+
+    @property
+    def coded(self) -> Coded:
+        """Its values as codes, be they texts or numbers."""
+        return self.values if isinstance(self.values, Coded) else encode(self.values)
+
+
+def table_columns(owner: Any, X: Any, *, reset: bool) -> list[Column]:
+    """Return the columns of a data frame or an array, checked as scikit-learn does on behalf of `owner`.
+
+    A data frame may have text columns; an array holds numbers. With `reset`, at `fit`, the owner learns the
+    number and the names of the features; later they are compared with those.
+
+    Examples
+    --------
+    >>> from sklearn.linear_model import LogisticRegression
+    >>> [column.name for column in table_columns(LogisticRegression(), [[1.0, 2.0]], reset=True)]
+    ['x0', 'x1']
+    """
+    frame: Any = as_frame(X)
+    if hasattr(frame, "columns") and len(frame) and frame.columns:
+        validate_data(owner, X, skip_check_array=True, reset=reset)
+        return [_column(frame.get_column(name), str(name)) for name in frame.columns]
+    matrix = validate_data(owner, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
+    return [Column(f"x{place}", values, None) for place, values in enumerate(matrix.T)]
+
+
+def _column(column: Series[Any], name: str) -> Column:
+    """Return a column of a data frame; one that declares categories is a text, whatever they are."""
+    coded = encode_column(column)
+    if coded is not None:
+        declared = getattr(getattr(column.to_native(), "cat", None), "categories", None)
+        return Column(name, coded, declared)
+    values = column_values(column)
+    if values.dtype.kind in "mM":
+        raise ValueError(f"column {name!r} of X must be numbers or texts, got dates")
+    if values.dtype.kind not in "biuf":
+        coded = encode(values)
+        if not all(isinstance(value, numbers.Real | Decimal) or is_missing(value) for value in coded.values):
+            return Column(name, coded, None)
+        values = as_floats(coded)
+    found = values.astype(np.float64, copy=False)
+    if np.isinf(found).any():
+        row = int(np.argmax(np.isinf(found)))
+        raise ValueError(f"column {name!r} of X must be finite or missing, got {found[row]} at row {row}")
+    return Column(name, found, None)
+
+
+def as_floats(coded: Coded) -> FloatArray:
+    """Return numbers, NaN where one is missing or is none."""
+    found = [
+        float(value) if isinstance(value, numbers.Real | Decimal) and not is_missing(value) else np.nan
+        for value in coded.values
+    ]
+    return np.asarray(np.array(found)[coded.codes])
+
+
+def with_categories(X: Any) -> Any:
+    """Return a pandas data frame whose texts are categories, so that every part of it knows all of them."""
+    if not hasattr(X, "select_dtypes"):
+        return X
+    texts = X.select_dtypes(exclude=["number", "bool", "category"]).columns
+    return X.astype(dict.fromkeys(texts, "category"))
+
 
 _FEWEST_NAMED = 10
 """A new category of fewer rows is counted in a warning but not named."""
@@ -286,3 +385,78 @@ def _level_of_caller() -> int:
     while frame is not None and frame.f_globals["__name__"].startswith("localparity."):
         level, frame = level + 1, frame.f_back
     return level
+
+
+# The features of an estimator: a table's columns, learned at `fit`, as one matrix of numbers.
+
+
+class TableFeatures:
+    """Reads data frames and arrays for an estimator of scikit-learn, and stores what it learned of them."""
+
+    _encoder_type: ClassVar[type[CategoryEncoder]] = CategoryEncoder
+    encoder_: CategoryEncoder
+    n_features_in_: int
+    feature_names_in_: NDArray[Any]
+
+    @property
+    def text_features_(self) -> list[str]:
+        """The names of the text columns."""
+        return [self.encoder_.names_[place] for place in self.encoder_.text_places]
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()  # type: ignore[misc]
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _learn_features(self, X: Any, weights: FloatArray) -> FloatArray:
+        """Learn the columns at `fit`, and return them as the model takes them."""
+        columns = table_columns(self, X, reset=True)
+        self.encoder_ = self._encoder_type().learn(columns, weights)
+        return self.encoder_.encode(columns)
+
+    def _read_features(self, X: Any) -> FloatArray:
+        """Return the columns at prediction as the model takes them."""
+        if isinstance(X, SharedTable):
+            return X.features_for(self)
+        return self.encoder_.encode(table_columns(self, X, reset=False))
+
+    def _dump_features(self) -> dict[str, Any]:
+        """Return what was learned of the features, as JSON has it."""
+        names = getattr(self, "feature_names_in_", None)
+        return {
+            "n_features": self.n_features_in_,
+            "feature_names": None if names is None else list(map(str, names)),
+            "encoder": self.encoder_.to_dict(),
+        }
+
+    def _restore_features(self, learned: dict[str, Any]) -> None:
+        """Take what `_dump_features` returned; anything else raises."""
+        self.n_features_in_ = as_count(learned["n_features"], "n_features")
+        if learned["feature_names"] is not None:
+            self.feature_names_in_ = np.array(list(map(str, learned["feature_names"])), dtype=object)
+        self.encoder_ = self._encoder_type.from_dict(learned["encoder"])
+        if len(self.encoder_.names_) != self.n_features_in_:
+            raise ValueError(
+                f"the encoder has {len(self.encoder_.names_)} columns, expected {self.n_features_in_}"
+            )
+
+
+class SharedTable:
+    """A table that several models predict for: those that learned the same of the columns read it once."""
+
+    def __init__(self, X: Any) -> None:
+        self.table = X
+        self._read: list[tuple[dict[str, Any], FloatArray]] = []
+
+    def of(self, estimator: Any) -> Any:
+        """Return what an estimator takes: this, or the table where it reads tables in its own way."""
+        return self if isinstance(estimator, TableFeatures) else self.table
+
+    def features_for(self, owner: TableFeatures) -> FloatArray:
+        """Return the features of a model that reads tables as `TableFeatures` does."""
+        learned = owner._dump_features()
+        for known, features in self._read:
+            if known == learned:
+                return features
+        self._read.append((learned, owner._read_features(self.table)))
+        return self._read[-1][1]

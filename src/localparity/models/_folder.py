@@ -34,7 +34,7 @@ from localparity._io._files import (
     write_whole,
 )
 from localparity.models._card import CARD, ModelCard, remove_shown_card, show_card, versions_of
-from localparity.models._fitted_on import FittedOn
+from localparity.models._rows import FittedOn
 
 FORMAT = 3
 DESCRIPTION = "model.json"

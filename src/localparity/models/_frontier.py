@@ -11,18 +11,23 @@ from sklearn.utils import indexable
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, Seed
 from localparity._validation import as_count, as_epsilon, as_fraction, as_probability
 from localparity.metrics._window import percent
-from localparity.models._columns import with_categories
+from localparity.models._encoding import with_categories
 from localparity.models._rows import TrainingRows, as_seed, check_training_rows
-from localparity.models.repair.blind import GroupBlindClassifier
-from localparity.models.repair.blind._features import BlindRows, compared_curves
-from localparity.models.repair.blind._ingredients import blind_rows, mean_prediction
-from localparity.models.repair.blind._path import FittedIngredients, path_aims, score_path
+from localparity.models.repair._dual import BlindRows, compared_curves
+from localparity.models.repair._group_blind import (
+    FittedIngredients,
+    GroupBlindClassifier,
+    blind_rows,
+    mean_prediction,
+    path_aims,
+    score_path,
+)
 from localparity.uncertainty import permutation_test
 from localparity.uncertainty._bands import check_resamples
 from localparity.uncertainty._resampling import Draws, critical_value, repeat
 
 if TYPE_CHECKING:
-    from localparity.report.displays._frontier import FrontierDisplay
+    from localparity.report.displays._models import FrontierDisplay
 
 
 @dataclass(frozen=True)
@@ -163,7 +168,7 @@ class Frontier:
         -------
         FrontierDisplay
         """
-        from localparity.report.displays._frontier import FrontierDisplay
+        from localparity.report.displays._models import FrontierDisplay
 
         return FrontierDisplay(self).plot(ax)
 

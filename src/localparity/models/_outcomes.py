@@ -11,13 +11,12 @@ from localparity._types import Criterion
 from localparity.metrics import Interval
 from localparity.metrics._window import percent
 from localparity.metrics._within import within_bound
-from localparity.models._card import ModelCard
-from localparity.models._fitted_on import FittedOn
-from localparity.models._held_out import HeldOutAudit
+from localparity.models._card import HeldOutAudit, ModelCard
+from localparity.models._rows import FittedOn
 
 if TYPE_CHECKING:
     from localparity.models._frontier import Frontier
-    from localparity.report.displays._comparison import ComparisonDisplay
+    from localparity.report.displays._models import ComparisonDisplay
 
 
 @dataclass(frozen=True)
@@ -298,7 +297,7 @@ class ModelComparison:
         -------
         ComparisonDisplay
         """
-        from localparity.report.displays._comparison import ComparisonDisplay
+        from localparity.report.displays._models import ComparisonDisplay
 
         return ComparisonDisplay(self).plot(ax)
 

@@ -13,11 +13,10 @@ from typing import NamedTuple
 import numpy as np
 
 from localparity.metrics._within import within_bound
-from localparity.monitoring._averages import average_curves
-from localparity.monitoring._periods import SKETCH_SHARE, Pair, Period, interval_of
+from localparity.monitoring._periods import SKETCH_SHARE, Pair, Period, average_curves, interval_of
 from localparity.monitoring._results import WindowResult
 from localparity.uncertainty._bands import pair_radii
-from localparity.uncertainty._sequences import average_radius, look_share
+from localparity.uncertainty._looks import average_radius, look_share
 
 _SCALES = 9
 LONGEST = 2 ** (_SCALES - 1)

@@ -13,23 +13,37 @@ from typing import Any, Literal, TypeVar, get_args
 import numpy as np
 
 from localparity._io._files import reading, sha256_of
-from localparity._io._tables import Table
+from localparity._io._table import Table
 from localparity._types import Compare, Criterion, ScoreRange
-from localparity._validation import (
-    as_choice,
-    as_count,
-    as_score_range,
-)
+from localparity._validation import as_choice, as_count, as_score_range
 from localparity.counts import Comparison
 from localparity.counts._copies import copies_in, warn_of_copies
-from localparity.monitoring._locations import open_store
 from localparity.monitoring._results import PeriodResult, WindowResult
-from localparity.monitoring._series import DEFAULTS, Question, Series, periods_of
 from localparity.monitoring._sketch import ScoreSketch
-from localparity.monitoring._store import Batch, RemovedMeanwhileError, sorted_scores
-from localparity.monitoring._stored_period import RemovedPeriods, StoredPeriod
-from localparity.monitoring._whole import as_period, whole_of
+from localparity.monitoring._store import (
+    Batch,
+    FolderStore,
+    RemovedMeanwhileError,
+    RemovedPeriods,
+    SqlStore,
+    Store,
+    StoredPeriod,
+    is_database,
+    open_database,
+    sorted_scores,
+)
+from localparity.monitoring._watch import DEFAULTS, Question, Series, as_period, periods_of, whole_of
 from localparity.predictions import Predictions
+
+# Where a monitor is: a folder, or a database that a URL names.
+
+
+def open_store(location: str | os.PathLike[str]) -> Store:
+    """The store at a location."""
+    if is_database(str(location)):
+        return SqlStore(*open_database(str(location)))
+    return FolderStore(Path(location))
+
 
 T = TypeVar("T")
 Every = Literal["day", "hour"]

@@ -9,8 +9,7 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from localparity._io._files import sha256_of
-from localparity.monitoring._results import PeriodResult
-from localparity.monitoring._wording import alarm_sentence
+from localparity.monitoring._results import PeriodResult, alarm_sentence
 
 if TYPE_CHECKING:
     from localparity.monitoring._monitor import Monitor

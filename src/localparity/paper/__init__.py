@@ -1,11 +1,10 @@
 """The reproduction of the paper: its data, grids, a store of runs, tables and figures."""
 
+from localparity.paper._data import Split, paper_preprocessor, paper_split
 from localparity.paper._images import load_celeba, load_utkface
-from localparity.paper._part_scores import PartScores
-from localparity.paper._preparation import Split, paper_preprocessor, paper_split
-from localparity.paper._run import Run, grid
 from localparity.paper._runner import run_missing
-from localparity.paper._store import DamagedRunWarning, OutdatedRunWarning, Record, Store
+from localparity.paper._runs import Run, grid
+from localparity.paper._store import DamagedRunWarning, OutdatedRunWarning, PartScores, Record, Store
 
 __all__ = [
     "DamagedRunWarning",

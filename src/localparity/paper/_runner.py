@@ -8,9 +8,9 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
 
-from localparity._io._forecast import foretold
+from localparity._progress import foretold
 from localparity._validation import as_choice, as_count, require
-from localparity.paper._run import Run
+from localparity.paper._runs import Run
 from localparity.paper._store import Store
 
 BACKENDS = ("loky", "dask", "ray")

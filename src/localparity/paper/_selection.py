@@ -7,9 +7,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from localparity.paper._grids import TITLES
-from localparity.paper._part_scores import METRIC_NAMES
-from localparity.paper._store import Record, Store
+from localparity.paper._runs import TITLES
+from localparity.paper._store import METRIC_NAMES, Record, Store
 
 KEPT_SHARE = 0.95
 MEASURED = [f"{part}_{name}" for part in ("val", "test") for name in METRIC_NAMES]

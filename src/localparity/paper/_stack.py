@@ -15,10 +15,9 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
+from localparity.models.networks._batches import TensorRows
 from localparity.models.networks._networks import random_layers
-from localparity.models.networks._rows import TensorRows
-from localparity.models.networks._trainer import Trainer
-from localparity.models.networks._training import Steps, Training, check_finite
+from localparity.models.networks._trainer import Steps, Trainer, Training, check_finite
 
 
 def fit_stack(trainers: Sequence[Trainer], rows: Sequence[TensorRows]) -> list[list[dict[str, float]]]:

@@ -15,20 +15,16 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from localparity._types import IntArray
-from localparity.models.networks._devices import as_device
-from localparity.models.networks._method import MethodOptions
-from localparity.models.networks._methods import make_method
+from localparity.models.networks._backend import as_device
+from localparity.models.networks._batches import TensorRows
+from localparity.models.networks._methods import MethodOptions, make_method
 from localparity.models.networks._networks import Network, multilayer
-from localparity.models.networks._plan import TrainingPlan
-from localparity.models.networks._rows import TensorRows
-from localparity.models.networks._trainer import Trainer, predict_scores
-from localparity.paper._data import DATA_SETS, load_samples
-from localparity.paper._part_scores import PartScores
-from localparity.paper._preparation import paper_preprocessor
+from localparity.models.networks._trainer import Trainer, TrainingPlan, predict_scores
+from localparity.paper._data import DATA_SETS, load_samples, paper_preprocessor
 from localparity.paper._resnet import imagenet_weights, resnet18
-from localparity.paper._run import Run
+from localparity.paper._runs import Run
 from localparity.paper._stack import fit_stack
-from localparity.paper._store import FROM_IMAGENET, FROM_SCRATCH, Record
+from localparity.paper._store import FROM_IMAGENET, FROM_SCRATCH, PartScores, Record
 
 
 class EncodedPart(NamedTuple):

@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import io
+import re
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from xml.etree import ElementTree
 
-from localparity._io._files import sha256_of
-from localparity.audit._document import Document
+from localparity._io._files import sha256_of, write_new
+from localparity._text import visible
+from localparity.auditing._document import Document
+from localparity.auditing._wording import BoundResult, bound_lines
+from localparity.metrics._window import percent
 from localparity.report._markdown import to_markdown
-from localparity.report._written import write_new
 from localparity.report.page._page import render_page
 
 if TYPE_CHECKING:
-    from localparity.audit._audit import Audit
+    from localparity.auditing._audit import Audit
+
 
 CHECKSUMS = "SHA256SUMS"
 _CARDS = ("model_card.md", "model_card.json")
@@ -89,3 +94,53 @@ def bundle(document: Document, model: Path | None = None) -> bytes:
 def _cards(model: Path) -> dict[str, bytes]:
     """The model card, as it is in the model's folder; a model needs none."""
     return {name: (model / name).read_bytes() for name in _CARDS if (model / name).is_file()}
+
+
+# A document as JUnit XML, for a pipeline: one test case for each bound that is decided.
+
+
+_NOT_XML = re.compile("[\ufffe\uffff]")
+"""What XML 1.0 cannot have, beside the control characters that `visible` writes as codes."""
+
+
+def to_junit(document: Document) -> str:
+    """The document, which must have a bound, as a test suite.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> census = lp.datasets.make_census(2000, random_state=0)
+    >>> found = lp.audit(None, census.score, sensitive_features=census.sensitive_features, random_state=0)
+    >>> text = to_junit(Document(audits={"census.csv": found}, max_mcdp=0.1))
+    >>> ElementTree.fromstring(text.encode()).find("testsuite/testcase").attrib
+    {'classname': 'census.csv', 'name': 'MCDP(0) is at most 10.00%'}
+    """
+    answers = {name: document.answers(name).bound for name in document.audits}
+    bounds = {name: bound for name, bound in answers.items() if bound is not None}
+    failures = sum(not bound.within for bound in bounds.values())
+    counted = {"tests": str(len(bounds)), "failures": str(failures), "errors": "0"}
+    suites = ElementTree.Element("testsuites", counted)
+    suite = ElementTree.SubElement(
+        suites, "testsuite", {"name": _text(document.title), **counted, "skipped": "0"}
+    )
+    for name, bound in bounds.items():
+        _add_case(suite, name, bound, bound_lines(document.audits[name], bound))
+    ElementTree.indent(suites)
+    text: bytes = ElementTree.tostring(suites, encoding="utf-8", xml_declaration=True)
+    return text.decode() + "\n"
+
+
+def _add_case(suite: ElementTree.Element, name: str, bound: BoundResult, lines: Iterable[str]) -> None:
+    """Add the test case of a bound: a failure, or what was found as the output of the test."""
+    asked = f"{bound.compared} is at most {percent(bound.max_mcdp)}"
+    case = ElementTree.SubElement(suite, "testcase", {"classname": _text(name), "name": asked})
+    told = "\n".join(map(_text, lines))
+    if bound.within:
+        ElementTree.SubElement(case, "system-out").text = told
+    else:
+        failure = {"message": _text(bound.sentence), "type": "AssertionError"}
+        ElementTree.SubElement(case, "failure", failure).text = told
+
+
+def _text(text: str) -> str:
+    return _NOT_XML.sub("\ufffd", visible(text))

@@ -7,9 +7,8 @@ import re
 from collections.abc import Iterator
 
 from localparity._text import visible
-from localparity.audit._document import Document
-from localparity.audit._missing import further_sentences
-from localparity.report._header import header_rows
+from localparity.auditing._document import Document
+from localparity.auditing._missing import further_sentences
 from localparity.report._tables import (
     ReportTable,
     findings_table,
@@ -19,6 +18,7 @@ from localparity.report._tables import (
     pairs_table,
     scoring_tables,
 )
+from localparity.report._terminal import header_rows
 
 _MOST_PAIRS = 20
 _MARKUP = re.compile(r"([\\`*_\[\]<>#|~&$@]|:(?=//)|(?<=\bwww)\.)")

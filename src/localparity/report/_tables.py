@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
 from localparity._text import visible
-from localparity.audit._wording import interval_text, over_what, p_value_at, pair_name, pair_text
+from localparity.auditing._wording import interval_text, over_what, p_value_at, pair_name, pair_text
 from localparity.counts._comparison import group_text
 from localparity.metrics import Interval
 from localparity.metrics._window import number_text, percent
 from localparity.uncertainty._permutation import least_p_value, p_value_text
 
 if TYPE_CHECKING:
-    from localparity.audit._audit import Audit
-    from localparity.audit._findings import PairSummary
-    from localparity.audit._same_people import PairedModels
+    from localparity.auditing._audit import Audit
+    from localparity.auditing._findings import PairSummary
+    from localparity.auditing._paired_models import PairedModels
     from localparity.metrics import ScoringRates
     from localparity.uncertainty import WithinStrata
 

@@ -1,18 +1,22 @@
 """How sure a measured disparity is: intervals, a test against parity, and what is expected under parity."""
 
-from localparity.metrics._interval import Interval
-from localparity.uncertainty._impact import ImpactRatioCurve
-from localparity.uncertainty._impact_curve import impact_ratio_curve, safe_cutoffs
-from localparity.uncertainty._impact_ratio import ImpactRatio
+from localparity.metrics._gap_curve import Interval
+from localparity.uncertainty._impact import (
+    CutoffRange,
+    ImpactRatio,
+    ImpactRatioCurve,
+    SafeCutoffs,
+    impact_ratio_curve,
+    safe_cutoffs,
+)
 from localparity.uncertainty._intervals import mcdp_interval
 from localparity.uncertainty._noise_floor import NoiseFloor, noise_floor
 from localparity.uncertainty._paired import PairedComparison, compare_scores
 from localparity.uncertainty._permutation import TestResult, permutation_test
 from localparity.uncertainty._power import Detectable, minimum_detectable, rows_needed
-from localparity.uncertainty._safe_cutoffs import CutoffRange, SafeCutoffs
 from localparity.uncertainty._soft_groups import SoftBounds, SoftGroups, soft_groups
-from localparity.uncertainty._within_strata import StratumSummary, WithinStrata, within_strata
-from localparity.uncertainty._worst_split import WorstSplit, worst_split
+from localparity.uncertainty._splits import WorstSplit, worst_split
+from localparity.uncertainty._strata import StratumSummary, WithinStrata, within_strata
 
 __all__ = [
     "CutoffRange",

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from functools import cache
+from heapq import heappop, heappush
 from typing import NamedTuple, Protocol, get_args
 
 import numpy as np
@@ -17,8 +19,8 @@ from localparity._types import FloatArray, Group, IntervalMethod
 from localparity._validation import as_choice, as_count, as_probability
 from localparity.counts._comparison import EVERYONE, Comparison
 from localparity.counts._score_counts import ScoreCounts
+from localparity.metrics._gap_curve import GapCurve
 from localparity.uncertainty._deviations import deviations_of
-from localparity.uncertainty._normal import normal_cdf
 from localparity.uncertainty._resampling import (
     Draws,
     Resampled,
@@ -27,6 +29,32 @@ from localparity.uncertainty._resampling import (
     least_resamples,
     repeat,
 )
+
+# The standard normal distribution of arrays, without what importing scipy takes.
+
+
+_FARTHEST = 9.0
+_STEPS_BY_ONE = 512
+
+
+@cache
+def _table() -> tuple[FloatArray, FloatArray]:
+    values = np.arange(-_FARTHEST, _FARTHEST, 1.0 / _STEPS_BY_ONE)
+    return values, np.array([0.5 * math.erfc(-value / math.sqrt(2.0)) for value in values.tolist()])
+
+
+def normal_cdf(values: FloatArray) -> FloatArray:
+    """Return the standard normal distribution function, by lines between 9,216 of its values.
+
+    It is off by at most 1.2e-7, and below -1, where lines lie above it, by at most one part in 25,000.
+
+    Examples
+    --------
+    >>> normal_cdf(np.array([-1.96, 0.0, 1.0])).round(4)
+    array([0.025 , 0.5   , 0.8413])
+    """
+    return np.asarray(np.interp(values, *_table()))
+
 
 Number = float | FloatArray
 _HALVINGS = 30
@@ -236,3 +264,284 @@ def band_radii(
     if method == "finite_sample":
         return finite_sample_radii(pairs, confidence)
     return bootstrap_band(counts, comparison, confidence, draws)
+
+
+# Upper ends for MCDP, which are much shorter than a band.
+#
+# Some pair of groups, of people of some label, has the largest MCDP(epsilon) in the population, and some
+# window carries it. Neither depends on the sample, so only their own error counts: no other pair, label or
+# window needs to hold with them, and the largest upper end over pairs holds with the probability of one.
+#
+# **Epsilon 0.** The window is one threshold. There the measured gap is a difference of two independent
+# binomial shares, and the measured MCDP of the pair is at least that. A true MCDP of :math:`\delta` is
+# rejected where
+#
+# .. math:: \sup_{p - q = \delta} P(X / n_a - Y / n_b \le \text{measured}) \le \alpha, \qquad
+#     X \sim \mathrm{Bin}(n_a, p), \; Y \sim \mathrm{Bin}(n_b, q),
+#
+# and the upper end is the largest :math:`\delta` that is not. The probability falls with :math:`\delta` and
+# rises with the measured value, so the true MCDP lies above the upper end with probability at most
+# :math:`\alpha`, at any sizes and with ties.
+#
+# The binomial distribution of the larger sample is bounded by the inequality of Zubkov and Serov (2013), for
+# 0 <= k < n,
+#
+# .. math:: P(X \le k) \le \Phi\big( \operatorname{sign}(x - p) \sqrt{2 n \, \mathrm{KL}(x, p)} \big),
+#     \qquad x = (k + 1) / n,
+#
+# with the divergence KL between two Bernoulli laws. The smaller sample is summed over its values. Where it
+# has more than 1,000 rows, or is so small beside the other that its values show, the larger one is bounded
+# likewise and integrated. That makes the probability a smooth function of p, whose supremum is taken over a
+# grid.
+#
+# **Epsilon > 0.** MCDP does not increase with epsilon, so the upper end at epsilon 0 holds at every epsilon.
+# A window may have a much smaller gap than one threshold; the smallest gap of the whole window, whose sign
+# may change inside, is at most the measured one and the radius of the band of the pair alone
+# (`localparity.uncertainty._bands`). The smaller of the two ends is taken, and either may fail: the end at
+# epsilon 0 has 9/10 of :math:`\alpha` and the band the rest. The ends of one pair then never rise with
+# epsilon, and hold together at all epsilons with probability :math:`1 - \alpha`.
+#
+# **A group and everyone.** :math:`F_g - F_{all} = q (F_g - F_{rest})`, where q is the share of the rest in
+# the population. Neither factor is known. Of a true share q and gap :math:`\delta` to the rest,
+#
+# .. math:: p_1 = P(\mathrm{Bin}(n, q) \le \text{rows of the rest}), \qquad
+#     p_2 = \sup P(\text{gap} \le \text{measured} \mid n_g),
+#
+# where :math:`p_2` is the tail above for the sizes of the sample. Each is at most u with probability u or
+# less, the second whatever the first is, since it holds given the sizes. So with :math:`w_1^2 + w_2^2 = 1`,
+#
+# .. math:: P\big( w_1 \Phi^{-1}(p_1) + w_2 \Phi^{-1}(p_2) \le \Phi^{-1}(\alpha) \big) \le \alpha
+#
+# (Stouffer's method): given :math:`p_1 = u` the left side happens with at most a probability c(u) that falls
+# with u, and its integral is :math:`\alpha`. Two changes keep the set of (q, :math:`\delta`) that are not
+# rejected small where one p-value says nothing:
+#
+# - A share outside of Clopper and Pearson's ends at :math:`\eta \alpha`, or :math:`p_2 \le \eta \alpha`,
+#   rejects alone, for which Stouffer's method has :math:`(1 - 3 \eta) \alpha` left.
+# - :math:`p_2 > 1 - \kappa` counts as :math:`1 - \kappa`. That adds rejections only where
+#   :math:`c(u) \ge 1 - \kappa`: to a set of u no larger than the level divided by :math:`1 - \kappa`, at most
+#   :math:`\kappa` each. A level that is :math:`1 - \kappa` times as large pays for it.
+#
+# The weights may depend on (q, :math:`\delta`): :math:`w_1 : w_2 = 2 (1 - q) \delta : \sqrt{1 - \delta^2}`,
+# as the standard deviations of the two estimates are in what they add to the product. The upper end is the
+# largest product :math:`q \delta` that is not rejected. In large samples it is nearly as short as if the
+# variances of the share and of the gap had been added.
+
+
+# Where chances are tried between the least and the most that are possible, closer together near both.
+_PLACES = np.sin(0.5 * np.pi * np.sin(0.5 * np.pi * np.linspace(0.0, 1.0, 49)[:, None]) ** 2) ** 2
+# Measured gaps and sums of shares that differ by less count as equal.
+_ROUNDING = 1e-9
+_MOST_SUMMED = 1000
+_CELLS = 96
+_END_HALVINGS = 8
+_TINY = 1e-300
+# So many pairs all have the shortest end.
+_MOST_CLOSE = 50
+# The part of an error that windows take, in which the band decides.
+_FOR_WINDOWS = 0.1
+# Of a group and everyone: the part of an error with which either p-value rejects alone, and how near to 1
+# they count as no nearer.
+_ETA, _KAPPA = 0.02, 0.05
+_NEARLY = 1e-6
+_SHARES = 257
+_PARTS = 200
+
+
+def hoeffding_margin(sizes: tuple[float, float], error: float) -> float:
+    """Return how far a difference of two shares may be below the true one, by Hoeffding's inequality.
+
+    Examples
+    --------
+    >>> round(hoeffding_margin((1000, 1000), 0.05), 4)
+    0.0547
+    """
+    first, second = sizes
+    return math.sqrt(0.5 * math.log(1.0 / error) * (1.0 / first + 1.0 / second))
+
+
+def threshold_end(measured: float, sizes: tuple[float, float], error: float) -> float:
+    """Return what the largest gap of two samples is at most, but for a probability `error`.
+
+    Examples
+    --------
+    >>> [round(threshold_end(0.1, (n, n), 0.05), 4) for n in (10, 1000, 10_000)]
+    [0.5319, 0.1376, 0.1118]
+    """
+    if measured >= 1.0:
+        return 1.0
+    tail = _GapTail(measured, sizes)
+    low, high = measured, min(measured + hoeffding_margin(sizes, error), 1.0)
+    for _ in range(_END_HALVINGS):
+        middle = 0.5 * (low + high)
+        low, high = (middle, high) if tail(middle) > error else (low, middle)
+    return high
+
+
+def shared_end(measured: float, sizes: tuple[float, float], error: float) -> float:
+    """Return what the largest gap of a group and everyone is at most, from the sizes of it and of the rest.
+
+    Intervals of gaps to the rest are halved where the largest product may be, until they are short.
+
+    Examples
+    --------
+    >>> [round(shared_end(0.09, (n, 9 * n), 0.05), 3) for n in (10, 1000)]
+    [0.544, 0.116]
+    """
+    region = _Region(measured, sizes, error)
+    low, high = region.gaps
+    shortest, intervals = (high - low) / _PARTS, [(0.0, low, high)]
+    while True:
+        product, begin, end = heappop(intervals)
+        if end - begin <= shortest:
+            return min(max(-product, measured), 1.0)
+        middle = 0.5 * (begin + end)
+        for part in ((begin, middle), (middle, end)):
+            heappush(intervals, (-region.largest_product(*part), *part))
+
+
+class _Region:
+    """The shares of the rest and the gaps to it that a sample does not reject."""
+
+    def __init__(self, measured: float, sizes: tuple[float, float], error: float) -> None:
+        from scipy.special import betainc, ndtri
+
+        samples = IndependentSamples(sizes[1] / sum(sizes), sizes)
+        gap = min(measured / samples.scale, 1.0)
+        self._alone = _ETA * error
+        self._critical = ndtri((1.0 - 3.0 * _ETA) * (1.0 - _KAPPA) * error)
+        self._shares = np.linspace(*samples.scale_ends(self._alone), _SHARES)
+        self._of_shares = ndtri(betainc(sizes[0], sizes[1] + 1.0, 1.0 - self._shares))
+        self._tail = cache(_GapTail(gap, sizes))
+        # Products of smaller gaps are below the measured one, and larger gaps are rejected alone.
+        high = min(gap + hoeffding_margin(sizes, self._alone), 1.0)
+        self.gaps = measured / float(self._shares[-1]), high
+
+    def largest_product(self, begin: float, end: float) -> float:
+        """Return a bound of the products of a share and a gap between `begin` and `end`."""
+        from scipy.special import ndtri
+
+        # A gap of 1 leaves its two shares no chance to differ; the tail falls with the gap.
+        chance = self._tail(min(begin, 1.0 - _NEARLY))
+        if chance <= self._alone:
+            return 0.0
+        possible = np.zeros(_SHARES, dtype=bool)
+        for gap in (begin, end):
+            weights = 2.0 * (1.0 - self._shares) * gap, math.sqrt(1.0 - gap * gap)
+            summed = weights[0] * self._of_shares + weights[1] * ndtri(min(chance, 1.0 - _KAPPA))
+            possible |= summed > self._critical * np.hypot(*weights)
+        # Up to the next share: what lies between two that were tried is not left out.
+        reached = np.append(self._shares[1:], self._shares[-1])[possible]
+        return float(reached.max(initial=0.0)) * end
+
+
+class _GapTail:
+    """Bounds how likely the gap of two samples is no larger than measured, where the true one is larger.
+
+    The gap of shares X / n and 1 - Y / m is at most `measured` where X / n + Y / m is at most 1 + `measured`.
+    """
+
+    def __init__(self, measured: float, sizes: tuple[float, float]) -> None:
+        self._most = 1.0 + measured + _ROUNDING
+        smaller, larger = sorted(sizes)
+        # Where X / n is known more closely than the values of Y / m are apart, a sum over these rises and
+        # falls with the chances, by up to 2% between the two ratios below.
+        ratio = smaller / math.sqrt(larger)
+        self._sums = smaller <= _MOST_SUMMED and ratio >= 1.2
+        self._factor = 1.03 if self._sums and ratio < 2.0 else 1.0
+        self._bounded, self._averaged = (larger, smaller) if self._sums else (smaller, larger)
+
+    def __call__(self, gap: float) -> float:
+        """Return the largest probability over the chances of X and Y, whose sum is 1 + `gap`."""
+        places = np.clip(_PLACES, _ROUNDING, 1.0 - _ROUNDING) * (1.0 - gap)
+        chance, other = gap + places, 1.0 - places
+        share, weight = (_summed if self._sums else _integrated)(self._averaged, other)
+        most = self._most - share
+        below = normal_cdf(signed_root(np.clip(most + 1.0 / self._bounded, 0.0, 1.0), chance, self._bounded))
+        below[most < 0.0] = 0.0
+        below[most >= 1.0] = 1.0
+        return self._factor * float((below * weight).sum(axis=1).max())
+
+
+def signed_root(share: FloatArray, chance: FloatArray, size: float) -> FloatArray:
+    """Return the signed root of twice the divergence of `size` draws: near a standard normal value."""
+    other = 1.0 - share
+    divergence = share * np.log(np.maximum(share, _TINY) / chance)
+    divergence += other * np.log(np.maximum(other, _TINY) / (1.0 - chance))
+    return np.asarray(np.sign(share - chance) * np.sqrt(2.0 * size * np.maximum(divergence, 0.0)))
+
+
+def _summed(size: float, chance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """For each chance, the values that a sample's share can take, and their probabilities."""
+    # Farther away than this from its mean, the count lies with a probability below 1e-13.
+    reach = math.ceil(4.0 * math.sqrt(size))
+    count = np.round(size * chance).astype(np.int64) + np.arange(-reach, reach + 1)
+    inside = (count >= 0) & (count <= size)
+    count = np.clip(count, 0, int(size))
+    factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, size + 1.0)))])
+    ways = factorials[-1] - factorials[count] - factorials[::-1][count]
+    weight = np.exp(ways + count * np.log(chance) + (size - count) * np.log1p(-chance))
+    return count / size, np.where(inside, weight, 0.0)
+
+
+def _integrated(size: float, chance: FloatArray) -> tuple[FloatArray, FloatArray]:
+    """For each chance, values that a sample's share is at least, in the middle of cells, and weights."""
+    reach = 7.0 * np.sqrt(chance * (1.0 - chance) / size) + 40.0 / size
+    edges = np.clip(chance + reach * np.linspace(-1.0, 1.0, _CELLS + 1), 0.0, 1.0)
+    weight = np.diff(normal_cdf(signed_root(edges, chance, size)), prepend=0.0, append=1.0, axis=1)
+    middle = 0.5 * (edges[:, 1:] + edges[:, :-1])
+    middle = np.concatenate([np.zeros_like(chance), middle, edges[:, -1:]], axis=1)
+    return middle - 1.0 / size, weight
+
+
+def upper_ends(pairs: Sequence[Compared], largest: FloatArray, most: FloatArray, error: float) -> FloatArray:
+    """Return what MCDP of each pair is at most at each epsilon.
+
+    The ends of one pair hold together, but for a probability `error`, and each pair by itself. Of very many
+    pairs, those that cannot have the largest end at epsilon 0 take Hoeffding's margin there, which is wider
+    and quick to compute.
+
+    Parameters
+    ----------
+    pairs : sequence of Compared
+        The pairs.
+    largest : ndarray
+        What each pair measures at epsilon 0 at most.
+    most : ndarray of shape (pairs, epsilons)
+        What it measures at each epsilon at most.
+    error : float
+        The probability of an end that is too low.
+
+    Returns
+    -------
+    ndarray of shape (pairs, epsilons)
+    """
+    windows = band_ends(pairs, most, _FOR_WINDOWS * error, upper=True)
+    return np.minimum(_threshold_ends(pairs, largest, (1.0 - _FOR_WINDOWS) * error)[:, None], windows)
+
+
+def _threshold_ends(pairs: Sequence[Compared], largest: FloatArray, error: float) -> FloatArray:
+    """Return what the largest gap of each pair is at most."""
+    samples = [IndependentSamples.of(pair) for pair in pairs]
+    ends = np.array([_quick_end(*each, error) for each in zip(samples, largest.tolist(), strict=True)])
+    highest = 0.0
+    for number, place in enumerate(np.argsort(-ends)):
+        if number >= _MOST_CLOSE and ends[place] <= highest:
+            break
+        end_of = shared_end if samples[place].shared else threshold_end
+        ends[place] = end_of(float(largest[place]), samples[place].sizes, error)
+        highest = max(highest, ends[place])
+    return ends
+
+
+def _quick_end(samples: IndependentSamples, measured: float, error: float) -> float:
+    """Return a bound of the largest gap that no shorter one lies above."""
+    alone = _ETA * error if samples.shared else error
+    gap = measured / samples.scale + hoeffding_margin(samples.sizes, alone)
+    return samples.scale_ends(alone)[1] * min(gap, 1.0)
+
+
+def upper_end(curves: Sequence[GapCurve], epsilon: float, confidence: float) -> float:
+    """Return what MCDP(epsilon) in the population is at most, with probability `confidence`."""
+    most = np.array([curve.bounds()[1].mcdp_at(np.array([0.0, epsilon])) for curve in curves])
+    return float(upper_ends(curves, most[:, 0], most[:, 1:], 1.0 - confidence).max())

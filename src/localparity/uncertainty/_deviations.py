@@ -9,13 +9,20 @@ from functools import cached_property
 import numpy as np
 
 from localparity._types import FloatArray
-from localparity.counts._clusters import ClusteredRows
 from localparity.counts._comparison import Comparison
+from localparity.counts._rows import ClusteredRows
 from localparity.counts._score_counts import ScoreCounts, Stratum, strata_of
 from localparity.metrics._gap_curve import units_of
-from localparity.uncertainty._pairs import PairRows, pair_rows
-from localparity.uncertainty._pool import cell_ends
-from localparity.uncertainty._windows import Measure, Ranges, mcdp_of_pairs, window_ends, worst_of_pairs
+from localparity.uncertainty._pairs import (
+    Measure,
+    PairRows,
+    Ranges,
+    mcdp_of_pairs,
+    pair_rows,
+    window_ends,
+    worst_of_pairs,
+)
+from localparity.uncertainty._permutation_draws import cell_ends
 
 MOST_KNOTS = 2**13
 LEAST_KNOTS = 2**10

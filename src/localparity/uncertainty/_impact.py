@@ -2,24 +2,261 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, replace
-from functools import cached_property
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
+from functools import cached_property, lru_cache
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from localparity._types import FloatArray, Group, HigherIs, ScoreRange
-from localparity._validation import as_count, as_fraction, as_number, as_probability
+from localparity._types import (
+    ArrayLike,
+    BoolArray,
+    Criterion,
+    FloatArray,
+    Group,
+    Groups,
+    HigherIs,
+    IntArray,
+    ScoreRange,
+)
+from localparity._validation import as_choice, as_count, as_fraction, as_number, as_probability, unknown_name
+from localparity.counts._comparison import Comparison, group_text
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
-from localparity.metrics._interval import Interval
-from localparity.metrics._selection import Selection, quotients, ratios_to_best
-from localparity.uncertainty._impact_ratio import ImpactRatio, finite
-from localparity.uncertainty._rate_bands import rate_band, shared_error
+from localparity.counts._score_counts import Data, ScoreCounts, input_counts, strata_of
+from localparity.metrics._gap_curve import Interval
+from localparity.metrics._selection import Selection, quotients, ratios_to_best, standardised_differences
+from localparity.metrics._window import capitalised, number_text, percent, round_inward, run_text
 
 if TYPE_CHECKING:
     from localparity.report import ImpactRatioDisplay
-    from localparity.uncertainty._safe_cutoffs import SafeCutoffs
+
+
+# One group at one cutoff: its selection rate, and how that compares with the reference group's.
+
+
+@dataclass(frozen=True)
+class ImpactRatio:
+    """A group at one cutoff: how many are selected, and how that compares with the reference group.
+
+    Attributes
+    ----------
+    group, reference : hashable
+        The group, and the group that it is compared with.
+    selected, size : float
+        How many of the group are selected, of how many; with weights, their weight.
+    rate, ratio, odds_ratio : float
+        The selection rate, and what it is as a ratio to the reference's: of rates, and of odds.
+    rate_interval, ratio_interval, odds_ratio_interval : Interval or None
+        Their intervals, which hold at all cutoffs and for all groups together; None without bands.
+    shortfall : float
+        How many more of the group would have to be selected to reach the reference's rate.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> scores, sex = [0.1, 0.3, 0.6, 0.4, 0.6, 0.8], ["f", "f", "f", "m", "m", "m"]
+    >>> first, _ = lp.impact_ratio_curve(None, scores, sensitive_features=sex).at(0.5)
+    >>> first.group, first.reference, first.ratio, first.shortfall
+    ('f', 'm', 0.5, 1.0)
+    """
+
+    group: Group
+    reference: Group
+    selected: float
+    size: float
+    rate: float
+    ratio: float
+    odds_ratio: float
+    rate_interval: Interval | None
+    ratio_interval: Interval | None
+    odds_ratio_interval: Interval | None
+    shortfall: float
+
+
+def finite(value: Any) -> Any:
+    """A number, or None in place of one that JSON does not have; inside dictionaries and lists too."""
+    if isinstance(value, dict):
+        return {key: finite(each) for key, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
+
+
+# How far the share of a group above every cutoff may be from the measured one, sharp in the tails too.
+#
+# A band of one width for all cutoffs, as the inequality of Dvoretzky, Kiefer and Wolfowitz gives, says
+# nothing where few are selected. Here each number of people selected has the interval of Clopper and Pearson,
+# at one level for all numbers, which is chosen so that all of the intervals hold together with the confidence
+# asked for (Aldor-Noiman and others, 2013, *The power to see*). Its probability is computed, not simulated.
+
+
+_MOST_RANKS = 1500
+_TAIL_RANKS = 100
+_CLOSE = 0.98
+_LEAST_ERROR = 1e-9
+_BY_TRANSFORM = 2**17
+
+
+def shared_error(confidence: float, groups: int) -> float:
+    """The error of each of several independent groups whose bands hold together with a confidence.
+
+    Examples
+    --------
+    >>> round(shared_error(0.95, 1), 4), round(shared_error(0.95, 2), 4)
+    (0.05, 0.0253)
+    """
+    return -math.expm1(math.log(confidence) / groups)
+
+
+@lru_cache(maxsize=512)
+def rate_band(size: int, error: float) -> tuple[FloatArray, FloatArray]:
+    r"""Return the ends between which the true rate lies, by how many of a group's rows are selected.
+
+    Let k of n rows have a score above a cutoff t. The k-th highest score lies above t, and of a continuous
+    distribution the share above the k-th highest score is the k-th smallest of n uniform numbers,
+    :math:`U_{(k)}`, so that the true rate S(t) is at least :math:`U_{(k)}` and, in the same way, at most
+    :math:`U_{(k+1)}`. With ties S(t) lies between them all the more. Numbers :math:`l_k` with
+
+    .. math:: P(l_k \le U_{(k)} \le 1 - l_{n+1-k} \text{ for all } k) \ge 1 - \text{error}
+
+    therefore give :math:`l_k \le S(t) \le 1 - l_{n-k}` at all cutoffs together. Here :math:`l_k` is the
+    quantile of the distribution of :math:`U_{(k)}`, Beta(k, n + 1 - k), at one level for all k. In groups of
+    more than 1,500 rows, k runs over about as many ranks, which are the closer to each other the nearer the
+    tails, and a rank between two of them has the end of its neighbour.
+
+    Parameters
+    ----------
+    size : int
+        How many rows the group has.
+    error : float
+        The probability with which the band may miss.
+
+    Returns
+    -------
+    tuple of ndarray
+        The lower and the upper ends, for 0 to `size` rows selected.
+
+    Examples
+    --------
+    >>> low, high = rate_band(100, 0.05)
+    >>> low[[0, 5, 50, 100]].round(3), high[[0, 5, 50, 100]].round(3)
+    (array([0.   , 0.008, 0.346, 0.934]), array([0.066, 0.154, 0.654, 1.   ]))
+    """
+    ranks = _ranks(size)
+    ends = _ends(size, ranks, _local_level(size, error, ranks))
+    places = np.searchsorted(ranks, np.arange(size + 1), side="right")
+    low = np.concatenate([[0.0], ends])[places]
+    high = 1.0 - low[::-1]
+    low.flags.writeable = high.flags.writeable = False
+    return low, high
+
+
+def _ranks(size: int) -> IntArray:
+    """The ranks whose ends are computed: all, or some that are the closer the nearer the tails."""
+    if size <= _MOST_RANKS:
+        return np.arange(1, size + 1)
+    angles = np.linspace(0.0, 0.5 * np.pi, _MOST_RANKS)
+    middle = np.rint(size * np.sin(angles) ** 2).astype(np.int64)
+    tail = np.arange(1, _TAIL_RANKS + 1)
+    found = np.unique(np.concatenate([tail, middle, size + 1 - tail]))
+    return found[found >= 1]
+
+
+def _ends(size: int, ranks: IntArray, level: float) -> FloatArray:
+    from scipy.special import betaincinv
+
+    return np.asarray(betaincinv(ranks, size + 1.0 - ranks, 0.5 * level))
+
+
+def _local_level(size: int, error: float, ranks: IntArray) -> float:
+    """The level of each interval at which all hold together but for an error, from below."""
+    if error < _LEAST_ERROR:
+        return error / ranks.size  # the union bound, where floats cannot tell a probability from 1
+    level = error / (1.0 + 2.0 * math.pow(math.log(ranks.size), 1.5))
+    while True:
+        missed = 1.0 - hold_probability(size, ranks, _ends(size, ranks, level))
+        if _CLOSE * error <= missed <= error:
+            return level
+        # The error is all but a power of the level, a little below the first: each step is ten times closer.
+        level = min(error, level * math.pow(0.5 * (1.0 + _CLOSE) * error / missed, 1.05))
+
+
+def hold_probability(size: int, ranks: IntArray, ends: FloatArray) -> float:
+    """Return the probability that uniform order statistics stay between ends, and their mirror images.
+
+    The number of uniform numbers below u is a Poisson process, given how many there are in all (Khmaladze and
+    Shinjikashvili, 2001). It may be less than a rank at that rank's lower end, and must reach a rank at that
+    rank's upper end; the distribution of the process that has met all ends so far is carried from one to the
+    next.
+
+    Parameters
+    ----------
+    size : int
+        How many uniform numbers there are.
+    ranks : ndarray
+        Ranks from 1 to `size`, ascending.
+    ends : ndarray
+        What the order statistic of each rank must not be below; that of rank ``size + 1 - ranks`` must not
+        be above 1 less the same.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> round(hold_probability(1, np.array([1]), np.array([0.025])), 12)
+    0.95
+    """
+    places = np.concatenate([ends, 1.0 - ends])
+    order = np.argsort(places, kind="stable")
+    is_lower_end = order < ranks.size
+    reached = np.concatenate([ranks - 1, size + 1 - ranks])[order]
+    # The process may go up to what the next lower end allows.
+    most = np.minimum.accumulate(np.where(is_lower_end, reached, size)[::-1])[::-1]
+    state, low, before = np.ones(1), 0, 0.0
+    stops = zip(places[order].tolist(), is_lower_end.tolist(), reached.tolist(), most.tolist(), strict=True)
+    for place, at_lower, count, high in stops:
+        state = _advance(state, size * (place - before), high - low + 1)
+        before = place
+        if not at_lower and count > low:
+            state, low = state[count - low :], count
+    left = size - low - np.arange(state.size)
+    mean = size * (1.0 - before)
+    reached_all = np.exp(left * math.log(mean) - mean - _log_factorials(left))
+    return float(state @ reached_all) / math.exp(size * math.log(size) - size - math.lgamma(size + 1.0))
+
+
+def _advance(state: FloatArray, mean: float, length: int) -> FloatArray:
+    """The distribution of a count after a Poisson number more, cut to a length."""
+    if mean <= 0.0:
+        return state[:length]
+    terms = int(min(length, mean + 10.0 * math.sqrt(mean) + 25.0))
+    steps = np.arange(terms)
+    chances = np.exp(steps * math.log(mean) - mean - _first_log_factorials(_power_of_two(terms))[:terms])
+    if state.size * terms <= _BY_TRANSFORM:
+        return np.convolve(state, chances)[:length]
+    size = _power_of_two(state.size + terms)
+    both = np.fft.irfft(np.fft.rfft(state, size) * np.fft.rfft(chances, size), size)
+    return np.maximum(both[: min(length, state.size + terms - 1)], 0.0)
+
+
+def _power_of_two(number: int) -> int:
+    return 1 << (number - 1).bit_length()
+
+
+@lru_cache(maxsize=32)
+def _first_log_factorials(count: int) -> FloatArray:
+    return _log_factorials(np.arange(count))
+
+
+def _log_factorials(numbers: IntArray) -> FloatArray:
+    from scipy.special import gammaln
+
+    return np.asarray(gammaln(numbers + 1.0))
+
 
 MIN_RATE = 0.05
 _ALMOST = 1e-9
@@ -256,8 +493,6 @@ class ImpactRatioCurve:
         -------
         SafeCutoffs
         """
-        from localparity.uncertainty._safe_cutoffs import find_safe_cutoffs
-
         return find_safe_cutoffs(self, as_fraction(min_ratio, "min_ratio"))
 
     def disclosed(self, disclosure_limit: int = DISCLOSURE_LIMIT, *, most: int = 10_000) -> ImpactRatioCurve:
@@ -359,3 +594,409 @@ class ImpactRatioCurve:
 
 def _odds(rates: FloatArray) -> FloatArray:
     return quotients(rates, 1.0 - rates)
+
+
+# The cutoffs at which no group's selection rate falls short of another's by more than a ratio.
+
+
+_SLACK = 1e-12
+_MOST_NAMED = 3
+_LEAST_NAMED = 0.01
+
+
+@dataclass(frozen=True)
+class CutoffRange:
+    """Neighbouring cutoffs: from `low` up to, but not at, `high`, or up to the top of the score range.
+
+    Attributes
+    ----------
+    low, high : float
+        The ends, in the scores' own units.
+    up_to_top : bool
+        Whether `high` is the top of the score range and itself one of the cutoffs.
+    selected_at_low, selected_at_high : float
+        The share of all people that is selected at the first and at the last of the cutoffs.
+    best_cutoff : float or None
+        The most accurate of the cutoffs, on the people given; None without labels.
+    accuracy : float or None
+        The accuracy there: the share of people whose score is above it exactly when their label is 1.
+    text : str
+        The cutoffs in words.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> scores, sex = [0.1, 0.1, 0.4, 0.6, 0.9, 0.9], ["f", "m"] * 3
+    >>> first, second = lp.safe_cutoffs([0, 0, 0, 1, 1, 1], scores, sensitive_features=sex).by_estimate
+    >>> second.text, second.best_cutoff, round(second.accuracy, 4)
+    ('from 0.6 up to, but not including, 0.9', 0.6, 0.8333)
+    """
+
+    low: float
+    high: float
+    up_to_top: bool
+    selected_at_low: float
+    selected_at_high: float
+    best_cutoff: float | None
+    accuracy: float | None
+    text: str
+
+    @property
+    def single(self) -> bool:
+        """Whether the text names one cutoff, as a whole score."""
+        return self.text.startswith("of ")
+
+
+@dataclass(frozen=True)
+class SafeCutoffs:
+    """The cutoffs at which every group's ratio is at least `min_ratio`, by estimate and by the band.
+
+    Cutoffs at which nobody is selected are not among them.
+
+    Attributes
+    ----------
+    min_ratio : float
+        The least ratio that is safe.
+    confidence : float or None
+        The probability with which all cutoffs of `by_band` are safe among the people that the rows were drawn
+        from. It holds for all of them together, so that one may be chosen after a look at the data. None
+        without bands.
+    by_estimate : tuple of CutoffRange
+        The cutoffs at which every group's measured ratio is at least `min_ratio`, ascending.
+    by_band : tuple of CutoffRange or None
+        Those at which the lower end of every group's ratio is; None without bands.
+    worst : ImpactRatio
+        The lowest ratio of any group at any cutoff that selects at least 5% of the reference group.
+    worst_cutoff : float
+        The first cutoff that has it.
+    complete : bool
+        Whether ratios are known at every cutoff; else nothing is said of those in between but that a range is
+        safe.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> census = lp.datasets.make_census(20_000, random_state=0)
+    >>> found = lp.safe_cutoffs(None, census.score, sensitive_features=census.sensitive_features)
+    >>> print(found.sentence)
+    Any cutoff from 0 up to, but not including, 0.1229, or in a narrower range, keeps every group's
+    ratio at or above 0.8 with 95% confidence.
+    """
+
+    min_ratio: float
+    confidence: float | None
+    by_estimate: tuple[CutoffRange, ...]
+    by_band: tuple[CutoffRange, ...] | None
+    worst: ImpactRatio
+    worst_cutoff: float
+    complete: bool = True
+
+    @property
+    def best(self) -> CutoffRange | None:
+        """The range with the most accurate cutoff, of those by the band where there is one."""
+        ranges = self.by_estimate if self.by_band is None else self.by_band
+        known = [each for each in ranges if each.accuracy is not None]
+        return max(known, key=lambda each: each.accuracy or 0.0, default=None)
+
+    @property
+    def worst_sentence(self) -> str:
+        """The lowest ratio, where it is, and how sure, in one sentence."""
+        worst = self.worst
+        lowest = "The lowest ratio" if self.complete else "The lowest ratio that was computed"
+        sure = ""
+        if worst.ratio_interval is not None:
+            low, high = worst.ratio_interval.low, worst.ratio_interval.high
+            sure = f" ({100.0 * worst.ratio_interval.confidence:g}% interval {low:.2f} to {high:.2f})"
+        where = f"at a cutoff of {number_text(self.worst_cutoff, 4)}"
+        selected = f"{percent(worst.rate)} of {group_text(worst.group)} are selected"
+        more = f"{worst.shortfall:,.0f} more would have to be to reach the rate of"
+        return (
+            f"{lowest} is {worst.ratio:.2f}{sure}: {where}, {selected}, and {more} "
+            f"{group_text(worst.reference)}."
+        )
+
+    @property
+    def sentence(self) -> str:
+        """What is safe, in one sentence."""
+        aim = f"every group's ratio at or above {number_text(self.min_ratio)}"
+        none = "No cutoff" if self.complete else "None of the cutoffs that were computed"
+        if self.by_band is None or self.confidence is None:
+            if not self.by_estimate:
+                return f"{none} keeps {aim} in these data."
+            return capitalised(f"{_one_of(self.by_estimate)} keeps {aim} in these data.")
+        sure = f"with {number_text(100.0 * self.confidence, 10)}% confidence"
+        if self.by_band:
+            return capitalised(f"{_one_of(self.by_band)} keeps {aim} {sure}.")
+        if not self.by_estimate:
+            return f"{none} keeps {aim}, neither in these data nor {sure}."
+        return f"{none} keeps {aim} {sure}; in these data, {_one_of(self.by_estimate)} does."
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the cutoffs as plain dictionaries and lists, with the sentences.
+
+        `ImpactRatioCurve.disclosed` makes a curve whose cutoffs may be handed on.
+
+        Returns
+        -------
+        dict
+        """
+        said = {"sentence": self.sentence, "worst_sentence": self.worst_sentence}
+        plain: dict[str, Any] = finite({**said, **asdict(self)})
+        return plain
+
+
+def _one_of(ranges: Sequence[CutoffRange]) -> str:
+    """A few ranges in words, the widest, and that there are others."""
+    widest = sorted(ranges, key=lambda each: each.low - each.high)[:_MOST_NAMED]
+    least = _LEAST_NAMED * (widest[0].high - widest[0].low)
+    named = sorted([each for each in widest if each.high - each.low >= least], key=lambda each: each.low)
+    text = ", or ".join(f"{'a' if each.single else 'any'} cutoff {each.text}" for each in named)
+    others = len(ranges) - len(named)
+    if not others:
+        return text
+    return f"{text}, or in {'a narrower range' if others == 1 else f'one of {others:,} narrower ranges'},"
+
+
+def find_safe_cutoffs(curve: ImpactRatioCurve, min_ratio: float) -> SafeCutoffs:
+    """The cutoffs of a curve at which every group's ratio is at least `min_ratio`."""
+    aim = min_ratio * (1.0 - _SLACK)
+    by_estimate = _ranges(curve, np.all(curve.least_ratios >= aim, axis=0))
+    by_band = None
+    if curve.confidence is not None:
+        by_band = _ranges(curve, np.all(curve.ratio_bands[0] >= aim, axis=0))
+    worst_cutoff, worst = curve.worst()
+    complete = curve.selection.complete
+    return SafeCutoffs(min_ratio, curve.confidence, by_estimate, by_band, worst, worst_cutoff, complete)
+
+
+def _ranges(curve: ImpactRatioCurve, safe: BoolArray) -> tuple[CutoffRange, ...]:
+    """The runs of safe cutoffs."""
+    edges = np.flatnonzero(np.diff(np.concatenate([[False], safe, [False]])))
+    selection = curve.selection
+    shares = selection.selected.sum(axis=0) / selection.sizes.sum()
+    found = []
+    for start, end in edges.reshape(-1, 2).tolist():
+        low, top = float(curve.cutoffs[start]), end == curve.cutoffs.size
+        high = curve.score_range[1] if top else float(curve.cutoffs[end])
+        best = accuracy = None
+        if curve.accuracy is not None:
+            place = start + int(curve.accuracy[start:end].argmax())
+            best, accuracy = float(curve.cutoffs[place]), float(curve.accuracy[place])
+        text = _text(low, high, top, curve.whole)
+        ends = float(shares[start]), float(shares[end - 1])
+        found.append(CutoffRange(low, high, top, *ends, best, accuracy, text))
+    return tuple(found)
+
+
+def _text(low: float, high: float, top: bool, whole: bool) -> str:
+    if low == high:
+        return f"of {number_text(low)}"
+    if top:
+        return "from {} to {}".format(*round_inward(low, high))
+    return run_text(low, high, whole)
+
+
+# From predictions or counts to the curve of impact ratios, and to what follows from it.
+
+
+def impact_ratio_curve(
+    y_true: ArrayLike | Data | None,
+    y_score: ArrayLike | None = None,
+    *,
+    sensitive_features: Groups | None = None,
+    reference: Group | None = None,
+    higher_is: HigherIs = "better",
+    criterion: Criterion = "demographic_parity",
+    sample_weight: ArrayLike | None = None,
+    score_range: ScoreRange = (0.0, 1.0),
+    min_group_size: int = 1,
+    confidence: float | None = 0.95,
+) -> ImpactRatioCurve:
+    """Selection rates and their ratios at every cutoff at once, with bands that hold at all of them together.
+
+    The adverse impact ratio of a group is its selection rate over that of a reference group. A model may pass
+    a rule about ratios at one cutoff and fail at another: `p_rule` is the lowest ratio at one of them.
+
+    The bands hold at any sample size, for all groups and all cutoffs together, and are sharp in the tails:
+    they ask for independent rows, and for scores that were not computed on the rows the model was trained on.
+
+    Parameters
+    ----------
+    y_true : array-like, Predictions, ScoreCounts or None
+        Labels 0 and 1, for the accuracy at each cutoff and for criteria that need them, or None. Predictions
+        or ScoreCounts stand for all of the arrays.
+    y_score : array-like
+        Scores inside `score_range`.
+    sensitive_features : array-like, data frame or mapping of columns
+        The group of each row. Of several columns, the groups are the combinations that occur.
+    reference : hashable, optional
+        The group that the others are compared with; without it, the best-off group at each cutoff, the one
+        with the highest selection rate.
+    higher_is : str
+        "better" selects people with a score above the cutoff, "worse" those with a score at or below it.
+    criterion : str
+        Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1) or
+        "predictive_equality" (label 0).
+    sample_weight : array-like, optional
+        Weights that are not negative; they need ``confidence=None``.
+    score_range : tuple of float
+        The lowest and the highest score there can be.
+    min_group_size : int
+        A group with fewer rows among the people compared is an error.
+    confidence : float or None
+        The probability with which the bands hold; None makes none, as rows with weights or clusters need.
+
+    Returns
+    -------
+    ImpactRatioCurve
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> census = lp.datasets.make_census(5000, random_state=0)
+    >>> curve = lp.impact_ratio_curve(None, census.score, sensitive_features=census.sensitive_features)
+    >>> women, men = curve.at(0.2)
+    >>> women.group, round(women.ratio, 2), women.shortfall
+    ('Female', 0.68, 616.0)
+    """
+    comparison = Comparison(criterion, min_group_size=min_group_size)
+    counts = input_counts(
+        comparison,
+        y_true,
+        y_score,
+        sensitive_features,
+        sample_weight=sample_weight,
+        score_range=score_range,
+        keep_labels=True,
+    )
+    return curve_of_counts(
+        counts, comparison, reference=reference, higher_is=higher_is, confidence=confidence
+    )
+
+
+def safe_cutoffs(
+    y_true: ArrayLike | Data | None,
+    y_score: ArrayLike | None = None,
+    *,
+    sensitive_features: Groups | None = None,
+    min_ratio: float = 0.8,
+    reference: Group | None = None,
+    higher_is: HigherIs = "better",
+    criterion: Criterion = "demographic_parity",
+    sample_weight: ArrayLike | None = None,
+    score_range: ScoreRange = (0.0, 1.0),
+    min_group_size: int = 1,
+    confidence: float | None = 0.95,
+) -> SafeCutoffs:
+    """The cutoffs at which every group's selection rate is at least a ratio of the reference's.
+
+    They are found exactly, as ranges of cutoffs: by the measured ratios, and by the lower ends of their
+    bands, which hold at all cutoffs together. So any cutoff of the latter may be chosen after a look at the
+    data.
+
+    Parameters
+    ----------
+    y_true : array-like, Predictions, ScoreCounts or None
+        Labels 0 and 1, for the accuracy at each cutoff and for criteria that need them, or None. Predictions
+        or ScoreCounts stand for all of the arrays.
+    y_score : array-like
+        Scores inside `score_range`.
+    sensitive_features : array-like, data frame or mapping of columns
+        The group of each row. Of several columns, the groups are the combinations that occur.
+    min_ratio : float
+        The least ratio that is safe, a fraction in [0, 1]; 0.8 is the four-fifths rule of thumb.
+    reference : hashable, optional
+        The group that the others are compared with; without it, the best-off group at each cutoff.
+    higher_is : str
+        "better" selects people with a score above the cutoff, "worse" those with a score at or below it.
+    criterion : str
+        Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1) or
+        "predictive_equality" (label 0).
+    sample_weight : array-like, optional
+        Weights that are not negative; they need ``confidence=None``.
+    score_range : tuple of float
+        The lowest and the highest score there can be.
+    min_group_size : int
+        A group with fewer rows among the people compared is an error.
+    confidence : float or None
+        The probability with which all safe cutoffs are safe; None finds them by estimate alone.
+
+    Returns
+    -------
+    SafeCutoffs
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> scores, sex = [0.1, 0.1, 0.4, 0.6, 0.9, 0.9], ["f", "m"] * 3
+    >>> found = lp.safe_cutoffs(None, scores, sensitive_features=sex, confidence=None)
+    >>> [(each.low, each.high) for each in found.by_estimate]
+    [(0.0, 0.4), (0.6, 0.9)]
+    """
+    min_ratio = as_fraction(min_ratio, "min_ratio")
+    curve = impact_ratio_curve(
+        y_true,
+        y_score,
+        sensitive_features=sensitive_features,
+        reference=reference,
+        higher_is=higher_is,
+        criterion=criterion,
+        sample_weight=sample_weight,
+        score_range=score_range,
+        min_group_size=min_group_size,
+        confidence=confidence,
+    )
+    return curve.safe_cutoffs(min_ratio)
+
+
+def curve_of_counts(
+    counts: ScoreCounts,
+    comparison: Comparison,
+    *,
+    reference: Group | None,
+    higher_is: HigherIs,
+    confidence: float | None,
+) -> ImpactRatioCurve:
+    """The curve of counts, under the one label that a criterion compares."""
+    as_choice(higher_is, "higher_is", ("better", "worse"))
+    strata = strata_of(counts, comparison)
+    if len(strata) > 1:
+        raise ValueError(
+            f"criterion={comparison.criterion!r} compares two labels and has no single curve; "
+            "use 'equal_opportunity' or 'predictive_equality'"
+        )
+    if len(counts.groups) < 2:
+        raise ValueError(f"at least two groups are needed, got {len(counts.groups)}")
+    if reference is not None and reference not in counts.groups:
+        raise unknown_name("group", reference, counts.groups)
+    if confidence is not None:
+        confidence = as_probability(confidence)
+        if not counts.exchangeable:
+            why = "clusters" if counts.clusters is not None else "weights"
+            raise ValueError(f"the bands do not hold with {why}; pass confidence=None for a curve without")
+    ((label, stratum),) = strata.items()
+    selection = Selection.everywhere(counts, stratum, higher_is)
+    known = counts.rank_error == 0.0
+    return ImpactRatioCurve(
+        selection,
+        reference,
+        higher_is,
+        counts.score_range,
+        counts.resolution,
+        label,
+        confidence,
+        standardised_differences(stratum, reference, higher_is) if known else None,
+        _accuracy(counts, selection.cutoffs) if counts.labelled and (known or counts.cells) else None,
+    )
+
+
+def _accuracy(counts: ScoreCounts, cutoffs: FloatArray) -> FloatArray:
+    """The share of all people whose score is above a cutoff exactly when their label is 1."""
+    right = np.zeros(cutoffs.size)
+    total = 0.0
+    for (_, label), atoms in counts.atoms.items():
+        below = atoms.below().astype(np.float64)
+        up_to = below[np.searchsorted(atoms.scores, cutoffs, side="right")]
+        right += below[-1] - up_to if label == 1 else up_to
+        total += below[-1]
+    return right / total

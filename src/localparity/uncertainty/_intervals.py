@@ -22,15 +22,12 @@ from localparity._types import (
 )
 from localparity._validation import as_choice, as_epsilon, as_jobs, as_probability
 from localparity.counts._comparison import Comparison
-from localparity.counts._inputs import Data, as_counts, as_data
+from localparity.counts._score_counts import Data, as_counts, as_data
 from localparity.metrics._exact import count_for
-from localparity.metrics._gap_curve import GapCurve
-from localparity.metrics._gap_curves import gap_curves
-from localparity.metrics._interval import Interval, worst_interval
+from localparity.metrics._gap_curve import GapCurve, Interval, gap_curves, worst_interval
 from localparity.predictions import Predictions
-from localparity.uncertainty._bands import as_interval_method, band_ends, bootstrap_band
+from localparity.uncertainty._bands import as_interval_method, band_ends, bootstrap_band, upper_ends
 from localparity.uncertainty._resampling import Draws
-from localparity.uncertainty._upper import upper_ends
 
 SIDES: tuple[str, ...] = get_args(Side)
 _OTHER_END = {"upper": {"low": 0.0}, "lower": {"high": 1.0}}

@@ -14,15 +14,169 @@ from numpy.typing import NDArray
 
 from localparity._compiled import compiled, compiled_fast
 from localparity._types import FloatArray, IntArray
-from localparity.uncertainty._part_kernels import (
-    PLACE,
-    CellArrays,
-    Pair,
-    bounds_inside,
-    cuts_of,
-    gap_at,
-    halve,
-)
+from localparity.metrics._kernels import highest_runs
+
+# The parts that cells are halved into, by the cuts at their ends: how many people of each group lie before.
+#
+# Compiled by numba on first use. Of the people of a group in a part, a hypergeometric number lies in the
+# first half, as if everybody were dealt out one by one.
+
+
+# The columns of cuts: the place of the first score behind it, the cuts in the middle of the parts that end
+# and begin with it (-1 where there is none), and then how many people of each group, and of everyone, lie
+# before. A part's middle is noted at the later of its two cuts, which was made together with the part.
+PLACE, _MIDDLE_BEFORE, _MIDDLE_BEHIND, _BELOW = 0, 1, 2, 3
+
+_ROOM = 1024
+"""Cuts for which there is room from the start, beside one for every second cell."""
+
+
+class CellArrays(NamedTuple):
+    """The cells of a pool.
+
+    Attributes
+    ----------
+    starts, knots : ndarray
+        Where each cell begins, which is where the one before ends, and where it ends.
+    first : ndarray
+        The place of each cell's first distinct score, and behind the last cell how many scores there are.
+    scores : ndarray
+        The distinct scores, the last of each cell its knot.
+    people : ndarray
+        How many people are before each score, and behind the last how many there are.
+    log_factorials : ndarray
+        Up to the people of the largest cell that can be parted.
+    n_groups : int
+        How many groups the people are dealt to.
+    """
+
+    starts: FloatArray
+    knots: FloatArray
+    first: IntArray
+    scores: FloatArray
+    people: IntArray
+    log_factorials: FloatArray
+    n_groups: int
+
+
+class Pair(NamedTuple):
+    """The columns of a pair's two sides, and what one person weighs in each."""
+
+    first: int
+    second: int
+    one_first: float
+    one_second: float
+
+
+@compiled
+def cuts_of(dealt: IntArray, first: IntArray) -> IntArray:
+    """The cuts between the cells, with room for more."""
+    n_rows, n_cells = dealt.shape
+    cuts = np.zeros((3 * n_cells // 2 + 1 + _ROOM, _BELOW + n_rows), np.int64)
+    for cut in range(n_cells + 1):
+        cuts[cut, PLACE], cuts[cut, _MIDDLE_BEFORE], cuts[cut, _MIDDLE_BEHIND] = first[cut], -1, -1
+        for row in range(n_rows if cut else 0):
+            cuts[cut, _BELOW + row] = cuts[cut - 1, _BELOW + row] + dealt[row, cut - 1]
+    return cuts
+
+
+@compiled
+def _from_mode(uniform: float, chance: float, mode: int, good: int, bad: int, sample: int) -> int:
+    """The hypergeometric number that a uniform one stands for: likely ones come first, from the mode on."""
+    low, high = max(0, sample - bad), min(good, sample)
+    left = uniform - chance
+    up = down = mode
+    chance_up = chance_down = chance
+    while left >= 0.0 and (up < high or down > low):
+        if up < high:
+            chance_up *= float((good - up) * (sample - up)) / float((up + 1) * (bad - sample + up + 1))
+            up += 1
+            left -= chance_up
+            if left < 0.0:
+                return up
+        if down > low:
+            chance_down *= float(down * (bad - sample + down)) / float(
+                (good - down + 1) * (sample - down + 1)
+            )
+            down -= 1
+            left -= chance_down
+            if left < 0.0:
+                return down
+    return mode
+
+
+@compiled
+def hypergeometric(good: int, bad: int, sample: int, log_factorials: FloatArray, uniform: float) -> int:
+    """How many of a sample are good, as a uniform number decides."""
+    mode = (sample + 1) * (good + 1) // (good + bad + 2)
+    of = log_factorials
+    chance = np.exp(
+        (of[good] - of[mode] - of[good - mode])
+        + (of[bad] - of[sample - mode] - of[bad - sample + mode])
+        - (of[good + bad] - of[sample] - of[good + bad - sample])
+    )
+    return _from_mode(uniform, chance, mode, good, bad, sample)
+
+
+@compiled
+def halve(
+    parts: IntArray, cuts: IntArray, used: int, cells: CellArrays, rng: np.random.Generator
+) -> tuple[IntArray, int]:
+    """The cut in the middle of each part, made where there is none yet, and how many cuts there are then."""
+    people, log_factorials, end_groups = cells.people, cells.log_factorials, _BELOW + cells.n_groups
+    middles = np.empty(len(parts), np.int64)
+    for number in range(len(parts)):
+        left, right = parts[number, 0], parts[number, 1]
+        later, column = max(left, right), _MIDDLE_BEFORE if right > left else _MIDDLE_BEHIND
+        middles[number] = cuts[later, column]
+        if middles[number] >= 0:
+            continue
+        middles[number] = cuts[later, column] = used
+        begin, end = cuts[left, PLACE], cuts[right, PLACE]
+        middle = (begin + end) // 2
+        cuts[used, PLACE], cuts[used, _MIDDLE_BEFORE], cuts[used, _MIDDLE_BEHIND] = middle, -1, -1
+        among = 0
+        for group in range(_BELOW, end_groups):
+            among += cuts[right, group] - cuts[left, group]
+        # Where nobody shares a score, nothing has to be fetched from a long array.
+        sample = middle - begin if among == end - begin else people[middle] - people[begin]
+        if cuts.shape[1] > end_groups:
+            cuts[used, end_groups] = cuts[left, end_groups] + sample
+        for group in range(_BELOW, end_groups):
+            # Of those left, how many of the group are among those who go to the first half.
+            good = cuts[right, group] - cuts[left, group]
+            drawn = sample
+            if group + 1 < end_groups:
+                drawn = hypergeometric(good, among - good, sample, log_factorials, rng.random())
+            cuts[used, group] = cuts[left, group] + drawn
+            sample -= drawn
+            among -= good
+        used += 1
+    return middles, used
+
+
+@compiled
+def shares_below(cuts: IntArray, cut: int, pair: Pair) -> tuple[float, float]:
+    """The share of each side of a pair that lies before a cut."""
+    first, second = cuts[cut, _BELOW + pair.first], cuts[cut, _BELOW + pair.second]
+    return first * pair.one_first, second * pair.one_second
+
+
+@compiled
+def gap_at(cuts: IntArray, cut: int, pair: Pair) -> float:
+    """The absolute gap at a cut."""
+    first, second = shares_below(cuts, cut, pair)
+    return abs(first - second)
+
+
+@compiled
+def bounds_inside(cuts: IntArray, part: tuple[int, int], pair: Pair) -> tuple[float, float]:
+    """The least and the most that the absolute gap is inside a part."""
+    first, second = shares_below(cuts, part[0], pair)
+    first_behind, second_behind = shares_below(cuts, part[1], pair)
+    highest, lowest = first_behind - second, first - second_behind
+    return max(0.0, lowest, -highest), max(highest, -lowest)
+
 
 # The columns of steps: where one begins, the bounds of the absolute gap from there on, and the cuts at the
 # ends of the part whose inside it is, -1 where the gap is known or known to be high enough. Stretches of
@@ -299,3 +453,208 @@ def worst_of_deal(
             found, cuts, used = _mcdp(above[row], between, window, cuts, used, pair, cells, rng)
             worst[row], scaled[row] = max(worst[row], found), max(scaled[row], scale[place] * found)
     return worst, scaled
+
+
+# MCDP of two models on the same people, from one walk over the scores of both.
+#
+# Compiled by numba on first use.
+
+
+class ScoreArrays(NamedTuple):
+    """The scores of both models together, ascending.
+
+    Attributes
+    ----------
+    codes : ndarray
+        The group of the person that each score belongs to.
+    ends : ndarray
+        How many scores are at or below each knot.
+    knots : ndarray
+        The distinct scores, as fractions of the score range.
+    """
+
+    codes: NDArray[np.int32]
+    ends: IntArray
+    knots: FloatArray
+
+
+class PairSteps(NamedTuple):
+    """What a score of weight 1 adds to the gap of each pair.
+
+    Attributes
+    ----------
+    steps : ndarray of shape (pairs, groups)
+        What one of each group adds, times the weights of the pair's two sides: whole numbers without weights,
+        so that equal gaps are equal floats.
+    scale : ndarray
+        One over the product of the weights of each pair's two sides.
+    """
+
+    steps: FloatArray
+    scale: FloatArray
+
+
+@compiled
+def mcdp_of_models(
+    scores: ScoreArrays, models: NDArray[np.uint8], weights: FloatArray, pairs: PairSteps, reach: float
+) -> tuple[float, float]:
+    """MCDP of the worst pair under each of two models, given which of them, 0 or 1, each score is of.
+
+    A run carries a window if it is longer than `reach`; where that is 0, any run does.
+    """
+    found = np.zeros(2)
+    gap = np.zeros((2, scores.knots.size))
+    half_width = np.array([reach])
+    for pair in range(pairs.scale.size):
+        so_far = np.zeros(2)
+        largest = np.zeros(2)
+        place = 0
+        # The gap is 0 at the last knot.
+        for knot in range(scores.knots.size - 1):
+            while place < scores.ends[knot]:
+                so_far[models[place]] += pairs.steps[pair, scores.codes[place]] * weights[place]
+                place += 1
+            for model in range(2):
+                gap[model, knot] = so_far[model] * pairs.scale[pair]
+                largest[model] = max(largest[model], abs(gap[model, knot]))
+        for model in range(2):
+            if reach > 0.0 and largest[model] > found[model]:
+                largest[model] = highest_runs(scores.knots, gap[model], half_width)[0]
+            found[model] = max(found[model], largest[model])
+    return found[0], found[1]
+
+
+# The worst gap over all splits of an ordered sensitive feature, without a pass over the scores for each.
+#
+# Of n people let the t lowest in the feature be on one side. At a score y, with A(y) of these t people and
+# T(y) of all people at or below it, the gap between the sides is
+#
+# .. math::
+#     F_{low}(y) - F_{high}(y) = \frac{n A(y) - t\, T(y)}{t (n - t)},
+#
+# and studentised, over its spread at parity,
+#
+# .. math::
+#     \frac{n A(y) - t\, T(y)}{\sqrt{n\, t (n - t)}},
+#
+# so at a score the numerator is a line in t, of slope -T(y), that rises by n at each person of a lower or
+# equal score who comes over to the low side. A kinetic tournament keeps the highest of these lines: a binary
+# tree over the scores whose nodes know the winner below them and until which t it stays so. A person costs
+# the path from a leaf to the root at most, and as t moves on only nodes whose time has come are looked at
+# again.
+
+
+_NEVER = np.int64(2**62)
+
+
+@compiled
+def widest_split(
+    places: IntArray, totals: IntArray, ends: IntArray, least: int, power: float
+) -> tuple[int, float]:
+    """The number of people on the low side and the size of the gap at the worst split.
+
+    `places` are the people's places among the distinct scores, in the order of the feature; `totals` says how
+    many people are at or below each score; `ends` are the numbers of people at or below each distinct value
+    of the feature that leaves enough above; `least` people must be at or below. With a `power` of one half in
+    place of 1, the gap is studentised but for the square root of n.
+    """
+    size, gap = _worst_of_sign(places, totals, ends, least, power, 1, 0, -1.0)
+    return _worst_of_sign(places, totals, ends, least, power, -1, size, gap)
+
+
+@compiled
+def _worst_of_sign(
+    places: IntArray,
+    totals: IntArray,
+    ends: IntArray,
+    least: int,
+    power: float,
+    sign: int,
+    best_size: int,
+    best: float,
+) -> tuple[int, float]:
+    """Of gaps of one sign, the worst that exceeds the best so far.
+
+    `most` bounds the highest line from above, since a person who comes over lifts no line by more than those
+    above, or with the other sign at or below, the score. While that rules a worse gap out, the tree waits,
+    and people who have come over only mark the nodes above them.
+    """
+    people = places.size
+    leaves = 1
+    while leaves < totals.size:
+        leaves *= 2
+    tree = np.zeros((4, 2 * leaves), np.int64)
+    rise, height, slope, expiry = tree
+    height[leaves + totals.size :] = -_NEVER
+    slope[leaves : leaves + totals.size] = -sign * totals
+    expiry[leaves:] = _NEVER
+    stale = np.empty(leaves, np.int64)
+    size = 0
+    most = 0
+    for end in ends:
+        while size < end:
+            place = places[size]
+            most += people - totals[place] if sign > 0 else totals[place]
+            node = leaves + place
+            rise[node] += sign * people
+            height[node] = rise[node]
+            while node > 1 and expiry[node >> 1] >= 0:
+                node >>= 1
+                expiry[node] = -1
+            size += 1
+        scale = (float(end) * float(people - end)) ** power
+        if end < least or float(most) <= best * scale:
+            continue
+        _catch_up(end, stale, rise, height, slope, expiry)
+        most = height[1] + slope[1] * end
+        if float(most) / scale > best:
+            best_size = end
+            best = float(most) / scale
+    return best_size, best
+
+
+@compiled
+def _catch_up(
+    now: int, stale: IntArray, rise: IntArray, height: IntArray, slope: IntArray, expiry: IntArray
+) -> None:
+    """Decide anew, from the leaves up, wherever people have come over or the time has come."""
+    found = 0
+    if expiry[1] <= now:
+        stale[0] = 1
+        found = 1
+    at = 0
+    while at < found:
+        for child in (2 * stale[at], 2 * stale[at] + 1):
+            if expiry[child] <= now:
+                stale[found] = child
+                found += 1
+        at += 1
+    for at in range(found - 1, -1, -1):
+        _decide(stale[at], now, rise, height, slope, expiry)
+
+
+@compiled
+def _decide(node: int, now: int, rise: IntArray, height: IntArray, slope: IntArray, expiry: IntArray) -> None:
+    """The higher of two lines now, and until when nothing below can change that.
+
+    Heights count from the left end of a node's leaves; all that lie to the right of a leaf rise with it.
+    """
+    left = 2 * node
+    right = left + 1
+    left_height = height[left]
+    right_height = rise[left] + height[right]
+    ahead = left_height - right_height + (slope[left] - slope[right]) * now
+    steeper = slope[left] - slope[right]
+    if ahead > 0 or (ahead == 0 and steeper >= 0):
+        height[node] = left_height
+        slope[node] = slope[left]
+    else:
+        height[node] = right_height
+        slope[node] = slope[right]
+        ahead = -ahead
+        steeper = -steeper
+    rise[node] = rise[left] + rise[right]
+    until = min(expiry[left], expiry[right])
+    if steeper < 0:
+        until = min(until, now + ahead // -steeper + 1)
+    expiry[node] = until

@@ -12,10 +12,9 @@ import numpy as np
 from localparity._types import ArrayLike, Compare, FloatArray, IntArray, Seed
 from localparity._validation import as_count, as_epsilon, as_numbers
 from localparity.counts._comparison import Comparison
-from localparity.uncertainty._pairs import PairRows, pair_rows
+from localparity.uncertainty._pairs import Measure, PairRows, Ranges, measuring_rows, pair_rows, window_ends
 from localparity.uncertainty._permutation import null_quantiles
 from localparity.uncertainty._resampling import Draws, resample
-from localparity.uncertainty._windows import Measure, Ranges, measuring_rows, window_ends
 
 _KNOTS = 10_000
 _MOST_PEOPLE = 10**12

@@ -61,12 +61,11 @@ from localparity._types import (
 from localparity._validation import as_epsilon, as_jobs, as_probability, as_vector, at_ends, check_rows
 from localparity.counts._comparison import Comparison, require_labels
 from localparity.metrics._exact import worst_mcdp
-from localparity.metrics._gap_curve import units_of
-from localparity.metrics._interval import Interval
+from localparity.metrics._gap_curve import Interval, units_of
 from localparity.metrics._profile import carried_half_widths
 from localparity.predictions import Names, Predictions, check_predictions
 from localparity.uncertainty._bands import check_resamples
-from localparity.uncertainty._paired_kernels import PairSteps, ScoreArrays, mcdp_of_models
+from localparity.uncertainty._kernels import PairSteps, ScoreArrays, mcdp_of_models
 from localparity.uncertainty._permutation import p_value_of
 from localparity.uncertainty._resampling import Draws, critical_value, repeat
 

@@ -17,12 +17,11 @@ import numpy as np
 from localparity._types import ArrayLike, Compare, Criterion, FloatArray, Groups, IntArray, ScoreRange, Seed
 from localparity._validation import as_epsilon
 from localparity.counts._comparison import Comparison
-from localparity.counts._inputs import Data, input_counts
-from localparity.counts._score_counts import ScoreCounts
-from localparity.metrics._gap_curves import gap_curves
+from localparity.counts._score_counts import Data, ScoreCounts, input_counts
+from localparity.metrics._gap_curve import gap_curves
 from localparity.metrics._window import number_text, percent
 from localparity.uncertainty._intervals import MeasuredPair, measured_pair
-from localparity.uncertainty._pool import pools_of
+from localparity.uncertainty._permutation_draws import pools_of
 from localparity.uncertainty._resampling import Draws, Resampled, deviation_resamples, resample
 
 NULL_QUANTILES = (0.5, 0.9, 0.95, 0.99)

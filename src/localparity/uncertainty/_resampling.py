@@ -9,15 +9,14 @@ from typing import Any, NamedTuple, Protocol
 
 import numpy as np
 
-from localparity._io._forecast import Forecast
+from localparity._progress import Forecast
 from localparity._types import FloatArray
 from localparity._validation import as_count, as_jobs, as_rng
 from localparity.counts._comparison import Comparison
 from localparity.counts._score_counts import ScoreCounts
 from localparity.metrics._profile import carried_half_widths
 from localparity.uncertainty._deviations import deviations_of
-from localparity.uncertainty._pairs import PairRows
-from localparity.uncertainty._windows import Measure
+from localparity.uncertainty._pairs import Measure, PairRows
 
 _VALUES_AT_ONCE = 2**14
 _MOST_AT_ONCE, _MOST_STREAMS = 16, 4096

@@ -28,9 +28,7 @@ from localparity._validation import (
 )
 from localparity.counts._comparison import Comparison
 from localparity.counts._score_counts import ScoreCounts
-from localparity.metrics._gap_curve import units_of
-from localparity.metrics._gap_curves import gap_curves
-from localparity.metrics._interval import Interval
+from localparity.metrics._gap_curve import Interval, gap_curves, units_of
 from localparity.metrics._profile import mcdp_of
 from localparity.metrics._window import percent
 from localparity.predictions import Predictions

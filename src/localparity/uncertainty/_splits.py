@@ -1,16 +1,38 @@
-"""People in the order of a number that describes them, such as age, and the worst of its splits."""
+"""A sensitive feature that is a number: the worst split of it, and whether chance could have made it."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._types import FloatArray, IntArray
-from localparity.counts._sorting import places_of, sort_rows
-from localparity.uncertainty._split_kernels import worst_split
+from localparity._types import ArrayLike, Criterion, FloatArray, IntArray, ScoreRange, Seed
+from localparity._validation import (
+    as_count,
+    as_labels,
+    as_number,
+    as_numbers,
+    as_score_range,
+    as_scores,
+    check_indexes,
+    check_rows,
+)
+from localparity.counts import Comparison, ScoreCounts
+from localparity.counts._comparison import require_labels
+from localparity.counts._rows import places_of, sort_rows
+from localparity.counts._score_counts import Data, as_data
+from localparity.metrics._gap_curve import GapCurve, gap_curve
+from localparity.metrics._window import Window
+from localparity.predictions import Predictions
+from localparity.uncertainty._kernels import widest_split
+from localparity.uncertainty._permutation import TestResult, p_value_of, summarise_null
+from localparity.uncertainty._resampling import Draws, repeat
+
+# People in the order of a number that describes them, such as age, and the worst of its splits.
 
 
 @dataclass(frozen=True, eq=False)
@@ -77,4 +99,242 @@ class OrderedPeople:
     def _search(self, order: IntArray | None, power: float) -> tuple[int, float]:
         places = self.places if order is None else self.places[order]
         enough_above = self.ends <= self.places.size - self.least
-        return worst_split(places, self.totals, self.ends[enough_above], self.least, power)
+        return widest_split(places, self.totals, self.ends[enough_above], self.least, power)
+
+
+@dataclass(frozen=True)
+class WorstSplit:
+    """Where a split of a sensitive feature parts two groups of people whose scores differ most.
+
+    Attributes
+    ----------
+    split : float
+        People at or below this value of the feature are compared with those above it.
+    mcdp : float
+        MCDP(0) between the two.
+    sizes : tuple of int
+        How many people are at or below, and how many above.
+    window : Window
+        Where the disparity sits, and for whom.
+    curve : GapCurve
+        The gap between the two: `curve.mcdp(epsilon)`, `curve.profile()`.
+    test : TestResult or None
+        The test against independence of the score and the feature, which allows for the search for
+        the split; None without resamples.
+    least : int
+        How many people a split had to leave on either side to be searched.
+    clearest : WorstSplit or None
+        The split whose MCDP(0) stands out most from chance, studentised by the sizes of its sides; None where
+        it is this one.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> age, score = [20, 25, 30, 40, 50, 60], [0.3, 0.1, 0.2, 0.7, 0.6, 0.8]
+    >>> found = lp.worst_split(None, score, sensitive_features=age, min_group_size=2, n_resamples=0)
+    >>> found.split, found.mcdp, found.sizes
+    (30.0, 1.0, (3, 3))
+    >>> found.curve.mcdp(0.1)
+    1.0
+    """
+
+    split: float
+    mcdp: float
+    sizes: tuple[int, int]
+    window: Window
+    curve: GapCurve
+    test: TestResult | None
+    least: int
+    clearest: WorstSplit | None = None
+
+    @property
+    def p_value(self) -> float:
+        """How often independence would give some split as large a studentised gap; nan without a test."""
+        return math.nan if self.test is None else self.test.p_value
+
+
+def worst_split(
+    y_true: ArrayLike | Data | None,
+    y_score: ArrayLike | None = None,
+    *,
+    sensitive_features: ArrayLike | None = None,
+    min_share: float = 0.0,
+    criterion: Criterion = "demographic_parity",
+    score_range: ScoreRange = (0.0, 1.0),
+    min_group_size: int = 10,
+    n_resamples: int = 1000,
+    random_state: Seed = None,
+    n_jobs: int | None = None,
+) -> WorstSplit:
+    """The split of a sensitive feature that is a number, such as age, with the largest MCDP(0).
+
+    All splits into people at or below a value and people above it are searched that leave enough people on
+    either side, exactly and at the cost of a few dozen sorts of the scores. The p-value counts in the search:
+    the feature is dealt to the people at random, among those of one label where the criterion looks at
+    labels, and all splits are searched each time for the largest gap, studentised by the sizes of its sides.
+    Few people on a side have a large MCDP by chance, so where the worst split is of few, see `clearest`. For
+    windows of half-width epsilon, see `curve` of the result, the gap at the worst split.
+
+    Parameters
+    ----------
+    y_true : array-like, Predictions, ScoreCounts or None
+        Labels 0 and 1; None where the criterion does not need them. Predictions or ScoreCounts without
+        weights, whose groups are numbers, stand for all of the arrays.
+    y_score : array-like
+        Scores inside `score_range`.
+    sensitive_features : array-like of shape (n_samples,)
+        Numbers, such as ages.
+    min_share : float
+        The least share of the people compared on either side, at most one half.
+    criterion : str
+        Which people are compared, as in `mcdp`; with "equalized_odds" the worse of the two labels.
+    score_range : tuple of float
+        The lowest and the highest score there can be.
+    min_group_size : int
+        The fewest of the people compared on either side.
+    n_resamples : int
+        How many permutations the test draws; 0 leaves it out.
+    random_state : int, Generator or None
+        The same seed gives the same result.
+    n_jobs : int, optional
+        How many permutations run at a time, -1 for as many as there are cores.
+
+    Returns
+    -------
+    WorstSplit
+        The split, its MCDP(0), its window and its test.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import localparity as lp
+    >>> rng = np.random.default_rng(0)
+    >>> age = rng.integers(18, 80, 2000)
+    >>> score = rng.beta(2, 4, 2000) * np.where(age < 35, 0.5, 1.0)
+    >>> found = lp.worst_split(
+    ...     None, score, sensitive_features=age, min_group_size=100, n_resamples=99, random_state=0
+    ... )
+    >>> found.split, found.p_value, found.clearest is None
+    (34.0, 0.01, True)
+    >>> print(found.window.sentence)
+    With a threshold from 0.28041 up to, but not including, 0.28042, people in <= 34 are at least 48.9
+    points more likely to be at or below it than people in > 34.
+    """
+    comparison = Comparison(criterion, min_group_size=min_group_size)
+    if not isinstance(y_true, Predictions | ScoreCounts):
+        require_labels(comparison, y_true)
+        check_indexes({"y_true": y_true, "y_score": y_score, "sensitive_features": sensitive_features})
+        score_range = as_score_range(score_range)
+        scores = as_scores(y_score, score_range).values
+        feature = as_numbers(sensitive_features, "sensitive_features")
+        check_rows("sensitive_features", feature.size, scores.size)
+        labels = as_labels(y_true, scores.size) if comparison.needs_labels else None
+    else:
+        data = as_data(comparison, y_true, y_score, sensitive_features, score_range=score_range)
+        score_range, (scores, feature, labels) = data.score_range, _rows_of(data)
+    strata = _strata(scores, feature, labels, comparison, min_share)
+    worst = [stratum.people.worst_split() for stratum in strata]
+    clearest = [stratum.people.clearest_split() for stratum in strata]
+    null = None
+    if as_count(n_resamples, "n_resamples", at_least=0):
+
+        def deal(stream: np.random.Generator) -> FloatArray:
+            orders = [stream.permutation(stratum.people.places.size) for stratum in strata]
+            dealt = [(each.people, order) for each, order in zip(strata, orders, strict=True)]
+            searched = [(each.worst_split(o)[1], each.clearest_split(o)[1]) for each, o in dealt]
+            return np.max(searched, axis=0)  # type: ignore[no-any-return]
+
+        null = repeat(deal, Draws(n_resamples, random_state, n_jobs), 2)
+    place = int(np.argmax([gap for _, gap in worst]))
+    found = strata[place].split_at(worst[place][0], score_range, null)
+    surest = int(np.argmax([gap for _, gap in clearest]))
+    if (surest, clearest[surest][0]) == (place, worst[place][0]):
+        return found
+    return replace(found, clearest=strata[surest].split_at(clearest[surest][0], score_range, null))
+
+
+def _rows_of(data: Data) -> tuple[FloatArray, FloatArray, NDArray[Any] | None]:
+    """The scores, the groups as numbers, and the labels, row by row."""
+    if isinstance(data, ScoreCounts):
+        weighted = any(atoms.units is not None for atoms in data.atoms.values())
+        rows = {key: np.repeat(atoms.scores, atoms.rows) for key, atoms in data.atoms.items()}
+        sizes = [part.size for part in rows.values()]
+        scores = np.concatenate(list(rows.values()))
+        groups = np.repeat([group for group, _ in rows], sizes)
+        labels = np.repeat([label for _, label in rows], sizes) if data.labelled else None
+    else:
+        weighted = data.weights is not None
+        scores, groups, labels = data.scores, np.asarray(data.groups)[data.codes], data.labels
+    if weighted:
+        raise ValueError("worst_split takes rows of equal weight, got weights")
+    return scores, as_numbers(groups, "sensitive_features"), labels
+
+
+@dataclass(frozen=True, eq=False)
+class _Compared:
+    """The people of one label, or everyone, with their scores and the feature."""
+
+    label: int | None
+    scores: FloatArray
+    feature: FloatArray
+    people: OrderedPeople
+
+    def value_at(self, size: int) -> float:
+        """The value of the feature at or below which `size` people are."""
+        return float(self.people.values[np.searchsorted(self.people.ends, size)])
+
+    def split_at(self, size: int, score_range: ScoreRange, null: FloatArray | None) -> WorstSplit:
+        """The split into the `size` people lowest in the feature and the others.
+
+        `null` has, for each resample, the largest gap of all splits, and the largest studentised.
+        """
+        curve = self.curve_at(size, score_range)
+        mcdp, test = curve.mcdp(), None
+        if null is not None:
+            p_value = p_value_of(self.people.studentised(size, mcdp), null[:, 1])
+            test = summarise_null(mcdp, p_value, null[:, 0])
+        sizes = (size, self.feature.size - size)
+        split = self.value_at(size)
+        return WorstSplit(split, mcdp, sizes, curve.worst_window(), curve, test, self.people.least)
+
+    def curve_at(self, size: int, score_range: ScoreRange) -> GapCurve:
+        """The gap between the `size` people lowest in the feature and the others."""
+        split = self.value_at(size)
+        number = f"{split:g}"
+        if float(number) != split:
+            number = repr(split).removesuffix(".0")
+        low, high = f"<= {number}", f"> {number}"
+        sides = np.where(self.feature <= split, low, high)
+        curve = gap_curve(
+            None, self.scores, sensitive_features=sides, groups=(low, high), score_range=score_range
+        )
+        return replace(curve, label=self.label)
+
+
+def _strata(
+    scores: FloatArray,
+    feature: FloatArray,
+    labels: NDArray[Any] | None,
+    comparison: Comparison,
+    min_share: float,
+) -> list[_Compared]:
+    """The people of each label that is compared, in the order of the feature."""
+    share = as_number(min_share, "min_share")
+    if not 0.0 <= share <= 0.5:
+        raise ValueError(f"min_share must be >= 0 and <= 0.5, got {share:g}")
+    found = []
+    for label in comparison.labels:
+        who = "" if label is None else f" with y_true = {label}"
+        among = np.ones(scores.size, dtype=bool) if label is None else np.asarray(labels == label)
+        if not among.any():
+            raise ValueError(f"y_true must have a row of each label compared, got no rows{who}")
+        rows = int(np.count_nonzero(among))
+        least = max(math.ceil(share * rows), comparison.min_group_size)
+        people = OrderedPeople.of_rows(scores[among], feature[among], least)
+        if not people.splits.size:
+            raise ValueError(
+                f"no split of sensitive_features leaves {least} of {rows} rows{who} on either side; "
+                "lower min_share or min_group_size"
+            )
+        found.append(_Compared(label, scores[among], feature[among], people))
+    return found

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 import localparity as lp
 from localparity.losses import ABCCLoss, DPLoss, MCDPLoss
-from localparity.models.networks._soft_cdf import contrasts
+from localparity.models.networks._smoothed_gap import contrasts
 from training_oracles import scanned_gaps, smoothed_gap
 
 LOSSES = {

@@ -9,8 +9,7 @@ import torch
 from torch.nn.functional import binary_cross_entropy
 
 from localparity.models import METHODS, MethodOptions, TensorRows
-from localparity.models.networks._method import objective
-from localparity.models.networks._methods import make_method
+from localparity.models.networks._methods import make_method, objective
 from localparity.models.networks._networks import Network, multilayer
 
 OPTIONS = MethodOptions(search="frozen")

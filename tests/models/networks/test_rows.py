@@ -6,9 +6,8 @@ import pytest
 import torch
 
 from localparity.models import MethodOptions, TensorRows
-from localparity.models.networks._method import cross_entropy
-from localparity.models.networks._methods import make_method
-from localparity.models.networks._rows import BalancedBatches, Batches
+from localparity.models.networks._batches import BalancedBatches, Batches
+from localparity.models.networks._methods import cross_entropy, make_method
 
 
 def test_an_epoch_has_no_row_twice_and_batches_one_size() -> None:

@@ -8,8 +8,7 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from localparity.models.networks._search import largest_gap, largest_window
-from localparity.models.networks._soft_cdf import contrasts, soft_gap
+from localparity.models.networks._smoothed_gap import contrasts, largest_gap, largest_window, soft_gap
 from training_oracles import scanned_gaps, scanned_mcdp, smoothed_gap
 
 score = st.one_of(st.floats(0.0, 1.0), st.sampled_from([0.0, 0.5, 1.0]))

@@ -11,8 +11,7 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import oracles
-from localparity.models.repair._band import Band, Distribution
-from localparity.models.repair._score_map import ScoreMap
+from localparity.models.repair._maps import Band, Distribution, ScoreMap
 from strategies import People, epsilons, people
 
 

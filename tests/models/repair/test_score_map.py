@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from localparity.models.repair._score_map import ScoreMap
+from localparity.models.repair._maps import ScoreMap
 
 UNIT = st.floats(0, 1, allow_subnormal=False)
 

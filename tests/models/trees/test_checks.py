@@ -11,7 +11,7 @@ import pytest
 
 from localparity.datasets import make_census
 from localparity.models import LocalParityLGBMClassifier, LocalParityXGBClassifier, TableClassifier
-from localparity.models.trees._checks import check_lightgbm, check_xgboost
+from localparity.models.trees._boosters import check_lightgbm, check_xgboost
 
 CENSUS = make_census(300, random_state=0)
 GROUPS = CENSUS.sensitive_features

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localparity.models.trees._kernels import bin_moments
-from localparity.models.trees._search import largest, soft_maximum
-from localparity.models.trees._smoothed import Smoother, Spline
+from localparity.models.trees._smoothed_gap import Smoother, Spline, largest, soft_maximum
 from training_oracles import scanned_gaps, scanned_mcdp, smoothed_gap
 
 score = st.one_of(st.floats(0.0, 1.0), st.sampled_from([0.0, 0.5, 1.0]))

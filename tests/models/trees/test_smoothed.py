@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from localparity.models.trees._kernels import bin_moments, spline_slope, spline_value
-from localparity.models.trees._smoothed import Smoother, Spline
+from localparity.models.trees._smoothed_gap import Smoother, Spline
 
 scores_of_people = st.lists(
     st.one_of(st.floats(0.0, 1.0), st.sampled_from([0.0, 0.5, 1.0])), min_size=1, max_size=60

@@ -4,15 +4,21 @@ from localparity._validation import require
 
 require("torch", extra="train")
 
+from localparity.models.networks._batches import TensorRows  # noqa: E402
 from localparity.models.networks._classifier import LocalParityClassifier  # noqa: E402
 from localparity.models.networks._distributed import gather_rows  # noqa: E402
 from localparity.models.networks._losses import ABCCLoss, DPLoss, MCDPLoss  # noqa: E402
-from localparity.models.networks._method import Method, MethodOptions, ScoredBatch  # noqa: E402
-from localparity.models.networks._methods import METHODS  # noqa: E402
+from localparity.models.networks._methods import (  # noqa: E402
+    METHODS,
+    Method,
+    MethodOptions,
+    ScoredBatch,
+)
 from localparity.models.networks._networks import Network  # noqa: E402
-from localparity.models.networks._plan import TrainingPlan  # noqa: E402
-from localparity.models.networks._rows import TensorRows  # noqa: E402
-from localparity.models.networks._trainer import Trainer  # noqa: E402
+from localparity.models.networks._trainer import (  # noqa: E402
+    Trainer,
+    TrainingPlan,
+)
 
 __all__ = [
     "METHODS",

@@ -9,17 +9,15 @@ from typing import TYPE_CHECKING, Any, ClassVar, Self
 import torch
 from torch import Tensor
 
+from localparity._progress import Progress
 from localparity._types import FloatArray
 from localparity._validation import require
-from localparity.models._backend import Backend, Model, Pace
-from localparity.models._progress import Progress
+from localparity.models._base import Backend, Model, Pace
 from localparity.models._rows import TrainingRows
-from localparity.models.networks._method import MethodOptions
-from localparity.models.networks._methods import make_method
+from localparity.models.networks._batches import TensorRows
+from localparity.models.networks._methods import MethodOptions, make_method
 from localparity.models.networks._networks import Network, multilayer
-from localparity.models.networks._plan import TrainingPlan
-from localparity.models.networks._rows import TensorRows
-from localparity.models.networks._trainer import Trainer, predict_scores
+from localparity.models.networks._trainer import Trainer, TrainingPlan, predict_scores
 
 if TYPE_CHECKING:
     from localparity.models.networks._classifier import LocalParityClassifier
@@ -137,3 +135,19 @@ def as_tensors(rows: TrainingRows, precision: str, device: torch.device) -> Tens
         torch.from_numpy(rows.groups),
         torch.from_numpy(rows.weights).to(dtype),
     ).to(device)
+
+
+# The device to train on.
+
+
+def as_device(name: str) -> torch.device:
+    """The torch device with this name; "auto" is a GPU if there is one."""
+    if name == "auto":
+        return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+    try:
+        device = torch.device(name)
+    except RuntimeError as error:
+        raise ValueError(f"device must be 'auto' or a torch device, got {name!r}: {error}") from error
+    if device.type == "cuda" and not torch.cuda.is_available():
+        raise ValueError(f"device {name!r} needs CUDA, which this machine or this build of torch lacks")
+    return device

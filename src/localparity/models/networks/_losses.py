@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -18,11 +19,142 @@ from localparity._validation import (
     as_temperature,
 )
 from localparity.counts._comparison import CRITERIA, labels_of
-from localparity.models.networks._loss_inputs import check_batch, check_codes, check_integers
-from localparity.models.networks._memory import ScoredRows, ScoreMemory
 from localparity.models.networks._replay import Replay, is_readable
-from localparity.models.networks._search import largest_gap, largest_window, threshold_grid
-from localparity.models.networks._soft_cdf import contrasts, soft_gap
+from localparity.models.networks._smoothed_gap import (
+    contrasts,
+    largest_gap,
+    largest_window,
+    soft_gap,
+    threshold_grid,
+)
+
+# What the losses are called with, checked; the messages say how to make it fit.
+
+
+_CODES = "torch.as_tensor(np.unique(groups, return_inverse=True)[1])"
+
+
+def check_batch(y_score: Any, sensitive_features: Any, y_true: Any, sample_weight: Any) -> None:
+    """Raise a ValueError where a batch is no tensors of one length, or has no rows."""
+    given = {"sensitive_features": sensitive_features, "y_true": y_true, "sample_weight": sample_weight}
+    given = {name: values for name, values in given.items() if values is not None}
+    for name, values in {"y_score": y_score, **given}.items():
+        if not isinstance(values, Tensor):
+            advice = _CODES if name == "sensitive_features" else f"torch.as_tensor({name})"
+            raise ValueError(f"{name} must be a tensor, got {type(values).__name__}; use {advice}")
+    if y_score.ndim != 1:
+        raise ValueError(
+            f"y_score must have shape (n_samples,), got {tuple(y_score.shape)}{_one_column(y_score)}"
+        )
+    if not len(y_score):
+        raise ValueError(
+            "y_score is empty; leave out batches without rows, or, where several processes train, gather the "
+            "rows of all of them with localparity.models.gather_rows"
+        )
+    for name, values in given.items():
+        if values.shape != y_score.shape:
+            advice = f"; use {name}.squeeze(1)" if values.shape == (len(y_score), 1) else ""
+            raise ValueError(
+                f"{name} has shape {tuple(values.shape)}, y_score has {tuple(y_score.shape)}{advice}"
+            )
+
+
+def check_integers(groups: Tensor) -> None:
+    """Raise a ValueError where groups are no codes."""
+    if groups.is_floating_point() or groups.is_complex():
+        raise ValueError(
+            f"sensitive_features must be integers or booleans, got {groups.dtype}; use "
+            "sensitive_features.long() for codes"
+        )
+
+
+def check_codes(groups: Tensor, n_groups: int | None = None) -> None:
+    """Raise a ValueError where a code is negative, or beyond the number of groups."""
+    lowest, highest = (int(end) for end in torch.aminmax(groups))
+    if lowest < 0:
+        raise ValueError(f"sensitive_features must hold codes >= 0, got {lowest}")
+    if n_groups is not None and highest >= n_groups:
+        raise ValueError(f"sensitive_features must hold codes below n_groups={n_groups}, got {highest}")
+
+
+def _one_column(y_score: Tensor) -> str:
+    """How two dimensions become one: those of a single output, or of a score for each of two classes."""
+    if y_score.ndim != 2:
+        return ""
+    columns = y_score.shape[1]
+    if columns == 1:
+        return "; use y_score.squeeze(1)"
+    if columns == 2:
+        return "; use y_score[:, 1], or y_score[:, 1] - y_score[:, 0] for the logits of two classes"
+    return "; call the loss on the column of one class"
+
+
+# Recent scores, kept to find in them what a batch is too small to show.
+
+
+class ScoredRows(NamedTuple):
+    """Scores with the groups' codes, labels and weights, as the losses compute with them."""
+
+    scores: Tensor
+    groups: Tensor
+    y_true: Tensor | None
+    sample_weight: Tensor | None
+
+
+class ScoreMemory(nn.Module):
+    """A ring buffer of the last rows scored; -1 is the group of an empty slot."""
+
+    scores: Tensor
+    groups: Tensor
+    y_true: Tensor
+    sample_weight: Tensor
+    written: Tensor
+
+    def __init__(self, size: int) -> None:
+        super().__init__()
+        self.register_buffer("scores", torch.zeros(size))
+        self.register_buffer("groups", torch.full((size,), -1, dtype=torch.int64))
+        self.register_buffer("y_true", torch.zeros(size))
+        self.register_buffer("sample_weight", torch.zeros(size))
+        self.register_buffer("written", torch.zeros((), dtype=torch.int64))
+        self.begun = False
+
+    def rows(self, batch: ScoredRows) -> ScoredRows:
+        """The rows remembered; before there are any, the batch itself."""
+        if not self.begun:
+            return _complete(batch)
+        return ScoredRows(self.scores.to(batch.scores), self.groups, self.y_true, self.sample_weight)
+
+    @torch.no_grad()
+    def remember(self, batch: ScoredRows) -> None:
+        """Write the batch over the oldest rows."""
+        size, count = len(self.scores), len(batch.scores)
+        places = (self.written + torch.arange(count, device=self.scores.device))[-size:] % size
+        for name, values in _complete(batch)._asdict().items():
+            buffer = getattr(self, name)
+            buffer[places] = values[-size:].to(buffer)
+        self.written += count
+        self.begun = True
+
+    def get_extra_state(self) -> Tensor:
+        """Whether there are rows yet, which is known without reading the device."""
+        return torch.tensor(self.begun)
+
+    def set_extra_state(self, state: Tensor) -> None:
+        """Restore what `get_extra_state` returned."""
+        self.begun = bool(state)
+
+
+def _complete(rows: ScoredRows) -> ScoredRows:
+    """The rows without gradients, with labels 0 and weights 1 if they have none."""
+    scores = rows.scores.detach()
+    return ScoredRows(
+        scores,
+        rows.groups,
+        torch.zeros_like(scores) if rows.y_true is None else rows.y_true,
+        torch.ones_like(scores) if rows.sample_weight is None else rows.sample_weight,
+    )
+
 
 SEARCHES = ("exact", "probe", "frozen", "soft")
 # The paper's value for tables: the sigmoid spans a few tenths of the score range, so that most rows of a

@@ -1,14 +1,489 @@
-"""The methods by their names."""
+"""What a training method is: the few things in which the methods differ."""
 
 from __future__ import annotations
 
-from localparity._validation import as_choice
-from localparity.models.networks._advdebias import AdvDebias
-from localparity.models.networks._dralign import DRAlign
-from localparity.models.networks._erm import ERM
-from localparity.models.networks._fairmixup import FairMixup
-from localparity.models.networks._loss_methods import DiffABCC, DiffDP, DiffMCDP
-from localparity.models.networks._method import Method, MethodOptions
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from itertools import combinations
+from typing import Any, ClassVar, NamedTuple
+
+import torch
+from torch import Tensor, nn
+from torch.func import functional_call
+from torch.nn.functional import binary_cross_entropy_with_logits, cosine_similarity
+
+from localparity._types import Criterion
+from localparity._validation import as_choice, as_strength
+from localparity.counts._comparison import CRITERIA
+from localparity.models.networks._batches import BalancedBatches, Batches, TensorRows, balancing_weights
+from localparity.models.networks._distributed import gather_rows, mean_over_processes, world_size
+from localparity.models.networks._losses import (
+    DEFAULT_SEARCH,
+    DEFAULT_SHARPNESS,
+    DEFAULT_TEMPERATURE,
+    ABCCLoss,
+    DPLoss,
+    MCDPLoss,
+)
+from localparity.models.networks._networks import Dropout, Network, frozen_statistics
+
+
+@dataclass(frozen=True)
+class MethodOptions:
+    """The options of the methods, besides their strength; each method reads those that concern it.
+
+    Parameters
+    ----------
+    temperature : float, default=10.0
+        The steepness of the sigmoid that replaces the step of a distribution, for DiffABCC and DiffMCDP.
+    epsilon : float, default=0.0
+        The half-width of the windows.
+    criterion : str, default="demographic_parity"
+        Who is compared.
+    search : str, default="exact"
+        How `MCDPLoss` finds its threshold.
+    sharpness : float, default=8.0
+        The power of the soft search.
+    memory : int, default=0
+        The number of recent rows that `MCDPLoss` remembers.
+    balanced : bool, default=False
+        Whether every batch has equally many rows of each group, reweighted.
+    alignment : float, default=0.05
+        The weight of DRAlign's cosines.
+
+    Examples
+    --------
+    >>> MethodOptions(search="soft").temperature
+    10.0
+    """
+
+    temperature: float = DEFAULT_TEMPERATURE
+    epsilon: float = 0.0
+    criterion: Criterion = "demographic_parity"
+    search: str = DEFAULT_SEARCH
+    sharpness: float = DEFAULT_SHARPNESS
+    memory: int = 0
+    balanced: bool = False
+    alignment: float = 0.05
+
+
+class ScoredBatch(NamedTuple):
+    """A batch and the network's output for it: what a method's penalty is computed from.
+
+    Parameters
+    ----------
+    own : TensorRows
+        This process's rows.
+    own_logits : Tensor
+        Their logits.
+    entry : Tensor
+        Their values where the network's body begins.
+    hidden : Tensor
+        Their values in the last hidden layer.
+    whole : TensorRows
+        The rows of all processes, except for the features, which are this process's.
+    logits : Tensor
+        The logits of all processes' rows.
+    autocast : context manager
+        The precision of the network's forward pass, for a penalty that repeats it.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> class Confidence(lp.models.Method):
+    ...     def penalty(self, network: lp.models.Network, batch: lp.models.ScoredBatch):
+    ...         return self.strength * batch.logits.square().mean()
+    """
+
+    own: TensorRows
+    own_logits: Tensor
+    entry: Tensor
+    hidden: Tensor
+    whole: TensorRows
+    logits: Tensor
+    autocast: AbstractContextManager[Any]
+
+
+class Method(nn.Module):
+    """A training method: cross-entropy plus, times the strength, a penalty.
+
+    A method overrides what differs: `penalty`, `prepare`, `wrap`, `batches`, `reweighted` and `draw`.
+    Parameters that it adds are trained with the network's. Everything that changes is a parameter or a
+    buffer, so that the methods of several runs can be stacked.
+
+    Parameters
+    ----------
+    strength : float
+        The weight of the penalty.
+    n_groups : int
+        The number of groups.
+    options : MethodOptions
+        The options.
+
+    Examples
+    --------
+    >>> float(Method(0.5, 2, MethodOptions()).strength)
+    0.5
+    """
+
+    name: ClassVar[str] = ""
+    criteria: ClassVar[tuple[str, ...]] = ("demographic_parity",)
+    strength: Tensor
+
+    def __init__(self, strength: float, n_groups: int, options: MethodOptions) -> None:
+        super().__init__()
+        number = as_strength(strength)
+        self.penalised = number > 0.0
+        self.register_buffer("strength", torch.tensor(number, dtype=torch.float64))
+        self.n_groups = n_groups
+        self.options = options
+        if options.criterion not in self.criteria:
+            known = ", ".join(map(repr, self.criteria))
+            raise ValueError(
+                f"criterion must be one of {known} for method {self.name!r}, got {options.criterion!r}"
+            )
+
+    def prepare(self, training: TensorRows, network: Network) -> None:
+        """Learn from the training rows, or add parameters, before the first step.
+
+        Parameters
+        ----------
+        training : TensorRows
+            All training rows.
+        network : Network
+            The network to be trained.
+        """
+
+    def wrap(self, network: Network) -> Network:
+        """Change the network for this method.
+
+        Parameters
+        ----------
+        network : Network
+            The network to be trained.
+
+        Returns
+        -------
+        Network
+            The network as this method trains it.
+        """
+        return network
+
+    def batches(self, training: TensorRows, batch_size: int, seed: int) -> Batches:
+        """Choose how rows are drawn.
+
+        Parameters
+        ----------
+        training : TensorRows
+            All training rows.
+        batch_size : int
+            The number of rows of a batch.
+        seed : int
+            The same seed gives the same batches.
+
+        Returns
+        -------
+        Batches
+            An object whose `draw` returns the row numbers of the next batch.
+        """
+        if self.options.balanced:
+            return BalancedBatches(training.groups, self.n_groups, batch_size, seed)
+        return Batches(len(training.labels), batch_size, seed)
+
+    def reweighted(self, training: TensorRows) -> TensorRows:
+        """Give the training rows the weights that go with the batches.
+
+        Parameters
+        ----------
+        training : TensorRows
+            All training rows.
+
+        Returns
+        -------
+        TensorRows
+            The rows, with weights such that a batch stands for the data.
+        """
+        return balancing_weights(training, self.n_groups) if self.options.balanced else training
+
+    def draw(self, generator: torch.Generator) -> None:
+        """Draw the random numbers of a step into buffers.
+
+        Parameters
+        ----------
+        generator : torch.Generator
+            The run's own.
+        """
+
+    def penalty(self, network: Network, batch: ScoredBatch) -> Tensor:
+        """Compute what is added to the cross-entropy: the strength times a disparity.
+
+        Parameters
+        ----------
+        network : Network
+            The network that is trained.
+        batch : ScoredBatch
+            The batch and the network's output for it.
+
+        Returns
+        -------
+        Tensor
+            A scalar.
+        """
+        raise NotImplementedError
+
+
+def objective(
+    method: Method, network: Network, batch: TensorRows, autocast: AbstractContextManager[Any]
+) -> Tensor:
+    """The loss of a batch over all processes; `autocast` is the precision of the network's forward pass."""
+    with autocast:
+        entry = network.trunk(batch.features)
+        hidden = network.body(entry)
+        own_logits = network.logits(hidden)
+    own_logits, entry, hidden = (values.to(batch.weights) for values in (own_logits, entry, hidden))
+    whole = TensorRows(batch.features, *(gather_rows(column) for column in batch[1:]))
+    scored = ScoredBatch(batch, own_logits, entry, hidden, whole, gather_rows(own_logits), autocast)
+    loss = cross_entropy(scored.logits, whole)
+    return loss + method.penalty(network, scored) if method.penalised else loss
+
+
+def cross_entropy(logits: Tensor, rows: TensorRows, among: Tensor | None = None) -> Tensor:
+    """The weighted mean cross-entropy, over all rows or among those of a mask."""
+    weights = rows.weights if among is None else rows.weights * among
+    losses = binary_cross_entropy_with_logits(logits, rows.labels, reduction="none")
+    return (losses * weights).sum() / weights.sum().clamp_min(torch.finfo(losses.dtype).tiny)
+
+
+# AdvDebias: an adversary must not be able to predict the group.
+
+
+_ADVERSARY_WIDTH = 50
+
+
+class AdvDebias(Method):
+    """Cross-entropy plus that of an adversary, whose gradient reaches the network reversed.
+
+    The adversary, with one hidden layer of 50, predicts the group from the last hidden layer; the network
+    has no dropout. With two groups the adversary has one output, with more one for each.
+    """
+
+    name = "advdebias"
+
+    def prepare(self, training: TensorRows, network: Network) -> None:
+        """Build the adversary for the network's last hidden layer."""
+        outputs = 1 if self.n_groups == 2 else self.n_groups
+        self.adversary = nn.Sequential(
+            nn.Linear(network.head.in_features, _ADVERSARY_WIDTH),
+            nn.ReLU(),
+            nn.Linear(_ADVERSARY_WIDTH, outputs),
+        ).to(training.weights)
+
+    def wrap(self, network: Network) -> Network:
+        """Turn dropout off."""
+        for layer in network.modules():
+            if isinstance(layer, Dropout):
+                layer.share = 0.0
+        return network
+
+    def penalty(self, network: Network, batch: ScoredBatch) -> Tensor:
+        """The strength times the adversary's cross-entropy."""
+        hidden = gather_rows(batch.hidden)
+        # The value is that of the hidden layer, exactly; the gradient is its negative.
+        guess = self.adversary(2.0 * hidden.detach() - hidden)
+        codes = torch.arange(self.n_groups, device=guess.device)[-guess.shape[1] :]
+        truth = (batch.whole.groups[:, None] == codes).to(guess)
+        losses = binary_cross_entropy_with_logits(guess, truth, reduction="none").mean(-1)
+        weights = batch.whole.weights
+        return self.strength * (losses * weights).sum() / weights.sum()
+
+
+# ERM: cross-entropy and nothing else.
+
+
+class ERM(Method):
+    """Empirical risk minimisation; its strength is 0 whatever it is given."""
+
+    name = "erm"
+    criteria = CRITERIA
+
+    def __init__(self, strength: float, n_groups: int, options: MethodOptions) -> None:
+        super().__init__(0.0 * as_strength(strength), n_groups, options)
+
+
+# FairMixup: the score must not change on the way from one group to another.
+
+
+class FairMixup(Method):
+    """Cross-entropy on balanced batches, plus how the score changes between groups.
+
+    Rows of two groups are mixed, x = t x0 + (1 - t) x1 with t uniform on [0, 1]; the penalty is the absolute
+    mean of the score's derivative at x in the direction x1 - x0, of the worst pair of groups. Images are
+    mixed as feature maps.
+    """
+
+    name = "fairmixup"
+    share: Tensor
+
+    def __init__(self, strength: float, n_groups: int, options: MethodOptions) -> None:
+        super().__init__(strength, n_groups, options)
+        self.register_buffer("share", torch.zeros(()))
+
+    @torch.no_grad()
+    def draw(self, generator: torch.Generator) -> None:
+        """Draw the share t of the mixture."""
+        self.share.uniform_(generator=generator)
+
+    def batches(self, training: TensorRows, batch_size: int, seed: int) -> Batches:
+        """Equally many rows of each group, group after group."""
+        return BalancedBatches(training.groups, self.n_groups, batch_size, seed)
+
+    def penalty(self, network: Network, batch: ScoredBatch) -> Tensor:
+        """The strength times how the score changes between groups."""
+        parts = batch.entry.chunk(self.n_groups)
+        slopes = [
+            self._slope(network, self.share * first + (1.0 - self.share) * second, second - first)
+            for first, second in combinations(parts, 2)
+        ]
+        return self.strength * torch.stack(slopes).amax()
+
+    def _slope(self, network: Network, mixed: Tensor, direction: Tensor) -> Tensor:
+        def total(entry: Tensor) -> Tensor:
+            return torch.sigmoid(network.logits(network.body(entry))).sum()
+
+        gradient = torch.func.grad(total)(mixed)
+        return gather_rows((gradient * direction).flatten(1).sum(1)).mean().abs()
+
+
+# DiffDP, DiffABCC and DiffMCDP: methods whose penalty is one of the losses.
+
+
+class LossMethod(Method):
+    """Cross-entropy plus a loss of the whole batch's logits."""
+
+    criteria = CRITERIA
+    loss: nn.Module
+
+    def penalty(self, network: Network, batch: ScoredBatch) -> Tensor:
+        """The strength times the loss."""
+        rows = batch.whole
+        disparity: Tensor = self.loss(batch.logits, rows.groups, rows.labels, rows.weights)
+        return self.strength * disparity
+
+
+class DiffDP(LossMethod):
+    """Cross-entropy plus `DPLoss`, the difference between the groups' mean scores."""
+
+    name = "diffdp"
+
+    def __init__(self, strength: float, n_groups: int, options: MethodOptions) -> None:
+        super().__init__(strength, n_groups, options)
+        self.loss = DPLoss(criterion=options.criterion, from_logits=True, n_groups=n_groups)
+
+
+class DiffABCC(LossMethod):
+    """Cross-entropy plus `ABCCLoss`, the area between the groups' smoothed distributions."""
+
+    name = "diffabcc"
+
+    def __init__(self, strength: float, n_groups: int, options: MethodOptions) -> None:
+        super().__init__(strength, n_groups, options)
+        self.loss = ABCCLoss(
+            options.temperature, criterion=options.criterion, from_logits=True, n_groups=n_groups
+        )
+
+
+class DiffMCDP(LossMethod):
+    """Cross-entropy plus `MCDPLoss`, the maximal local disparity of the groups' smoothed distributions.
+
+    With ``search="frozen"`` the threshold is the share of label 1 in the training rows, where the published
+    code for tables started its solver and in effect stayed.
+    """
+
+    name = "diffmcdp"
+    loss: MCDPLoss
+
+    def __init__(self, strength: float, n_groups: int, options: MethodOptions) -> None:
+        super().__init__(strength, n_groups, options)
+        self.loss = MCDPLoss(
+            options.temperature,
+            options.epsilon,
+            search=options.search,
+            threshold=0.5 if options.search == "frozen" else None,
+            sharpness=options.sharpness,
+            memory=options.memory,
+            criterion=options.criterion,
+            from_logits=True,
+            n_groups=n_groups,
+        )
+
+    def prepare(self, training: TensorRows, network: Network) -> None:
+        """Freeze the threshold at the share of label 1."""
+        if self.options.search == "frozen":
+            self.loss.threshold = training.labels.mean()
+
+
+# DRAlign: the units that are important must be equally important to all groups.
+
+
+class DRAlign(LossMethod):
+    """Cross-entropy plus `DPLoss`, less the cosines between the groups' unit importances.
+
+    A unit's importance to a group is the sum, over its incoming weights, of the square of the weight times
+    the gradient of that group's cross-entropy. The cosines are summed over the hidden layers and averaged
+    over the pairs of groups; their weight is `alignment` at every strength.
+    """
+
+    name = "dralign"
+    criteria = ("demographic_parity",)
+
+    def __init__(self, strength: float, n_groups: int, options: MethodOptions) -> None:
+        super().__init__(strength, n_groups, options)
+        self.loss = DPLoss(from_logits=True, n_groups=n_groups)
+
+    def penalty(self, network: Network, batch: ScoredBatch) -> Tensor:
+        """The strength times the difference of mean scores, less the alignment."""
+        layers = self._importances(network, batch)
+        cosines = [
+            torch.stack([cosine_similarity(layer[one], layer[other], dim=0) for layer in layers]).sum()
+            for one, other in combinations(range(self.n_groups), 2)
+        ]
+        return super().penalty(network, batch) - self.options.alignment * torch.stack(cosines).mean()
+
+    def _importances(self, network: Network, batch: ScoredBatch) -> list[Tensor]:
+        """For each hidden layer, the unit importances of each group, shape (n_groups, units)."""
+        weights = network.hidden_weights()
+
+        def losses(weights: dict[str, Tensor]) -> Tensor:
+            with batch.autocast:
+                logits: Tensor = functional_call(network, weights, (batch.own.features,))
+            logits = logits.to(batch.logits)
+            return torch.stack([_share_of_loss(logits, batch, group) for group in range(self.n_groups)])
+
+        with frozen_statistics(network):
+            values, pull = torch.func.vjp(losses, weights)[:2]
+            # One group after the other: convolutions of several at once are slow.
+            units = torch.eye(self.n_groups, dtype=values.dtype, device=values.device)
+            gradients = [pull(unit)[0] for unit in units]
+        return [
+            torch.stack([_importance(weight, gradient[name]) for gradient in gradients])
+            for name, weight in weights.items()
+        ]
+
+
+def _importance(weight: Tensor, gradient: Tensor) -> Tensor:
+    """The importance of each unit, by its incoming weights."""
+    return (weight * mean_over_processes(gradient)).square().flatten(1).sum(1)
+
+
+def _share_of_loss(logits: Tensor, batch: ScoredBatch, group: int) -> Tensor:
+    """The process's share of the group's cross-entropy: the mean over processes is the whole."""
+    own, whole = ((rows.weights * (rows.groups == group)).sum() for rows in (batch.own, batch.whole))
+    share = own / whole.clamp_min(torch.finfo(whole.dtype).tiny) * world_size()
+    return cross_entropy(logits, batch.own, batch.own.groups == group) * share
+
+
+# The methods by their names.
+
 
 METHODS: dict[str, type[Method]] = {
     method.name: method for method in (ERM, AdvDebias, DiffDP, FairMixup, DRAlign, DiffABCC, DiffMCDP)

@@ -2,20 +2,208 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from typing import Protocol
 
 import torch
 from torch import Tensor
 
-from localparity._io._forecast import Forecast
+from localparity._progress import Forecast, Progress
 from localparity._types import Criterion
+from localparity._validation import as_choice, as_count, as_number
 from localparity.metrics import mcdp
-from localparity.models._progress import Progress
-from localparity.models.networks._method import Method, cross_entropy
-from localparity.models.networks._networks import Network
-from localparity.models.networks._plan import TrainingPlan
-from localparity.models.networks._rows import TensorRows
-from localparity.models.networks._training import Steps, Training, check_finite
+from localparity.models.networks._batches import TensorRows
+from localparity.models.networks._distributed import average_gradients, world_size
+from localparity.models.networks._methods import Method, cross_entropy, objective
+from localparity.models.networks._networks import Network, random_layers
+from localparity.models.networks._replay import RecordedStep
+
+# How long and how fast to train.
+
+
+@dataclass(frozen=True)
+class TrainingPlan:
+    """How long and how fast to train.
+
+    Parameters
+    ----------
+    steps : int, default=150
+        The maximum number of optimiser steps.
+    batch_size : int, default=1024
+        The number of rows of a batch.
+    learning_rate : float, default=1e-3
+        Adam's initial learning rate.
+    schedule : str, default="steps"
+        "steps" multiplies the learning rate by `decay_factor` after every `decay_every` steps; "cosine"
+        lowers it to 0 along half a cosine.
+    decay_every : int, default=50
+        The number of steps at one learning rate, for the schedule "steps".
+    decay_factor : float, default=0.1
+        The factor of the schedule "steps".
+    weight_decay : float, default=0.0
+        Decoupled, as in AdamW.
+    clip_norm : float, optional
+        The largest norm of a gradient; a larger one is scaled down to it.
+    precision : str, default="float32"
+        "float32" or "float64", as the rows are; or "bfloat16" for the network's forward pass.
+    check_every : int, default=25
+        The number of steps between evaluations of the validation rows.
+    patience : int, optional
+        The number of evaluations without improvement after which training stops and returns to the best.
+
+    Examples
+    --------
+    >>> TrainingPlan().steps
+    150
+    """
+
+    steps: int = 150
+    batch_size: int = 1024
+    learning_rate: float = 1e-3
+    schedule: str = "steps"
+    decay_every: int = 50
+    decay_factor: float = 0.1
+    weight_decay: float = 0.0
+    clip_norm: float | None = None
+    precision: str = "float32"
+    check_every: int = 25
+    patience: int | None = None
+
+    def __post_init__(self) -> None:
+        for name in ("steps", "batch_size", "check_every"):
+            as_count(getattr(self, name), name)
+        if self.patience is not None:
+            as_count(self.patience, "patience")
+        if self.clip_norm is not None and not as_number(self.clip_norm, "clip_norm") > 0.0:
+            raise ValueError(f"clip_norm must be > 0, got {self.clip_norm:g}")
+        as_choice(self.schedule, "schedule", ("steps", "cosine"))
+        as_choice(self.precision, "precision", ("float32", "bfloat16", "float64"))
+
+
+# A run that is ready to take steps, and the steps: what `Trainer` and stacks of runs share.
+
+
+class Trainable(Protocol):
+    """What `Steps` trains: a `Training`, or a stack of them."""
+
+    rows: TensorRows
+
+    def parameters(self) -> list[Tensor]:
+        """What is trained."""
+
+    def draw(self) -> Tensor:
+        """Draw the random numbers of a step into buffers, and return the row numbers of its batch."""
+
+    def loss(self, drawn: Tensor) -> Tensor:
+        """The loss of the batch with these row numbers, or one for each run of a stack."""
+
+
+class Training:
+    """One run, prepared with its own seed; torch's global generator stays as it was."""
+
+    def __init__(
+        self, method: Method, network: Network, plan: TrainingPlan, rows: TensorRows, *, seed: int
+    ) -> None:
+        device = rows.features.device
+        with torch.random.fork_rng(devices=[device] if device.type == "cuda" else []):
+            torch.manual_seed(seed)
+            method.prepare(rows, network)
+        self.method, self.network, self.plan = method.to(rows.weights).train(), network.train(), plan
+        self.generator = torch.Generator(device).manual_seed(seed)
+        self.batches = method.batches(rows, plan.batch_size, seed)
+        self.rows = method.reweighted(rows)
+
+    def parameters(self) -> list[Tensor]:
+        """The weights of the network and of the method."""
+        return [*self.network.parameters(), *self.method.parameters()]
+
+    def draw(self) -> Tensor:
+        """Draw the random numbers of a step into buffers, and return the row numbers of its batch."""
+        rows = self.batches.draw()
+        for layer in random_layers(self.network):
+            layer.draw(len(rows), self.generator)
+        self.method.draw(self.generator)
+        return rows
+
+    def loss(self, drawn: Tensor) -> Tensor:
+        """The loss of the batch with these row numbers."""
+        return self.objective(self.rows.take(drawn))
+
+    def objective(self, batch: TensorRows) -> Tensor:
+        """The loss of a batch, in the plan's precision."""
+        reduced = self.plan.precision == "bfloat16"
+        autocast = torch.autocast(batch.features.device.type, torch.bfloat16, enabled=reduced)
+        return objective(self.method, self.network, batch, autocast)
+
+
+class Steps:
+    """Optimiser steps of a training, replayed as a CUDA graph on one GPU unless `recorded` is False."""
+
+    def __init__(self, training: Trainable, plan: TrainingPlan, *, recorded: bool | None = None) -> None:
+        self.training, self.plan = training, plan
+        self.device = training.rows.weights.device
+        on_gpu = self.device.type == "cuda"
+        self.optimizer = torch.optim.AdamW(
+            training.parameters(),
+            lr=torch.tensor(plan.learning_rate, device=self.device) if on_gpu else plan.learning_rate,
+            weight_decay=plan.weight_decay,
+            eps=1e-8,
+            capturable=on_gpu,
+            # Otherwise half of a step's time goes to reading and writing the weights again and again.
+            fused=on_gpu,
+        )
+        self._drawn = torch.zeros(0, dtype=torch.int64)
+        self._step = RecordedStep(
+            self._optimise, recorded=on_gpu and world_size() == 1 if recorded is None else recorded
+        )
+
+    def take(self, step: int) -> Tensor:
+        """Take the step with this number, from 0; return its loss, or the losses of a stack of runs."""
+        self._set_learning_rate(step)
+        drawn = self.training.draw()
+        # Always in the same place on the device, where a recorded step reads them.
+        if self._drawn.shape != drawn.shape or self._drawn.device != self.device:
+            self._drawn = drawn.to(self.device)
+        else:
+            self._drawn.copy_(drawn)
+        return self._step()
+
+    def _optimise(self) -> Tensor:
+        self.optimizer.zero_grad()
+        loss = self.training.loss(self._drawn)
+        loss.sum().backward()  # type: ignore[no-untyped-call]
+        parameters = self.training.parameters()
+        average_gradients(parameters)
+        if self.plan.clip_norm is not None:
+            torch.nn.utils.clip_grad_norm_(parameters, self.plan.clip_norm)
+        self.optimizer.step()
+        return loss.detach()
+
+    def _set_learning_rate(self, step: int) -> None:
+        rate = learning_rate_at(self.plan, step)
+        for group in self.optimizer.param_groups:
+            if isinstance(group["lr"], Tensor):
+                group["lr"].fill_(rate)
+            else:
+                group["lr"] = rate
+
+
+def learning_rate_at(plan: TrainingPlan, step: int) -> float:
+    """The learning rate of a step, counted from 0."""
+    if plan.schedule == "cosine":
+        return plan.learning_rate * 0.5 * (1.0 + math.cos(math.pi * step / plan.steps))
+    return plan.learning_rate * plan.decay_factor ** (step // plan.decay_every)
+
+
+def check_finite(network: Network, steps: int) -> None:
+    """Raise if training has diverged."""
+    if not all(bool(tensor.isfinite().all()) for tensor in network.parameters()):
+        raise ValueError(
+            f"training has diverged: the network has weights that are not finite after {steps} steps; "
+            "lower learning_rate or strength"
+        )
+
 
 _CHUNK_ROWS = 65_536
 

@@ -15,20 +15,9 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, check_i
 from localparity._types import ArrayLike, Criterion, FloatArray, Groups, Seed
 from localparity._validation import as_probability
 from localparity.models._folder import Files, FolderMixin
-from localparity.models._rows import (
-    TrainingRows,
-    as_classes,
-    as_seed,
-    check_training_rows,
-    groups_of_rows,
-)
+from localparity.models._rows import TrainingRows, as_classes, as_seed, check_training_rows, groups_of_rows
+from localparity.models.repair._base import check_wrapped, dump_parts, fit_wrapped, parse_part
 from localparity.models.repair._score_repair import ScoreRepair
-from localparity.models.repair._wrapped import (
-    check_wrapped,
-    dump_parts,
-    fit_wrapped,
-    parse_part,
-)
 
 _ALMOST_PERFECT = 0.999
 """An area under the ROC curve that few models reach on rows that they were not trained on."""

@@ -17,10 +17,10 @@ from typing import ClassVar, NamedTuple, Self
 
 import numpy as np
 
-from localparity._io._sql import quote_name, quote_text
+from localparity._io._duckdb import quote_name, quote_text
 from localparity._types import FloatArray, Group
 from localparity._validation import as_choice
-from localparity.models.repair._score_map import ScoreMap
+from localparity.models.repair._maps import ScoreMap
 
 Stage = Mapping[str, str]
 """The columns that an expression computes at one stage, by name."""

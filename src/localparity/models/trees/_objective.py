@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from copy import copy
-from itertools import pairwise
+from itertools import combinations, pairwise
 from os import cpu_count
 from typing import Any, NamedTuple, TypeVar
+from weakref import WeakKeyDictionary
 
 import numpy as np
+from numpy.typing import NDArray
 
-from localparity._types import ArrayLike, Criterion, FloatArray, Groups
+from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups
 from localparity._validation import (
     Grouping,
     as_epsilon,
@@ -26,11 +28,56 @@ from localparity._validation import (
     as_weights,
     check_indexes,
     check_rows,
+    require,
 )
+from localparity.counts._comparison import Comparison, check_sizes
 from localparity.models.trees import _kernels
-from localparity.models.trees._group_cells import GroupCells
-from localparity.models.trees._search import Maximum, largest, soft_maximum
-from localparity.models.trees._smoothed import Smoother
+from localparity.models.trees._smoothed_gap import Maximum, Smoother, largest, soft_maximum
+
+# Groups, within the label where it counts, and the pairs of them that are compared.
+
+
+class GroupCells:
+    """The cell of each row, a group or a group's rows of one label, and the pairs of cells compared.
+
+    Rows that the criterion does not compare share one last cell. `total` sums what is counted over all
+    processes that train, each with rows of its own.
+
+    Examples
+    --------
+    >>> groups, labels = np.array([0, 1, 1]), np.array([1.0, 1.0, 0.0])
+    >>> cells = GroupCells(groups, labels, np.ones(3), ["a", "b"], "equal_opportunity", total=np.asarray)
+    >>> cells.codes.tolist(), cells.pairs
+    ([0, 1, 2], [(0, 1)])
+    """
+
+    def __init__(
+        self,
+        groups: NDArray[np.int64],
+        labels: FloatArray,
+        weights: FloatArray,
+        names: Sequence[Group],
+        criterion: Criterion,
+        *,
+        total: Callable[[FloatArray], FloatArray],
+    ) -> None:
+        comparison = Comparison(criterion)
+        strata = comparison.labels
+        n_groups = len(names)
+        self.compared = n_groups * len(strata)
+        self.codes = np.full(groups.size, self.compared, dtype=np.int32)
+        self.pairs: list[tuple[int, int]] = []
+        for place, label in enumerate(strata):
+            among = np.ones(groups.size, dtype=bool) if label is None else labels == label
+            counted = among & (weights > 0.0)
+            sizes = total(np.bincount(groups[counted], minlength=n_groups).astype(np.float64))
+            check_sizes(comparison, names, sizes.astype(np.int64).tolist(), label)
+            first = place * n_groups
+            self.codes[among] = groups[among] + first
+            self.pairs += combinations(range(first, first + n_groups), 2)
+        found = np.bincount(self.codes, weights=weights, minlength=self.compared + 1)
+        self.totals = total(found.astype(np.float64))
+
 
 SEARCHES = ("exact", "soft")
 TEMPERATURE = 100.0
@@ -277,3 +324,48 @@ def scores_of(margins: Any) -> FloatArray:
 def _is_plain(margins: Any) -> bool:
     """Whether margins are as boosters give them, which need neither a copy nor a check."""
     return isinstance(margins, np.ndarray) and margins.ndim == 1 and margins.dtype.kind == "f"
+
+
+# The objective on a cluster: each worker has some of the rows, and sees the distributions of all of them.
+
+
+_OF_ROWS: WeakKeyDictionary[Any, _WorkersObjective] = WeakKeyDictionary()
+"""The objective of each data set of this process, made in the first round of its training."""
+
+
+class ClusterObjective:
+    """Derivatives of `MCDPObjective` over the rows of all workers, as `xgboost.dask.train` calls it in each.
+
+    The rows of a worker's data set carry what it needs: the label, the code of the group in
+    ``label_lower_bound``, and the weight in ``label_upper_bound``, where it does not change how features are
+    binned. In a round, the workers' histograms of scores are summed; everything else is a worker's own.
+
+    Parameters
+    ----------
+    names : sequence
+        The groups' names, in the order of their codes.
+    **options
+        Further arguments of `MCDPObjective`.
+    """
+
+    def __init__(self, names: Sequence[Group], **options: Any) -> None:
+        self.names, self.options = tuple(names), options
+
+    def __call__(self, margins: FloatArray, data: Any) -> tuple[FloatArray, FloatArray]:
+        """Return the gradient and the positive Hessian at the margins of a worker's rows."""
+        if data not in _OF_ROWS:
+            codes, weights = (data.get_float_info(f"label_{end}_bound") for end in ("lower", "upper"))
+            _OF_ROWS[data] = _WorkersObjective(
+                data.get_label(),
+                sensitive_features=Grouping(codes.astype(np.uint32), self.names),
+                sample_weight=weights if weights.size else None,
+                **self.options,
+            )
+        return _OF_ROWS[data](margins)
+
+
+class _WorkersObjective(MCDPObjective):
+    def _total(self, counted: FloatArray) -> FloatArray:
+        collective = require("xgboost.collective", extra="boost")
+        summed: FloatArray = collective.allreduce(counted, collective.Op.SUM)
+        return summed.reshape(counted.shape)

@@ -11,14 +11,14 @@ import numpy as np
 from localparity._types import ArrayLike, BoolArray, Criterion, Groups, ScoreRange
 from localparity._validation import check_indexes, check_rows
 from localparity.counts import Comparison
-from localparity.counts._inputs import Data, as_data
+from localparity.counts._score_counts import Data, as_data
 from localparity.metrics import Interval
 from localparity.predictions import Predictions
-from localparity.report.displays._display import FIRST, SECOND, PredictionsDisplay
+from localparity.report.displays._base import FIRST, SECOND, PredictionsDisplay
 from localparity.uncertainty import mcdp_interval
 
 if TYPE_CHECKING:
-    from localparity.audit._audit import Audit
+    from localparity.auditing._audit import Audit
     from localparity.monitoring import PeriodResult
 
 

@@ -16,13 +16,13 @@ from localparity.counts._comparison import CRITERIA, Comparison, group_text, lab
 from localparity.counts._disclosure import all_disclosed, disclosed
 from localparity.counts._score_counts import ScoreCounts, Stratum, strata_of, with_everyone
 from localparity.metrics import GapCurve, Window
-from localparity.metrics._gap_curves import curve_between, gap_curves
-from localparity.report._thin import MOST_POINTS, thin_steps
+from localparity.metrics._gap_curve import curve_between, gap_curves
+from localparity.report.displays._base import MOST_POINTS, thin_steps
 from localparity.uncertainty._bands import band_radii
 from localparity.uncertainty._resampling import Draws
 
 if TYPE_CHECKING:
-    from localparity.audit._audit import Audit
+    from localparity.auditing._audit import Audit
 
 Pair = tuple[Group, Group]
 

@@ -2,36 +2,196 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import base64
+import hashlib
+import json
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from localparity.audit._answers import shown_finding
-from localparity.audit._document import Document
-from localparity.audit._missing import bounds_sentences
-from localparity.audit._wording import CRITERION_WORDS
+from localparity._io._files import write_new
+from localparity._validation import require
+from localparity._version import __version__
+from localparity.auditing._document import Document, RatioResult
+from localparity.auditing._missing import bounds_sentences
+from localparity.auditing._wording import CRITERION_WORDS, shown_finding
 from localparity.counts._comparison import group_text
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
+from localparity.counts._score_counts import strata_of
 from localparity.metrics._window import number_text
-from localparity.report._header import header_line, header_rows
 from localparity.report._tables import (
+    ReportTable,
     findings_table,
     groups_table,
     models_table,
     paired_table,
     pairs_table,
+    scoring_tables,
 )
-from localparity.report._written import write_new
+from localparity.report._terminal import header_line, header_rows
 from localparity.report.page._charts import chart_specs
 from localparity.report.page._data import PageModel, Plan
-from localparity.report.page._frame import render_frame, script_json, template
-from localparity.report.page._pictures import model_dots, pair_dots, rates_picture
-from localparity.report.page._ratios import ratios_of, scoring_of
+from localparity.report.page._pictures import Curves, model_dots, pair_dots, rates_picture, ratio_picture
 
 if TYPE_CHECKING:
-    from localparity.audit._audit import Audit, DecideBy
-    from localparity.audit._same_people import PairedModels
+    from localparity.auditing._audit import Audit, DecideBy
+    from localparity.auditing._paired_models import PairedModels
+
+
+# The page's words: what each means to someone without statistics, and where they stand in a sentence.
+
+
+GLOSSARY = {
+    "adjusted": "Made larger to allow for the number of pairs and epsilons that were looked at together.",
+    "ABCC": "The area between the two groups' curves: the difference averaged over all thresholds.",
+    "bound": "The most that MCDP may be, set by whoever decides what is acceptable.",
+    "chance": "Two samples of the same people differ a little by luck. The smaller the groups, the more.",
+    "confidence": "How often intervals made in this way hold the true value, if the assumptions do.",
+    "delta-DP": "The difference of the groups' mean scores, or of their shares above one threshold.",
+    "disparity": "A difference between the scores of two groups. Whether it is justified, no number says.",
+    "epsilon": "Half the width of the window, as a share of the score range. At 0 it is a single threshold.",
+    "interval": "The range in which the true value lies, with the confidence that is stated.",
+    "MCDP": "The largest difference between two groups that lasts over a whole window of thresholds.",
+    "p-value": "How often chance alone would show a difference as large as this, if there were none.",
+    "parity": "No difference between the groups at any threshold.",
+    "points": "Percentage points: 40% against 30% is a difference of 10 points.",
+    "ratio": "The smaller share that is selected over the larger: 30% against 40% is 0.75.",
+    "seed": "The number that makes random draws repeatable.",
+    "sha256": "A fingerprint of a file: another file, or a changed one, has another.",
+    "threshold": "A score that parts people, as where those above it are selected or flagged; also a cutoff.",
+    "window": "A stretch of neighbouring thresholds.",
+}
+"""Words and what they mean."""
+
+_ALSO = {
+    "thresholds": "threshold",
+    "cutoff": "threshold",
+    "cutoffs": "threshold",
+    "intervals": "interval",
+    "p-values": "p-value",
+    "windows": "window",
+    "epsilons": "epsilon",
+}
+_WORDS = {word: word for word in GLOSSARY} | _ALSO
+_ANY = re.compile(rf"(?<![\w-])({'|'.join(sorted(map(re.escape, _WORDS), key=len, reverse=True))})(?![\w-])")
+
+
+def explained(text: str) -> Any:
+    """A text with the first use of each word of the glossary linked to what it means; all else is escaped.
+
+    Examples
+    --------
+    >>> print(explained("<b> at a threshold"))
+    &lt;b&gt; at a <a class="term" href="#word-threshold" data-is="A score ...">threshold</a>
+    """
+    markup = require("markupsafe", extra="report").Markup
+    parts, seen, end = [], set[str](), 0
+    for found in _ANY.finditer(text):
+        word = _WORDS[found[0]]
+        if word not in seen:
+            seen.add(word)
+            link = markup('<a class="term" href="#word-{}" data-is="{}">{}</a>')
+            parts += [markup.escape(text[end : found.start()]), link.format(word, GLOSSARY[word], found[0])]
+            end = found.end()
+    return markup("").join([*parts, markup.escape(text[end:])])
+
+
+# What every page has: one file with its style and its scripts, which alone may run and ask for nothing.
+
+
+def render_frame(name: str, data: dict[str, Any], **values: Any) -> str:
+    """A page from the template and the script of a name, with the data that its charts are drawn from."""
+    library, script = _library(), _text("shared.js") + _text(f"{name}.js")
+    html: str = template(f"{name}.html.j2").render(
+        style=_text("page.css"),
+        library=library,
+        script=script,
+        hashes=" ".join(_script_hash(code) for code in (library, script)),
+        data=script_json(data),
+        glossary=GLOSSARY,
+        version=__version__,
+        **values,
+    )
+    return html
+
+
+def _text(name: str) -> str:
+    return files("localparity.report.page").joinpath(name).read_text(encoding="utf-8")
+
+
+def template(name: str) -> Any:
+    """A template that escapes every text put into it."""
+    jinja2 = require("jinja2", extra="report")
+    loader = jinja2.PackageLoader("localparity.report.page", "")
+    environment = jinja2.Environment(loader=loader, autoescape=True, undefined=jinja2.StrictUndefined)
+    environment.filters["explained"] = explained
+    return environment.get_template(name)
+
+
+@cache
+def _library() -> str:
+    """Vega, Vega-Lite and vega-embed in one script, which sets `vegaEmbed`."""
+    bundle: str = require("vl_convert", extra="report").javascript_bundle("window.vegaEmbed = vegaEmbed;")
+    return bundle
+
+
+def _script_hash(code: str) -> str:
+    """The hash under which a browser lets a script of the page run, and no other."""
+    digest = hashlib.sha256(code.encode("utf-8")).digest()
+    return f"'sha256-{base64.b64encode(digest).decode('ascii')}'"
+
+
+def script_json(data: Any) -> str:
+    """JSON that can stand inside a script element: no text in it can end the element."""
+    text = json.dumps(data, separators=(",", ":"), ensure_ascii=False, default=str)
+    for character in "<>&\u2028\u2029":
+        text = text.replace(character, f"\\u{ord(character):04x}")
+    return text
+
+
+# The selection ratios that the page tells of: where every group's is high enough, and where it is not.
+
+
+MIN_RATIO = 0.8
+_MOST_NUMBERS = 20_000_000
+
+
+@dataclass(frozen=True)
+class Ratios:
+    """A model's ratios: sentences and a picture."""
+
+    name: str
+    sentences: tuple[str, ...]
+    picture: Curves
+    confidence: float | None
+    min_ratio: float
+
+
+def ratios_of(document: Document) -> Iterator[Ratios]:
+    """The ratios of each model, at cutoffs that rest on enough people.
+
+    There are none where two labels are compared, which have no single curve, and for too many scores.
+    """
+    least = MIN_RATIO if document.min_ratio is None else document.min_ratio
+    for name, audit in document.audits.items():
+        stratum, *others = strata_of(audit.counts, audit.comparison).values()
+        numbers = len(stratum) * sum(atoms.scores.size for atoms in stratum.values())
+        if not others and numbers <= _MOST_NUMBERS:
+            found = RatioResult.of(audit, least, document.disclosure_limit)
+            picture = ratio_picture(found.curve, least)
+            yield Ratios(name, found.sentences, picture, found.curve.confidence, least)
+
+
+def scoring_of(document: Document) -> Iterator[tuple[str, list[ReportTable], tuple[str, ...]]]:
+    """The tables of scoring rates of each model that has some, and what is said of them."""
+    for place, (name, scoring) in enumerate(document.scoring.items()):
+        tables = [replace(table, name=f"{table.name}-{place}") for table in scoring_tables(scoring)]
+        yield name, tables, tuple(scoring.notes)
 
 
 def write_page(

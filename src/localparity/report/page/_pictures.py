@@ -10,18 +10,25 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from localparity._types import FloatArray, ScoreRange
-from localparity.audit._answers import shown_finding
-from localparity.audit._ratios import FEW_CUTOFFS
-from localparity.audit._wording import interval_text, named_pair, p_value_at, pair_name, pair_text, window_of
+from localparity.auditing._document import FEW_CUTOFFS
+from localparity.auditing._wording import (
+    interval_text,
+    named_pair,
+    p_value_at,
+    pair_name,
+    pair_text,
+    shown_finding,
+    window_of,
+)
 from localparity.counts._comparison import group_text
-from localparity.metrics._gap_curves import curve_between
+from localparity.metrics._gap_curve import curve_between
 from localparity.metrics._window import number_text, percent, points_text
 from localparity.report._tables import numbers_of
-from localparity.report._thin import thin_steps
+from localparity.report.displays._base import thin_steps
 from localparity.uncertainty._impact import ImpactRatioCurve
 
 if TYPE_CHECKING:
-    from localparity.audit._document import Document
+    from localparity.auditing._document import Document
     from localparity.report.page._data import PageModel
 
 WIDTH, HEIGHT = 560.0, 300.0

@@ -21,7 +21,7 @@ from sklearn.svm import LinearSVC
 import localparity as lp
 from estimator_checks import Supplied, assert_passes
 from localparity.models import GroupBlindClassifier, GroupBlindRepair, TableClassifier
-from localparity.models._features import SharedTable
+from localparity.models._encoding import SharedTable
 
 CENSUS = lp.datasets.make_census(2000, random_state=0)
 TABLE, Y, SEX = CENSUS.data, CENSUS.target, CENSUS.sensitive_features

@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 from scipy.optimize import minimize
 
-from localparity.models.repair.blind import _kernels
+from localparity.models.repair import _kernels
 
 GRID = st.integers(0, 2048).map(lambda place: place / 1024.0)
 VALUES = st.lists(GRID | st.floats(-1e3, 1e3), min_size=1, max_size=60)

@@ -8,8 +8,7 @@ from benchmarks._blind_designs import BlindDesign, BlindPeople, census, mixed
 
 import oracles
 from localparity.counts import Comparison
-from localparity.models.repair.blind._features import BlindRows, GroupFeatures
-from localparity.models.repair.blind._nested_score import RATES, Dual
+from localparity.models.repair._dual import RATES, BlindRows, Dual, GroupFeatures
 
 DESIGNS = {
     "two": census,

@@ -1,0 +1,175 @@
+"""Connections to DuckDB, which reach no other machine unless they are told to."""
+
+from __future__ import annotations
+
+import atexit
+import re
+import shutil
+import threading
+from collections.abc import Callable, Iterable
+from concurrent.futures import Future, wait
+from functools import cache
+from tempfile import mkdtemp
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from duckdb import DuckDBPyConnection
+
+
+T = TypeVar("T")
+
+_REMOTE = re.compile(r"(?!file://)[a-z][a-z0-9+.-]*://", re.IGNORECASE)
+_PASSWORD = re.compile(r"(?P<before>^[a-z][a-z0-9+.-]*://[^:/?@]*:).*(?=@)", re.IGNORECASE | re.DOTALL)
+_SECRET = re.compile(r"(?P<before>[?&][^=&]*(?:pass|pwd|secret|token|key|sig)[^=&]*=)[^&]*", re.IGNORECASE)
+
+
+def connect(
+    database: str = ":memory:",
+    *,
+    read_only: bool = False,
+    memory_limit: str | None = None,
+    allow_remote: bool = False,
+) -> DuckDBPyConnection:
+    """A connection; `allow_remote` lets DuckDB install what it needs to read from other machines."""
+    import duckdb
+
+    allowed = str(allow_remote).lower()
+    config: dict[str, Any] = {"autoinstall_known_extensions": allowed, "autoload_known_extensions": allowed}
+    config["temp_directory"] = _spill_folder()
+    if memory_limit is not None:
+        config["memory_limit"] = memory_limit
+    return duckdb.connect(database, read_only=read_only, config=config)
+
+
+@cache
+def _spill_folder() -> str:
+    """The folder of rows that do not fit in memory: its owner's alone, and removed at the end.
+
+    By default DuckDB makes a folder that others can read where the command is typed.
+    """
+    try:
+        folder = mkdtemp(prefix="localparity-")
+    except OSError:  # nothing can be written here, and without it nothing is spilled
+        return ""
+    atexit.register(shutil.rmtree, folder, ignore_errors=True)
+    return folder
+
+
+def interruptible(connection: DuckDBPyConnection, work: Callable[[], T]) -> T:
+    """What `work` returns; Ctrl-C ends the query that it runs on the connection.
+
+    DuckDB looks for signals between its tasks, which may never come: another thread runs the query.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        return work()
+    future = Future[T]()
+
+    def run() -> None:
+        try:
+            future.set_result(work())
+        except BaseException as error:
+            future.set_exception(error)
+
+    thread = threading.Thread(target=run, daemon=True)
+    try:
+        thread.start()
+        while not future.done():  # a signal that comes just before a wait does not end it
+            wait([future], timeout=1.0)
+    except KeyboardInterrupt:
+        while thread.is_alive() and not future.done():  # an interrupt before the query begins does nothing
+            connection.interrupt()
+            wait([future], timeout=0.05)
+        raise
+    return future.result()
+
+
+def remote_among(paths: Iterable[str]) -> list[str]:
+    """The paths that are on other machines.
+
+    Examples
+    --------
+    >>> remote_among(["scores.csv", "s3://bucket/scores.csv", "file:///scores.csv"])
+    ['s3://bucket/scores.csv']
+    """
+    return [path for path in paths if _REMOTE.match(path)]
+
+
+def without_password(address: str) -> str:
+    """An address as it may be shown, and any other text as it is.
+
+    Examples
+    --------
+    >>> without_password("postgresql://me:secret@host/db?sslpassword=another")
+    'postgresql://me:***@host/db?sslpassword=***'
+    """
+    if not _REMOTE.match(address):
+        return address
+    return _SECRET.sub(r"\g<before>***", _PASSWORD.sub(r"\g<before>***", address))
+
+
+def check_remote(paths: Iterable[str], *, allow_remote: bool) -> None:
+    """Raise a ValueError where a path is on another machine that may not be reached."""
+    remote = remote_among(paths)
+    if remote and not allow_remote:
+        shown = without_password(remote[0])
+        raise ValueError(f"{shown} is on another machine; pass allow_remote=True to fetch it")
+
+
+# SQL: names and texts in it, and what comes back.
+
+
+def quote_name(name: str) -> str:
+    """A column name as a quoted SQL identifier."""
+    return '"' + name.replace('"', '""') + '"'
+
+
+def quote_text(text: str) -> str:
+    """A text as a quoted SQL literal."""
+    return "'" + text.replace("'", "''") + "'"
+
+
+def text_of(name: str) -> str:
+    """A column as texts."""
+    return f"CAST({quote_name(name)} AS VARCHAR)"
+
+
+def with_none(column: NDArray[Any]) -> NDArray[Any]:
+    """A fetched column with None for missing values."""
+    if not np.ma.is_masked(column):
+        return np.asarray(np.ma.getdata(column))
+    values = np.ma.getdata(column).astype(object)
+    values[np.ma.getmaskarray(column)] = None
+    return values
+
+
+# DuckDB's long messages about files, as one line.
+
+
+_ADVICE = {
+    "Invalid unicode": "pass its encoding, e.g. encoding='latin-1'",
+    "requires the extension": "pass allow_remote=True to let DuckDB install it",
+    "state machine": "do all of its lines end alike, and are its quotes closed?",
+}
+
+
+def first_reason(message: str) -> str:
+    """The line number and the reason in one of DuckDB's long messages, as one line."""
+    lines = [line.strip() for line in message.splitlines()]
+    reason = re.sub(r"^[A-Za-z ]+ Error: ", "", lines[0])
+    at_line = re.search(r"CSV Error on Line: (\d+)", reason)
+    if at_line:
+        reasons = (line for line in lines[1:] if line and not line.startswith("Original Line"))
+        reason = f"line {at_line.group(1)}: {next(reasons, 'malformed')}"
+    # DuckDB counts the rows before the malformed one, and two more.
+    in_row = re.search(
+        r"^Malformed JSON in file .*, at byte (\d+) in (?:line|record/value) (\d+): (.*?)\.", reason
+    )
+    if in_row:
+        return f"data row {int(in_row.group(2)) - 1}: {in_row.group(3)} at its byte {in_row.group(1)}"
+    for sign, advice in _ADVICE.items():
+        if sign in reason:
+            return f"{reason.rstrip('.')}; {advice}"
+    return reason

@@ -1,0 +1,180 @@
+"""Where an audit's numbers come from: the files, the call, the time and the versions."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from os import PathLike, fspath
+from pathlib import Path
+from typing import Any
+
+from localparity._io._duckdb import connect, remote_among, without_password
+from localparity._io._files import sha256_of
+from localparity._version import __version__
+
+_SOURCE_DATE = "SOURCE_DATE_EPOCH"
+
+
+@dataclass(frozen=True)
+class SourceFile:
+    """A file that was read.
+
+    Attributes
+    ----------
+    name : str
+        Its path, as it was given.
+    sha256 : str or None
+        The checksum of its bytes; None for one that is not on this machine.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> lp.SourceFile("s3://bucket/scores.parquet", None).sha256 is None
+    True
+    """
+
+    name: str
+    sha256: str | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Provenance:
+    """Where an audit comes from. `Audit.read` and the command make one.
+
+    Attributes
+    ----------
+    call : str
+        The command, or the call in Python, that made the audit.
+    date : str
+        When it was made, in UTC; `SOURCE_DATE_EPOCH` in the environment, in seconds since 1970, takes the
+        place of the clock.
+    files : tuple of SourceFile
+        The files that were read, with their checksums; none for arrays, queries and tables of an engine.
+    columns : dict
+        The columns that were read, by their use: a name, of the groups a list of names.
+    seed : int or None
+        The seed of the resamples, where there was one.
+    version, python : str
+        The versions of localparity and of Python.
+
+    Examples
+    --------
+    An audit of arrays has none, unless it is given one:
+
+    >>> import dataclasses
+    >>> import localparity as lp
+    >>> found = lp.audit(None, [0.1, 0.9], sensitive_features=["a", "b"], n_resamples=0)
+    >>> found.provenance is None
+    True
+    >>> provenance = lp.Provenance.now("scores of 2026, as arrays", columns={"group": "sex"})
+    >>> dataclasses.replace(found, provenance=provenance).provenance.call
+    'scores of 2026, as arrays'
+    """
+
+    call: str
+    date: str
+    files: tuple[SourceFile, ...] = ()
+    columns: Mapping[str, str | list[str]] = field(default_factory=dict)
+    seed: int | None = None
+    version: str = __version__
+    python: str = ".".join(map(str, sys.version_info[:3]))
+
+    @classmethod
+    def now(
+        cls,
+        call: str,
+        *,
+        source: Any = None,
+        columns: Mapping[str, str | Sequence[str] | None] | None = None,
+        seed: Any = None,
+    ) -> Provenance:
+        """Return the provenance of an audit that is made now.
+
+        Parameters
+        ----------
+        call : str
+            What was called.
+        source : path, sequence of paths, or anything else
+            What was read. Files are named with their checksums, anything else is not.
+        columns : mapping, optional
+            The column, or columns, of each use; None for a use that has none.
+        seed : optional
+            The seed, kept if it is a whole number.
+
+        Returns
+        -------
+        Provenance
+        """
+        named = {use: name for use, name in (columns or {}).items() if name}
+        groups = named.pop("group", ())
+        return cls(
+            call=call,
+            date=_date(),
+            files=tuple(_files(source)),
+            columns={
+                **{use: str(name) for use, name in named.items()},
+                **({"group": [groups] if isinstance(groups, str) else list(groups)} if groups else {}),
+            },
+            seed=seed if isinstance(seed, int) else None,
+        )
+
+
+def call_text(name: str, source: Any, options: Mapping[str, Any]) -> str:
+    """A call as one would write it, without the options that are None.
+
+    Examples
+    --------
+    >>> call_text("lp.Audit.read", "scores.csv", {"score": "p", "group": ["sex"], "label": None})
+    "lp.Audit.read('scores.csv', score='p', group=['sex'])"
+    """
+    source = fspath(source) if isinstance(source, PathLike) else getattr(source, "paths", source)
+    first = _short(source)
+    given = [f"{option}={_short(value)}" for option, value in options.items() if value is not None]
+    return f"{name}({', '.join([first, *given])})"
+
+
+def _short(value: Any) -> str:
+    """A value as it is written in code, or the name of its type where that is none of a line."""
+    if isinstance(value, list | tuple):
+        return repr([fspath(each) if isinstance(each, PathLike) else each for each in value])
+    return repr(value) if isinstance(value, str | int | float) else f"<{type(value).__name__}>"
+
+
+def _date() -> str:
+    """The time now, or the one that the environment says, to the second."""
+    fixed = os.environ.get(_SOURCE_DATE)
+    if fixed is None:
+        return _written(datetime.now(UTC))
+    try:
+        return _written(datetime.fromtimestamp(int(fixed), UTC))
+    except (ValueError, OverflowError, OSError):
+        raise ValueError(f"{_SOURCE_DATE} must be a number of seconds since 1970, got {fixed!r}") from None
+
+
+def _written(date: datetime) -> str:
+    return date.strftime("%Y-%m-%dT%H:%M:%SZ")
+
+
+def _files(source: Any) -> Iterable[SourceFile]:
+    """The files that a source names, those of a glob one by one; a query names none."""
+    paths = [source] if isinstance(source, str | PathLike) else getattr(source, "paths", source)
+    if not isinstance(paths, list | tuple):
+        return
+    for path in map(fspath, paths):
+        if remote_among([path]):
+            yield SourceFile(without_password(path), None)
+        else:
+            found = [path] if Path(path).is_file() else _matching(path)
+            yield from (SourceFile(name, sha256_of(Path(name))) for name in found)
+
+
+def _matching(pattern: str) -> list[str]:
+    """The files that a glob stands for, as they are read."""
+    if not re.search(r"[*?\[]", pattern) or "\n" in pattern:
+        return []
+    found = connect().execute("SELECT file FROM glob(?) ORDER BY file", [pattern]).fetchall()
+    return [name for (name,) in found if Path(name).is_file()]

@@ -1,0 +1,306 @@
+"""Rows with the group and label of each as one number, counted by their scores."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localparity._types import BoolArray, FloatArray, Group, IntArray
+from localparity._validation import at_ends
+from localparity.counts._atoms import Atoms
+from localparity.counts._comparison import Comparison, check_sizes
+from localparity.counts._kernels import add_weights_at, count_sorted, sort_into
+from localparity.counts._weights import LIMBS, Units
+from localparity.predictions import Predictions
+
+# Rows that are not independent: several of them belong to one person, household or account.
+
+
+@dataclass(frozen=True, eq=False)
+class ClusteredRows:
+    """Rows one by one, each with the cluster that it belongs to.
+
+    Counts say how many rows have a score, which is all that a metric needs. How sure a metric is also depends
+    on which rows belong together.
+
+    Attributes
+    ----------
+    scores : ndarray
+        The score of each row.
+    codes : ndarray
+        The group of each row, as its place in `groups`.
+    clusters : ndarray
+        The cluster of each row, as a whole number from 0 on.
+    groups : tuple
+        The groups.
+    labels : ndarray or None
+        The label of each row.
+    weights : ndarray or None
+        The weight of each row.
+    """
+
+    scores: NDArray[Any]
+    codes: NDArray[Any]
+    clusters: NDArray[Any]
+    groups: tuple[Group, ...]
+    labels: NDArray[Any] | None = None
+    weights: FloatArray | None = None
+
+    def among(self, groups: Sequence[Group], label: int | None) -> ClusteredRows:
+        """The rows of some groups, coded in the order of these, and of one label where one is given."""
+        code_of = {group: code for code, group in enumerate(groups)}
+        new = np.array([code_of.get(group, -1) for group in self.groups])
+        codes = new[self.codes]
+        kept = codes >= 0
+        if label is not None:
+            assert self.labels is not None
+            kept &= self.labels == label
+        if self.weights is not None:
+            kept &= self.weights > 0.0
+        _, clusters = np.unique(self.clusters[kept], return_inverse=True)
+        weights = None if self.weights is None else self.weights[kept]
+        return ClusteredRows(self.scores[kept], codes[kept], clusters, tuple(groups), None, weights)
+
+    def without(self, groups: Iterable[Group]) -> ClusteredRows:
+        """The rows of all groups but some."""
+        left_out = set(groups)
+        codes = [code for code, group in enumerate(self.groups) if group in left_out]
+        kept = ~np.isin(self.codes, codes)
+        columns: dict[str, Any] = {
+            name: None if getattr(self, name) is None else getattr(self, name)[kept]
+            for name in ("scores", "codes", "clusters", "labels", "weights")
+        }
+        return replace(self, **columns)
+
+    @cached_property
+    def _totals(self) -> tuple[IntArray, FloatArray]:
+        """For each cluster and each of its groups, the group and the weight that the cluster has in it."""
+        n_groups = len(self.groups)
+        keys, place = np.unique(self.clusters.astype(np.int64) * n_groups + self.codes, return_inverse=True)
+        return keys % n_groups, np.bincount(place, self.weights).astype(np.float64)
+
+    @property
+    def people(self) -> IntArray:
+        """For each group, how many clusters have rows in it."""
+        return np.bincount(self._totals[0], minlength=len(self.groups))
+
+    @property
+    def squares(self) -> FloatArray:
+        """For each group, the sum of the squares of its clusters' weights."""
+        groups, totals = self._totals
+        return np.bincount(groups, totals**2, minlength=len(self.groups)).astype(np.float64)
+
+    @property
+    def degrees(self) -> FloatArray:
+        """For each group, the degrees of freedom of that sum (Satterthwaite)."""
+        groups, totals = self._totals
+        return np.asarray(self.squares**2 / np.bincount(groups, totals**4, minlength=len(self.groups)))
+
+    @property
+    def largest(self) -> FloatArray:
+        """For each group, the largest weight that a cluster has in it."""
+        groups, totals = self._totals
+        found = np.zeros(len(self.groups))
+        np.maximum.at(found, groups, totals)
+        return found
+
+    def multiplied(self, n_knots: int, rng: np.random.Generator) -> FloatArray:
+        """For each group and each of so many scores, the weight there after every cluster's was multiplied
+        with a standard normal number; the scores of the rows are places.
+        """
+        drawn = rng.standard_normal(int(self.clusters.max()) + 1)[self.clusters]
+        if self.weights is not None:
+            drawn *= self.weights
+        shape = (len(self.groups), n_knots)
+        cells = self.codes.astype(np.int64) * n_knots + self.scores
+        found = np.bincount(cells, drawn, minlength=shape[0] * shape[1])
+        return found.reshape(shape).astype(np.float64, copy=False)
+
+
+# Rows in the order of their scores.
+
+
+_FEW_ROWS = 2**12
+"""So few rows are sorted by numpy sooner than by a loop, above all by one that is not compiled yet."""
+
+
+def sort_rows(scores: NDArray[Any], carried: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any]]:
+    """Rows sorted by their scores, and what each of them carries; equal scores come in any order.
+
+    Examples
+    --------
+    >>> sort_rows(np.array([0.3, 0.1, 0.2]), np.array([1, 2, 3]))
+    (array([0.1, 0.2, 0.3]), array([2, 3, 1]))
+    """
+    if scores.size > _FEW_ROWS:
+        # Numpy's own arrays take less time to touch for the first time than those that a loop makes.
+        found, found_carried = np.empty_like(scores), np.empty_like(carried)
+        sort_into(scores, carried, found, found_carried)
+        return found, found_carried
+    order = np.argsort(scores, kind="stable")
+    return scores[order], carried[order]
+
+
+def places_of(scores: NDArray[Any]) -> tuple[IntArray, NDArray[Any], IntArray]:
+    """The place of each row among the distinct scores, these scores, and how many rows have each.
+
+    Examples
+    --------
+    >>> places_of(np.array([0.3, 0.1, 0.3]))
+    (array([1, 0, 1]), array([0.1, 0.3]), array([1, 2]))
+    """
+    ordered, order = sort_rows(scores, np.arange(scores.size))
+    begins = np.flatnonzero(np.append(True, ordered[1:] != ordered[:-1]))
+    rows = np.diff(np.append(begins, ordered.size))
+    places = np.empty(ordered.size, dtype=np.int64)
+    places[order] = np.repeat(np.arange(begins.size), rows)
+    return places, ordered[begins], rows
+
+
+Key = tuple[Group, int | None]
+
+
+class Compared(NamedTuple):
+    """The people under one label.
+
+    Attributes
+    ----------
+    label : int or None
+        The label.
+    group_of : ndarray
+        The group of each key; -1 for those who are not compared.
+    sizes : ndarray
+        How many rows each group has.
+    """
+
+    label: int | None
+    group_of: IntArray
+    sizes: IntArray
+
+
+@dataclass(frozen=True, eq=False)
+class KeyedRows:
+    """Rows with the group and label of each as one number; a row of weight 0 is nobody.
+
+    Attributes
+    ----------
+    scores : ndarray
+        The score of each row.
+    codes : ndarray
+        The group and label of each row, as its place in `keys`.
+    keys : list of tuple
+        The groups and labels; the label is None where rows have none.
+    weights : ndarray or None
+        The weight of each row.
+    """
+
+    scores: NDArray[Any]
+    codes: NDArray[Any]
+    keys: list[Key]
+    weights: FloatArray | None = None
+
+    @classmethod
+    def of(cls, predictions: Predictions) -> KeyedRows:
+        """The rows of predictions."""
+        scores = at_ends(predictions.scores, predictions.score_range)
+        codes: NDArray[Any] = predictions.codes
+        labels: tuple[int | None, ...] = (None,)
+        if predictions.labels is not None:
+            labels = (0, 1)
+            small = np.min_scalar_type(2 * len(predictions.groups))
+            codes = 2 * codes.astype(small) + predictions.labels
+        keys = [(group, label) for group in predictions.groups for label in labels]
+        found = cls(scores, codes, keys, predictions.weights)
+        if found.weights is not None and not found.weights.all():
+            return found.take(np.flatnonzero(found.weights))
+        return found
+
+    @property
+    def arrays(self) -> tuple[NDArray[Any], NDArray[Any], FloatArray]:
+        """The scores, codes and weights of the rows, of which there are none where all rows weigh 1."""
+        return self.scores, self.codes, np.empty(0) if self.weights is None else self.weights
+
+    def strata(self, comparison: Comparison, in_all: IntArray) -> Iterator[Compared]:
+        """Who is compared, for each label, given the rows of each key; a group too small is an error."""
+        groups = tuple(dict.fromkeys(group for group, _ in self.keys))
+        per_group = len(self.keys) // len(groups)
+        for label in comparison.labels:
+            chosen = [label in (None, of) for _, of in self.keys]
+            group_of = np.where(chosen, np.arange(len(chosen)) // per_group, -1)
+            sizes = np.where(chosen, in_all, 0).reshape(-1, per_group).sum(axis=1)
+            check_sizes(comparison, groups, sizes.tolist(), label)
+            yield Compared(label, group_of, sizes)
+
+    def by_score(self) -> KeyedRows:
+        """The rows sorted by score; those of one score come in any order."""
+        if self.weights is None:
+            return KeyedRows(*sort_rows(self.scores, self.codes), self.keys)
+        scores, order = sort_rows(self.scores, np.arange(self.codes.size))
+        return KeyedRows(scores, self.codes[order], self.keys, self.weights[order])
+
+    def take(self, rows: IntArray | slice) -> KeyedRows:
+        """Some of the rows."""
+        weights = None if self.weights is None else self.weights[rows]
+        return KeyedRows(self.scores[rows], self.codes[rows], self.keys, weights)
+
+    def inside(self, cells: IntArray, opened: BoolArray) -> KeyedRows:
+        """The rows in some cells, given the cell of each."""
+        # Imported here: numba is not loaded with the package.
+        from localparity.counts._kernels import find_at
+
+        room = self.scores.size + 1
+        weights = np.empty(0) if self.weights is None else self.weights
+        found = (
+            np.empty(room, self.scores.dtype),
+            np.empty(room, self.codes.dtype),
+            np.empty(room if weights.size else 0),
+        )
+        count = find_at(cells, self.scores, self.codes, weights, opened, found)
+        scores, codes, heavy = (each[:count].copy() for each in found)
+        return KeyedRows(scores, codes, self.keys, None if self.weights is None else heavy)
+
+    @classmethod
+    def join(cls, parts: Sequence[KeyedRows]) -> KeyedRows:
+        """The rows of all parts, in their order; they have the same keys."""
+        if len(parts) == 1:
+            return parts[0]
+        weights = [part.weights for part in parts if part.weights is not None]
+        return cls(
+            np.concatenate([part.scores for part in parts]),
+            np.concatenate([part.codes for part in parts]),
+            parts[0].keys,
+            np.concatenate(weights) if weights else None,
+        )
+
+    def parts(self, count: int) -> list[KeyedRows]:
+        """About as many rows in each of so many parts, one after the other."""
+        ends = np.linspace(0, self.scores.size, count + 1).astype(int).tolist()
+        return [self.take(slice(*part)) for part in pairwise(ends)]
+
+    def atoms(self) -> dict[Key, Atoms]:
+        """The distinct scores of each group and label, after one sort of all rows."""
+        scores, codes, weights = self.by_score().arrays
+        places = np.empty(weights.size, dtype=np.int64)
+        begins = np.append(0, np.cumsum(np.bincount(codes, minlength=len(self.keys)))[:-1])
+        ends, distinct, rows = begins.copy(), np.empty(scores.size), np.empty(scores.size, dtype=np.int64)
+        count_sorted(scores, codes, ends, distinct, rows, places)
+        units = None if self.weights is None else units_at(places, weights, scores.size)
+        atoms = {}
+        for key, begin, end in zip(self.keys, begins.tolist(), ends.tolist(), strict=True):
+            part = slice(begin, end)
+            of_key = None if units is None else units[..., part].copy()
+            atoms[key] = Atoms.of_counts(distinct[part].copy(), rows[part].copy(), of_key)
+        return atoms
+
+
+def units_at(places: IntArray, weights: FloatArray, size: int) -> Units:
+    """The sums of the weights, and of the squared weights, at each of so many places."""
+    limbs = np.zeros((size, 2, LIMBS), dtype=np.int64)
+    add_weights_at(places, weights, limbs)
+    return np.ascontiguousarray(limbs.transpose(1, 2, 0))

@@ -1,0 +1,354 @@
+"""Rows that stream by in batches, counted in the cells of a grid; those of a few cells are held."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from itertools import chain
+from threading import Lock
+from typing import Any, NamedTuple, TypeVar
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localparity._io._arrow import Batch
+from localparity._types import BoolArray, IntArray, ScoreRange
+from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, as_jobs, at_ends, held_ends
+from localparity.counts._cells import CellCounts
+from localparity.counts._coarsen import cell_numbers
+from localparity.counts._rows import Key, KeyedRows
+from localparity.counts._weights import carry
+from localparity.engines._source import CellSelection, GroupCounts
+
+# Rows in memory, counted in the cells of a grid or by their scores, as often as asked.
+
+
+T = TypeVar("T")
+
+_TABLE_LEVEL = 20
+_MANY_ROWS = 2**17
+_MOST_THREADS = 8
+_HASH_BITS = 24
+_ODD = np.uint64(0x9E3779B97F4A7C15)
+"""2**64 divided by the golden ratio: its multiples spread evenly, which makes a hash."""
+
+
+@dataclass(frozen=True, eq=False)
+class HeldRows:
+    """Rows in memory.
+
+    Attributes
+    ----------
+    parts : list of KeyedRows
+        The rows; no part is large, so that what is computed of it stays close by.
+    keys : list of tuple
+        The groups and labels.
+    score_range : tuple of float
+        The lowest and the highest score there can be.
+    """
+
+    parts: list[KeyedRows]
+    keys: list[Key]
+    score_range: ScoreRange
+
+    @cached_property
+    def size(self) -> int:
+        """How many rows there are."""
+        return sum(part.scores.size for part in self.parts)
+
+    @property
+    def weighted(self) -> bool:
+        """Whether rows have weights."""
+        return any(part.weights is not None for part in self.parts)
+
+    def within(self, cells: CellSelection) -> HeldRows:
+        """The rows in some cells."""
+        find_places, opened = placing(cells, self.score_range), opened_places(cells)
+
+        def find(parts: list[KeyedRows]) -> list[KeyedRows]:
+            found = [part.inside(find_places(part.scores), opened) for part in parts]
+            return [part for part in found if part.scores.size]
+
+        return replace(self, parts=list(chain(*self._in_threads(find))))
+
+    def _in_threads(self, work: Callable[[list[KeyedRows]], T]) -> list[T]:
+        """What `work` makes of the rows, some parts in each thread."""
+        jobs = count_threads() if self.size >= _MANY_ROWS else 1
+        with ThreadPoolExecutor(jobs) as threads:
+            return list(threads.map(work, [self.parts[job::jobs] for job in range(jobs)]))
+
+    def fewest_distinct(self) -> int:
+        """A number of distinct scores that there are at least: those whose hashes differ."""
+        marked = np.zeros(2**_HASH_BITS, dtype=bool)
+        for part in self.parts:
+            scores = part.scores + 0.0  # which turns -0.0 into 0.0
+            bits = scores.view(f"u{scores.itemsize}").astype(np.uint64)
+            marked[bits * _ODD >> np.uint64(64 - _HASH_BITS)] = True
+        return int(np.count_nonzero(marked))
+
+    def count_cells(self, level: int, within: CellSelection) -> list[GroupCounts]:
+        """Count the rows, all of which lie in some cells, by the finer cells of another grid."""
+        place_of, steps = _places(within), level - within.level
+
+        def count(parts: list[KeyedRows]) -> CellCounts:
+            counts = CellCounts.empty(self.keys, within.numbers.size << steps, weighted=self.weighted)
+            for part in parts:
+                finer = cell_numbers(part.scores, *_numbering(level, self.score_range))
+                places = place_of(-(-finer >> steps)) << steps
+                counts.add_at(places + (finer - 1 & (1 << steps) - 1), part)
+            return counts
+
+        first, *others = self._in_threads(count)
+        for other in others:
+            first.merge(other)
+        counts = first.at(np.flatnonzero(first.lowest <= first.highest))
+        return group_counts(counts, cell_numbers(counts.lowest, level, self.score_range))
+
+    def count_scores(self) -> list[GroupCounts]:
+        """Count the rows by their scores."""
+        if not self.parts:
+            return []
+        return [
+            GroupCounts(key, atoms.scores, atoms.rows, atoms.scores, atoms.scores, atoms.units)
+            for key, atoms in KeyedRows.join(self.parts).atoms().items()
+            if atoms.size
+        ]
+
+
+def placing(cells: CellSelection, score_range: ScoreRange) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """Where among some cells each score is, and -1 where it is in none of them."""
+    place_of, grid = _places(cells), _numbering(cells.level, score_range)
+    return lambda scores: place_of(cell_numbers(scores, *grid))
+
+
+def opened_places(cells: CellSelection) -> BoolArray:
+    """True for each of some cells, and False at last, where a place of -1 leads."""
+    return np.arange(cells.numbers.size + 1) < cells.numbers.size
+
+
+def _numbering(level: int, score_range: ScoreRange) -> tuple[int, ScoreRange, type]:
+    """What numbers the cells of a grid: its level, the score range and the dtype of the numbers."""
+    return level, score_range, np.int32 if level < 31 else np.int64
+
+
+def _places(cells: CellSelection) -> Callable[[NDArray[Any]], NDArray[Any]]:
+    """Where among some cells each cell is, given its number, and -1 where it is not."""
+    if cells.level <= _TABLE_LEVEL:
+        table = np.full(2**cells.level + 1, -1, dtype=np.int32)
+        table[cells.numbers] = np.arange(cells.numbers.size)
+        return table.take
+
+    numbers_and_none = np.append(cells.numbers, -1)
+
+    def search(numbers: NDArray[Any]) -> NDArray[Any]:
+        places = np.searchsorted(cells.numbers, numbers)
+        return np.where(numbers_and_none[places] == numbers, places, -1)
+
+    return search
+
+
+def group_counts(cells: CellCounts, numbers: IntArray) -> list[GroupCounts]:
+    """The counts in cells, given the number of each, for each group and label that has rows."""
+    found = []
+    for place, key in enumerate(cells.keys):
+        at = np.flatnonzero(cells.rows[:, place])
+        if not at.size:
+            continue
+        units = None
+        if cells.limbs is not None:
+            units = carry(np.ascontiguousarray(cells.limbs[at, place].transpose(1, 2, 0)))
+        lowest, highest = cells.lowest[at] + 0.0, cells.highest[at] + 0.0
+        found.append(GroupCounts(key, numbers[at], cells.rows[at, place], lowest, highest, units))
+    return found
+
+
+def nobody(key: Key) -> GroupCounts:
+    """The counts of a group and label all of whose rows have weight 0."""
+    nothing = np.empty(0)
+    return GroupCounts(key, nothing, nothing.astype(np.int64), nothing, nothing)
+
+
+def count_threads() -> int:
+    """How many threads count rows."""
+    return min(as_jobs(-1), _MOST_THREADS)
+
+
+MOST_HELD = 2**25
+"""The most rows in memory; of a score in single precision and a group they take 160 MB."""
+
+
+class InvalidRowError(Exception):
+    """Some row of a batch has a value that is missing or not valid, or a group that is not known."""
+
+
+class StreamCounts(NamedTuple):
+    """What one reading of a stream found: all rows in cells, and the rows of some cells, those chosen."""
+
+    cells: CellCounts
+    chosen: BoolArray
+    held: HeldRows
+
+
+@dataclass(frozen=True, eq=False)
+class RowStream:
+    """The rows of a query, which streams them as often as asked.
+
+    Attributes
+    ----------
+    batches : callable
+        Runs the query, given what follows it in SQL: the scores s, the weights w where there are any, and
+        other columns that make up the group and label of a row, each with the place of its value, from 1 on.
+    keys : list of tuple
+        The groups and labels, those that differ in the last column only next to each other.
+    sizes : list of int
+        How many values each of the other columns has.
+    score_range : tuple of float
+        The lowest and the highest score there can be.
+    level : int
+        The grid has ``2**level`` cells.
+    weightless : set of tuple
+        The groups and labels of which a row of weight 0 was left out.
+    """
+
+    batches: Callable[[str], Generator[Batch, None, None]]
+    keys: list[Key]
+    sizes: list[int]
+    score_range: ScoreRange
+    level: int
+    weightless: set[Key] = field(default_factory=set)
+
+    def count(
+        self, most_first: int, likely: Callable[[HeldRows], BoolArray]
+    ) -> tuple[HeldRows, StreamCounts | None]:
+        """The first rows and, unless these are all, the counts of all.
+
+        The rows in the cells that are likely to be asked for, going by the first rows, are held.
+        """
+        with closing(self.batches("")) as batches:
+            first, whole = self._first(batches, most_first)
+            if whole:
+                return first, None
+            chosen = likely(first)
+            cells = [
+                CellCounts.empty(self.keys, chosen.size, weighted=first.weighted)
+                for _ in range(count_threads())
+            ]
+            room = MOST_HELD // len(cells) if chosen.any() else 0
+            sinks = [_Sink(self._numbers, chosen, room, each) for each in cells]
+            for rows in first.parts:
+                sinks[0].add(rows)
+            self._fill(sinks, batches)
+        for each in cells[1:]:
+            cells[0].merge(each)
+        held = self._held(sinks)
+        if held.size != cells[0].rows[chosen].sum():  # too many
+            held, chosen = self._held([]), np.zeros_like(chosen)
+        return first, StreamCounts(cells[0], chosen, held)
+
+    def find(self, cells: CellSelection, where: str) -> HeldRows:
+        """The rows in some cells of any grid, which a condition in SQL narrows down."""
+        find_places, opened = placing(cells, self.score_range), opened_places(cells)
+        sinks = [_Sink(find_places, opened, MOST_HELD + 1) for _ in range(count_threads())]
+        with closing(self.batches(where)) as batches:
+            self._fill(sinks, batches)
+        return self._held(sinks)
+
+    def _first(self, batches: Generator[Batch, None, None], most: int) -> tuple[HeldRows, bool]:
+        """The rows of the first batches, just more than so many, or all rows; and whether they are all."""
+        parts: list[KeyedRows] = []
+        while sum(part.scores.size for part in parts) <= most:
+            batch = next(batches, None)
+            if batch is None:
+                return HeldRows(parts, self.keys, self.score_range), True
+            parts.append(self._rows(batch))
+        return HeldRows(parts, self.keys, self.score_range), False
+
+    def _numbers(self, scores: NDArray[Any]) -> NDArray[Any]:
+        """The cell of each score."""
+        return cell_numbers(scores, self.level, self.score_range, np.int32)
+
+    def _held(self, sinks: list[_Sink]) -> HeldRows:
+        return HeldRows([rows for sink in sinks for rows in sink.held], self.keys, self.score_range)
+
+    def _fill(self, sinks: list[_Sink], batches: Generator[Batch, None, None]) -> None:
+        """Give each batch to one of the sinks; each takes them in a thread of its own."""
+        lock = Lock()
+
+        def stop() -> None:
+            with lock:
+                batches.close()
+
+        def fill(sink: _Sink) -> None:
+            try:
+                while True:
+                    with lock:
+                        batch = next(batches, None)
+                    if batch is None:
+                        return
+                    sink.add(self._rows(batch))
+            except BaseException:
+                stop()
+                raise
+
+        with ThreadPoolExecutor(len(sinks)) as threads:
+            try:
+                list(threads.map(fill, sinks))
+            except BaseException:  # such as Ctrl-C, which the threads do not see
+                stop()
+                raise
+
+    def _rows(self, batch: Batch) -> KeyedRows:
+        """The rows of a batch, without those of weight 0."""
+        if any(column is None for column in batch.values()):
+            raise InvalidRowError
+        columns: dict[str, Any] = dict(batch)
+        scores, weights = columns.pop("s"), columns.pop("w", None)
+        codes = np.zeros(scores.size, dtype=np.uint8)
+        for size, places in zip(self.sizes, columns.values(), strict=True):
+            codes = codes * size + (places - 1)
+        low, high = held_ends(self.score_range, scores.dtype)
+        if scores.size and not (scores.min() >= low and scores.max() <= high):  # NaN is neither
+            raise InvalidRowError
+        scores = at_ends(scores, self.score_range)
+        if self.score_range != (0.0, 1.0):
+            scores = scores.astype(np.float64, copy=False)
+        rows = KeyedRows(scores, codes, self.keys, weights)
+        if weights is None or not weights.size:
+            return rows
+        positive = weights > 0.0
+        if not positive.all():
+            self.weightless.update(self.keys[code] for code in np.unique(codes[~positive]))
+            rows = rows.take(np.flatnonzero(positive))
+        if not (weights.min() >= 0.0 and weights.max() <= MOST_WEIGHT):
+            raise InvalidRowError
+        if (weights[positive] < LEAST_WEIGHT).any():
+            raise InvalidRowError
+        return rows
+
+
+class _Sink:
+    """Counts rows in cells where there are counts, and holds those of the chosen cells while they fit."""
+
+    def __init__(
+        self,
+        find_cells: Callable[[NDArray[Any]], NDArray[Any]],
+        chosen: BoolArray,
+        room: int,
+        cells: CellCounts | None = None,
+    ) -> None:
+        self.cells = cells
+        self.held: list[KeyedRows] = []
+        self._find_cells, self._chosen, self._room = find_cells, chosen, room
+
+    def add(self, rows: KeyedRows) -> None:
+        numbers = self._find_cells(rows.scores)
+        if self.cells is not None:
+            self.cells.add_at(numbers, rows)
+        if self._room > 0:
+            self.held.append(rows.inside(numbers, self._chosen))
+            self._room -= self.held[-1].scores.size
+            if self._room <= 0:
+                self.held.clear()  # too many

@@ -1,0 +1,334 @@
+"""A score whose every threshold selects the best set that a bound on the groups' selection rates allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+import numpy as np
+from scipy.ndimage import gaussian_filter1d
+
+from localparity._types import ArrayLike, Criterion, FloatArray, Group, IntArray
+from localparity._validation import as_numbers, check_rows
+from localparity.counts import Comparison
+from localparity.metrics._gap_curve import GapCurve, input_curves
+from localparity.metrics._within import within_bound
+from localparity.models._rows import TrainingRows
+from localparity.models.repair import _kernels
+from localparity.predictions import Predictions, check_predictions
+
+# How the probabilities of a person's groups enter a group-blind score.
+
+
+class BlindRows(NamedTuple):
+    """Scores P(y = 1 | x), P(group | x) for each label compared, and the true labels, groups and weights.
+
+    `probabilities` has shape (n_labels, n_rows, n_groups): for a criterion that compares people by label they
+    are probabilities given that label.
+    """
+
+    scores: FloatArray
+    probabilities: FloatArray
+    labels: IntArray | None
+    groups: IntArray
+    weights: FloatArray
+
+    def split(
+        self, fraction: float, seed: int, names: tuple[Group, ...], *, by_class: bool
+    ) -> tuple[IntArray, IntArray]:
+        """Return the places of the rows to fit on and of those held out, as `TrainingRows.split` does."""
+        blank = np.zeros(self.scores.size) if self.labels is None else self.labels.astype(np.float64)
+        rows = TrainingRows(None, blank, self.groups, self.weights, np.array([0, 1]), names)
+        return rows.split(fraction, seed, by_class=by_class)
+
+    def take(self, places: IntArray) -> BlindRows:
+        """Return some of the rows."""
+        labels = None if self.labels is None else self.labels[places]
+        return BlindRows(
+            self.scores[places],
+            self.probabilities[:, places],
+            labels,
+            self.groups[places],
+            self.weights[places],
+        )
+
+
+class GroupFeatures(NamedTuple):
+    """What the multipliers of a group-blind score are applied to, one column for each constraint.
+
+    The column of a group is P(label, group | x) / P(label, group): the density of the group's people who are
+    compared, relative to that of everyone. Its mean over everyone is 1.
+    """
+
+    labels: tuple[int | None, ...]
+    compared: tuple[int, ...]
+    masses: FloatArray
+
+    @classmethod
+    def learn(
+        cls, rows: BlindRows, labels: tuple[int | None, ...], compared: tuple[int, ...]
+    ) -> GroupFeatures:
+        """Return the features of the groups compared, with the masses that the rows' probabilities have."""
+        plain = cls(labels, compared, np.ones(len(labels) * len(compared)))
+        masses = np.average(plain(rows.scores, rows.probabilities), axis=0, weights=rows.weights)
+        return plain._replace(masses=np.maximum(masses, np.finfo(np.float64).tiny))
+
+    def __call__(self, scores: FloatArray, probabilities: FloatArray) -> FloatArray:
+        """Return the features of rows, of shape (n_rows, n_constraints)."""
+        chances = {None: np.ones_like(scores), 0: 1.0 - scores, 1: scores}
+        columns = [
+            chances[label] * given[:, group]
+            for label, given in zip(self.labels, probabilities, strict=True)
+            for group in self.compared
+        ]
+        return np.column_stack(columns) / self.masses
+
+    @property
+    def strata(self) -> IntArray:
+        """The place of each constraint's label."""
+        return np.repeat(np.arange(len(self.labels)), len(self.compared))
+
+    def places(self, rows: BlindRows) -> IntArray:
+        """Return the constraint, of each label, that each row counts for; -1 for none."""
+        among = np.full(int(rows.groups.max()) + 1, -1)
+        among[list(self.compared)] = np.arange(len(self.compared))
+        found = among[rows.groups]
+        if self.labels == (None,):
+            return found
+        assert rows.labels is not None
+        at = np.array([self.labels.index(label) if label in self.labels else -1 for label in (0, 1)])
+        at = at[rows.labels]
+        return np.where((found >= 0) & (at >= 0), at * len(self.compared) + found, -1)
+
+
+def as_group_probabilities(
+    values: ArrayLike, rows: int, groups: tuple[Group, ...], n_labels: int
+) -> FloatArray:
+    """Return probabilities of shape (n_labels, n_rows, n_groups), normalised.
+
+    One table serves all labels; two of them, one for each label, may be given where two are compared.
+    """
+    name = "group_probabilities"
+    try:
+        array = np.asarray(values, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must be numbers: {error}") from error
+    if array.ndim == 2:
+        array = np.broadcast_to(array, (n_labels, *array.shape))
+    if array.ndim != 3 or array.shape[2] != len(groups) or array.shape[0] != n_labels:
+        listed = ", ".join(map(repr, groups))
+        raise ValueError(f"{name} must have a column for each of {listed}, got shape {np.shape(values)}")
+    check_rows(name, array.shape[1], rows, "scores")
+    sums = array.sum(axis=2)
+    as_numbers(sums.ravel(), name)
+    wrong = (array.min(axis=2) < 0.0) | (np.abs(sums - 1.0) > 1e-6)
+    if wrong.any():
+        label, row = np.argwhere(wrong)[0]
+        raise ValueError(f"{name} must be >= 0 and sum to 1, got {array[label, row].tolist()} at row {row}")
+    return np.asarray(array / sums[:, :, None])
+
+
+def least_sizes(groups: IntArray, labels: IntArray | None, criterion: Criterion, n_groups: int) -> IntArray:
+    """Return how many people each group has, of the label compared of which it has fewest."""
+    sizes = [
+        np.bincount(groups if label is None else groups[labels == label], minlength=n_groups)
+        for label in Comparison(criterion).labels
+    ]
+    return np.asarray(np.min(sizes, axis=0))
+
+
+def compared_curves(
+    rows: BlindRows, scores: FloatArray, compared: tuple[int, ...], criterion: Criterion
+) -> list[GapCurve]:
+    """Return the gap curves of rows with these scores whose groups are compared."""
+    return input_curves(Comparison(criterion), compared_predictions(rows, scores, compared), None, None)
+
+
+def compared_predictions(rows: BlindRows, scores: FloatArray, compared: tuple[int, ...]) -> Predictions:
+    """Return rows with these scores whose groups are compared."""
+    kept = np.isin(rows.groups, compared)
+    labels = None if rows.labels is None else rows.labels[kept]
+    weights = None if (rows.weights == 1.0).all() else rows.weights[kept]
+    return check_predictions(labels, scores[kept], rows.groups[kept], sample_weight=weights)
+
+
+RATES: FloatArray = np.concatenate(
+    [
+        np.geomspace(5e-4, 0.1, 40, endpoint=False),
+        np.linspace(0.1, 0.97, 65, endpoint=False),
+        1.0 - np.geomspace(0.03, 2e-3, 16),
+    ]
+)
+"""The selection rates whose best sets make up a score: dense where few are, or few are not, selected."""
+
+_BAND = 0.01
+_ROWS_IN_BAND = 30
+_SMOOTHING = 1.5
+_TOLERANCE = 2e-4
+
+
+class NestedScore(NamedTuple):
+    """For each selection rate the multipliers and the threshold of its set.
+
+    At rate q, rows with ``score - multipliers(q) . features > threshold(q)`` are selected. Between two rates
+    both change linearly. The sets of different rates need not be nested; a row's rank is the share of rates
+    at which it is selected, the increasing rearrangement of its selections, and ranks' sets are nested.
+    """
+
+    rates: FloatArray
+    multipliers: FloatArray
+    thresholds: FloatArray
+
+    def __call__(self, scores: FloatArray, features: FloatArray) -> FloatArray:
+        """Return the rank of each row, in [0, 1]."""
+        return _kernels.rank_rows(scores, features, *self)
+
+
+class Dual(NamedTuple):
+    """The problems of all rates: scores, features, and what counts for which constraint.
+
+    At rate q the most positives are selected by the set whose multipliers and threshold minimise the dual::
+
+        E[(score - threshold - multipliers . features)+] + q threshold + bound sum(multipliers+)
+
+    where the multipliers of each label sum to 0. Its derivatives are the shares of the groups selected. Each
+    is taken as the mean of two estimates: the share counted among the group's rows, which has no bias, and
+    the share by the predicted probabilities, which has less noise.
+    """
+
+    scores: FloatArray
+    features: FloatArray
+    places: IntArray
+    shares: FloatArray
+    weights: FloatArray
+    strata: IntArray
+
+    @classmethod
+    def of(cls, rows: BlindRows, features: GroupFeatures) -> Dual:
+        """Return the problems of rows."""
+        places = features.places(rows)
+        counted = places >= 0
+        totals = np.bincount(places[counted], rows.weights[counted], minlength=features.masses.size)
+        shares = np.where(counted, rows.weights / np.where(counted, totals[places], 1.0), 0.0)
+        columns = features(rows.scores, rows.probabilities)
+        return cls(rows.scores, columns, places, shares, rows.weights, features.strata)
+
+    def solve(self, bound: float, start: FloatArray | None = None) -> NestedScore:
+        """Return the score whose groups' selection rates differ by at most `bound` at every rate.
+
+        The multipliers are smoothed over the rates, whose neighbours differ by noise; `start` are those of
+        another bound.
+        """
+        found = self.solve_rates(bound, start)
+        return self._thresholds(gaussian_filter1d(found, _SMOOTHING, axis=0, mode="nearest"))
+
+    def solve_rates(self, bound: float, start: FloatArray | None = None) -> FloatArray:
+        """Return each rate's multipliers.
+
+        The rates are solved from both ends to the middle, each from the solution before it, or from `start`.
+        At the ends almost nobody, or everybody, is selected.
+        """
+        sizes = np.bincount(self.places[self.places >= 0], minlength=self.features.shape[1])
+        tolerance = max(_TOLERANCE, 0.5 / max(int(sizes.min()), 1))
+        widest = max(_BAND, _ROWS_IN_BAND / self.scores.size)
+        found = np.zeros((RATES.size, self.features.shape[1]))
+        middle = int(np.searchsorted(RATES, 0.5))
+        for places in (range(middle), range(RATES.size - 1, middle - 1, -1)):
+            nearest = np.zeros(found.shape[1])
+            for place in places:
+                rate = float(RATES[place])
+                band = min(widest, 0.5 * rate, 0.5 * (1.0 - rate))
+                first = nearest if start is None else start[place]
+                nearest = _kernels.solve_rate(*self, first, rate, band, bound, tolerance)
+                found[place] = nearest
+        return found
+
+    def _thresholds(self, multipliers: FloatArray) -> NestedScore:
+        """Add the thresholds, and the rates 0 and 1 at which nobody and everybody is selected."""
+        total = self.weights.sum()
+        inner = [
+            _kernels.find_threshold(
+                _kernels.margins(self.scores, self.features, row), self.weights, rate * total
+            )
+            for rate, row in zip(RATES, multipliers, strict=True)
+        ]
+        farthest = 1.0 + np.abs(multipliers).max() * self.features.sum(axis=1).max()
+        return NestedScore(
+            np.concatenate([[0.0], RATES, [1.0]]),
+            np.vstack([multipliers[:1], multipliers, multipliers[-1:]]),
+            np.concatenate([[farthest], inner, [-farthest]]),
+        )
+
+
+# The weakest group-blind repair that is within a bound.
+
+
+_TRIALS = 6
+_CLOSE = 0.02
+_SHARES = (0.0, 0.03, 0.06, 0.12, 0.25, 0.5)
+
+
+class Trial(NamedTuple):
+    """What a repair aimed for, and the MCDP that it left."""
+
+    aim: float
+    mcdp: float
+
+
+class Found(NamedTuple):
+    """A score, what it aimed for, and its MCDP."""
+
+    score: NestedScore
+    aim: float
+    mcdp: float
+
+
+Measure = Callable[[NestedScore], float]
+
+
+def find_within(dual: Dual, measure: Measure, max_mcdp: float, plain: Trial) -> tuple[Found | None, float]:
+    """Return the weakest repair tried that is within the bound, if there is one, and the least MCDP of all.
+
+    MCDP grows almost linearly with what a repair aims for: the search aims for the bound, then ever farther
+    below it, and once within it where a line through the nearest tries on both sides meets it. `plain` is the
+    aim from which on nothing is repaired, and MCDP there.
+    """
+    low: Trial | None = None
+    high, best = plain, None
+    aim, start = min(max_mcdp, plain.aim), None
+    for trial in range(_TRIALS):
+        score = dual.solve(aim, start)
+        start, found = score.multipliers[1:-1], measure(score)
+        if within_bound(found, max_mcdp):
+            low = Trial(aim, found)
+            if best is None or aim > best.aim:
+                best = Found(score, aim, found)
+            if found >= (1.0 - _CLOSE) * max_mcdp:
+                break
+        else:
+            high = Trial(aim, found)
+            if aim == 0.0:
+                break
+        aim = _next_aim(low, high, max_mcdp, trial)
+    return (best, best.mcdp) if best is not None else _try_all(dual, measure, max_mcdp, plain)
+
+
+def _try_all(dual: Dual, measure: Measure, max_mcdp: float, plain: Trial) -> tuple[Found | None, float]:
+    """Return the same of aims that do not depend on the bound: what one leaves, any higher one reaches."""
+    best, least, start = None, plain.mcdp, None
+    for share in _SHARES:
+        score = dual.solve(share * plain.aim, start)
+        start, found = score.multipliers[1:-1], measure(score)
+        least = min(least, found)
+        if within_bound(found, max_mcdp):
+            best = Found(score, share * plain.aim, found)
+    return best, least
+
+
+def _next_aim(low: Trial | None, high: Trial, max_mcdp: float, trial: int) -> float:
+    """Return where a line between two tries meets the bound, or an aim below the lowest try."""
+    if low is None:
+        return max(high.aim - 1.25 * 2.0**trial * (high.mcdp - max_mcdp), 0.0)
+    rise = high.mcdp - low.mcdp
+    part = (max_mcdp - low.mcdp) / rise if rise > 0.0 else 0.5
+    return low.aim + min(max(part, 0.1), 0.9) * (high.aim - low.aim)

@@ -1,0 +1,177 @@
+"""The map that a group's scores go through, and rows through the maps of their groups."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from localparity._text import brief
+from localparity._types import FloatArray, Group, ScoreRange
+from localparity._validation import Grouping, rounding_terms, score_resolution
+from localparity.metrics._gap_curve import units_of
+from localparity.models.repair import _kernels
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreMap:
+    """An increasing map of the score range to itself: straight lines from knot to knot.
+
+    The ends of the range stay where they are, unless they are knots that moved. Between two knots that stay,
+    every score stays, to the last bit.
+
+    Parameters
+    ----------
+    knots, values : ndarray of shape (n_knots,)
+        Scores, ascending, and what each of them becomes.
+    score_range : tuple of float
+        The lowest and the highest score there can be.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> halve = lp.models.ScoreMap(np.array([0.2, 0.8]), np.array([0.1, 0.4]))
+    >>> halve(np.array([0.1, 0.2, 0.5, 1.0]))
+    array([0.05, 0.1 , 0.25, 1.  ])
+    """
+
+    knots: FloatArray
+    values: FloatArray
+    score_range: ScoreRange = (0.0, 1.0)
+
+    @cached_property
+    def _before(self) -> NDArray[np.int64]:
+        return _kernels.guide(self.knots, *self.score_range)
+
+    def __call__(self, scores: FloatArray) -> FloatArray:
+        """Return what each score becomes.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_samples,)
+            Scores inside the score range, as float64.
+
+        Returns
+        -------
+        ndarray of shape (n_samples,)
+        """
+        return _kernels.follow(scores, self.knots, self.values, self._before, *self.score_range)
+
+
+def checked_map(knots: FloatArray, values: FloatArray, score_range: ScoreRange) -> ScoreMap:
+    """Return a map whose knots and values were read from a file, or raise a ValueError."""
+    low, high = score_range
+    for name, numbers, ascends in (("knots", knots, np.greater), ("values", values, np.greater_equal)):
+        inside = numbers.size > 0 and bool(((numbers >= low) & (numbers <= high)).all())
+        if not inside or not ascends(numbers[1:], numbers[:-1]).all():
+            raise ValueError(f"{name} must ascend inside score_range ({low}, {high})")
+    return ScoreMap(knots, values, score_range)
+
+
+def map_rows(scores: FloatArray, grouping: Grouping, maps: Mapping[Group, ScoreMap]) -> FloatArray:
+    """Return each score through the map of its group."""
+    for code, group in enumerate(grouping.names):
+        if group not in maps:
+            row = int(np.argmax(grouping.codes == code))
+            known = ", ".join(map(repr, maps))
+            raise ValueError(
+                f"sensitive_features must be one of {known}, as at fit, got {brief(group)} at row {row}"
+            )
+    order = np.argsort(grouping.codes, kind="stable")
+    ends = np.cumsum(np.bincount(grouping.codes, minlength=len(grouping.names)))
+    repaired = np.empty(scores.size)
+    for group, members in zip(grouping.names, np.split(order, ends[:-1]), strict=True):
+        repaired[members] = maps[group](scores[members])
+    return repaired
+
+
+# Groups' distributions drawn together, to the least extent that a bound on their gap asks for.
+#
+# At a threshold y let m(y) and M(y) be the lowest and the highest of the groups' cumulative distributions,
+# and C(y) that of their Wasserstein barycentre, whose quantiles are the means of the groups' quantiles and
+# which lies between the two. Where M - m exceeds the bound b, the band
+#
+# .. math::
+#     L = C - (C - m) \frac{b}{M - m}, \qquad U = C + (M - C) \frac{b}{M - m}
+#
+# is exactly b wide and holds C; elsewhere it is [m, M]. L and U do not fall as m, M or C rises, so they are
+# cumulative distributions themselves, and so is every group's clipped between them. That is the repair: at
+# each threshold the gap becomes min(M - m, b), every distribution moves towards the barycentre or not at all,
+# and with b = 0 all of them are the barycentre. A person whose rank in the group is u goes to the nearest
+# score between the u-quantiles of U and of L, which keeps the order inside the group.
+#
+# MCDP(epsilon) forgives a gap above the bound that is too short to carry a window: such stretches stay as
+# they are.
+
+
+class Distribution(NamedTuple):
+    """A group's distinct scores, ascending, and the share of its people at or below each."""
+
+    scores: FloatArray
+    levels: FloatArray
+
+
+class _Envelope(NamedTuple):
+    """At each score, the lowest of the groups' levels, the barycentre's and the highest."""
+
+    grid: FloatArray
+    lowest: FloatArray
+    centre: FloatArray
+    highest: FloatArray
+
+
+@dataclass(frozen=True, eq=False)
+class Band:
+    """The groups' distributions, and their weights in the barycentre, which sum to 1.
+
+    Examples
+    --------
+    >>> half = np.array([0.5, 1.0])
+    >>> groups = [Distribution(np.array([0.2, 0.4]), half), Distribution(np.array([0.6, 0.8]), half)]
+    >>> band = Band(groups, np.array([0.5, 0.5]))
+    >>> [moved.values.round(3).tolist() for moved in band.maps(0.5)]
+    [[0.2, 0.6], [0.4, 0.8]]
+    >>> [moved.values.round(3).tolist() for moved in band.maps(0.0)]
+    [[0.4, 0.6], [0.4, 0.6]]
+    """
+
+    distributions: Sequence[Distribution]
+    shares: FloatArray
+    score_range: tuple[float, float] = (0.0, 1.0)
+
+    @cached_property
+    def _flat(self) -> tuple[FloatArray, FloatArray, NDArray[np.int64]]:
+        scores, levels = (np.concatenate(column) for column in zip(*self.distributions, strict=True))
+        sizes = [group.scores.size for group in self.distributions]
+        return scores, levels, np.concatenate([[0], np.cumsum(sizes)])
+
+    @cached_property
+    def _envelope(self) -> _Envelope:
+        places, heights, slack = _kernels.find_barycentre(*self._flat, self.shares)
+        return _Envelope(*_kernels.sweep(*self._flat, places, heights, slack))
+
+    @cached_property
+    def _units(self) -> tuple[FloatArray, float, float]:
+        """The envelope's scores as fractions of the range, and the terms of their rounding."""
+        resolution = score_resolution(np.dtype(np.float64), self.score_range)
+        units = units_of(self._envelope.grid, self.score_range, resolution)
+        return units, *rounding_terms(resolution, self.score_range)
+
+    def maps(self, width: float, reach: float = 0.0) -> list[ScoreMap]:
+        """Return each group's map into the band of a width.
+
+        Stretches of wider gaps whose half-width, as a fraction of the score range, is at most `reach` stay as
+        they are.
+        """
+        grid, lowest, centre, highest = self._envelope
+        lowest, highest = lowest.copy(), highest.copy()
+        # Any stretch at all carries a window of half-width 0.
+        _kernels.narrow(*self._units, lowest, centre, highest, width, reach if reach > 0.0 else -1.0)
+        return [
+            ScoreMap(group.scores, _kernels.move(*group, grid, lowest, centre, highest), self.score_range)
+            for group in self.distributions
+        ]

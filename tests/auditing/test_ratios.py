@@ -1,0 +1,56 @@
+"""What an audit says of selection ratios and scoring rates."""
+
+from __future__ import annotations
+
+import numpy as np
+
+import localparity as lp
+from localparity.auditing._document import RatioResult
+from localparity.report.page._pictures import ratio_picture
+
+
+def test_the_curve_is_that_of_the_audits_rows() -> None:
+    rng = np.random.default_rng(0)
+    labels, scores, groups = rng.integers(0, 2, 300), rng.random(300), rng.integers(0, 3, 300)
+    options = {"sensitive_features": groups, "n_resamples": 20, "random_state": 0}
+    found = lp.audit(labels, scores, criterion="equal_opportunity", higher_is="worse", **options)
+    curve = found.impact_ratios(reference=1)
+    again = lp.impact_ratio_curve(
+        labels,
+        scores,
+        sensitive_features=groups,
+        criterion="equal_opportunity",
+        higher_is="worse",
+        reference=1,
+    )
+    np.testing.assert_array_equal(curve.ratios, again.ratios)
+    assert curve.confidence == found.confidence
+    weighted = lp.audit(None, scores, **options, sample_weight=np.ones(scores.size) * 2)
+    assert weighted.impact_ratios().confidence is None
+
+
+def test_cutoffs_that_were_not_computed_are_not_spoken_of() -> None:
+    """With ratios at 2 of 10 cutoffs a page said that no cutoff keeps them, over an empty chart."""
+    rng = np.random.default_rng(0)
+    groups = np.repeat(["many", "more", "few"], [2000, 2000, 18])
+    scores = np.where(groups == "few", rng.integers(3, 9, groups.size), rng.integers(1, 11, groups.size))
+    audit = lp.audit(None, scores, sensitive_features=groups, score_range=(1, 10), n_resamples=0)
+    few = RatioResult.of(audit, 0.99, 10)
+    assert few.curve.cutoffs.size < few.cutoffs == 10
+    assert few.sentences[0].startswith("None of the cutoffs that were computed keeps")
+    assert "The lowest ratio that was computed is" in few.sentences[1]
+    assert any(f"at {few.curve.cutoffs.size} of 10 cutoffs only" in sentence for sentence in few.sentences)
+    picture = ratio_picture(few.curve, 0.99)
+    assert picture.paths == ()
+    assert [name for name, _, _ in picture.dots].count("first") == np.isfinite(few.curve.ratios).all(0).sum()
+    every = RatioResult.of(audit, 0.99, 1)
+    assert every.sentences[0].startswith("No cutoff keeps")
+    assert len(every.sentences) == 3
+    assert ratio_picture(every.curve, 0.99).dots == ()
+
+
+def test_two_scores_leave_a_dot() -> None:
+    audit = lp.audit(None, [0.0, 1.0] * 40, sensitive_features=["a", "a", "b", "b"] * 20, n_resamples=0)
+    curve = RatioResult.of(audit, 0.8, 10).curve
+    assert curve.selection.complete
+    assert len(ratio_picture(curve, 0.8).dots) == 2
