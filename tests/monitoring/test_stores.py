@@ -142,8 +142,8 @@ def test_only_what_changed_is_measured_again(tmp_path: Path, monkeypatch: pytest
         expected = fresh(location, **asked)
         assert monitor.series(**asked, last=3) == expected[-3:]
         assert monitor.series(**asked) == expected
-        measured = Mock(side_effect=lp.monitoring._series.Question.answer)
-        monkeypatch.setattr(lp.monitoring._series.Question, "answer", measured)
+        measured = Mock(side_effect=lp.monitoring._watch.Question.answer)
+        monkeypatch.setattr(lp.monitoring._watch.Question, "answer", measured)
         assert monitor.series(**asked) == expected
         assert measured.call_count == 0
         monkeypatch.undo()

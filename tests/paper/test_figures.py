@@ -8,7 +8,8 @@ import numpy as np
 import pytest
 
 from localparity.metrics import abcc, delta_dp
-from localparity.paper import Record, Run, Store, figures
+from localparity.paper import Record, Run, Store
+from localparity.paper import _figures as figures
 from localparity.paper._figures import draw_frontier, panels, read_frontier, save, toy_scores
 from localparity.paper._selection import select
 

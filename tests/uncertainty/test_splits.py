@@ -93,5 +93,5 @@ def test_the_kernel_finds_the_worst_of_all_splits(
         # Where there are few splits, the search is not cut short by a worse one before.
         for ends in (every, every[rng.random(every.size) < 0.3], rng.permutation(every)[:2]):
             if ends.size:
-                size, gap = _split_kernels.worst_split(places, totals, np.sort(ends), 1, 1.0)
+                size, gap = _split_kernels.widest_split(places, totals, np.sort(ends), 1, 1.0)
                 assert gap == worst[ends - 1].max() == worst[size - 1]

@@ -5,23 +5,19 @@ from __future__ import annotations
 import re
 import shlex
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from json import dumps
 from pathlib import Path
 from types import MappingProxyType
-from typing import Annotated, Any
+from typing import Any
 
 import typer
 from typer.core import TyperCommand
 
 from localparity._io._duckdb import without_password
-from localparity._io._numbers import Decimal
 from localparity._progress import forecasts_to
 from localparity._text import visible, visible_lines
-from localparity._types import Compare, Criterion
-from localparity._validation import as_epsilon, as_fraction
-from localparity.counts import Comparison
 
 # The library's messages in the words of a command: "n_resamples must be" is "--resamples must be".
 
@@ -206,119 +202,3 @@ class Commands(typer.Typer):
     def command(self, name: str | None = None, **options: Any) -> Callable[[Any], Any]:
         """Add a command, as `typer.Typer.command` does."""
         return super().command(name, **{"cls": Command, **options})
-
-
-# Options that several commands take, and those that are lists of numbers.
-
-
-def check_epsilon(epsilon: float) -> float:
-    """Check the half-width of windows before anything is read."""
-    return as_epsilon(epsilon, "--epsilon")
-
-
-PeopleArgument = Annotated[str, typer.Argument(metavar="FILE", help="CSV, TSV, Parquet or JSON lines.")]
-GroupOption = Annotated[
-    list[str], typer.Option(help="The column of the groups; repeat it to compare intersections.")
-]
-TargetOption = Annotated[str, typer.Option(help="The column of the two classes.")]
-WeightOption = Annotated[str | None, typer.Option(help="The column of the weights.")]
-DropOption = Annotated[list[str] | None, typer.Option(help="A column that is not a feature.")]
-FeatureOption = Annotated[
-    list[str] | None,
-    typer.Option(help="A column that is a feature although it looks like an identifier or the class."),
-]
-TextOption = Annotated[list[str] | None, typer.Option(help="A column of numbers to take as texts.")]
-EpsilonOption = Annotated[
-    float,
-    typer.Option(help="The half-width of windows, as a fraction of the score range.", callback=check_epsilon),
-]
-SeedOption = Annotated[int, typer.Option(min=0, help="The same seed gives the same result.")]
-ForceOption = Annotated[bool, typer.Option("--force", help="Overwrite what already exists.")]
-ConfidenceOption = Annotated[float, typer.Option(help="The probability with which the intervals hold.")]
-LabelOption = Annotated[str | None, typer.Option(help="The column of the labels, 0 and 1.")]
-CriterionOption = Annotated[Criterion, typer.Option(help="Which people are compared.")]
-CompareOption = Annotated[Compare, typer.Option(help="Every pair of groups, or each group with everyone.")]
-EncodingOption = Annotated[str | None, typer.Option(help="The encoding of a text file; UTF-8 by default.")]
-DecimalOption = Annotated[
-    Decimal | None, typer.Option(help="What stands before decimals; by default what fits a whole column.")
-]
-SheetOption = Annotated[str | None, typer.Option(help="The sheet of a workbook that has several.")]
-NormaliseOption = Annotated[
-    bool,
-    typer.Option("--normalise-groups", help="Join groups that differ in case or spaces, as Male and male."),
-]
-
-
-def check_labels(criterion: Criterion, label: str | None, option: str = "--label") -> None:
-    """Check that an option names the column of the labels where a criterion needs it."""
-    if Comparison(criterion).needs_labels and label is None:
-        raise ValueError(f"--criterion {criterion} needs {option}, got None")
-
-
-def check_bound(max_mcdp: float | None, decide_by: str) -> None:
-    """Check --max-mcdp, which --decide-by needs, before anything is read."""
-    if max_mcdp is None and decide_by != "estimate":
-        raise ValueError(f"--decide-by {decide_by} needs --max-mcdp")
-    if max_mcdp is not None:
-        as_fraction(max_mcdp, "--max-mcdp")
-
-
-def check_ratio(min_ratio: float | None, criterion: str) -> None:
-    """Check the least ratio, which belongs to people of one kind."""
-    if min_ratio is not None:
-        as_fraction(min_ratio, "--min-ratio")
-        if criterion == "equalized_odds":
-            message = "needs people of one label; use --criterion equal_opportunity or predictive_equality"
-            raise typer.BadParameter(message, param_hint="--min-ratio")
-
-
-def check_file(path: Path | None, option: str, *, read: Sequence[str] = (), replace: bool = True) -> None:
-    """Check that a file can be written, before the work whose result it is to have.
-
-    A file that is `read` is not written over, whatever may be replaced.
-    """
-    if path is None or not path.exists():
-        return
-    if path.is_dir():
-        raise typer.BadParameter(f"{path} is a folder, not a file", param_hint=option)
-    if any(Path(file).exists() and path.samefile(file) for file in read):
-        raise typer.BadParameter(f"{path} is the file that is read", param_hint=option)
-    if not replace:
-        raise FileExistsError(f"{path} already exists; pass --force to overwrite")
-
-
-def check_folder(path: Path, option: str, *, replace: bool = True) -> None:
-    """Check that there can be such a folder, and that what is in it may be replaced."""
-    if path.exists() and not path.is_dir():
-        raise typer.BadParameter(f"{path} is a file, not a folder", param_hint=option)
-    if not replace and path.exists() and any(path.iterdir()):
-        raise FileExistsError(f"{path} already exists; pass --force to overwrite")
-
-
-def parse_numbers(text: str, option: str) -> tuple[float, ...]:
-    """Numbers with commas between them.
-
-    Examples
-    --------
-    >>> parse_numbers("0,0.05", "--epsilon")
-    (0.0, 0.05)
-    """
-    try:
-        return tuple(float(part) for part in text.split(","))
-    except ValueError:
-        raise typer.BadParameter(
-            f"must be numbers separated by commas, got {text!r}", param_hint=option
-        ) from None
-
-
-def parse_epsilons(text: str) -> list[float]:
-    """Half-widths of windows with commas between them."""
-    return [check_epsilon(epsilon) for epsilon in parse_numbers(text, "--epsilon")]
-
-
-def parse_range(text: str, option: str) -> tuple[float, float]:
-    """Two numbers with a comma between them."""
-    numbers = parse_numbers(text, option)
-    if len(numbers) != 2:
-        raise typer.BadParameter(f"must be two numbers LOW,HIGH, got {text!r}", param_hint=option)
-    return numbers[0], numbers[1]

@@ -29,7 +29,8 @@ from localparity.auditing._missing import breakdown_of
 from localparity.auditing._paired_models import PairedModels
 from localparity.auditing._scale import ScoreScale, as_data_range
 from localparity.auditing._steps import AuditedFile
-from localparity.cli._commands import (
+from localparity.cli._commands import note, print_json, print_line, typed_command
+from localparity.cli._options import (
     CompareOption,
     ConfidenceOption,
     CriterionOption,
@@ -45,12 +46,8 @@ from localparity.cli._commands import (
     check_file,
     check_labels,
     check_ratio,
-    note,
     parse_epsilons,
     parse_range,
-    print_json,
-    print_line,
-    typed_command,
 )
 from localparity.cli._tables import RemoteOption, announce_remote, warn_of_training_file
 from localparity.cli.predict import Scorer

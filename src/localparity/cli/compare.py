@@ -15,7 +15,8 @@ from localparity._io._files import write_whole
 from localparity._text import visible
 from localparity._validation import require
 from localparity.auditing._wording import CRITERION_WORDS
-from localparity.cli._commands import (
+from localparity.cli._commands import note, print_json
+from localparity.cli._options import (
     ConfidenceOption,
     CriterionOption,
     DropOption,
@@ -31,8 +32,6 @@ from localparity.cli._commands import (
     WeightOption,
     check_file,
     check_folder,
-    note,
-    print_json,
 )
 from localparity.cli._tables import IntendedUseOption, RemoteOption, complete_card, read_training_table
 from localparity.metrics._window import percent

@@ -13,7 +13,7 @@ import localparity as lp
 from localparity._types import FloatArray
 from localparity._validation import as_count, require
 from localparity.auditing._document import Document
-from localparity.cli._commands import ForceOption, SeedOption, check_file
+from localparity.cli._options import ForceOption, SeedOption, check_file
 from localparity.metrics._window import percent
 from localparity.report._terminal import terminal_parts
 

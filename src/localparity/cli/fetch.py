@@ -9,7 +9,8 @@ from typing import Annotated, Literal
 import typer
 
 import localparity as lp
-from localparity.cli._commands import check_folder, print_json, print_line
+from localparity.cli._commands import print_json, print_line
+from localparity.cli._options import check_folder
 from localparity.datasets._fetch import cache_folder
 
 _FETCH = {"adult": lp.datasets.fetch_adult, "bank": lp.datasets.fetch_bank}

@@ -20,8 +20,8 @@ from localparity._types import Missing
 from localparity._validation import UNKNOWN, as_count, as_fraction, as_probability, warn_of_unmatched
 from localparity.auditing._missing import MissingPolicy, MissingRows
 from localparity.auditing._wording import interval_text
-from localparity.cli._commands import (
-    Commands,
+from localparity.cli._commands import Commands, local_path, note, print_json, print_line
+from localparity.cli._options import (
     CompareOption,
     ConfidenceOption,
     CriterionOption,
@@ -36,11 +36,7 @@ from localparity.cli._commands import (
     check_file,
     check_folder,
     check_labels,
-    local_path,
-    note,
     parse_range,
-    print_json,
-    print_line,
 )
 from localparity.cli._tables import RemoteOption, announce_remote
 from localparity.counts._disclosure import DISCLOSURE_LIMIT

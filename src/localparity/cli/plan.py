@@ -10,7 +10,8 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 import localparity as lp
-from localparity.cli._commands import SeedOption, parse_epsilons, parse_numbers, print_json
+from localparity.cli._commands import print_json
+from localparity.cli._options import SeedOption, parse_epsilons, parse_numbers
 from localparity.metrics._window import percent
 
 GroupSizesOption = Annotated[

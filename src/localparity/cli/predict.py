@@ -13,15 +13,8 @@ from localparity._io._files import replacing
 from localparity._io._table import Table
 from localparity._types import FloatArray
 from localparity._validation import require
-from localparity.cli._commands import (
-    EncodingOption,
-    ForceOption,
-    PeopleArgument,
-    SheetOption,
-    check_file,
-    print_json,
-    print_line,
-)
+from localparity.cli._commands import print_json, print_line
+from localparity.cli._options import EncodingOption, ForceOption, PeopleArgument, SheetOption, check_file
 from localparity.cli._tables import RemoteOption, open_file, read_features
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")

@@ -11,7 +11,8 @@ import typer
 import localparity as lp
 from localparity._text import visible_lines
 from localparity.auditing._wording import CRITERION_WORDS, interval_text
-from localparity.cli._commands import (
+from localparity.cli._commands import print_json
+from localparity.cli._options import (
     CriterionOption,
     DropOption,
     EncodingOption,
@@ -27,7 +28,6 @@ from localparity.cli._commands import (
     WeightOption,
     check_bound,
     check_folder,
-    print_json,
 )
 from localparity.cli._tables import (
     IntendedUseOption,

@@ -13,7 +13,8 @@ from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeElapsed
 from rich.progress import Progress as Bar
 
 from localparity._text import visible_lines
-from localparity.cli._commands import Commands, check_folder, parse_numbers, print_json
+from localparity.cli._commands import Commands, print_json
+from localparity.cli._options import check_folder, parse_numbers
 from localparity.paper._runner import BACKENDS, Progress, run_missing, stack_runs
 from localparity.paper._runs import DATA_SET_NAMES, PRESET_NAMES, SEARCHES, TITLES, Run, grid
 from localparity.paper._store import Store

@@ -12,7 +12,8 @@ from rich.table import Table as RichTable
 
 import localparity as lp
 from localparity._text import visible
-from localparity.cli._commands import (
+from localparity.cli._commands import print_json
+from localparity.cli._options import (
     CriterionOption,
     DropOption,
     EncodingOption,
@@ -26,7 +27,6 @@ from localparity.cli._commands import (
     TextOption,
     WeightOption,
     check_folder,
-    print_json,
 )
 from localparity.cli._tables import IntendedUseOption, RemoteOption, complete_card, read_training_table
 from localparity.metrics._window import percent
