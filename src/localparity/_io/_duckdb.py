@@ -12,11 +12,9 @@ from functools import cache
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeVar
 
-import numpy as np
-from numpy.typing import NDArray
-
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
+    from numpy.typing import NDArray
 
 
 T = TypeVar("T")
@@ -138,6 +136,8 @@ def text_of(name: str) -> str:
 
 def with_none(column: NDArray[Any]) -> NDArray[Any]:
     """A fetched column with None for missing values."""
+    import numpy as np
+
     if not np.ma.is_masked(column):
         return np.asarray(np.ma.getdata(column))
     values = np.ma.getdata(column).astype(object)
