@@ -286,6 +286,11 @@ def test_a_text_for_no_group_that_no_row_has_is_said() -> None:
     assert found.names == (("f", "n"), UNKNOWN)
 
 
+def test_nobody_has_a_group() -> None:
+    with pytest.raises(ValueError, match=r"^sensitive_features has no value in any of its 3 rows$"):
+        as_groups([None, None, None], 3, blanks=Blanks(kept=True))
+
+
 def test_the_unknown_group_is_behind_all_others_and_equals_none() -> None:
     assert sort_groups([UNKNOWN, 10, 2]) == (2, 10, UNKNOWN)
     assert not UNKNOWN < 3
