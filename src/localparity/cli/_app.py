@@ -36,7 +36,7 @@ def heeding_interrupts() -> Iterator[None]:
     """Inside, Ctrl-C is a KeyboardInterrupt whatever becomes of it: libraries raise other errors, or none.
 
     Where the main thread does not come back from a library in time, the process ends as after a kill; what
-    it was writing is the old or the new file all the same.
+    it was writing is still either the old file or the new one, whole.
     """
     if threading.current_thread() is not threading.main_thread():
         yield

@@ -77,7 +77,7 @@ def compare(
     --out keeps the recommended model, fitted on the rows to train on, with its model card.
 
     Exit codes: 0 when it is done, 1 when MCDP of the test part is above the bound for the model that --out
-    keeps (it is written all the same), 2 for wrong usage or input.
+    keeps (it is still written), 2 for wrong usage or input.
     """
     if figure is not None and figure.suffix.lower() not in _FIGURES:
         raise typer.BadParameter(

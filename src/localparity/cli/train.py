@@ -82,8 +82,8 @@ def train(
 ) -> None:
     """Train a classifier on a file and write it to a folder.
 
-    Exit codes: 0 when it is done, 1 when the bound of --max-mcdp was not met (the model is written all the
-    same), 2 for wrong usage or input.
+    Exit codes: 0 when it is done, 1 when the bound of --max-mcdp was not met (the model is still
+    written), 2 for wrong usage or input.
     """
     of_networks = {"method": method, "preset": preset, "steps": steps, "device": device}
     given = _given(model, **of_networks)

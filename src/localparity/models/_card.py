@@ -21,12 +21,12 @@ from localparity.metrics._within import within_bound
 from localparity.models._rows import DISCLOSURE_LIMIT, FittedOn, TrainingRows
 from localparity.uncertainty import mcdp_interval, permutation_test
 
-# How a model does on people whom it was not fitted on.
+# How a model does on people it was not fitted on.
 
 
 @dataclass(frozen=True)
 class HeldOutAudit:
-    """A short audit of a model's scores of people whom it was not fitted on.
+    """A short audit of a model's scores on people it was not fitted on.
 
     Attributes
     ----------
@@ -123,7 +123,7 @@ class ModelCard:
     promise : str, optional
         What holds and for whom, in a sentence.
     held_out : HeldOutAudit, optional
-        How it does on people whom it was not fitted on.
+        How it does on people it was not fitted on.
     intended_use, not_intended_use : str
         What it is for, and what it is not for.
     model_sha256 : str, optional

@@ -42,7 +42,7 @@ class Frontier:
     max_mcdp : tuple of float
         The bounds that the scores aim for.
     mcdp, average_precision : tuple of float
-        MCDP(epsilon) and average precision of the scores, among people whom they were not fitted on.
+        MCDP(epsilon) and average precision of the scores, among people they were not fitted on.
     low, high : tuple of float
         A band around the average precision. With probability `confidence` it covers, at all bounds together,
         that of the same scores in the population, if the people are an independent sample of it. It does not

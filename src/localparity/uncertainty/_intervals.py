@@ -63,7 +63,7 @@ def mcdp_interval(
 
     "bootstrap" finds the radius of a band by multiplying every row's contribution to its group's distribution
     with random numbers (the multiplier bootstrap): it holds in large samples, and takes weights, which may
-    depend on the scores, and clusters. It cannot know of people whom no row stands for: where a few rows
+    depend on the scores, and clusters. It cannot know about people who are not in the data: where a few rows
     carry much of a group's weight, its confidence is approximate.
 
     Rows are assumed to be independent unless `cluster` says otherwise, and the scores not to come from a

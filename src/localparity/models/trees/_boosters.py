@@ -282,7 +282,7 @@ class _LightGBMBackend(TreeBackend):
         return lightgbm_parameters(seed, n_jobs)
 
     def dataset(self, features: Any, training: Any = None) -> Any:
-        # The objective has the labels; the library wants some all the same.
+        # The objective has the labels, but the library requires some too.
         blank, start = np.zeros(features.shape[0]), np.full(features.shape[0], self.start)
         options = {"reference": training, "init_score": start, "params": dict(self.parameters)}
         return lightgbm_dataset(self.classifier.encoder_, features, blank, **options)

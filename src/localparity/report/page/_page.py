@@ -322,7 +322,7 @@ def _paired_notes(paired: PairedModels | None) -> dict[str, str]:
 
 
 def _privacy(limit: int) -> dict[str, str]:
-    """What the page keeps to itself, and what it shows all the same."""
+    """What the page hides, and what it still shows."""
     if limit == 1:
         return {}
     return {
