@@ -73,7 +73,7 @@ dist: $(VENV)/.release
 	.venvs/dist/bin/python -m pip install --quiet --no-deps dist/*.whl
 	$(BIN)/cyclonedx-py environment --pyproject pyproject.toml --mc-type library --output-reproducible \
 		-o dist/localparity.cdx.json .venvs/dist/bin/python
-	$(BIN)/python tests/versions.py --pythons
+	$(BIN)/python tests/support/versions.py --pythons
 	LOCALPARITY_DIST=dist $(BIN)/pytest -v -m slow tests/install
 
 # What the package itself needs, with checksums: pip install --require-hashes -r requirements.txt
@@ -91,18 +91,18 @@ test-slow: $(VENV)/.development
 # Takes long; goes on where it was stopped, and tries again only what has changed or survived.
 # A few minutes' worth, the same mutants each time: make mutants MUTANTS="--sample 150"
 mutants: $(VENV)/.development
-	PYTHONPATH=tests $(BIN)/python -m mutation --jobs 2 $(MUTANTS)
+	PYTHONPATH=tests:tests/support $(BIN)/python -m mutation --jobs 2 $(MUTANTS)
 
 test-versions: $(VENV)/.development
-	$(BIN)/python tests/versions.py
+	$(BIN)/python tests/support/versions.py
 
 # Every command that writes, with every change that it makes to files failing in every way; results/faults.md.
 faults: $(VENV)/.development
-	PYTHONPATH=tests $(BIN)/python -m faults --write
+	PYTHONPATH=tests:tests/support $(BIN)/python -m faults --write
 
 # Ten thousand generated bad files and argument lists; results/campaign.md.
 campaign: $(VENV)/.development
-	PYTHONPATH=tests $(BIN)/python -m campaign --write
+	PYTHONPATH=tests:tests/support $(BIN)/python -m campaign --write
 
 fuzz: $(VENV)/.development
 	OMP_NUM_THREADS=1 LOCALPARITY_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/pytest -n auto tests/fuzz

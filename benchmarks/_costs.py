@@ -34,7 +34,7 @@ def bench_steps() -> Iterator[Measurement]:
     """A step with the exact search beside a step without a penalty."""
     import torch
 
-    from localparity.models import MethodOptions, TensorRows, TrainingPlan
+    from localparity.models.networks import MethodOptions, TensorRows, TrainingPlan
     from localparity.models.networks._methods import make_method
     from localparity.models.networks._networks import multilayer
     from localparity.models.networks._trainer import Steps, Training

@@ -7,7 +7,7 @@ from typing import Any
 
 import torch
 
-from localparity.models import MethodOptions, Trainer, TrainingPlan
+from localparity.models.networks import MethodOptions, Trainer, TrainingPlan
 from localparity.models.networks._methods import make_method
 from localparity.models.networks._networks import Network, multilayer
 from localparity.paper._data import DATA_SETS

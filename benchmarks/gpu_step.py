@@ -14,7 +14,7 @@ import torch
 
 from benchmarks._measure import add_busy, record_at, write_json
 from localparity.losses import MCDPLoss
-from localparity.models import METHODS, MethodOptions, TensorRows, TrainingPlan
+from localparity.models.networks import METHODS, MethodOptions, TensorRows, TrainingPlan
 from localparity.models.networks._methods import make_method
 from localparity.models.networks._networks import multilayer
 from localparity.models.networks._trainer import Steps, Training

@@ -156,7 +156,7 @@ def draw(setting: Setting, rng: Rng) -> Held:
     )
 
 
-def _uniform_low(curve: lp.ImpactRatioCurve, at: int) -> float:
+def _uniform_low(curve: lp.results.ImpactRatioCurve, at: int) -> float:
     """The same end by the inequality of Dvoretzky, Kiefer and Wolfowitz for each group."""
     share = (1.0 - CONFIDENCE) / len(curve.groups)
     radius = np.sqrt(log(2.0 / share) / (2.0 * curve.selection.sizes))

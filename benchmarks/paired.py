@@ -198,7 +198,7 @@ COMPARED = {
 }
 
 
-def compared(drawn: Drawn, rng: Rng, n_resamples: int = 99) -> lp.PairedComparison:
+def compared(drawn: Drawn, rng: Rng, n_resamples: int = 99) -> lp.results.PairedComparison:
     return lp.compare_scores(
         drawn.labels,
         drawn.first,

@@ -17,6 +17,8 @@ import pytest
 from hypothesis import HealthCheck, Phase, settings
 from numpy.random import bit_generator
 
+from versions import CORE
+
 # `make test-slow` draws many new examples of each property. The run with the compiler off takes few and everything
 # else some, the same ones each time: whether `make test` passes is not a matter of luck.
 for profile, examples in {"many": 400, "some": 50, "few": 30}.items():
@@ -94,20 +96,6 @@ OPTIONAL = [
 ]
 _ABSENT = [name for name in OPTIONAL if find_spec(name) is None]
 _WANTED = re.compile(rf"No module named '({'|'.join(_ABSENT)})[.']")
-
-CORE = (
-    "tests/_io/",
-    "tests/_validation/test_validation.py",
-    "tests/auditing/",
-    "tests/cli/test_cli.py",
-    "tests/cli/test_pipe.py",
-    "tests/counts/",
-    "tests/metrics/",
-    "tests/test_package.py",
-    "tests/test_predictions.py",
-    "tests/uncertainty/",
-)
-"""What needs no extra: a test here that cannot import one fails, others are skipped then."""
 
 
 def _skip_without_extra(report: pytest.TestReport | pytest.CollectReport) -> None:

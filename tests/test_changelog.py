@@ -21,7 +21,7 @@ def test_it_tells_of_every_change_of_a_public_name() -> None:
     else:
         assert NOW == THEN, (
             f"{SECTION.version} is released and the public names are not those of it: begin a new section "
-            "`## version (unreleased)` in CHANGELOG.md, or, to release, run `python tests/changelog.py`"
+            "`## version (unreleased)` in CHANGELOG.md, or, to release, run `python tests/support/changelog.py`"
         )
 
 

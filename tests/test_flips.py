@@ -14,10 +14,10 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity.models import ModelCard
 from localparity.monitoring import Monitor, ScoreSketch
 from localparity.paper import DamagedRunWarning, OutdatedRunWarning, Record, Run, Store
 from localparity.paper._store import PartScores
+from localparity.results import ModelCard
 
 pytest.importorskip("datasketches")
 

@@ -19,7 +19,7 @@ def test_they_are_those_that_were_agreed_on() -> None:
     expected, found = SNAPSHOT.read_text().splitlines(), list(lines())
     assert found == expected, (
         "the public names, or how they are called, have changed; if that is meant, run "
-        "`python tests/public_names.py` and tell of it in CHANGELOG.md"
+        "`python tests/support/public_names.py` and tell of it in CHANGELOG.md"
     )
 
 

@@ -9,7 +9,7 @@ from torch import nn
 from torch.nn.functional import dropout
 from torch.utils.data import DataLoader, TensorDataset
 
-from localparity.models import TensorRows
+from localparity.models.networks import TensorRows
 from localparity.models.networks._networks import Dropout
 from localparity.paper import Run
 

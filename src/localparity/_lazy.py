@@ -1,47 +1,64 @@
-"""Names of a package that are imported on first use."""
+"""Names of a package that are imported on first use, listed once, in the package's stub."""
 
 from __future__ import annotations
 
+import ast
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 
-def lazy_names(
-    package: str, modules: Mapping[str, Sequence[str]]
-) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
-    """The `__getattr__` and `__dir__` of a package whose names are imported on first use.
+class LazyNames(NamedTuple):
+    """The `__getattr__`, `__dir__` and `__all__` of a module whose names are imported on first use."""
+
+    getattr: Callable[[str], Any]
+    dir: Callable[[], list[str]]
+    all: list[str]
+
+
+def lazy_names(module: str, file: str) -> LazyNames:
+    """Return what a module needs to import its names on first use.
+
+    The names are those that the stub beside the module imports,
+    as in ``from localparity.metrics import mcdp as mcdp``. They are written once, where type checkers and editors read them too.
 
     Parameters
     ----------
-    package : str
-        The package's `__name__`.
-    modules : mapping
-        The names that each module defines, by the module's path below the package. A module without names
-        is itself the name.
+    module : str
+        The module's `__name__`.
+    file : str
+        The module's `__file__`; its stub has the same name and the suffix ``.pyi``.
 
     Returns
     -------
-    tuple of callables
+    LazyNames
 
     Examples
     --------
-    >>> getattr_, dir_ = lazy_names("json", {"decoder": ["JSONDecoder"], "tool": []})
-    >>> getattr_("JSONDecoder").__name__, getattr_("tool").__name__
-    ('JSONDecoder', 'json.tool')
+    >>> import localparity
+    >>> names = lazy_names("localparity", localparity.__file__)
+    >>> "mcdp" in names.all, names.getattr("mcdp").__name__
+    (True, 'mcdp')
     """
-    homes = {name: module for module, names in modules.items() for name in names or [module]}
+    stub = ast.parse(Path(file).with_suffix(".pyi").read_text(encoding="utf-8"))
+    homes = {
+        alias.name: str(node.module)
+        for node in stub.body
+        if isinstance(node, ast.ImportFrom)
+        for alias in node.names
+    }
 
     def getattr_(name: str) -> Any:
         if name not in homes:
-            raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module = import_module(f"{package}.{homes[name]}")
-        found = getattr(module, name) if modules[homes[name]] else module
-        vars(sys.modules[package])[name] = found  # which is looked up first from then on
-        return found
+            raise AttributeError(f"module {module!r} has no attribute {name!r}")
+        is_module = homes[name] == module
+        value = import_module(f"{module}.{name}") if is_module else getattr(import_module(homes[name]), name)
+        vars(sys.modules[module])[name] = value  # found before __getattr__ from then on
+        return value
 
     def dir_() -> list[str]:
-        return sorted({*vars(sys.modules[package]), *homes})
+        return sorted({*vars(sys.modules[module]), *homes})
 
-    return getattr_, dir_
+    return LazyNames(getattr_, dir_, sorted(name for name in homes if not name.startswith("_")))

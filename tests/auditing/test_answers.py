@@ -111,9 +111,9 @@ def test_the_window_that_is_shown_is_near_five_hundredths() -> None:
 
 
 def test_commands_name_the_file_and_the_columns_as_a_shell_takes_them() -> None:
-    files = (lp.SourceFile("my scores; rm.csv", None),)
+    files = (lp.results.SourceFile("my scores; rm.csv", None),)
     columns = {"score": "p", "group": ["sex", "a b"], "label": "y", "target": "hired"}
-    provenance = lp.Provenance(call="", date="", files=files, columns=columns)
+    provenance = lp.results.Provenance(call="", date="", files=files, columns=columns)
     steps = Answers.of(replace(audit_of(0.1), provenance=provenance)).steps
     words = shlex.split(steps[0].command)
     assert words[:3] == ["localparity", "repair", "my scores; rm.csv"]

@@ -104,7 +104,7 @@ def test_what_is_left_must_be_something_and_lengths_must_agree() -> None:
         audit([np.nan, np.nan], ["a", "b"], missing="drop")
     with pytest.raises(ValueError, match="y_true has 2 rows, y_score has 4"):
         audit([0.1, np.nan, 0.2, 0.3], SEX[2:6], [0, 1], criterion="equal_opportunity", missing="drop")
-    assert audit(SCORES[:6], pd.DataFrame({"g": SEX[:6]}), missing="drop").missing == lp.MissingRows()
+    assert audit(SCORES[:6], pd.DataFrame({"g": SEX[:6]}), missing="drop").missing == lp.results.MissingRows()
     with pytest.raises(ValueError, match="inside score_range"):
         audit([0.1, 2.0], ["a", "b"])
 
@@ -147,7 +147,9 @@ def test_a_file_without_the_rows_that_lack_a_value(path: Path, cluster: str | No
         "n_resamples": 50,
     }
     found = read(path, missing_groups="drop", label="y", weight="w", **options)
-    assert found.missing == lp.MissingRows(scores=1, labels=1, weights=1, groups=2, missing_groups="drop")
+    assert found.missing == lp.results.MissingRows(
+        scores=1, labels=1, weights=1, groups=2, missing_groups="drop"
+    )
     assert [(str(group.group), group.rows) for group in found.groups] == [("f", 2), ("m", 1)]
     kept = read(path, missing_groups="group", label="y", weight="w", **options)
     assert [(str(group.group), group.rows) for group in kept.groups] == [("f", 2), ("m", 1), ("(unknown)", 2)]

@@ -19,7 +19,7 @@ def path(tmp_path: Path) -> Path:
     return path
 
 
-def read(source: object, **options: object) -> lp.Provenance:
+def read(source: object, **options: object) -> lp.results.Provenance:
     found = lp.Audit.read(source, score="p", group="sex", n_resamples=0, **options).provenance  # type: ignore[arg-type]
     assert found is not None
     return found
@@ -27,7 +27,7 @@ def read(source: object, **options: object) -> lp.Provenance:
 
 def test_a_file_that_was_read_is_named_with_its_checksum(path: Path) -> None:
     found = read(path, random_state=7)
-    assert found.files == (lp.SourceFile(str(path), hashlib.sha256(path.read_bytes()).hexdigest()),)
+    assert found.files == (lp.results.SourceFile(str(path), hashlib.sha256(path.read_bytes()).hexdigest()),)
     assert found.columns == {"score": "p", "group": ["sex"]}
     assert (found.seed, found.version, found.python) == (7, lp.__version__, platform.python_version())
     said = datetime.strptime(found.date, "%Y-%m-%dT%H:%M:%S%z")
@@ -52,9 +52,9 @@ def test_what_is_no_file_on_this_machine_has_no_checksum(path: Path) -> None:
     assert read(query).files == ()
     assert read(duckdb.sql(query)).files == ()
     assert "<DuckDBPyRelation>" in read(duckdb.sql(query)).call
-    remote = lp.Provenance.now("a call", source="s3://bucket/*.parquet")
-    assert remote.files == (lp.SourceFile("s3://bucket/*.parquet", None),)
-    assert lp.Provenance.now("a call", source="absent.csv").files == ()
+    remote = lp.results.Provenance.now("a call", source="s3://bucket/*.parquet")
+    assert remote.files == (lp.results.SourceFile("s3://bucket/*.parquet", None),)
+    assert lp.results.Provenance.now("a call", source="absent.csv").files == ()
 
 
 def test_the_environment_fixes_the_date(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

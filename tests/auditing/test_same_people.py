@@ -139,7 +139,7 @@ def test_the_terminal_json_and_page_show_it_and_nobody(files: list[str], tmp_pat
 def test_a_direction_needs_the_test_and_the_interval(
     ends: tuple[float, float, float], p_value: float, expected: str
 ) -> None:
-    found = lp.PairedComparison(0.5, 0.7, lp.Interval(*ends, 0.95), p_value)
+    found = lp.results.PairedComparison(0.5, 0.7, lp.results.Interval(*ends, 0.95), p_value)
     assert expected in PairedModels("a", 0.1, {"b": found}).sentence("b")
 
 

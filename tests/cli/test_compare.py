@@ -13,7 +13,7 @@ from rich.console import Console
 import localparity as lp
 import typed_commands
 from localparity.cli.compare import _show
-from localparity.models import ModelCard, ModelComparison, Outcome
+from localparity.results import ModelCard, ModelComparison, Outcome
 
 CENSUS = lp.datasets.make_census(800, random_state=0)
 FRAME = CENSUS.data.assign(sex=CENSUS.sensitive_features, income=CENSUS.target)
@@ -53,7 +53,7 @@ def test_a_table_a_figure_and_a_recommendation(folder: Path) -> None:
 
 
 def test_methods_with_a_promise_are_named(capsys: pytest.CaptureFixture[str]) -> None:
-    interval = lp.Interval(0.01, 0.02, 0.03, 0.9)
+    interval = lp.results.Interval(0.01, 0.02, 0.03, 0.9)
     measured = (0.8, 0.02, True, 0.8, interval, 0.01, ((0.02, 0.8),))
     free, sure = Outcome("ERM", False, "", *measured), Outcome("DiffMCDP", False, "", *measured)
     parts = (0.05, 0.0, "demographic_parity", (4, 2, 2), {})

@@ -10,7 +10,7 @@ import pandas as pd
 import pytest
 
 import localparity as lp
-from localparity.models import ModelCard
+from localparity.results import ModelCard
 from typed_commands import run
 
 pytest.importorskip("lightgbm")

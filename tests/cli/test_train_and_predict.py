@@ -49,7 +49,7 @@ def test_scores_are_those_of_the_library_and_can_be_audited(folder: Path) -> Non
 
 
 def test_a_model_has_a_card(folder: Path, tmp_path: Path) -> None:
-    card = lp.models.ModelCard.read(folder / "model")
+    card = lp.results.ModelCard.read(folder / "model")
     assert card.file_sha256 == hashlib.sha256((folder / "people.csv").read_bytes()).hexdigest()
     assert card.fitted_on is not None
     assert card.fitted_on.rows == 900

@@ -53,7 +53,7 @@ def test_bounds_hold_the_definition_in_rational_arithmetic(data: st.DataObject) 
     for found, value in (
         (curve.abcc_bounds(), oracles.abcc(a, b)),
         (curve.mean_difference_bounds(), oracles.mean(b) - oracles.mean(a)),
-        (lp.Interval(low, low, high), abs(oracles.gap(a, b, threshold))),
+        (lp.results.Interval(low, low, high), abs(oracles.gap(a, b, threshold))),
     ):
         assert found.low - 1e-12 <= float(value) <= found.high + 1e-12
 
@@ -245,8 +245,8 @@ def test_scores_inside_a_cell_move_to_its_high_end_and_back_to_its_low_end(
 def test_an_exact_curve_is_its_own_bounds() -> None:
     curve = lp.gap_curve(None, [0.1, 0.2], sensitive_features=["a", "b"])
     assert curve.bounds() == (curve, curve)
-    assert curve.abcc_bounds() == lp.Interval(*[curve.abcc()] * 3)
-    assert curve.mean_difference_bounds() == lp.Interval(*[curve.mean_difference()] * 3)
+    assert curve.abcc_bounds() == lp.results.Interval(*[curve.abcc()] * 3)
+    assert curve.mean_difference_bounds() == lp.results.Interval(*[curve.mean_difference()] * 3)
 
 
 @given(st.data(), st.floats(0.001, 0.2))

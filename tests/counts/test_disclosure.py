@@ -180,5 +180,5 @@ def test_people_beyond_the_first_and_the_last_mean() -> None:
     predictions = lp.Predictions.from_arrays(None, [0.1, 0.9, 0.5, 0.5], sensitive_features=list("aabb"))
     counts = lp.ScoreCounts.from_predictions(predictions)
     shown = lp.counts.disclosed(counts, disclosure_limit=2)
-    assert lp.mcdp_bounds(shown, epsilon=0.1) == lp.Interval(0.0, 0.0, 1.0)
+    assert lp.mcdp_bounds(shown, epsilon=0.1) == lp.results.Interval(0.0, 0.0, 1.0)
     assert lp.mcdp(counts, epsilon=0.1) == 0.5

@@ -93,7 +93,7 @@ def test_what_a_page_says_to_install_is_enough(page: Path, tmp_path: Path) -> No
         cwd=tmp_path,
         env={
             **os.environ,
-            "PYTHONPATH": str(ROOT / "tests"),
+            "PYTHONPATH": str(ROOT / "tests" / "support"),
             "MPLBACKEND": "agg",
             "HF_HUB_OFFLINE": "1",
             "MLFLOW_DISABLE_TELEMETRY": "true",

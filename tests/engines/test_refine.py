@@ -151,4 +151,4 @@ def test_two_equal_groups_end_with_bounds_or_with_zero() -> None:
     half = rng.random(2000)
     rows = Rows(np.tile(half, 2), np.repeat(["a", "b"], 2000), np.zeros(4000, int), np.ones(4000))
     found = count(RowsInMemory(rows), max_scores=200)
-    assert lp.mcdp_bounds(found) == lp.Interval(0.0, 0.0, 0.0)
+    assert lp.mcdp_bounds(found) == lp.results.Interval(0.0, 0.0, 0.0)

@@ -94,7 +94,7 @@ def test_any_range_and_grid(seed: int, level: int, score_range: tuple[float, flo
     )
     for epsilon in EPSILONS:
         value = lp.mcdp(None, scores, sensitive_features=groups, epsilon=epsilon, score_range=score_range)
-        assert lp.mcdp_bounds(found, epsilon=epsilon) == lp.Interval(value, value, value)
+        assert lp.mcdp_bounds(found, epsilon=epsilon) == lp.results.Interval(value, value, value)
 
 
 @pytest.mark.parametrize("device", DEVICES)

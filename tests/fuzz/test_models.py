@@ -11,6 +11,7 @@ import numpy as np
 import pytest
 
 from fuzzing import damaged, damaged_json, fuzz, read_or_refuse, sealed
+from localparity import load
 from localparity.datasets import make_census
 from localparity.models import (
     GroupBlindClassifier,
@@ -20,7 +21,6 @@ from localparity.models import (
     LocalParityXGBClassifier,
     ScoreRepair,
     TableClassifier,
-    load,
 )
 from model_folders import data_file
 

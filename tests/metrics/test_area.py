@@ -59,7 +59,7 @@ def test_abcc_is_bounded_by_mcdp_and_a_lipschitz_constant(
     fine = np.linspace(0.0, 1.0, 20_001)
     absolute = np.abs(np.interp(fine, points, gap))
     area = float(np.trapezoid(absolute, fine))
-    curve = lp.GapCurve(fine, np.interp(fine, points, gap), ("a", "b"), (1, 1))
+    curve = lp.results.GapCurve(fine, np.interp(fine, points, gap), ("a", "b"), (1, 1))
     # On a grid of step h a window's least gap is off by at most L h.
     slack = lipschitz / 20_000 * 3
     assert area <= lp.abcc_bound(min(curve.mcdp(epsilon), 1.0), epsilon, lipschitz) + slack

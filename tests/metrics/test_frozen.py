@@ -16,7 +16,7 @@ from localparity.uncertainty._splits import OrderedPeople
 from scale_rows import count_rows
 
 
-def curve() -> lp.GapCurve:
+def curve() -> lp.results.GapCurve:
     return lp.gap_curve(None, [0.25, 0.75], sensitive_features=["a", "b"])
 
 

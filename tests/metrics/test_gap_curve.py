@@ -74,11 +74,11 @@ def test_a_threshold_is_a_number() -> None:
 @pytest.mark.parametrize("knots", [[], [300.0, 850.0], [0.5, 0.1], [float("nan"), 0.5], [0.1, 0.2, 0.3]])
 def test_what_makes_no_curve(knots: list[float]) -> None:
     with pytest.raises(ValueError, match=r"knots and gap do not make a curve on score_range \(0.0, 1.0\)"):
-        lp.GapCurve(np.array(knots), np.array([0.5, 0.0]), ("a", "b"), (1, 1))
+        lp.results.GapCurve(np.array(knots), np.array([0.5, 0.0]), ("a", "b"), (1, 1))
 
 
 def test_knots_that_are_out_of_order_inside_do_no_harm() -> None:
-    curve = lp.GapCurve(
+    curve = lp.results.GapCurve(
         np.array([0.0, 1e300, float("nan"), 1.0]), np.array([0.5, 0.1, 0.2, 0.0]), ("a", "b"), (1, 1)
     )
     assert np.isfinite(curve.mcdp(0.0))
@@ -87,16 +87,18 @@ def test_knots_that_are_out_of_order_inside_do_no_harm() -> None:
 @pytest.mark.parametrize("scale", [1.0, 4.0])
 def test_the_bounds_of_a_sketch_are_off_by_twice_its_error_up_to_its_highest_score(scale: float) -> None:
     knots, gap = np.array([0.125, 0.25, 0.5, 0.875]), np.array([0.25, -0.75, 0.5, 0.0])
-    curve = lp.GapCurve(scale * knots, gap, ("a", "b"), (1, 1), score_range=(0.0, scale), rank_error=0.125)
+    curve = lp.results.GapCurve(
+        scale * knots, gap, ("a", "b"), (1, 1), score_range=(0.0, scale), rank_error=0.125
+    )
     lower, upper = curve.bounds()
     assert lower.gap.tolist() == [0.0, 0.5, 0.25, 0.0]
     assert upper.gap.tolist() == [0.5, 1.0, 0.75, 0.0]
     assert lower.rank_error == upper.rank_error == 0.0
-    assert curve.mcdp_bounds() == lp.Interval(0.5, 0.75, 1.0)
+    assert curve.mcdp_bounds() == lp.results.Interval(0.5, 0.75, 1.0)
     # By hand: over lengths of 1/8, 1/4 and 3/8; the means are off by twice the error over 3/4 of the range.
-    assert curve.abcc_bounds() == lp.Interval(0.21875, 0.40625, 0.59375)
+    assert curve.abcc_bounds() == lp.results.Interval(0.21875, 0.40625, 0.59375)
     assert curve.mean_difference() == 0.03125
-    assert curve.mean_difference_bounds() == lp.Interval(0.03125 - 0.1875, 0.03125, 0.03125 + 0.1875)
+    assert curve.mean_difference_bounds() == lp.results.Interval(0.03125 - 0.1875, 0.03125, 0.03125 + 0.1875)
 
 
 def test_knots_that_stand_for_an_end_of_the_range_are_moved_there() -> None:
@@ -104,22 +106,26 @@ def test_knots_that_stand_for_an_end_of_the_range_are_moved_there() -> None:
     eps = float(np.finfo(np.float32).eps)
     low, high = 0.1 - eps, 1.1 + eps
     options = {"score_range": (0.1, 1.1), "resolution": 4 * eps}
-    curve = lp.GapCurve(np.array([low, 0.6, high]), np.array([0.5, 0.25, 0.0]), ("a", "b"), (1, 1), **options)
+    curve = lp.results.GapCurve(
+        np.array([low, 0.6, high]), np.array([0.5, 0.25, 0.0]), ("a", "b"), (1, 1), **options
+    )
     assert curve._unit_knots.tolist() == [0.0, pytest.approx(0.5), 1.0]
     # What lies beside an end is told by the size of that end, not of the other one.
     near, gap = 0.1 * (1 + 2 * eps), np.array([0.5, 0.0])
-    beside = lp.GapCurve(np.array([near, 1.0]), gap, ("a", "b"), (1, 1), **options)
+    beside = lp.results.GapCurve(np.array([near, 1.0]), gap, ("a", "b"), (1, 1), **options)
     assert beside._unit_knots[0] == 0.0
-    inside = lp.GapCurve(np.array([0.1 + eps, 1.0]), gap, ("a", "b"), (1, 1), **options)
+    inside = lp.results.GapCurve(np.array([0.1 + eps, 1.0]), gap, ("a", "b"), (1, 1), **options)
     assert inside._unit_knots[0] == pytest.approx(eps, rel=1e-6)
     for knots in ([0.1 - 8 * eps, 1.0], [0.2, 1.1 + 8 * eps]):
         with pytest.raises(ValueError, match="do not make a curve"):
-            lp.GapCurve(np.array(knots), np.array([0.5, 0.0]), ("a", "b"), (1, 1), **options)
+            lp.results.GapCurve(np.array(knots), np.array([0.5, 0.0]), ("a", "b"), (1, 1), **options)
 
 
 def test_a_threshold_counts_as_on_the_score_that_it_stands_for() -> None:
     eps = float(np.finfo(np.float32).eps)
-    curve = lp.GapCurve(np.array([0.5, 0.75]), np.array([0.5, 0.0]), ("a", "b"), (1, 1), resolution=4 * eps)
+    curve = lp.results.GapCurve(
+        np.array([0.5, 0.75]), np.array([0.5, 0.0]), ("a", "b"), (1, 1), resolution=4 * eps
+    )
     assert curve([0.5 - 8 * eps, 0.5 - eps, 0.5, 0.75 - eps]).tolist() == [0.0, 0.5, 0.5, 0.0]
     assert isinstance(curve(0.5), float)
 

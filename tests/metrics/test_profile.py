@@ -35,7 +35,7 @@ def test_a_run_makes_a_step_where_no_other_is_as_long_and_as_high(drawn: list[tu
 def test_a_run_that_is_longer_by_a_rounding_error_makes_no_step() -> None:
     def steps(longer_by: float) -> list[float]:
         knots, gap = np.array([0.25, 0.5, 0.5625, 0.8125 + longer_by]), np.array([1.0, 0.0, 0.5, 0.0])
-        return lp.GapCurve(knots, gap, ("a", "b"), (1, 1)).profile().values.tolist()
+        return lp.results.GapCurve(knots, gap, ("a", "b"), (1, 1)).profile().values.tolist()
 
     # Half-widths that differ by less than two machine epsilons, half the resolution, are one.
     assert steps(2 * EPS) == [1.0, 0.0]
@@ -67,12 +67,12 @@ def test_a_profile_of_several_curves_is_the_worst_of_them(drawn: People) -> None
 
 def test_the_steps_are_those_of_the_finest_curve_and_the_coarsest_counts_as_equal() -> None:
     knots = np.array([0.75, 1.0])
-    fine = lp.GapCurve(knots, np.array([0.5, 0.0]), ("a", "b"), (1, 1))
-    coarse = lp.GapCurve(knots, np.array([0.25, 0.0]), ("a", "c"), (1, 1), resolution=0.01)
-    profile = lp.McdpProfile([fine, coarse])
+    fine = lp.results.GapCurve(knots, np.array([0.5, 0.0]), ("a", "b"), (1, 1))
+    coarse = lp.results.GapCurve(knots, np.array([0.25, 0.0]), ("a", "c"), (1, 1), resolution=0.01)
+    profile = lp.results.McdpProfile([fine, coarse])
     assert profile.curves == (fine, coarse)
     assert [profile(epsilon) for epsilon in (0.0, 0.119, 0.121)] == [0.5, 0.5, 0.0]
-    assert lp.McdpProfile([coarse, fine]).values.tolist() == profile.values.tolist() == [0.5, 0.0]
+    assert lp.results.McdpProfile([coarse, fine]).values.tolist() == profile.values.tolist() == [0.5, 0.0]
 
 
 def test_a_profile_says_how_many_steps_it_has() -> None:

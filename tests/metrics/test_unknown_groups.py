@@ -21,7 +21,7 @@ from strategies import People, epsilons, people
 CLOSE = 1e-11
 
 
-def unknown_groups(people: People, **options: Any) -> lp.UnknownGroups:
+def unknown_groups(people: People, **options: Any) -> lp.results.UnknownGroups:
     """The bounds where the last group is the people without one."""
     last = people.groups.max()
     groups = np.where(people.groups == last, None, people.groups.astype(object))

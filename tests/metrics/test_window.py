@@ -10,8 +10,8 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import localparity as lp
-from localparity import Window
 from localparity.metrics._window import number_text, round_inward
+from localparity.results import Window
 
 
 @pytest.mark.parametrize(

@@ -69,7 +69,7 @@ def test_commands_agree(tmp_path: Path) -> None:
 
 
 def test_monitors_and_models_agree() -> None:
-    interval = lp.Interval(0.1, 8 / 10 - 5 / 10, 0.5, 0.95)
+    interval = lp.results.Interval(0.1, 8 / 10 - 5 / 10, 0.5, 0.95)
     period: Any = type("Newest", (), {"interval": interval, "period": "2026-01", "approximate": False})()
     texts = [quiet_sentence(period, bound) for bound in (0.3, ABOVE)]
     assert texts[0] != texts[1]

@@ -10,9 +10,10 @@ import pytest
 from benchmarks._known_truth import Fall, KnownTruthClassifier, draw_people
 
 import localparity as lp
-from localparity.models import BoundNotMetWarning, LocalParityClassifier, LocalParityLGBMClassifier, Trial
+from localparity.models import BoundNotMetWarning, LocalParityClassifier, LocalParityLGBMClassifier
 from localparity.models._bound import BoundCheck, find_sequence, search_strength
 from localparity.models._rows import check_training_rows
+from localparity.results import Trial
 
 BOUND = 0.2
 

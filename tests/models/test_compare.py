@@ -13,11 +13,12 @@ import pytest
 from sklearn.metrics import average_precision_score
 
 import localparity as lp
-from localparity.models import ModelCard, ModelComparison, Outcome, _compare, compare
+from localparity.models import _compare, compare
 from localparity.models._compare import METHODS, CompareMethod, CompareSettings, ComparisonRows, repair, train
 from localparity.models._frontier import Frontier
 from localparity.models._outcomes import measure_shortfalls
 from localparity.models._rows import check_training_rows
+from localparity.results import ModelCard, ModelComparison, Outcome
 
 CENSUS = lp.datasets.make_census(1600, random_state=0)
 QUICK: dict[str, Any] = {"steps": 5, "n_resamples": 30, "max_mcdp": 0.1, "random_state": 0}
@@ -109,7 +110,7 @@ def test_the_same_seed_gives_the_same_comparison(found: ModelComparison) -> None
 def outcome(
     method: str, precision: float, disparity: float, *, is_repaired: bool = False, noise_floor: float = 0.01
 ) -> Outcome:
-    interval = lp.Interval(0.5 * disparity, disparity, 1.5 * disparity, 0.95)
+    interval = lp.results.Interval(0.5 * disparity, disparity, 1.5 * disparity, 0.95)
     measured = (precision, disparity, disparity <= 0.05, precision, interval, noise_floor)
     return Outcome(method, is_repaired, "", *measured, ((disparity, precision),))
 
@@ -141,7 +142,7 @@ def test_what_is_recommended() -> None:
 
 
 def test_what_is_within_the_bound_on_test_data_is_named_where_the_recommended_is_not() -> None:
-    above = replace(outcome("ERM", 0.9, 0.04), interval=lp.Interval(0.05, 0.0536, 0.06, 0.95))
+    above = replace(outcome("ERM", 0.9, 0.04), interval=lp.results.Interval(0.05, 0.0536, 0.06, 0.95))
     fair, mended = outcome("DiffMCDP", 0.7, 0.04), outcome("ERM", 0.8, 0.03, is_repaired=True)
     found = comparison(above, fair, mended)
     assert found.recommended == above
@@ -281,7 +282,7 @@ def test_refusals_name_groups_by_their_names() -> None:
 
 def test_a_recommendation_says_that_it_is_above_the_bound_on_test_data() -> None:
     fair = outcome("DiffMCDP", 0.7, 0.04)
-    worse = replace(fair, interval=lp.Interval(0.02, 0.06, 0.09, 0.95))
+    worse = replace(fair, interval=lp.results.Interval(0.02, 0.06, 0.09, 0.95))
     assert "On test data no method is within the bound." in comparison(worse).recommendation
     assert "above the bound" not in comparison(fair).recommendation
 

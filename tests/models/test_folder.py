@@ -25,7 +25,8 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 import localparity as lp
 from localparity._io._files import seal_json
 from localparity.metrics._window import percent
-from localparity.models import ModelCard, RepairedClassifier, ScoreRepair
+from localparity.models import RepairedClassifier, ScoreRepair
+from localparity.results import ModelCard
 from model_folders import data_file
 
 CENSUS = lp.datasets.make_census(800, random_state=0)

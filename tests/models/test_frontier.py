@@ -12,8 +12,9 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import average_precision_score
 
 import localparity as lp
-from localparity.models import Frontier, frontier
+from localparity.models import frontier
 from localparity.models._frontier import _Ranking
+from localparity.results import Frontier
 
 CENSUS = lp.datasets.make_census(3000, random_state=0)
 NUMBERS = ["age", "education_years", "hours_per_week"]

@@ -10,7 +10,8 @@ from typing import Any
 import pytest
 
 import localparity as lp
-from localparity.models import ModelCard, ScoreRepair, _folder
+from localparity.models import ScoreRepair, _folder
+from localparity.results import ModelCard
 
 pytestmark = [
     pytest.mark.skipif(not hasattr(os, "fork"), reason="processes cannot be forked"),

@@ -46,7 +46,7 @@ def test_a_short_stream_is_kept_whole() -> None:
     for criterion in ("demographic_parity", "equalized_odds"):
         expected = lp.mcdp(labels, scores, sensitive_features=groups, epsilon=0.02, criterion=criterion)
         bounds = lp.mcdp_bounds(counts, epsilon=0.02, criterion=criterion)
-        assert bounds == lp.Interval(expected, expected, expected)
+        assert bounds == lp.results.Interval(expected, expected, expected)
 
 
 def test_a_million_scores_a_group_fit_in_64_kilobytes() -> None:
@@ -62,7 +62,7 @@ def test_a_million_scores_a_group_fit_in_64_kilobytes() -> None:
     # The highest and the lowest score are exact.
     assert counts.atoms[0, None].scores[0] == scores[groups == 0].min()
     assert counts.atoms[1, None].scores[-1] == scores[groups == 1].max()
-    assert lp.mcdp_bounds(counts, epsilon=0.499) == lp.Interval(0.0, 0.0, 0.0)
+    assert lp.mcdp_bounds(counts, epsilon=0.499) == lp.results.Interval(0.0, 0.0, 0.0)
 
 
 @pytest.mark.slow

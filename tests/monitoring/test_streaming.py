@@ -157,7 +157,7 @@ def work(rank: int, folder: str) -> None:
 @pytest.fixture(scope="module")
 def processes(tmp_path_factory: pytest.TempPathFactory) -> list[dict[str, Any]]:
     here, folder = Path(__file__).parent, tmp_path_factory.mktemp("processes")
-    code = f"import sys; sys.path[:0] = ['{here}', '{here.parent}']; import test_streaming as t; t.work({{}}, '{folder}')"
+    code = f"import sys; sys.path[:0] = ['{here}', '{here.parent}/support']; import test_streaming as t; t.work({{}}, '{folder}')"
     running = [subprocess.Popen([sys.executable, "-c", code.format(rank)]) for rank in (0, 1)]
     try:
         assert [process.wait(600) for process in running] == [0, 0]

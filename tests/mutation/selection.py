@@ -107,7 +107,11 @@ def baseline(*, compiled: bool) -> Baseline:
 @cache
 def state_of_tests() -> str:
     """A digest of the package and of the tests in use."""
-    tests = (ROOT / "tests").glob("*.py"), *((ROOT / folder).rglob("*.py") for folder in TESTS)
+    tests = (
+        (ROOT / "tests").glob("*.py"),
+        (ROOT / "tests" / "support").glob("*.py"),
+        *((ROOT / folder).rglob("*.py") for folder in TESTS),
+    )
     digest = hashlib.sha256()
     for path in sorted({*(ROOT / "src").rglob("*.py"), *chain.from_iterable(tests)}):
         digest.update(f"{path.relative_to(ROOT)}\n".encode() + path.read_bytes())
@@ -130,7 +134,7 @@ def _measure(kept: Path, *, compiled: bool, state: str) -> None:
         **environment(compiled=compiled),
         "COVERAGE_FILE": str(data),
         "MUTATION_TIMES": str(times),
-        "PYTHONPATH": os.pathsep.join(str(ROOT / folder) for folder in ("tests", "src")),
+        "PYTHONPATH": os.pathsep.join(str(ROOT / folder) for folder in ("tests", "tests/support", "src")),
     }
     subprocess.run(command, cwd=ROOT, env=settings, check=True)
     reached = _reached(data)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from localparity.models import METHODS, MethodOptions, TensorRows, Trainer, TrainingPlan
+from localparity.models.networks import METHODS, MethodOptions, TensorRows, Trainer, TrainingPlan
 from localparity.models.networks._methods import make_method
 from localparity.models.networks._networks import Network, random_layers
 from localparity.paper._resnet import imagenet_weights, resnet18

@@ -215,7 +215,7 @@ def test_audits_over_time(census: Any) -> None:
 
 
 def test_periods_of_a_monitor_with_an_alarm_and_one_that_is_empty() -> None:
-    Period, interval = lp.monitoring.PeriodResult, lp.Interval(0.2, 0.3, 0.4, 0.95)
+    Period, interval = lp.monitoring.PeriodResult, lp.results.Interval(0.2, 0.3, 0.4, 0.95)
     periods = [
         Period("2026-05-01", 100, interval),
         Period("2026-05-02", 1, None, missing="one group only"),

@@ -12,7 +12,7 @@ import pytest
 
 pytestmark = pytest.mark.slow
 
-TESTS = Path(__file__).parents[1]
+SUPPORT = Path(__file__).parents[1] / "support"
 
 
 def test_bad_input_is_one_line_and_never_a_wrong_number() -> None:
@@ -22,7 +22,7 @@ def test_bad_input_is_one_line_and_never_a_wrong_number() -> None:
         capture_output=True,
         text=True,
         check=False,
-        cwd=TESTS.parent,
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        cwd=SUPPORT.parents[1],
+        env={**os.environ, "PYTHONPATH": str(SUPPORT)},
     )
     assert done.returncode == 0, done.stdout + done.stderr

@@ -13,7 +13,7 @@ from faults.commands import COMMANDS
 
 pytestmark = pytest.mark.slow
 
-TESTS = Path(__file__).parents[1]
+SUPPORT = Path(__file__).parents[1] / "support"
 
 
 @pytest.mark.parametrize("name", [command.name for command in COMMANDS])
@@ -23,8 +23,8 @@ def test_nothing_is_lost_half_written_or_left_behind(name: str) -> None:
         capture_output=True,
         text=True,
         check=False,
-        cwd=TESTS.parent,
-        env={**os.environ, "PYTHONPATH": str(TESTS)},
+        cwd=SUPPORT.parents[1],
+        env={**os.environ, "PYTHONPATH": str(SUPPORT)},
     )
     print(done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr

@@ -18,7 +18,7 @@ def census() -> Any:
     return lp.datasets.make_census(600, random_state=5, as_frame=False)
 
 
-def interval_of(census: Any, **options: Any) -> lp.Interval:
+def interval_of(census: Any, **options: Any) -> lp.results.Interval:
     options = {"sensitive_features": census.sensitive_features, "y_true": None, **options}
     return lp.mcdp_interval(options.pop("y_true"), census.score, **options)
 

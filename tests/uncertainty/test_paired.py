@@ -26,7 +26,7 @@ FIRST = RNG.random(GROUPS.size).round(2)
 SECOND = np.clip(FIRST + 0.1 * RNG.standard_normal(GROUPS.size), 0.0, 1.0).round(2)
 
 
-def compare(first: Any = FIRST, second: Any = SECOND, **options: Any) -> lp.PairedComparison:
+def compare(first: Any = FIRST, second: Any = SECOND, **options: Any) -> lp.results.PairedComparison:
     given = {"sensitive_features": GROUPS, "n_resamples": 39, "random_state": 0, **options}
     return lp.compare_scores(given.pop("y_true", None), first, second, **given)
 

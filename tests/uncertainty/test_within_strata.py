@@ -21,7 +21,7 @@ from localparity.uncertainty._strata import strata_compared
 from strategies import People, epsilons, people
 
 
-def within(scores: Any, groups: Any, strata: Any, **options: Any) -> lp.WithinStrata:
+def within(scores: Any, groups: Any, strata: Any, **options: Any) -> lp.results.WithinStrata:
     options = {"n_resamples": 0} | options
     return lp.within_strata(
         options.pop("labels", None), scores, sensitive_features=groups, control_features=strata, **options

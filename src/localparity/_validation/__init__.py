@@ -35,6 +35,7 @@ from localparity._validation._codes import (
     missing_among,
     sort_groups,
 )
+from localparity._validation._errors import InputError
 from localparity._validation._groups import (
     MOST_GROUPS,
     NO_BLANKS,
@@ -86,6 +87,7 @@ __all__ = [
     "Coded",
     "Column",
     "Grouping",
+    "InputError",
     "Scores",
     "as_choice",
     "as_count",

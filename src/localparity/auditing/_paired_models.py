@@ -42,7 +42,7 @@ class PairedModels:
     >>> people.assign(p=census.score).to_csv(folder / "a.csv")
     >>> people.assign(p=0.5).to_csv(folder / "b.csv")
     >>> files = [str(folder / name) for name in ("a.csv", "b.csv")]
-    >>> paired = lp.PairedModels.read(files, id="person", score="p", group=["sex"], random_state=0)
+    >>> paired = lp.results.PairedModels.read(files, id="person", score="p", group=["sex"], random_state=0)
     >>> paired.found[files[1]].p_value
     0.000999000999000999
     """

@@ -33,7 +33,7 @@ class SourceFile:
     Examples
     --------
     >>> import localparity as lp
-    >>> lp.SourceFile("s3://bucket/scores.parquet", None).sha256 is None
+    >>> lp.results.SourceFile("s3://bucket/scores.parquet", None).sha256 is None
     True
     """
 
@@ -70,7 +70,7 @@ class Provenance:
     >>> found = lp.audit(None, [0.1, 0.9], sensitive_features=["a", "b"], n_resamples=0)
     >>> found.provenance is None
     True
-    >>> provenance = lp.Provenance.now("scores of 2026, as arrays", columns={"group": "sex"})
+    >>> provenance = lp.results.Provenance.now("scores of 2026, as arrays", columns={"group": "sex"})
     >>> dataclasses.replace(found, provenance=provenance).provenance.call
     'scores of 2026, as arrays'
     """

@@ -115,7 +115,7 @@ def interval_text(interval: Interval) -> str:
 
     Examples
     --------
-    >>> from localparity import Interval
+    >>> from localparity.results import Interval
     >>> interval_text(Interval(0.1, 0.2, 0.3, 0.95))
     '10.00% to 30.00%'
     """

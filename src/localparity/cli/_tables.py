@@ -22,7 +22,7 @@ from localparity._validation import require
 from localparity.cli._commands import note
 
 if TYPE_CHECKING:
-    from localparity.models import ModelCard
+    from localparity.results import ModelCard
 
 
 # Files on other machines: read where the option allows it, and said to be.
@@ -164,7 +164,7 @@ def complete_card(card: ModelCard, file: str, intended_use: str | None) -> Model
 
 def warn_of_training_file(folder: Path, file: str) -> None:
     """Warn where a file is the one that the model of a folder was made from, as far as its card tells."""
-    from localparity.models import ModelCard
+    from localparity.results import ModelCard
 
     try:
         card = ModelCard.read(folder)

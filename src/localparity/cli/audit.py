@@ -230,7 +230,7 @@ class ModelAudit(NamedTuple):
             "cluster": cluster,
         }
         seed = options.get("random_state")
-        provenance = lp.Provenance.now("", source=table, columns=columns, seed=seed)
+        provenance = lp.results.Provenance.now("", source=table, columns=columns, seed=seed)
         told = {**options, "missing_values": missing_values, "score_range": (0.0, 1.0)}
         return replace(found, provenance=provenance, file=AuditedFile.of(table, provenance, told))
 

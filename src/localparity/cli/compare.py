@@ -37,7 +37,7 @@ from localparity.cli._tables import IntendedUseOption, RemoteOption, complete_ca
 from localparity.metrics._window import percent
 
 if TYPE_CHECKING:
-    from localparity.models import ModelComparison
+    from localparity.results import ModelComparison
 
 OutOption = Annotated[Path | None, typer.Option(help="Write the recommended model to this folder.")]
 WithoutGroupOption = Annotated[

@@ -13,6 +13,7 @@ import localparity as lp
 from localparity.cli._commands import print_json
 from localparity.cli._options import SeedOption, parse_epsilons, parse_numbers
 from localparity.metrics._window import percent
+from localparity.results import Detectable
 
 GroupSizesOption = Annotated[
     str, typer.Option(help="The people of each group, separated by commas, such as 300,500.")
@@ -70,7 +71,7 @@ def _parse_sizes(text: str) -> list[int]:
     return [int(number) for number in numbers]
 
 
-def _plain(found: lp.Detectable, mcdp: float | None, needed: tuple[int, ...] | None) -> dict[str, object]:
+def _plain(found: Detectable, mcdp: float | None, needed: tuple[int, ...] | None) -> dict[str, object]:
     """The plan as plain dictionaries and lists."""
     plain: dict[str, object] = {
         "group_sizes": list(found.group_sizes),
@@ -84,7 +85,7 @@ def _plain(found: lp.Detectable, mcdp: float | None, needed: tuple[int, ...] | N
     return plain
 
 
-def _show(console: Console, found: lp.Detectable, mcdp: float | None, needed: tuple[int, ...] | None) -> None:
+def _show(console: Console, found: Detectable, mcdp: float | None, needed: tuple[int, ...] | None) -> None:
     sizes = found.group_sizes
     listed = " and ".join([", ".join(f"{size:,}" for size in sizes[:-1]), f"{sizes[-1]:,}"])
     chance = f"with a probability of {100 * found.power:g}%"
@@ -115,7 +116,7 @@ def _show_meaning(console: Console, confidence: float, epsilons: str) -> None:
     )
 
 
-def _pairs_table(found: lp.Detectable) -> RichTable:
+def _pairs_table(found: Detectable) -> RichTable:
     """What is found between two groups, those between which the most is needed first."""
     shown = RichTable(
         title="The least MCDP(0) found, by the sizes of the groups that differ", title_justify="left"

@@ -40,7 +40,7 @@ from localparity.metrics._window import percent
 from localparity.metrics._within import within_bound
 
 if TYPE_CHECKING:
-    from localparity.models import HeldOutAudit, ModelCard
+    from localparity.results import HeldOutAudit, ModelCard
 
 _HELD_OUT = 0.25
 _CONFIDENCE = 0.95

@@ -42,7 +42,7 @@ class HeldOutAudit:
     Examples
     --------
     >>> import localparity as lp
-    >>> found = lp.models.HeldOutAudit(500, 0.77, lp.Interval(0.02, 0.04, 0.06, 0.95), 0.03)
+    >>> found = lp.results.HeldOutAudit(500, 0.77, lp.results.Interval(0.02, 0.04, 0.06, 0.95), 0.03)
     >>> found.interval.estimate <= 0.05
     True
     """

@@ -63,7 +63,7 @@ class Frontier:
     Examples
     --------
     >>> import localparity as lp
-    >>> found = lp.models.Frontier(
+    >>> found = lp.results.Frontier(
     ...     max_mcdp=(0.0, 0.1),
     ...     mcdp=(0.02, 0.1),
     ...     average_precision=(0.7, 0.78),

@@ -53,7 +53,7 @@ class Outcome:
     Examples
     --------
     >>> import localparity as lp
-    >>> outcome = lp.models.Outcome(
+    >>> outcome = lp.results.Outcome(
     ...     method="ERM",
     ...     repaired=True,
     ...     setting="bound 0.05",
@@ -61,7 +61,7 @@ class Outcome:
     ...     validation_mcdp=0.049,
     ...     met=True,
     ...     average_precision=0.73,
-    ...     interval=lp.Interval(low=0.03, estimate=0.05, high=0.07, confidence=0.95),
+    ...     interval=lp.results.Interval(low=0.03, estimate=0.05, high=0.07, confidence=0.95),
     ...     noise_floor=0.02,
     ...     settings=((0.05, 0.73), (0.36, 0.77)),
     ... )

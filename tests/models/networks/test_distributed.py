@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import multiprocessing
 
-from localparity.models import METHODS
+from localparity.models.networks import METHODS
 from training_processes import loss_and_gradients, penalised_gradients, rows, trained, work
 
 

@@ -61,7 +61,7 @@ def test_text_columns_and_probabilities() -> None:
     assert len(model.history_) == 30
 
 
-@pytest.mark.parametrize("method", list(lp.models.METHODS))
+@pytest.mark.parametrize("method", list(lp.models.networks.METHODS))
 def test_the_same_seed_gives_the_same_bits(method: str) -> None:
     one, other = (quick(method=method).fit(X, Y, sensitive_features=SEX).predict_proba(X) for _ in range(2))
     np.testing.assert_array_equal(one, other)
@@ -247,7 +247,7 @@ def test_a_gpu_that_is_not_there_is_refused() -> None:
 
 
 def test_a_method_without_a_strength_of_its_own_needs_one(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(lp.models.METHODS, "mine", lp.models.METHODS["diffdp"])
+    monkeypatch.setitem(lp.models.networks.METHODS, "mine", lp.models.networks.METHODS["diffdp"])
     with pytest.raises(ValueError, match=r"strength.*method 'mine'"):
         quick(method="mine", strength=None).fit(X, Y, sensitive_features=SEX)
 

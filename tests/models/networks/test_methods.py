@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch.nn.functional import binary_cross_entropy
 
-from localparity.models import METHODS, MethodOptions, TensorRows
+from localparity.models.networks import METHODS, MethodOptions, TensorRows
 from localparity.models.networks._methods import make_method, objective
 from localparity.models.networks._networks import Network, multilayer
 

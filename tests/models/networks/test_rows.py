@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 import torch
 
-from localparity.models import MethodOptions, TensorRows
+from localparity.models.networks import MethodOptions, TensorRows
 from localparity.models.networks._batches import BalancedBatches, Batches
 from localparity.models.networks._methods import cross_entropy, make_method
 

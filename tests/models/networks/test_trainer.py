@@ -7,7 +7,7 @@ import copy
 import pytest
 import torch
 
-from localparity.models import METHODS, MethodOptions, TensorRows, Trainer, TrainingPlan
+from localparity.models.networks import METHODS, MethodOptions, TensorRows, Trainer, TrainingPlan
 from localparity.models.networks._methods import make_method
 from localparity.models.networks._networks import Network, multilayer
 from localparity.models.networks._trainer import evaluate

@@ -10,8 +10,9 @@ import pandas as pd
 import pytest
 
 import localparity as lp
-from localparity.models import GroupBlindRepair, ScoreMap, ScoreRepair
+from localparity.models import GroupBlindRepair, ScoreRepair
 from localparity.models.repair._sql import Lines, as_dialect
+from localparity.results import ScoreMap
 from sql_hosts import Evaluate, in_duckdb, in_postgres
 
 CHANCES = {"care": 0.78, "office": 0.55, "technical": 0.4, "trades": 0.1}

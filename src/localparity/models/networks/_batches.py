@@ -28,7 +28,7 @@ class TensorRows(NamedTuple):
     --------
     >>> import localparity as lp
     >>> labels, groups = torch.tensor([1.0, 0.0, 1.0]), torch.tensor([0, 1, 1])
-    >>> rows = lp.models.TensorRows(torch.eye(3), labels, groups, weights=torch.ones(3))
+    >>> rows = lp.models.networks.TensorRows(torch.eye(3), labels, groups, weights=torch.ones(3))
     >>> rows.take(torch.tensor([2, 0])).groups
     tensor([1, 0])
     """

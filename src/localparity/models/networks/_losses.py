@@ -49,7 +49,7 @@ def check_batch(y_score: Any, sensitive_features: Any, y_true: Any, sample_weigh
     if not len(y_score):
         raise ValueError(
             "y_score is empty; leave out batches without rows, or, where several processes train, gather the "
-            "rows of all of them with localparity.models.gather_rows"
+            "rows of all of them with localparity.models.networks.gather_rows"
         )
     for name, values in given.items():
         if values.shape != y_score.shape:

@@ -90,8 +90,8 @@ class ScoredBatch(NamedTuple):
     Examples
     --------
     >>> import localparity as lp
-    >>> class Confidence(lp.models.Method):
-    ...     def penalty(self, network: lp.models.Network, batch: lp.models.ScoredBatch):
+    >>> class Confidence(lp.models.networks.Method):
+    ...     def penalty(self, network: lp.models.networks.Network, batch: lp.models.networks.ScoredBatch):
     ...         return self.strength * batch.logits.square().mean()
     """
 

@@ -229,10 +229,11 @@ class Trainer:
     >>> import localparity as lp
     >>> from localparity.models.networks._networks import multilayer
     >>> labels, groups = (torch.arange(64) % 2).float(), torch.arange(64) % 2
-    >>> rows = lp.models.TensorRows(torch.randn(64, 3), labels, groups, torch.ones(64))
-    >>> method = lp.models.METHODS["erm"](0.0, n_groups=2, options=lp.models.MethodOptions())
-    >>> plan = lp.models.TrainingPlan(steps=5)
-    >>> len(lp.models.Trainer(method, multilayer(3, (8,), 0.0), plan).fit(rows))
+    >>> rows = lp.models.networks.TensorRows(torch.randn(64, 3), labels, groups, torch.ones(64))
+    >>> options = lp.models.networks.MethodOptions()
+    >>> method = lp.models.networks.METHODS["erm"](0.0, n_groups=2, options=options)
+    >>> plan = lp.models.networks.TrainingPlan(steps=5)
+    >>> len(lp.models.networks.Trainer(method, multilayer(3, (8,), 0.0), plan).fit(rows))
     5
     """
 

@@ -34,7 +34,7 @@ class ScoreMap:
     Examples
     --------
     >>> import localparity as lp
-    >>> halve = lp.models.ScoreMap(np.array([0.2, 0.8]), np.array([0.1, 0.4]))
+    >>> halve = lp.results.ScoreMap(np.array([0.2, 0.8]), np.array([0.1, 0.4]))
     >>> halve(np.array([0.1, 0.2, 0.5, 1.0]))
     array([0.05, 0.1 , 0.25, 1.  ])
     """

@@ -158,7 +158,7 @@ class FrontierDisplay(ModelsDisplay):
     --------
     >>> import localparity as lp
     >>> measured = (0.02, 0.1), (0.7, 0.78), (0.68, 0.76), (0.72, 0.8)
-    >>> found = lp.models.Frontier((0.0, 0.1), *measured, 0.02, 0.0, "demographic_parity", 0.95, 2000)
+    >>> found = lp.results.Frontier((0.0, 0.1), *measured, 0.02, 0.0, "demographic_parity", 0.95, 2000)
     >>> FrontierDisplay(found).plot().ax_.get_xlabel()
     'MCDP(0)'
     """
@@ -199,10 +199,9 @@ class ComparisonDisplay(ModelsDisplay):
     Examples
     --------
     >>> import localparity as lp
-    >>> outcome = lp.models.Outcome(
-    ...     "ERM", False, "", 0.8, 0.2, False, 0.8, lp.Interval(0.1, 0.2, 0.3, 0.95), 0.01, ((0.2, 0.8),)
-    ... )
-    >>> found = lp.models.ModelComparison(
+    >>> interval = lp.results.Interval(0.1, 0.2, 0.3, 0.95)
+    >>> outcome = lp.results.Outcome("ERM", False, "", 0.8, 0.2, False, 0.8, interval, 0.01, ((0.2, 0.8),))
+    >>> found = lp.results.ModelComparison(
     ...     (outcome,), 0.05, 0.0, "demographic_parity", (2, 1, 1), {}
     ... )
     >>> ComparisonDisplay(found).plot().ax_.get_xlabel()

@@ -8,7 +8,7 @@ from pathlib import Path
 import torch
 
 from localparity.losses import MCDPLoss
-from localparity.models import METHODS, MethodOptions, TensorRows, Trainer, TrainingPlan, gather_rows
+from localparity.models.networks import METHODS, MethodOptions, TensorRows, Trainer, TrainingPlan, gather_rows
 from localparity.models.networks._distributed import average_gradients
 from localparity.models.networks._methods import make_method, objective
 from localparity.models.networks._networks import Network, multilayer

@@ -9,7 +9,7 @@ from benchmarks._commit import current_commit
 from faults.cases import Tally
 from faults.forks import FAULTS
 
-RESULTS = Path(__file__).parents[2] / "results" / "faults.md"
+RESULTS = Path(__file__).parents[3] / "results" / "faults.md"
 _OUTCOMES = ("done", "refused", "interrupted", "killed")
 
 

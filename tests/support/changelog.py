@@ -1,7 +1,7 @@
 """What CHANGELOG.md must tell of: how the public names differ from those of the last release.
 
 `released_names.txt` holds the public names as the last release had them, and nothing before the first. A release
-gives its section a date in place of "unreleased", and ``python tests/changelog.py`` then writes the file anew.
+gives its section a date in place of "unreleased", and ``python tests/support/changelog.py`` then writes the file anew.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 from public_names import SNAPSHOT
 
-CHANGELOG = Path(__file__).parents[1] / "CHANGELOG.md"
+CHANGELOG = Path(__file__).parents[2] / "CHANGELOG.md"
 RELEASED = Path(__file__).with_name("released_names.txt")
 
 _HEADING = re.compile(r"^## (?P<version>\S+) \((?P<date>[^)]+)\)$", re.MULTILINE)

@@ -1,6 +1,6 @@
 """What other people's code calls: every public name and how it is called, a line each.
 
-Run ``python tests/public_names.py`` from the root of the repository to write `public_names.txt` anew after a
+Run ``python tests/support/public_names.py`` from the root of the repository to write `public_names.txt` anew after a
 change that is meant, and tell of it in CHANGELOG.md.
 """
 

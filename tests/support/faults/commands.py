@@ -90,7 +90,7 @@ def read_model(out: Path) -> Parts:
     model, census = lp.load(folder), make_census(20, random_state=1)
     given = {"sensitive_features": census.sensitive_features} if needs_group(model) else {}
     scores = model.predict_proba(census.data, **given)[:, 1].tolist()
-    return {"model": scores, "card": lp.models.ModelCard.read(folder).to_dict()}
+    return {"model": scores, "card": lp.results.ModelCard.read(folder).to_dict()}
 
 
 def read_comparison(out: Path) -> Parts:

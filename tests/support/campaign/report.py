@@ -7,7 +7,7 @@ from pathlib import Path
 
 from benchmarks._commit import current_commit
 
-RESULTS = Path(__file__).parents[2] / "results" / "campaign.md"
+RESULTS = Path(__file__).parents[3] / "results" / "campaign.md"
 
 
 def write_results(outcomes: Counter[tuple[str, str]], failures: list[str]) -> None:

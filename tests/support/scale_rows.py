@@ -80,7 +80,7 @@ def assert_same_counts(found: lp.ScoreCounts, expected: lp.ScoreCounts) -> None:
 def assert_exact(found: lp.ScoreCounts, exact: lp.ScoreCounts, **asked: Any) -> None:
     """MCDP, and its bounds, of counts on a grid are those of the exact counts."""
     value = lp.mcdp(exact, **asked)
-    assert lp.mcdp_bounds(found, **asked) == lp.Interval(value, value, value)
+    assert lp.mcdp_bounds(found, **asked) == lp.results.Interval(value, value, value)
     assert lp.mcdp(found, **asked) == value
 
 

@@ -1,0 +1,14 @@
+from localparity.models._bound import BoundNotMetWarning as BoundNotMetWarning
+from localparity.models._compare import compare as compare
+from localparity.models._encoding import UnseenValuesWarning as UnseenValuesWarning
+from localparity.models._folder import load as load
+from localparity.models._frontier import frontier as frontier
+from localparity.models.networks import LocalParityClassifier as LocalParityClassifier
+from localparity.models.repair import GroupBlindClassifier as GroupBlindClassifier
+from localparity.models.repair import GroupBlindRepair as GroupBlindRepair
+from localparity.models.repair import RepairedClassifier as RepairedClassifier
+from localparity.models.repair import ScoreRepair as ScoreRepair
+from localparity.models.trees import LocalParityLGBMClassifier as LocalParityLGBMClassifier
+from localparity.models.trees import LocalParityXGBClassifier as LocalParityXGBClassifier
+from localparity.models.trees import MCDPObjective as MCDPObjective
+from localparity.models.trees import TableClassifier as TableClassifier
