@@ -1,9 +1,13 @@
-"""Texts that come from data, as a terminal, a page or a log may show them."""
+"""Names, numbers and texts from data, as a terminal, a page or a log shows them; needs no numpy."""
 
 from __future__ import annotations
 
+import math
 import re
 import unicodedata
+from collections.abc import Hashable, Sequence
+from decimal import Decimal
+from typing import Protocol
 
 # Control characters, which move a terminal's cursor or change its colours; marks that turn the direction of
 # what follows; ends of lines; halves of characters.
@@ -11,6 +15,18 @@ _CONTROLS = "\x00-\x09\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u
 _BRIEF = 50
 _UNSAFE = re.compile(f"[{_CONTROLS}]")
 _UNSAFE_OR_NEW_LINE = re.compile(f"[\n{_CONTROLS}]")
+_MARKUP = re.compile(r"([\\`*_\[\]<>#|~&$@]|:(?=//)|(?<=\bwww)\.)")
+_ROUNDING = 1e-12
+
+
+class _Ends(Protocol):
+    """An interval."""
+
+    @property
+    def low(self) -> float: ...
+
+    @property
+    def high(self) -> float: ...
 
 
 def visible(text: str) -> str:
@@ -64,3 +80,177 @@ def normal_text(text: str) -> str:
 
 def _code(found: re.Match[str]) -> str:
     return f"\\u{ord(found[0]):04x}"
+
+
+def capitalised(text: str) -> str:
+    """A text that starts with a capital letter."""
+    return text[0].upper() + text[1:]
+
+
+def points_text(gap: float) -> str:
+    """A gap that is not 0, in percentage points rounded down to the first digit that is not 0.
+
+    Examples
+    --------
+    >>> points_text(0.27349), points_text(0.00047), points_text(1e-12)
+    ('at least 27.3 points', 'at least 0.04 points', 'more than 0 points')
+    """
+    for decimals in range(1, 7):
+        steps = math.floor((gap + 1e-12) * 10.0 ** (2 + decimals))
+        if steps:
+            return f"at least {steps / 10.0**decimals:.{decimals}f} points"
+    return "more than 0 points"
+
+
+def run_text(low: float, high: float, whole: bool) -> str:
+    """The thresholds of a run, whose high end is not one of them.
+
+    Examples
+    --------
+    >>> run_text(2.0, 6.0, whole=True), run_text(2.0, 3.0, whole=True)
+    ('from 2 to 5', 'of 2')
+    >>> run_text(0.4, 0.6, whole=False)
+    'from 0.4 up to, but not including, 0.6'
+    """
+    if not whole:
+        return "from {} up to, but not including, {}".format(*round_inward(low, high))
+    first, last = number_text(low), number_text(high - 1.0)
+    return f"of {first}" if first == last else f"from {first} to {last}"
+
+
+def round_inward(low: float, high: float) -> tuple[str, str]:
+    """The ends of a run with as few digits as keep them apart, four at the least, and inside it.
+
+    Examples
+    --------
+    >>> round_inward(0.123449, 0.876551)
+    ('0.1235', '0.8765')
+    """
+    for digits in range(4, 17):
+        step = 10.0 ** (math.floor(math.log10(max(abs(low), abs(high)))) + 1 - digits)
+        if step == 0.0:  # smaller than any float
+            break
+        inner_low, inner_high = math.ceil(low / step - 1e-9) * step, math.floor(high / step + 1e-9) * step
+        if inner_low < inner_high:
+            return number_text(inner_low, digits), number_text(inner_high, digits)
+    return number_text(low), number_text(high)
+
+
+def percent(fraction: float) -> str:
+    """A fraction as people read it.
+
+    Examples
+    --------
+    >>> percent(0.29984)
+    '29.98%'
+    """
+    return f"{100.0 * fraction:.2f}%"
+
+
+def number_text(number: float, digits: int | None = None) -> str:
+    """A number as people write it, to so many significant digits or to all that it has.
+
+    Examples
+    --------
+    >>> number_text(11490.0), number_text(0.00012), number_text(1.5e-9), number_text(2 / 3, 4)
+    ('11,490', '0.00012', '1.5e-9', '0.6667')
+    """
+    text = repr(number) if digits is None else f"{number:.{digits}g}"
+    exact = Decimal(text).normalize()
+    if number != 0.0 and not 1e-6 <= abs(number) < 1e15:
+        mantissa, exponent = f"{exact:e}".split("e")
+        return f"{mantissa}e{int(exponent):+d}"
+    return f"{exact:,f}"
+
+
+def signed_points(fraction: float) -> str:
+    """A difference in points, with its sign.
+
+    Examples
+    --------
+    >>> signed_points(-0.0123), signed_points(0.0)
+    ('-1.23', '0.00')
+    """
+    return f"{round(100.0 * fraction, 2) + 0.0:.2f}"
+
+
+def interval_text(interval: _Ends) -> str:
+    """An interval.
+
+    Examples
+    --------
+    >>> from localparity.results import Interval
+    >>> interval_text(Interval(0.1, 0.2, 0.3, 0.95))
+    '10.00% to 30.00%'
+    """
+    return f"{percent(interval.low)} to {percent(interval.high)}"
+
+
+def p_value_text(p_value: float | None, least: float) -> str:
+    """A p-value, or a dash where no test was made; the least that there can be is a bound, not a value.
+
+    Examples
+    --------
+    >>> p_value_text(1 / 1001, 1 / 1001), p_value_text(1 / 101, 1 / 101)
+    ('<= 0.001', '<= 0.01')
+    >>> p_value_text(2 / 1001, 1 / 1001), p_value_text(None, 1.0)
+    ('0.0020', '-')
+    """
+    if p_value is None:
+        return "-"
+    if p_value > least * (1.0 + _ROUNDING):
+        return f"{p_value:.4f}" if p_value >= 1e-3 else number_text(p_value, 2)
+    step = 10.0 ** (math.floor(math.log10(p_value)) - 1)
+    return f"<= {number_text(math.ceil(p_value / step - _ROUNDING) * step, 2)}"
+
+
+def share_of_audits(p_value: float, n_resamples: int) -> str:
+    """How often chance alone shows as much.
+
+    Examples
+    --------
+    >>> share_of_audits(1 / 1001, 1000), share_of_audits(0.25, 1000)
+    ('fewer than 1 in 1,000 audits', '25.00% of audits')
+    """
+    if p_value > 1.0 / (1 + n_resamples) * (1.0 + _ROUNDING):
+        return f"{percent(p_value) if p_value >= 1e-3 else f'{number_text(100.0 * p_value, 2)}%'} of audits"
+    return f"fewer than 1 in {n_resamples:,} audits"
+
+
+def group_text(group: Hashable) -> str:
+    """A group as people read it, the parts of an intersection joined, safe to show on a terminal.
+
+    Examples
+    --------
+    >>> group_text(("Female", "Asian"))
+    'Female × Asian'
+    """
+    return visible(" × ".join(map(str, group)) if isinstance(group, tuple) else str(group))
+
+
+def pair_text(groups: Sequence[Hashable]) -> str:
+    """Two groups in a table's cell; a name that runs from right to left keeps to itself.
+
+    Examples
+    --------
+    >>> pair_text(("Female", "Male"))
+    'Female and Male'
+    """
+    return " and ".join(isolated(group_text(group)) for group in groups)
+
+
+def isolated(name: str) -> str:
+    """A name that does not turn the direction of the text around it."""
+    right_to_left = any(unicodedata.bidirectional(character) in {"R", "AL", "AN"} for character in name)
+    return f"\u2068{name}\u2069" if right_to_left else name
+
+
+def markdown_text(text: str) -> str:
+    r"""A text as Markdown shows it as it is: on one line, without markup, links or HTML.
+
+    Examples
+    --------
+    >>> print(markdown_text("a|b <i> https://x *c*"))
+    a\|b \<i\> https\://x \*c\*
+    """
+    return _MARKUP.sub(r"\\\1", visible(text))

@@ -11,8 +11,8 @@ import pandas as pd
 import pytest
 
 import localparity as lp
+from localparity._text import percent
 from localparity.auditing._wording import Answers
-from localparity.metrics._window import percent
 from typed_commands import run
 
 SCORES = [0.1, 0.3, 0.5, 0.4, 0.9, 0.7, 0.2, 0.6]

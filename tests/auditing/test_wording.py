@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity.auditing._wording import assumptions_of, pair_text
-from localparity.metrics._window import percent
+from localparity._text import pair_text, percent
+from localparity.auditing._wording import assumptions_of
 
 
 def audit_of(shift: float, **options: Any) -> lp.Audit:

@@ -12,8 +12,8 @@ import numpy as np
 import pytest
 
 import localparity as lp
+from localparity._text import percent
 from localparity.metrics import Interval
-from localparity.metrics._window import percent
 from localparity.monitoring import Monitor, PeriodResult, WindowResult
 from localparity.report.page._monitor import MonitorDocument, render_monitor_page
 from looks import LOOKS

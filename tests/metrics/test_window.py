@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 import localparity as lp
-from localparity.metrics._window import number_text, round_inward
+from localparity._text import number_text, round_inward
 from localparity.results import Window
 
 

@@ -24,7 +24,7 @@ from sklearn.preprocessing import FunctionTransformer, OneHotEncoder
 
 import localparity as lp
 from localparity._io._files import seal_json
-from localparity.metrics._window import percent
+from localparity._text import percent
 from localparity.models import RepairedClassifier, ScoreRepair
 from localparity.results import ModelCard
 from model_folders import data_file

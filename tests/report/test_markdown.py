@@ -10,8 +10,9 @@ import numpy as np
 import pytest
 
 import localparity as lp
+from localparity._text import markdown_text
 from localparity.auditing._document import Document
-from localparity.report._markdown import escaped, to_markdown
+from localparity.report._markdown import to_markdown
 
 
 @pytest.fixture(scope="module")
@@ -91,4 +92,4 @@ def test_a_name_is_text_whatever_it_is(name: str) -> None:
 
 def test_escaping_leaves_ordinary_texts_alone() -> None:
     ordinary = "MCDP(0) is 30.02% - 5 of 6, at 12:30; it's Female × care."
-    assert escaped(ordinary) == ordinary
+    assert markdown_text(ordinary) == ordinary

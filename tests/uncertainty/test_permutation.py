@@ -15,6 +15,7 @@ from scipy.stats import ks_2samp
 
 import localparity as lp
 import oracles
+from localparity._text import p_value_text, share_of_audits
 from localparity.metrics._gap_curve import gap_curves
 from localparity.uncertainty import _permutation_draws as _pool
 from localparity.uncertainty._intervals import measured_pair
@@ -23,9 +24,7 @@ from localparity.uncertainty._permutation import (
     adjusted_p_values,
     least_p_value,
     p_value_of,
-    p_value_text,
     parity_test,
-    share_of_audits,
     summarise_null,
 )
 from localparity.uncertainty._resampling import Draws, deviation_resamples

@@ -8,6 +8,7 @@ from functools import cached_property
 from os import PathLike
 from typing import Any, Literal, get_args
 
+from localparity._text import group_text
 from localparity._types import Compare, Criterion, DataRange, Group, HigherIs, MeasuredScale, ScoreRange
 from localparity._validation import as_choice, as_count, as_fraction, require
 from localparity.auditing._document import pair_rows
@@ -18,7 +19,6 @@ from localparity.auditing._provenance import Provenance, call_text
 from localparity.auditing._steps import AuditedFile
 from localparity.auditing._wording import Verdict, assumptions_of, verdict_of
 from localparity.counts import Comparison, ScoreCounts
-from localparity.counts._comparison import group_text
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, check_disclosure
 from localparity.metrics import UnknownGroups
 from localparity.metrics._mcdp import PAPER_EPSILONS

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
+from localparity._text import p_value_text, percent
 from localparity._types import ArrayLike, Groups
 from localparity._validation import as_frame, as_probability, as_vector
 from localparity.auditing._audit import Audit
 from localparity.auditing._auditing import audit
-from localparity.metrics._window import percent
-from localparity.uncertainty._permutation import least_p_value, p_value_text
+from localparity.uncertainty._permutation import least_p_value
 
 
 @dataclass(frozen=True, repr=False)

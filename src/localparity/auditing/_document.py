@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from localparity._text import number_text, percent
 from localparity._types import Criterion
 from localparity._version import __version__
 from localparity.auditing._missing import breakdown_of
@@ -14,7 +15,6 @@ from localparity.auditing._wording import Answers
 from localparity.counts import ScoreCounts
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics import ScoringRates
-from localparity.metrics._window import number_text, percent
 from localparity.uncertainty import ImpactRatioCurve, SafeCutoffs
 
 if TYPE_CHECKING:

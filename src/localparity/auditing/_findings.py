@@ -8,9 +8,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from localparity._text import group_text
 from localparity._types import Group
 from localparity.counts import Comparison, ScoreCounts
-from localparity.counts._comparison import group_text
 from localparity.counts._score_counts import strata_of
 from localparity.metrics import Interval, Window
 from localparity.uncertainty import TestResult

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
+from localparity._text import percent
 from localparity._types import BoolArray, Group, Missing, MissingGroups
 from localparity._validation import (
     UNKNOWN,
@@ -24,7 +25,6 @@ from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._disclosure import few_people
 from localparity.metrics import Breakdown, UnknownGroups
 from localparity.metrics._unknown_groups import bounds_of
-from localparity.metrics._window import percent
 from localparity.predictions import Predictions
 
 if TYPE_CHECKING:

@@ -2,22 +2,30 @@
 
 from __future__ import annotations
 
-import unicodedata
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
+from localparity._text import (
+    capitalised,
+    group_text,
+    interval_text,
+    isolated,
+    p_value_text,
+    pair_text,
+    percent,
+    share_of_audits,
+)
 from localparity._types import Group, HigherIs
 from localparity.auditing._findings import TOO_COARSE, Finding, GroupSummary, PairSummary
 from localparity.auditing._missing import mostly_missing, what_could_be
 from localparity.auditing._steps import Step, next_steps
-from localparity.counts._comparison import EVERYONE, group_text
+from localparity.counts._comparison import EVERYONE
 from localparity.counts._copies import copies_of, copies_sentence
 from localparity.counts._score_counts import strata_of, with_everyone
-from localparity.metrics import Interval, Window
+from localparity.metrics import Window
 from localparity.metrics._gap_curve import curve_between
-from localparity.metrics._window import capitalised, percent
-from localparity.uncertainty._permutation import least_p_value, p_value_text, share_of_audits
+from localparity.uncertainty._permutation import least_p_value
 from localparity.uncertainty._resampling import least_resamples
 
 if TYPE_CHECKING:
@@ -69,22 +77,6 @@ class Verdict:
     notes: tuple[str, ...]
 
 
-def pair_text(groups: Sequence[Group]) -> str:
-    """Two groups in a table's cell; a name that runs from right to left keeps to itself.
-
-    Examples
-    --------
-    >>> pair_text(("Female", "Male"))
-    'Female and Male'
-    """
-    return " and ".join(_kept_apart(group_text(group)) for group in groups)
-
-
-def _kept_apart(name: str) -> str:
-    right_to_left = any(unicodedata.bidirectional(character) in {"R", "AL", "AN"} for character in name)
-    return f"\u2068{name}\u2069" if right_to_left else name
-
-
 def pair_name(audit: Audit, pair: PairSummary) -> str:
     """A pair in a table's cell, with how many people it has."""
     return " and ".join(f"{name} ({rows:,})" for name, rows in _people(audit, pair))
@@ -101,25 +93,13 @@ def _people(audit: Audit, pair: PairSummary) -> list[tuple[str, int]]:
     """The names of two groups, each with its rows among the people compared."""
     rows = {group.group: group.rows for group in audit.groups if group.label == pair.label}
     rows.setdefault(EVERYONE, sum(rows.values()))
-    return [(_kept_apart(group_text(group)), rows[group]) for group in pair.groups]
+    return [(isolated(group_text(group)), rows[group]) for group in pair.groups]
 
 
 def p_value_at(audit: Audit, place: int, p_value: float | None) -> str:
     """A p-value at one of an audit's epsilons, or a dash where nothing was tested there."""
     tested = None if audit.findings[place].vacuous else p_value
     return p_value_text(tested, least_p_value(audit.n_resamples))
-
-
-def interval_text(interval: Interval) -> str:
-    """An interval.
-
-    Examples
-    --------
-    >>> from localparity.results import Interval
-    >>> interval_text(Interval(0.1, 0.2, 0.3, 0.95))
-    '10.00% to 30.00%'
-    """
-    return f"{percent(interval.low)} to {percent(interval.high)}"
 
 
 def verdict_of(audit: Audit) -> Verdict:

@@ -17,7 +17,7 @@ from typer import Option
 import localparity as lp
 from localparity._io._duckdb import text_of, without_password
 from localparity._io._table import Table, as_group_columns, open_table
-from localparity._text import brief, visible, visible_lines
+from localparity._text import brief, percent, visible, visible_lines
 from localparity._types import HigherIs, IntervalMethod, Missing, MissingGroups, Scale
 from localparity._validation import warn_of_unmatched
 from localparity.auditing._audit import Audit, DecideBy
@@ -56,7 +56,6 @@ from localparity.engines._ibis import read_database
 from localparity.engines._missing_rows import count_missing, without_missing
 from localparity.engines._table import ScoreColumns
 from localparity.metrics import ScoringRates, scoring_rates
-from localparity.metrics._window import percent
 from localparity.metrics._within import within_bound
 from localparity.report._terminal import paired_parts, ratio_parts, terminal_parts
 from localparity.uncertainty import WorstSplit
@@ -422,7 +421,8 @@ def _told(found: WorstSplit, file: str, feature: str, epsilons: list[float], n_r
 
 def _numbers(found: WorstSplit, has: str, n_resamples: int) -> str:
     """Where a split is, its MCDP, its people and its p-value."""
-    from localparity.uncertainty._permutation import least_p_value, p_value_text
+    from localparity._text import p_value_text
+    from localparity.uncertainty._permutation import least_p_value
 
     low, high = found.sizes
     least = least_p_value(n_resamples)

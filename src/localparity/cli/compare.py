@@ -12,7 +12,7 @@ from rich.table import Table as RichTable
 
 import localparity as lp
 from localparity._io._files import write_whole
-from localparity._text import visible
+from localparity._text import percent, visible
 from localparity._validation import require
 from localparity.auditing._wording import CRITERION_WORDS
 from localparity.cli._commands import note, print_json
@@ -34,7 +34,6 @@ from localparity.cli._options import (
     check_folder,
 )
 from localparity.cli._tables import IntendedUseOption, RemoteOption, complete_card, read_training_table
-from localparity.metrics._window import percent
 
 if TYPE_CHECKING:
     from localparity.results import ModelComparison

@@ -10,11 +10,11 @@ from rich.console import Console
 from rich.text import Text
 
 import localparity as lp
+from localparity._text import percent
 from localparity._types import FloatArray
 from localparity._validation import as_count, require
 from localparity.auditing._document import Document
 from localparity.cli._options import ForceOption, SeedOption, check_file
-from localparity.metrics._window import percent
 from localparity.report._terminal import terminal_parts
 
 _MOST_ROWS = 10_000_000

@@ -16,10 +16,10 @@ from rich.markup import escape
 from rich.table import Table as RichTable
 
 from localparity._io._table import Table, as_group_columns, open_table
+from localparity._text import interval_text, percent
 from localparity._types import Missing
 from localparity._validation import UNKNOWN, as_count, as_fraction, as_probability, warn_of_unmatched
 from localparity.auditing._missing import MissingPolicy, MissingRows
-from localparity.auditing._wording import interval_text
 from localparity.cli._commands import Commands, local_path, note, print_json, print_line
 from localparity.cli._options import (
     CompareOption,
@@ -42,7 +42,6 @@ from localparity.cli._tables import RemoteOption, announce_remote
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.engines._missing_rows import count_missing, without_missing
 from localparity.engines._table import ScoreColumns
-from localparity.metrics._window import percent
 from localparity.monitoring import Monitor, PeriodResult, WindowResult
 from localparity.monitoring._monitor import Every
 from localparity.monitoring._results import APPROXIMATE, about, alarm_sentence, how_many, quiet_sentence

@@ -10,9 +10,9 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 import localparity as lp
+from localparity._text import percent
 from localparity.cli._commands import print_json
 from localparity.cli._options import SeedOption, parse_epsilons, parse_numbers
-from localparity.metrics._window import percent
 from localparity.results import Detectable
 
 GroupSizesOption = Annotated[

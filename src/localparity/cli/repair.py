@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 import localparity as lp
-from localparity._text import visible_lines
-from localparity.auditing._wording import CRITERION_WORDS, interval_text
+from localparity._text import interval_text, percent, visible_lines
+from localparity.auditing._wording import CRITERION_WORDS
 from localparity.cli._commands import print_json
 from localparity.cli._options import (
     CriterionOption,
@@ -36,7 +36,6 @@ from localparity.cli._tables import (
     complete_card,
     read_training_table,
 )
-from localparity.metrics._window import percent
 from localparity.metrics._within import within_bound
 
 if TYPE_CHECKING:

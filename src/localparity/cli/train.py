@@ -11,7 +11,7 @@ from rich.console import Console
 from rich.table import Table as RichTable
 
 import localparity as lp
-from localparity._text import visible
+from localparity._text import percent, visible
 from localparity.cli._commands import print_json
 from localparity.cli._options import (
     CriterionOption,
@@ -29,7 +29,6 @@ from localparity.cli._options import (
     check_folder,
 )
 from localparity.cli._tables import IntendedUseOption, RemoteOption, complete_card, read_training_table
-from localparity.metrics._window import percent
 
 _KINDS = {
     "network": "LocalParityClassifier",

@@ -9,7 +9,6 @@ from typing import Any, get_args
 
 import numpy as np
 
-from localparity._text import visible
 from localparity._types import Compare, Criterion, Group, IntArray
 from localparity._validation import as_choice, as_count
 
@@ -145,14 +144,3 @@ def check_sizes(
                 f"group {group!r} has {size} rows{among}, min_group_size is {comparison.min_group_size}; "
                 "leave the group out or merge it with another"
             )
-
-
-def group_text(group: Group) -> str:
-    """A group as people read it, the parts of an intersection joined, safe to show on a terminal.
-
-    Examples
-    --------
-    >>> group_text(("Female", "Asian"))
-    'Female × Asian'
-    """
-    return visible(" × ".join(map(str, group)) if isinstance(group, tuple) else str(group))

@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from localparity._text import group_text, number_text
 from localparity._types import ArrayLike, Group, Groups, HigherIs, ScoreRange
 from localparity._validation import (
     UNKNOWN,
@@ -21,10 +22,8 @@ from localparity._validation import (
     is_unknown,
 )
 from localparity.counts._atoms import Atoms
-from localparity.counts._comparison import group_text
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, in_steps, suppressed
 from localparity.counts._score_counts import Data, ScoreCounts, as_counts
-from localparity.metrics._window import number_text
 from localparity.predictions import check_predictions
 
 SOURCE = "Rules of the City of New York, title 6, sections 5-300 and 5-301"

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._text import percent
 from localparity._types import ArrayLike, BoolArray, Criterion, FloatArray, Groups, IntArray, ScoreRange
 from localparity._validation import UNKNOWN, Blanks, as_epsilons, as_fraction, as_texts
 from localparity.counts._atoms import Atoms
@@ -19,7 +20,6 @@ from localparity.counts._comparison import Comparison
 from localparity.counts._score_counts import Data, ScoreCounts, input_counts, strata_of
 from localparity.metrics._gap_curve import gap_between, gap_curves, units_of
 from localparity.metrics._profile import Runs, mcdp_of
-from localparity.metrics._window import percent
 from localparity.metrics._within import allowed, within_bound
 
 # Two groups and people whose group is not known: the largest MCDP over all ways to assign them.

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from decimal import Decimal
 
+from localparity._text import capitalised, group_text, points_text, run_text
 from localparity._types import Group, HigherIs
 from localparity._validation import as_higher_is
-from localparity.counts._comparison import EVERYONE, group_text
+from localparity.counts._comparison import EVERYONE
 
 
 @dataclass(frozen=True)
@@ -107,83 +106,3 @@ class Window:
 
 def _people(group: Group, compared: tuple[Group, Group]) -> str:
     return "people overall" if group == EVERYONE == compared[1] else f"people in {group_text(group)}"
-
-
-def capitalised(text: str) -> str:
-    return text[0].upper() + text[1:]
-
-
-def points_text(gap: float) -> str:
-    """A gap that is not 0 in percentage points, rounded down, to the first digit that is not 0.
-
-    Examples
-    --------
-    >>> points_text(0.27349), points_text(0.00047), points_text(1e-12)
-    ('at least 27.3 points', 'at least 0.04 points', 'more than 0 points')
-    """
-    for decimals in range(1, 7):
-        steps = math.floor((gap + 1e-12) * 10.0 ** (2 + decimals))
-        if steps:
-            return f"at least {steps / 10.0**decimals:.{decimals}f} points"
-    return "more than 0 points"
-
-
-def run_text(low: float, high: float, whole: bool) -> str:
-    """The thresholds of a run, whose high end is not one of them.
-
-    Examples
-    --------
-    >>> run_text(2.0, 6.0, whole=True), run_text(2.0, 3.0, whole=True)
-    ('from 2 to 5', 'of 2')
-    >>> run_text(0.4, 0.6, whole=False)
-    'from 0.4 up to, but not including, 0.6'
-    """
-    if not whole:
-        return "from {} up to, but not including, {}".format(*round_inward(low, high))
-    first, last = number_text(low), number_text(high - 1.0)
-    return f"of {first}" if first == last else f"from {first} to {last}"
-
-
-def round_inward(low: float, high: float) -> tuple[str, str]:
-    """The ends of a run with as few digits as keep them apart, four at the least, and inside it.
-
-    Examples
-    --------
-    >>> round_inward(0.123449, 0.876551)
-    ('0.1235', '0.8765')
-    """
-    for digits in range(4, 17):
-        step = 10.0 ** (math.floor(math.log10(max(abs(low), abs(high)))) + 1 - digits)
-        if step == 0.0:  # smaller than any float
-            break
-        inner_low, inner_high = math.ceil(low / step - 1e-9) * step, math.floor(high / step + 1e-9) * step
-        if inner_low < inner_high:
-            return number_text(inner_low, digits), number_text(inner_high, digits)
-    return number_text(low), number_text(high)
-
-
-def percent(fraction: float) -> str:
-    """A fraction as people read it.
-
-    Examples
-    --------
-    >>> percent(0.29984)
-    '29.98%'
-    """
-    return f"{100.0 * fraction:.2f}%"
-
-
-def number_text(number: float, digits: int | None = None) -> str:
-    """A number as people write it, to so many significant digits or to all that it has.
-
-    Examples
-    --------
-    >>> number_text(11490.0), number_text(0.00012), number_text(1.5e-9), number_text(2 / 3, 4)
-    ('11,490', '0.00012', '1.5e-9', '0.6667')
-    """
-    text = repr(number) if digits is None else f"{number:.{digits}g}"
-    exact = Decimal(text).normalize()
-    if number != 0.0 and not 1e-6 <= abs(number) < 1e15:
-        mantissa, exponent = f"{exact:e}".split("e")
-        return f"{mantissa}e{int(exponent):+d}"
-    return f"{exact:,f}"

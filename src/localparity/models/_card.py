@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import platform
-import re
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass, replace
 from importlib.metadata import PackageNotFoundError, version
@@ -14,9 +13,9 @@ from typing import Any
 from sklearn.metrics import average_precision_score
 
 from localparity._io._files import parse_sealed, read_settled, reading, seal_json, sha256_of, write_whole
+from localparity._text import markdown_text, percent
 from localparity._types import Criterion, FloatArray, Seed
 from localparity.metrics import Interval
-from localparity.metrics._window import percent
 from localparity.metrics._within import within_bound
 from localparity.models._rows import DISCLOSURE_LIMIT, FittedOn, TrainingRows
 from localparity.uncertainty import mcdp_interval, permutation_test
@@ -215,8 +214,8 @@ class ModelCard:
             else "none"
         )
         sections = {
-            "Intended use": [_text(self.intended_use)],
-            "Not intended": [_text(self.not_intended_use)],
+            "Intended use": [_one_line(self.intended_use)],
+            "Not intended": [_one_line(self.not_intended_use)],
             "Bound": _list(
                 {
                     "Bound": bound,
@@ -315,15 +314,9 @@ def _flat(parameters: dict[str, Any], prefix: str = "") -> dict[str, str]:
 
 def _list(entries: dict[str, str]) -> list[str]:
     """Return each entry as an item of a list."""
-    return [f"- **{_text(name)}:** {_text(value)}" for name, value in entries.items()]
+    return [f"- **{_one_line(name)}:** {_one_line(value)}" for name, value in entries.items()]
 
 
-def _text(text: str) -> str:
-    r"""Return a text that Markdown shows as it is, on one line.
-
-    Examples
-    --------
-    >>> print(_text("a_b\n<script>"))
-    a\_b \<script\>
-    """
-    return re.sub(r"([\\`*_<>|\[\]])", r"\\\1", " ".join(text.split()))
+def _one_line(text: str) -> str:
+    """Return a text that Markdown shows as it is, on one line."""
+    return markdown_text(" ".join(text.split()))

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from sklearn.utils import indexable
 
+from localparity._text import percent
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, Seed
 from localparity._validation import as_count, as_epsilon, as_fraction, as_probability
-from localparity.metrics._window import percent
 from localparity.models._encoding import with_categories
 from localparity.models._rows import TrainingRows, as_seed, check_training_rows
 from localparity.models.repair._dual import BlindRows, compared_curves

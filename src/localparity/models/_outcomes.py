@@ -7,9 +7,9 @@ from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from localparity._text import percent
 from localparity._types import Criterion
 from localparity.metrics import Interval
-from localparity.metrics._window import percent
 from localparity.metrics._within import within_bound
 from localparity.models._card import HeldOutAudit, ModelCard
 from localparity.models._rows import FittedOn

@@ -17,9 +17,9 @@ from sklearn.utils import _safe_indexing
 from sklearn.utils.multiclass import check_classification_targets, type_of_target
 from sklearn.utils.validation import _check_sample_weight, _num_samples, column_or_1d
 
+from localparity._text import group_text
 from localparity._types import ArrayLike, FloatArray, Group, Groups, IntArray, Seed
 from localparity._validation import Grouping, as_groups, as_rng, check_indexes, check_rows, is_missing
-from localparity.counts._comparison import group_text
 from localparity.counts._copies import copies_in, warn_of_copies
 from localparity.counts._score_counts import ScoreCounts
 

@@ -8,9 +8,9 @@ from functools import cached_property
 
 import numpy as np
 
+from localparity._text import group_text
 from localparity._types import FloatArray, Group
 from localparity.counts import Comparison, ScoreCounts
-from localparity.counts._comparison import group_text
 from localparity.metrics import GapCurve, Interval, Window
 from localparity.metrics._gap_curve import gap_curves
 from localparity.monitoring._sketch import ScoreSketch, rank_error_but_for

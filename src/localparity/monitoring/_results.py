@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
+from localparity._text import percent
 from localparity.metrics import Interval
-from localparity.metrics._window import percent
 from localparity.metrics._within import within_bound
 
 

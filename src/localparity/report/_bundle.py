@@ -12,10 +12,9 @@ from typing import TYPE_CHECKING, Any
 from xml.etree import ElementTree
 
 from localparity._io._files import sha256_of, write_new
-from localparity._text import visible
+from localparity._text import percent, visible
 from localparity.auditing._document import Document
 from localparity.auditing._wording import BoundResult, bound_lines
-from localparity.metrics._window import percent
 from localparity.report._markdown import to_markdown
 from localparity.report.page._page import render_page
 

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator
 
-from localparity._text import visible
+from localparity._text import markdown_text, visible
 from localparity.auditing._document import Document
 from localparity.auditing._missing import further_sentences
 from localparity.report._tables import (
@@ -21,7 +20,6 @@ from localparity.report._tables import (
 from localparity.report._terminal import header_rows
 
 _MOST_PAIRS = 20
-_MARKUP = re.compile(r"([\\`*_\[\]<>#|~&$@]|:(?=//)|(?<=\bwww)\.)")
 
 
 def to_markdown(document: Document) -> str:
@@ -29,58 +27,47 @@ def to_markdown(document: Document) -> str:
     return "\n\n".join(_parts(document)) + "\n"
 
 
-def escaped(text: str) -> str:
-    r"""A text as Markdown shows it as it is: on one line, without markup, links or HTML.
-
-    Examples
-    --------
-    >>> print(escaped("a|b <i> https://x *c*"))
-    a\|b \<i\> https\://x \*c\*
-    """
-    return _MARKUP.sub(r"\\\1", visible(text))
-
-
 def _parts(document: Document) -> Iterator[str]:
-    yield f"# {escaped(document.title)}"
+    yield f"# {markdown_text(document.title)}"
     audits = document.audits
     for name in audits:
         answers = document.answers(name)
         if len(audits) > 1:
-            yield f"## {escaped(name)}"
+            yield f"## {markdown_text(name)}"
         lines = [
-            f"- **{answer.question}** {escaped(f'{answer.short}.' if answer.text else answer.short)} "
-            f"{escaped(answer.text)}".rstrip()
+            f"- **{answer.question}** {markdown_text(f'{answer.short}.' if answer.text else answer.short)} "
+            f"{markdown_text(answer.text)}".rstrip()
             for answer in answers.answers
         ]
         yield "\n".join(lines)
         ratios = document.ratios(name)
         if ratios is not None:
-            yield "\n".join(f"- {escaped(sentence)}" for sentence in ratios.sentences)
+            yield "\n".join(f"- {markdown_text(sentence)}" for sentence in ratios.sentences)
         commands = [visible(step.command) for step in answers.steps if step.command]
         if commands:
             yield "\n".join(["```sh", *commands, "```"])
     if document.paired is not None:
-        yield "\n\n".join(escaped(document.paired.sentence(name)) for name in document.paired.found)
+        yield "\n\n".join(markdown_text(document.paired.sentence(name)) for name in document.paired.found)
     for table in _tables(document):
-        yield f"**{escaped(table.caption)}**"
+        yield f"**{markdown_text(table.caption)}**"
         yield _table(table)
     for name, scoring in document.scoring.items():
-        whose = f"{escaped(name)}: " if len(audits) > 1 else ""
+        whose = f"{markdown_text(name)}: " if len(audits) > 1 else ""
         for table in scoring_tables(scoring):
-            yield f"**{whose}{escaped(table.caption)}**"
+            yield f"**{whose}{markdown_text(table.caption)}**"
             yield _table(table)
-        yield "\n".join(f"- {escaped(sentence)}" for sentence in scoring.notes)
+        yield "\n".join(f"- {markdown_text(sentence)}" for sentence in scoring.notes)
     for name, audit in audits.items():
-        whose = f" of {escaped(name)}" if len(audits) > 1 else ""
+        whose = f" of {markdown_text(name)}" if len(audits) > 1 else ""
         yield "\n".join(
             [
                 f"**What was audited{whose}**",
                 "",
-                *(f"- {escaped(what)}: {escaped(text)}" for what, text in header_rows(audit)),
+                *(f"- {markdown_text(what)}: {markdown_text(text)}" for what, text in header_rows(audit)),
             ]
         )
         sentences = (*further_sentences(audit, document.max_mcdp), *audit.assumptions)
-        yield "\n".join(f"- {escaped(sentence)}" for sentence in sentences)
+        yield "\n".join(f"- {markdown_text(sentence)}" for sentence in sentences)
     yield _all_digits(document)
 
 
@@ -100,7 +87,7 @@ def _table(table: ReportTable) -> str:
     head = [*table.names, *table.numbers]
     rule = ["---"] * len(table.names) + ["---:"] * len(table.numbers)
     rows = [head, rule, *table.rows]
-    cells = [rule if row is rule else [escaped(cell) for cell in row] for row in rows]
+    cells = [rule if row is rule else [markdown_text(cell) for cell in row] for row in rows]
     return "\n".join(f"| {' | '.join(row)} |" for row in cells)
 
 

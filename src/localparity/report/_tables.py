@@ -6,12 +6,19 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Self
 
-from localparity._text import visible
-from localparity.auditing._wording import interval_text, over_what, p_value_at, pair_name, pair_text
-from localparity.counts._comparison import group_text
+from localparity._text import (
+    group_text,
+    interval_text,
+    number_text,
+    p_value_text,
+    pair_text,
+    percent,
+    signed_points,
+    visible,
+)
+from localparity.auditing._wording import over_what, p_value_at, pair_name
 from localparity.metrics import Interval
-from localparity.metrics._window import number_text, percent
-from localparity.uncertainty._permutation import least_p_value, p_value_text
+from localparity.uncertainty._permutation import least_p_value
 
 if TYPE_CHECKING:
     from localparity.auditing._audit import Audit
@@ -100,7 +107,7 @@ def paired_table(paired: PairedModels) -> ReportTable:
     rows = [(paired.first, _percent(others[0].first), "-", "-", "-")]
     for name, found in paired.found.items():
         low, change, high = (
-            Shown(points_text(points), points)
+            Shown(signed_points(points), points)
             for points in (found.difference.low, found.difference.estimate, found.difference.high)
         )
         rows.append(
@@ -116,17 +123,6 @@ def paired_table(paired: PairedModels) -> ReportTable:
     numbers = (f"MCDP({paired.epsilon:g})", "points more", interval, "p-value")
     caption = f"The models on the same people, compared with {paired.first}"
     return ReportTable("paired", caption, ("model",), numbers, tuple(rows))
-
-
-def points_text(fraction: float) -> str:
-    """A difference in points, with its sign.
-
-    Examples
-    --------
-    >>> points_text(-0.0123), points_text(0.0)
-    ('-1.23', '0.00')
-    """
-    return f"{round(100.0 * fraction, 2) + 0.0:.2f}"
 
 
 def findings_table(audits: Mapping[str, Audit]) -> ReportTable:

@@ -12,11 +12,10 @@ from rich.padding import Padding
 from rich.table import Table
 from rich.text import Text
 
+from localparity._text import group_text, percent
 from localparity._version import __version__
 from localparity.auditing._missing import bounds_sentences
 from localparity.auditing._wording import COMPARE_WORDS, CRITERION_WORDS
-from localparity.counts._comparison import group_text
-from localparity.metrics._window import percent
 from localparity.report._tables import (
     ReportTable,
     delta_dp_name,

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from localparity._text import capitalised, group_text, number_text, percent, round_inward, run_text
 from localparity._types import (
     ArrayLike,
     BoolArray,
@@ -22,12 +23,11 @@ from localparity._types import (
     ScoreRange,
 )
 from localparity._validation import as_choice, as_count, as_fraction, as_number, as_probability, unknown_name
-from localparity.counts._comparison import Comparison, group_text
+from localparity.counts._comparison import Comparison
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.counts._score_counts import Data, ScoreCounts, input_counts, strata_of
 from localparity.metrics._gap_curve import Interval
 from localparity.metrics._selection import Selection, quotients, ratios_to_best, standardised_differences
-from localparity.metrics._window import capitalised, number_text, percent, round_inward, run_text
 
 if TYPE_CHECKING:
     from localparity.report import ImpactRatioDisplay

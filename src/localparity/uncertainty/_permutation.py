@@ -8,7 +8,6 @@ groups of thousands show. A p-value says how often parity would give some pair, 
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
@@ -19,7 +18,6 @@ from localparity._validation import as_epsilon
 from localparity.counts._comparison import Comparison
 from localparity.counts._score_counts import Data, ScoreCounts, input_counts
 from localparity.metrics._gap_curve import gap_curves
-from localparity.metrics._window import number_text, percent
 from localparity.uncertainty._intervals import MeasuredPair, measured_pair
 from localparity.uncertainty._permutation_draws import pools_of
 from localparity.uncertainty._resampling import Draws, Resampled, deviation_resamples, resample
@@ -80,37 +78,6 @@ def p_value_of(seen: float, null: FloatArray) -> float:
 def least_p_value(n_resamples: int) -> float:
     """The smallest p-value that so many resamples can give."""
     return 1.0 / (1 + n_resamples)
-
-
-def p_value_text(p_value: float | None, least: float) -> str:
-    """A p-value, or a dash where no test was made; the least that there can be is a bound, not a value.
-
-    Examples
-    --------
-    >>> p_value_text(1 / 1001, least_p_value(1000)), p_value_text(1 / 101, least_p_value(100))
-    ('<= 0.001', '<= 0.01')
-    >>> p_value_text(2 / 1001, least_p_value(1000)), p_value_text(None, 1.0)
-    ('0.0020', '-')
-    """
-    if p_value is None:
-        return "-"
-    if p_value > least * (1.0 + _ROUNDING):
-        return f"{p_value:.4f}" if p_value >= 1e-3 else number_text(p_value, 2)
-    step = 10.0 ** (math.floor(math.log10(p_value)) - 1)
-    return f"<= {number_text(math.ceil(p_value / step - _ROUNDING) * step, 2)}"
-
-
-def share_of_audits(p_value: float, n_resamples: int) -> str:
-    """How often chance alone shows as much.
-
-    Examples
-    --------
-    >>> share_of_audits(1 / 1001, 1000), share_of_audits(0.25, 1000)
-    ('fewer than 1 in 1,000 audits', '25.00% of audits')
-    """
-    if p_value > least_p_value(n_resamples) * (1.0 + _ROUNDING):
-        return f"{percent(p_value) if p_value >= 1e-3 else f'{number_text(100.0 * p_value, 2)}%'} of audits"
-    return f"fewer than 1 in {n_resamples:,} audits"
 
 
 def adjusted_p_values(seen: FloatArray, null: FloatArray) -> FloatArray:

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 
+from localparity._text import percent
 from localparity._types import ArrayLike, FloatArray, Group, IntArray, ScoreRange, Seed
 from localparity._validation import (
     as_epsilons,
@@ -30,7 +31,6 @@ from localparity.counts._comparison import Comparison
 from localparity.counts._score_counts import ScoreCounts
 from localparity.metrics._gap_curve import Interval, gap_curves, units_of
 from localparity.metrics._profile import mcdp_of
-from localparity.metrics._window import percent
 from localparity.predictions import Predictions
 from localparity.uncertainty._bands import bootstrap_band
 from localparity.uncertainty._intervals import band_intervals, measured_pair, worst_intervals

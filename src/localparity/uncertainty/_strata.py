@@ -13,15 +13,16 @@ from typing import Any
 
 import numpy as np
 
+from localparity._text import group_text, p_value_text, percent
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, ScoreRange, Seed
 from localparity._validation import Grouping, as_count, as_epsilons, as_groups, as_vector, is_unknown
 from localparity.counts._atoms import Atoms
-from localparity.counts._comparison import Comparison, group_text
+from localparity.counts._comparison import Comparison
 from localparity.counts._score_counts import ScoreCounts, input_counts
 from localparity.metrics._gap_curve import GapCurve, curve_between, units_of
 from localparity.metrics._profile import mcdp_of
-from localparity.metrics._window import Window, percent
-from localparity.uncertainty._permutation import least_p_value, p_value_of, p_value_text
+from localparity.metrics._window import Window
+from localparity.uncertainty._permutation import least_p_value, p_value_of
 from localparity.uncertainty._permutation_draws import Dealer
 from localparity.uncertainty._resampling import Draws, repeat
 

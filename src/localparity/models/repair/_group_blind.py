@@ -13,6 +13,7 @@ from sklearn.isotonic import isotonic_regression
 from sklearn.utils import TransformerTags, get_tags, indexable
 from sklearn.utils.validation import check_is_fitted
 
+from localparity._text import group_text
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, Seed
 from localparity._validation import (
     as_choice,
@@ -25,7 +26,6 @@ from localparity._validation import (
     require,
 )
 from localparity.counts import Comparison
-from localparity.counts._comparison import group_text
 from localparity.metrics._gap_curve import GapCurve
 from localparity.metrics._within import within_bound
 from localparity.models._encoding import SharedTable, with_categories

@@ -8,10 +8,10 @@ from typing import Any, Self
 
 import numpy as np
 
+from localparity._text import group_text
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, Rows
 from localparity._validation import require
 from localparity.counts import Comparison, ScoreCounts
-from localparity.counts._comparison import group_text
 from localparity.counts._score_counts import as_counts, as_data
 from localparity.metrics import GapCurve, Interval, Window
 from localparity.metrics._gap_curve import curve_of_pair, gap_curves

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from localparity._text import group_text
 from localparity._types import Criterion, FloatArray, Group, ScoreRange
 from localparity._validation import even_thresholds, fractions_of, reach_of
-from localparity.counts._comparison import CRITERIA, Comparison, group_text, labels_of
+from localparity.counts._comparison import CRITERIA, Comparison, labels_of
 from localparity.counts._disclosure import all_disclosed, disclosed
 from localparity.counts._score_counts import ScoreCounts, Stratum, strata_of, with_everyone
 from localparity.metrics import GapCurve, Window

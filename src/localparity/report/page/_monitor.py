@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from localparity._io._files import write_new
+from localparity._text import interval_text, percent
 from localparity._types import Compare, Criterion
-from localparity.auditing._wording import COMPARE_WORDS, CRITERION_WORDS, interval_text
+from localparity.auditing._wording import COMPARE_WORDS, CRITERION_WORDS
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics import Interval
-from localparity.metrics._window import percent
 from localparity.monitoring import Monitor, PeriodResult, WindowResult
 from localparity.monitoring._monitor import asked_of
 from localparity.monitoring._results import APPROXIMATE, about, alarm_sentence, how_many, quiet_sentence

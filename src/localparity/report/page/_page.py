@@ -15,15 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from localparity._io._files import write_new
+from localparity._text import group_text, number_text
 from localparity._validation import require
 from localparity._version import __version__
 from localparity.auditing._document import Document, RatioResult
 from localparity.auditing._missing import bounds_sentences
 from localparity.auditing._wording import CRITERION_WORDS, shown_finding
-from localparity.counts._comparison import group_text
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.counts._score_counts import strata_of
-from localparity.metrics._window import number_text
 from localparity.report._tables import (
     ReportTable,
     findings_table,
