@@ -392,7 +392,7 @@ class Audit:
 
     def __repr__(self) -> str:
         """The verdict, and MCDP of the worst pair at each epsilon."""
-        from localparity.report._tables import summary_of
+        from localparity.auditing._tables import summary_of
 
         return summary_of(self)
 

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from localparity._text import markdown_text, visible
 from localparity.auditing._document import Document
 from localparity.auditing._missing import further_sentences
-from localparity.report._tables import (
+from localparity.auditing._tables import (
     ReportTable,
     findings_table,
     groups_table,

@@ -15,8 +15,7 @@ from rich.text import Text
 from localparity._text import group_text, percent
 from localparity._version import __version__
 from localparity.auditing._missing import bounds_sentences
-from localparity.auditing._wording import COMPARE_WORDS, CRITERION_WORDS
-from localparity.report._tables import (
+from localparity.auditing._tables import (
     ReportTable,
     delta_dp_name,
     findings_table,
@@ -26,6 +25,7 @@ from localparity.report._tables import (
     scoring_tables,
     strata_table,
 )
+from localparity.auditing._wording import COMPARE_WORDS, CRITERION_WORDS
 
 if TYPE_CHECKING:
     from localparity.auditing._audit import Audit

@@ -15,13 +15,13 @@ import numpy as np
 from localparity._io._files import write_new
 from localparity._text import interval_text, percent
 from localparity._types import Compare, Criterion
+from localparity.auditing._tables import ReportTable, Shown
 from localparity.auditing._wording import COMPARE_WORDS, CRITERION_WORDS
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics import Interval
 from localparity.monitoring import Monitor, PeriodResult, WindowResult
 from localparity.monitoring._monitor import asked_of
 from localparity.monitoring._results import APPROXIMATE, about, alarm_sentence, how_many, quiet_sentence
-from localparity.report._tables import ReportTable, Shown
 from localparity.report.page._charts import time_specs
 from localparity.report.page._data import pack
 from localparity.report.page._page import render_frame, script_json

@@ -20,10 +20,7 @@ from localparity._validation import require
 from localparity._version import __version__
 from localparity.auditing._document import Document, RatioResult
 from localparity.auditing._missing import bounds_sentences
-from localparity.auditing._wording import CRITERION_WORDS, shown_finding
-from localparity.counts._disclosure import DISCLOSURE_LIMIT
-from localparity.counts._score_counts import strata_of
-from localparity.report._tables import (
+from localparity.auditing._tables import (
     ReportTable,
     findings_table,
     groups_table,
@@ -32,6 +29,9 @@ from localparity.report._tables import (
     pairs_table,
     scoring_tables,
 )
+from localparity.auditing._wording import CRITERION_WORDS, shown_finding
+from localparity.counts._disclosure import DISCLOSURE_LIMIT
+from localparity.counts._score_counts import strata_of
 from localparity.report._terminal import header_line, header_rows
 from localparity.report.page._charts import chart_specs
 from localparity.report.page._data import PageModel, Plan

@@ -12,9 +12,9 @@ import numpy as np
 from localparity._text import group_text, interval_text, number_text, pair_text, percent, points_text
 from localparity._types import FloatArray, ScoreRange
 from localparity.auditing._document import FEW_CUTOFFS
+from localparity.auditing._tables import numbers_of
 from localparity.auditing._wording import named_pair, p_value_at, pair_name, shown_finding, window_of
 from localparity.metrics._gap_curve import curve_between
-from localparity.report._tables import numbers_of
 from localparity.report.displays._base import thin_steps
 from localparity.uncertainty._impact import ImpactRatioCurve
 

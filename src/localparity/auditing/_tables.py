@@ -1,4 +1,4 @@
-"""The tables of a report as plain data, for the page, a notebook and the terminal."""
+"""What a document is made of: sections of sentences and tables, as plain data for every form of it."""
 
 from __future__ import annotations
 
@@ -76,6 +76,37 @@ class ReportTable:
     numbers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     shared: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Section:
+    """A part of a document: what it is about, in sentences, tables, and a picture by its name.
+
+    Attributes
+    ----------
+    name : str
+        What the section holds, by which a form of the document knows how to show it, such as "verdict".
+    heading : str
+        What people read above it.
+    sentences : tuple of str
+        What it says.
+    facts : tuple of tuple
+        Names with what belongs to each, such as ("Rows compared", "2,000").
+    tables : tuple of ReportTable
+        Its tables.
+    picture : str
+        The picture that belongs to it, on a page; "" for none.
+    model : str or None
+        The model that it is about; None for all of a document's.
+    """
+
+    name: str
+    heading: str
+    sentences: tuple[str, ...] = ()
+    facts: tuple[tuple[str, str], ...] = ()
+    tables: tuple[ReportTable, ...] = ()
+    picture: str = ""
+    model: str | None = None
 
 
 def models_table(audits: Mapping[str, Audit]) -> ReportTable:
