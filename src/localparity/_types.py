@@ -30,8 +30,8 @@ Seed: TypeAlias = int | np.random.Generator | None
 ScoreRange: TypeAlias = tuple[float, float]
 """The lowest and the highest score there can be."""
 
-DataRange: TypeAlias = ScoreRange | Literal["data"]
-"""The same, or that of the scores themselves."""
+RangeOption: TypeAlias = ScoreRange | Literal["data", "rank"]
+"""The same, or that of the scores themselves, or of their ranks."""
 
 Criterion: TypeAlias = Literal[
     "demographic_parity", "equal_opportunity", "predictive_equality", "equalized_odds"
@@ -46,5 +46,4 @@ Missing: TypeAlias = Literal["raise", "drop"]
 """What is done with rows that have no score, label or weight."""
 
 HigherIs: TypeAlias = Literal["better", "worse"]
-Scale: TypeAlias = Literal["score", "rank"]
 MeasuredScale: TypeAlias = Literal["score", "data", "rank"]

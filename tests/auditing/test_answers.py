@@ -159,7 +159,7 @@ def test_the_commands_exist_with_their_options(command: str) -> None:
 
 def test_a_wrong_way_to_decide_is_named() -> None:
     found = lp.audit(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"], random_state=0)
-    wrong: dict[str, Any] = {"decide_by": "mean", "disclosure_limit": 1}
+    wrong: dict[str, Any] = {"decide_by": "mean", "min_group_size": 1}
     with pytest.raises(ValueError, match=r"decide_by must be .* got 'mean'"):
         found.to_json(max_mcdp=0.1, **wrong)
 

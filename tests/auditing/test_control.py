@@ -68,16 +68,16 @@ def test_strata_of_two_columns_and_people_without_a_group(path: Path) -> None:
     columns["sex"] = columns["sex"].astype(object)
     columns["sex"][::10] = None
     both = {name: columns[name] for name in ("job", "year")}
-    found = audit(columns, both, missing_groups="drop", disclosure_limit=10)
+    found = audit(columns, both, missing_groups="drop", min_group_size=10)
     assert {each.stratum for each in found.within_strata.strata} <= {
         (job, year) for job in ("cook", "nurse") for year in ("2024", "2025")
     }
     assert sum(each.rows for each in found.within_strata.strata) + found.within_strata.rows_left_out == 540
     text = path.read_text().replace(",f,", ",,", 20)
     path.write_text(text)
-    options = {"control": ["job", "year"], "missing_groups": "bound", "disclosure_limit": 10}
+    options = {"control": ["job", "year"], "missing_groups": "bound", "min_group_size": 10}
     read = lp.Audit.read(path, score="p", group="sex", **options, **ASKED)
-    assert read.missing.groups == 20
+    assert read.missing_rows.groups == 20
     assert sum(each.rows for each in read.within_strata.strata) + read.within_strata.rows_left_out == 580
 
 
@@ -87,8 +87,8 @@ def test_what_cannot_be_controlled_for(path: Path) -> None:
         audit(columns, columns["job"], cluster=np.arange(600))
     with pytest.raises(ValueError, match="control_features needs compare='between_groups'"):
         audit(columns, columns["job"], compare="to_overall")
-    with pytest.raises(ValueError, match="control_features needs scale='score'"):
-        audit(columns, columns["job"], scale="rank")
+    with pytest.raises(ValueError, match="control_features needs a score_range of two numbers"):
+        audit(columns, columns["job"], score_range="rank")
     counts = audit(columns, None).counts
     with pytest.raises(ValueError, match="control_features must be None with ScoreCounts"):
         lp.audit(counts, control_features=columns["job"])
@@ -125,7 +125,7 @@ def test_nobody_or_enough_people_of_a_group_are_left_out(criterion: Any) -> None
     labels = np.zeros(sex.size, dtype=int) if criterion == "demographic_parity" else np.arange(sex.size) % 2
     asked = {"sensitive_features": sex, "control_features": year, "criterion": criterion, **ASKED}
     scores = rng.random(sex.size)
-    shown = lp.audit(labels, scores, disclosure_limit=10, **asked).within_strata
+    shown = lp.audit(labels, scores, min_group_size=10, **asked).within_strata
     assert {each.stratum for each in shown.strata} == {"x"}
     assert (shown.left_out, shown.rows_left_out) == (2, 193)
     every = lp.audit(labels, scores, **asked).within_strata
@@ -151,7 +151,7 @@ def test_people_without_a_stratum_count_in_the_audit_and_in_no_stratum(path: Pat
     for controlled in (read, found):
         assert controlled.findings == without.findings
         assert controlled.groups == without.groups
-        assert controlled.missing == without.missing
+        assert controlled.missing_rows == without.missing_rows
         assert controlled.unknown_groups == without.unknown_groups
         strata = controlled.within_strata
         assert strata.overall == tuple(finding.mcdp for finding in without.findings)

@@ -48,7 +48,7 @@ def people(groups: int, rows: int = 600) -> tuple[Any, Any, Any]:
         {"n_resamples": 0, "epsilons": [0.2]},
         {"epsilons": [0.49], "threshold": 0.4},
         {"higher_is": "worse"},
-        {"small_groups": "drop", "min_group_size": 70},
+        {"min_group_size": 70},
     ],
 )
 def test_real_audits_are_as_the_schema_says(criterion: Any, compare: Any, options: dict[str, Any]) -> None:
@@ -62,7 +62,7 @@ def test_real_audits_are_as_the_schema_says(criterion: Any, compare: Any, option
         **{"n_resamples": 20, "random_state": 0, **options},
     )
     bound = None if options.get("epsilons") == [0.49] else 0.05
-    (plain,) = check(found.to_json(max_mcdp=bound, disclosure_limit=1))["audits"]
+    (plain,) = check(found.to_json(max_mcdp=bound, min_group_size=1))["audits"]
     assert [each["mcdp"] for each in plain["findings"]] == [each.mcdp for each in found.findings]
     assert plain["rows"] == found.rows == sum(group.rows for group in found.groups)
     if bound is not None:
@@ -84,7 +84,7 @@ def test_audits_within_strata_are_as_the_schema_says(resamples: int) -> None:
     _, scores, groups = people(2)
     options: dict[str, Any] = {"control_features": np.arange(600) % 3, "n_resamples": resamples}
     found = lp.audit(None, scores, sensitive_features=groups, random_state=0, **options)
-    (plain,) = check(found.to_json(disclosure_limit=1))["audits"]
+    (plain,) = check(found.to_json(min_group_size=1))["audits"]
     assert plain["within_strata"]["turned"] is False
 
 

@@ -49,7 +49,7 @@ def test_blank_sexes_are_counted_and_bounded(mortgages: Path) -> None:
     with pytest.raises(ValueError, match=r"column 'sex' has no value in 9,093 of 19,831 rows"):
         read(mortgages, group="sex")
     found = read(mortgages, group="sex", missing_groups="bound")
-    assert (found.missing.groups, found.unknown_groups.known) == (9093, 10738)
+    assert (found.missing_rows.groups, found.unknown_groups.known) == (9093, 10738)
     at_zero, wide = found.unknown_groups.bounds
     assert at_zero.low_exact
     assert at_zero.high_exact

@@ -54,17 +54,17 @@ def test_rows_without_a_group_are_refused_with_their_number_and_the_options() ->
 )
 def test_rows_without_a_group_are_left_out_and_counted(groups: Any) -> None:
     found = audit(groups=groups, missing_groups="drop", missing_values=["NA"])
-    assert (found.missing.groups, found.missing.missing_groups) == (2, "drop")
-    assert found.missing.sentences == ("2 rows without a group were left out.",)
+    assert (found.missing_rows.groups, found.missing_rows.missing_groups) == (2, "drop")
+    assert found.missing_rows.sentences == ("2 rows without a group were left out.",)
     assert found.findings[0].mcdp == audit(SCORES[:6], SEX[:6]).findings[0].mcdp
-    assert found.to_dict(disclosure_limit=1)["missing"]["groups"] == 2
+    assert found.to_dict(min_group_size=1)["missing_rows"]["groups"] == 2
 
 
 def test_codes_of_numbers_stand_for_no_group() -> None:
     codes = [1, 1, 1, 2, 2, 2, 3, 3]
     for groups in (codes, np.array(codes, dtype=float)):
         found = audit(groups=groups, missing_groups="drop", missing_values=[3])
-        assert (names(found), found.missing.groups) == (
+        assert (names(found), found.missing_rows.groups) == (
             [str(group) for group in dict.fromkeys(groups[:6])],
             2,
         )
@@ -73,15 +73,15 @@ def test_codes_of_numbers_stand_for_no_group() -> None:
 def test_rows_without_a_group_are_a_group_of_their_own() -> None:
     found = audit(missing_groups="group")
     assert names(found) == ["NA", "f", "m", "(unknown)"]
-    assert found.missing.sentences == ("1 row without a group was taken for a group of its own.",)
-    assert '"(unknown)"' in found.to_json(disclosure_limit=1)
+    assert found.missing_rows.sentences == ("1 row without a group was taken for a group of its own.",)
+    assert '"(unknown)"' in found.to_json(min_group_size=1)
 
 
 def test_a_row_that_lacks_one_of_several_columns_has_no_group() -> None:
     columns = {"sex": SEX, "region": ["n", None, "n", "n", "n", "n", "n", "n"]}
     found = audit(groups=columns, missing_groups="group", missing_values="NA")
     assert [group.group for group in found.groups][:2] == [("f", "n"), ("m", "n")]
-    assert found.groups[2].rows == found.missing.groups == 3
+    assert found.groups[2].rows == found.missing_rows.groups == 3
 
 
 @pytest.mark.parametrize("make", [list, np.array, pd.Series])
@@ -94,8 +94,8 @@ def test_rows_without_a_score_a_label_or_a_weight(make: Any) -> None:
     with pytest.raises(ValueError, match="y_score has no value in 1 of 6 rows; missing='drop'"):
         lp.audit(labels, scores, **arrays, **options)
     found = lp.audit(labels, scores, **arrays, **options, missing="drop")
-    assert (found.missing.scores, found.missing.labels, found.missing.weights) == (1, 1, 1)
-    assert found.missing.sentences[0] == "1 row without a score was left out."
+    assert (found.missing_rows.scores, found.missing_rows.labels, found.missing_rows.weights) == (1, 1, 1)
+    assert found.missing_rows.sentences[0] == "1 row without a score was left out."
     assert [group.rows for group in found.groups] == [1, 1]
 
 
@@ -104,7 +104,10 @@ def test_what_is_left_must_be_something_and_lengths_must_agree() -> None:
         audit([np.nan, np.nan], ["a", "b"], missing="drop")
     with pytest.raises(ValueError, match="y_true has 2 rows, y_score has 4"):
         audit([0.1, np.nan, 0.2, 0.3], SEX[2:6], [0, 1], criterion="equal_opportunity", missing="drop")
-    assert audit(SCORES[:6], pd.DataFrame({"g": SEX[:6]}), missing="drop").missing == lp.results.MissingRows()
+    assert (
+        audit(SCORES[:6], pd.DataFrame({"g": SEX[:6]}), missing="drop").missing_rows
+        == lp.results.MissingRows()
+    )
     with pytest.raises(ValueError, match="inside score_range"):
         audit([0.1, 2.0], ["a", "b"])
 
@@ -147,13 +150,13 @@ def test_a_file_without_the_rows_that_lack_a_value(path: Path, cluster: str | No
         "n_resamples": 50,
     }
     found = read(path, missing_groups="drop", label="y", weight="w", **options)
-    assert found.missing == lp.results.MissingRows(
+    assert found.missing_rows == lp.results.MissingRows(
         scores=1, labels=1, weights=1, groups=2, missing_groups="drop"
     )
     assert [(str(group.group), group.rows) for group in found.groups] == [("f", 2), ("m", 1)]
     kept = read(path, missing_groups="group", label="y", weight="w", **options)
     assert [(str(group.group), group.rows) for group in kept.groups] == [("f", 2), ("m", 1), ("(unknown)", 2)]
-    assert (kept.missing.groups, kept.missing.scores) == (2, 1)
+    assert (kept.missing_rows.groups, kept.missing_rows.scores) == (2, 1)
 
 
 def test_a_group_of_two_columns_is_unknown_where_one_is(path: Path) -> None:
@@ -172,7 +175,7 @@ def test_engines_that_know_of_no_such_rows(path: Path) -> None:
 
 
 def test_the_command_names_its_options_and_counts_the_rows(path: Path) -> None:
-    words = ["audit", path, "--score", "p", "--group", "g", "--resamples", 0, "--disclosure-limit", 1]
+    words = ["audit", path, "--score", "p", "--group", "g", "--resamples", 0, "--min-group-size", 1]
     refused = run(*words, "--missing", "drop", "--missing-value", "zz")
     assert refused.returncode == 2
     assert "column 'g' has no value in 2 of 8 rows; --missing-groups drop leaves them out" in refused.stderr
@@ -188,13 +191,13 @@ def test_what_unknown_groups_could_change(path: Path) -> None:
     assert found.unknown_groups == lp.unknown_groups(
         None, SCORES, sensitive_features=SEX, missing_values="NA", epsilon=[0, 0.1]
     )
-    assert (found.missing.groups, found.missing.missing_groups) == (2, "bound")
-    plain = found.to_dict(disclosure_limit=1)["unknown_groups"]
+    assert (found.missing_rows.groups, found.missing_rows.missing_groups) == (2, "bound")
+    plain = found.to_dict(min_group_size=1)["unknown_groups"]
     assert plain["bounds"][1]["high"] == found.unknown_groups.bounds[1].high
     assert audit(SCORES[:6], SEX[:6], missing_groups="bound").unknown_groups is None
-    many = audit(5 * SCORES, 5 * SEX, missing_groups="bound", missing_values="NA", disclosure_limit=11)
-    assert (many.missing.groups, many.unknown_groups) == (10, None)
-    assert "What they could change is not shown" in many.to_markdown(disclosure_limit=1)
+    many = audit(5 * SCORES, 5 * SEX, missing_groups="bound", missing_values="NA", min_group_size=11)
+    assert (many.missing_rows.groups, many.unknown_groups) == (10, None)
+    assert "What they could change is not shown" in many.to_markdown(min_group_size=1)
     with pytest.raises(ValueError, match="missing_groups='bound' needs compare='between_groups'"):
         audit(missing_groups="bound", compare="to_overall")
     read_from = read(path, missing="drop", missing_groups="bound", missing_values=["zz"], epsilons=[0])
@@ -202,7 +205,7 @@ def test_what_unknown_groups_could_change(path: Path) -> None:
 
 
 def test_the_command_says_what_unknown_groups_could_change(path: Path, tmp_path: Path) -> None:
-    words = ["audit", path, "--score", "p", "--group", "g", "--resamples", 0, "--disclosure-limit", 1]
+    words = ["audit", path, "--score", "p", "--group", "g", "--resamples", 0, "--min-group-size", 1]
     words += ["--missing-groups", "bound", "--missing", "drop", "--missing-value", "zz"]
     found = run(*words, "--max-mcdp", 0.5, "--report", tmp_path / "page.html")
     assert found.returncode == 1
@@ -213,7 +216,7 @@ def test_the_command_says_what_unknown_groups_could_change(path: Path, tmp_path:
     markdown = run(*words, "--max-mcdp", 0.5, "--format", "markdown").stdout
     assert "Whatever the unknown groups are, MCDP(0) is between" in markdown
     refused = run(*words, path.rename(tmp_path / "other.csv"), "--id", "h")
-    assert "--id: needs --missing-groups raise" in refused.stderr
+    assert "--id: cannot be used with --missing-groups bound" in refused.stderr
     page = (tmp_path / "page.html").read_text()
     assert "Whatever the unknown groups are" in page
     assert "2 rows without a group were left out." in page
@@ -296,7 +299,7 @@ def test_texts_for_no_group_are_found_after_look_alikes_are_joined(
     table = lp.open_table(spelled, normalise_groups=True)
     asked = {"missing_groups": policy, "missing_values": [text], "n_resamples": 0}
     found = read(table, **asked)
-    assert (found.missing.groups, found.missing.missing_groups) == (30, policy)
+    assert (found.missing_rows.groups, found.missing_rows.missing_groups) == (30, policy)
     assert [group.rows for group in found.groups] == [60, 60] + ([30] if policy == "group" else [])
     assert (found.unknown_groups is None) == (policy != "bound")
     if policy == "bound":
@@ -311,7 +314,7 @@ def test_a_command_joins_look_alikes_of_what_stands_for_no_group(spelled: Path) 
     shown = run(*words)
     assert shown.stderr == ""
     (plain,) = json.loads(shown.stdout)["audits"]
-    assert (plain["missing"]["groups"], plain["rows"]) == (30, 120)
+    assert (plain["missing_rows"]["groups"], plain["rows"]) == (30, 120)
     (table,) = plain["scoring_rates"]["tables"]
     assert {each["category"] for each in table["categories"]} >= {"f", "m"}
     assert "unknown" not in {each["category"] for each in table["categories"]}
@@ -319,7 +322,7 @@ def test_a_command_joins_look_alikes_of_what_stands_for_no_group(spelled: Path) 
 
 def test_a_text_for_no_group_that_no_row_has_is_said(spelled: Path) -> None:
     words = ["audit", spelled, "--score", "p", "--group", "g", "--missing-groups", "drop", "--resamples", 0]
-    words += ["--disclosure-limit", 1, "--missing-value", "Unknown", "--missing-value", "Nobody"]
+    words += ["--min-group-size", 1, "--missing-value", "Unknown", "--missing-value", "Nobody"]
     shown = run(*words, PYTHONWARNINGS="default")
     assert shown.returncode == 0
     assert "--missing-value has 'Nobody', which is in no row" in shown.stderr

@@ -92,7 +92,7 @@ def test_groups_that_were_left_out_are_not_compared(files: list[str], tmp_path: 
         frame.loc[frame["person"].isin(["secret-0001", "secret-0002"]), "sex"] = "x"
         changed.append(str(tmp_path / f"changed_{Path(file).name}"))
         frame.to_csv(changed[-1], index=False)
-    words = [*changed, *NAMED, "--min-group-size", 10, "--small-groups", "drop", "--json"]
+    words = [*changed, *NAMED, "--min-group-size", 10, "--json"]
     found = json.loads(run(*words).stdout)["audits"][1]
     assert found["same_people"]["second"] == found["findings"][0]["mcdp"]
     assert found["left_out"][0]["group"] == "x"
@@ -186,7 +186,7 @@ def test_files_of_other_people_are_an_error_that_counts(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        (["--id", "person", "--engine", "spark"], "--id: needs --engine duckdb"),
+        (["--id", "person", "--engine", "spark"], "--id: cannot be used with --engine spark"),
         (["--id", "persn"], "persn"),
         (["--id", "p"], "'p' cannot be both the score and the id"),
         (["--id", "person", "--resamples", 0], "--resamples must be >= 19"),

@@ -12,7 +12,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 import localparity as lp
-from localparity.auditing._scale import as_data_range
+from localparity.auditing._people import as_data_range
 from typed_commands import run
 
 RNG = np.random.default_rng(0)
@@ -45,11 +45,11 @@ def test_the_range_of_the_data(convert: Any) -> None:
 
 
 def test_ranks_are_the_same_whatever_the_units() -> None:
-    found = audit(scale="rank")
+    found = audit(score_range="rank")
     order = np.argsort(np.argsort(INCOME))
     expected = audit((order + 1) / 200)
     assert (found.scale, found.score_range) == ("rank", (0.0, 1.0))
-    for one, other in ((audit(np.log(INCOME), scale="rank"), found), (found, expected)):
+    for one, other in ((audit(np.log(INCOME), score_range="rank"), found), (found, expected)):
         assert [finding.mcdp for finding in one.findings] == [finding.mcdp for finding in other.findings]
     assert any("an epsilon is a share of people" in words for words in found.assumptions)
     assert found.findings[0].mcdp == audit(score_range="data").findings[0].mcdp
@@ -58,9 +58,9 @@ def test_ranks_are_the_same_whatever_the_units() -> None:
 def test_people_who_are_not_compared_change_no_scale() -> None:
     groups = np.append(SEX, ["x"] * 3)
     scores = np.append(INCOME, [1e9, 2e9, 3e9])
-    options: list[dict[str, Any]] = [{"scale": "rank"}, {"score_range": "data"}]
+    options: list[dict[str, Any]] = [{"score_range": "rank"}, {"score_range": "data"}]
     for asked in options:
-        found = audit(scores, sensitive_features=groups, disclosure_limit=10, **asked)
+        found = audit(scores, sensitive_features=groups, min_group_size=10, **asked)
         expected = audit(**asked)
         assert found.score_range == expected.score_range
         assert [one.mcdp for one in found.findings] == [other.mcdp for other in expected.findings]
@@ -75,18 +75,15 @@ def test_a_rounded_range_holds_all_scores_and_little_more(one: float, other: flo
     assert found[1] - found[0] <= 1.4000001 * (high - low)
 
 
-def test_a_given_range_is_checked_also_for_ranks() -> None:
-    assert audit(scale="rank", score_range=(0, 10**6)).scale == "rank"
-    with pytest.raises(ValueError, match="y_score must be inside score_range"):
-        audit(scale="rank", score_range=(0, 10))
-
-
 @pytest.mark.parametrize(
     ("scores", "options", "message"),
     [
-        (INCOME, {"score_range": "all"}, "score_range must be two numbers .* or 'data', got 'all'"),
-        (INCOME, {"scale": "rank", "missing_groups": "bound"}, "missing_groups='bound' needs scale='score'"),
-        (INCOME, {"scale": "log"}, "scale must be one of 'score', 'rank', got 'log'"),
+        (INCOME, {"score_range": "all"}, "score_range must be two numbers .*, 'data' or 'rank', got 'all'"),
+        (
+            INCOME,
+            {"score_range": "rank", "missing_groups": "bound"},
+            "missing_groups='bound' needs a score_range",
+        ),
         (np.full(200, 3.0), {"score_range": "data"}, "two different scores .* got 3 only"),
         (np.full(200, np.nan), {"score_range": "data"}, "y_score must have finite scores"),
         (np.where(INCOME > 5e4, np.inf, INCOME), {"score_range": "data"}, "y_score must be finite, got inf"),
@@ -110,8 +107,8 @@ def test_data_that_was_counted() -> None:
     assert found.score_range == (0.0, 140_000.0)
     assert found.findings[2].mcdp == audit(score_range="data").findings[2].mcdp
     assert found.counts.resolution == pytest.approx(4 * np.finfo(float).eps)
-    ranks = lp.audit(people, scale="rank", n_resamples=0)
-    assert ranks.findings[1].mcdp == audit(scale="rank").findings[1].mcdp
+    ranks = lp.audit(people, score_range="rank", n_resamples=0)
+    assert ranks.findings[1].mcdp == audit(score_range="rank").findings[1].mcdp
 
 
 @pytest.fixture
@@ -123,13 +120,13 @@ def path(tmp_path: Path) -> Path:
 
 
 @pytest.mark.filterwarnings("ignore:column 'p'")
-@pytest.mark.parametrize("options", [{"score_range": "data"}, {"scale": "rank"}])
+@pytest.mark.parametrize("options", [{"score_range": "data"}, {"score_range": "rank"}])
 def test_files_too(path: Path, options: dict[str, Any]) -> None:
     found = lp.Audit.read(path, score="p", group="sex", missing="drop", n_resamples=0, **options)
     expected = audit(**options)
     assert (found.scale, found.score_range) == (expected.scale, expected.score_range)
     assert [finding.mcdp for finding in found.findings] == [finding.mcdp for finding in expected.findings]
-    with pytest.raises(ValueError, match="score_range='data' needs engine='duckdb'"):
+    with pytest.raises(ValueError, match=r"score_range='(data|rank)' needs engine='duckdb'"):
         lp.Audit.read(path, score="p", group="sex", engine="spark", **options)
 
 
@@ -138,7 +135,7 @@ def test_the_command(path: Path) -> None:
     done = run(*words, "--score-range", "data", "--decimal", ",")
     assert done.returncode == 0, done.stderr
     assert "is that of these scores" in " ".join(done.stdout.split())
-    done = run(*words, "--scale", "rank", "--decimal", ",")
+    done = run(*words, "--score-range", "rank", "--decimal", ",")
     assert "an epsilon is a share of people" in " ".join(done.stdout.split())
-    done = run(*words[:-2], path, "--id", "p", "--scale", "rank")
-    assert "--scale score" in done.stderr
+    done = run(*words[:-2], path, "--id", "p", "--score-range", "rank")
+    assert "--id: cannot be used with --score-range rank" in done.stderr

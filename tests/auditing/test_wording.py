@@ -66,7 +66,7 @@ def test_without_a_test_the_interval_decides(shift: float, status: str) -> None:
 def test_nothing_is_called_chance_by_fewer_resamples_than_the_level_needs(options: dict[str, Any]) -> None:
     """Two groups that do not overlap were called chance where no p-value could have been small enough."""
     apart = audit_of(0.5, **options)
-    assert not apart.tested
+    assert not apart.has_test
     assert apart.verdict.status == "found"
     alike = audit_of(0.0, **options).verdict
     assert alike.status == "undecided"

@@ -45,7 +45,7 @@ def path(census: Any, groups: NDArray[Any], tmp_path_factory: pytest.TempPathFac
         counts = lp.ScoreCounts.from_predictions(predictions)
         found[name] = lp.audit(counts, n_resamples=50, random_state=0)
     path = tmp_path_factory.mktemp("page") / "report.html"
-    lp.report.write_page(path, found, disclosure_limit=1)
+    lp.report.write_page(path, found, min_group_size=1)
     return path
 
 
@@ -272,7 +272,7 @@ def test_names_are_text_and_run_nothing(open_page: OpenPage, tmp_path: Path) -> 
     path = tmp_path / "odd.html"
     column = '"; drop table'
     notes = {"Column of the groups": column, names[0]: names[1]}
-    lp.report.write_page(path, audits, title=f"By {column}", notes=notes, disclosure_limit=1)
+    lp.report.write_page(path, audits, title=f"By {column}", notes=notes, min_group_size=1)
     page = open_page(path)
     assert page.locator("h1").text_content() == f"By {column}"
     assert page.locator("img").count() == 0
@@ -310,7 +310,7 @@ def test_forty_groups_stay_small_and_draw_no_chart_at_first(open_page: OpenPage,
     names = np.array([f"Department {code // 2:02d} × {'women' if code % 2 else 'men'}" for code in range(40)])
     audit = lp.audit(None, scores, sensitive_features=names[codes], n_resamples=0)
     path = tmp_path / "many.html"
-    audit.to_html(path, disclosure_limit=1)
+    audit.to_html(path, min_group_size=1)
     assert path.stat().st_size < 3e6
     page = open_page(path, charts=False, viewport={"width": 1280, "height": 600})
     # What takes a browser long; `make bench` measures the time.
@@ -364,7 +364,7 @@ def test_words_are_the_library_s_in_other_ranges_too(
     scores = np.round(low + (high - low) * rng.beta(2, 2 + groups / 4), decimals)
     options = {"sensitive_features": groups, "score_range": score_range}
     audit = lp.audit(None, scores, compare=compare, n_resamples=0, **options)
-    audit.to_html(tmp_path / "range.html", disclosure_limit=1)
+    audit.to_html(tmp_path / "range.html", min_group_size=1)
     page = open_page(tmp_path / "range.html")
     profile = lp.mcdp_profile(None, scores, compare=compare, **options)
     for epsilon, sentence in sentences_told(page, 31):
@@ -383,7 +383,7 @@ def test_small_gaps_and_what_a_high_score_means_are_told_as_the_library_tells_th
     scores[0] = 2  # one in 5,000 differs
     options = {"sensitive_features": groups, "score_range": (0, 11)}
     path = tmp_path / "small.html"
-    lp.audit(None, scores, n_resamples=0, **options).to_html(path, disclosure_limit=1)
+    lp.audit(None, scores, n_resamples=0, **options).to_html(path, min_group_size=1)
     window = lp.gap_curve(None, scores, **options).worst_window()
     assert "of 1, people in b are at least 0.02 points more" in window.sentence
     text = path.read_text(encoding="utf-8")

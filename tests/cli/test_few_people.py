@@ -62,7 +62,7 @@ def said(folder: Path, few_scores: str, *options: object, models: int = 1) -> st
         (["--max-mcdp", 0.1, "--method", "bootstrap"], 1),
         (["--label", "y", "--min-ratio", 0.8], 1),
         (["--label", "y", "--min-ratio", 0.5, "--json"], 1),
-        (["--scale", "rank", "--json"], 1),
+        (["--score-range", "rank", "--json"], 1),
         (["--score-range", "data", "--json"], 1),
         (["--json"], 2),
         (["--id", "id", "--json"], 2),
@@ -97,6 +97,6 @@ def test_labels_of_few_people_are_not_told_apart(tmp_path: Path) -> None:
 
 
 def test_the_limit_can_be_lifted(tmp_path: Path) -> None:
-    lifted = ["--disclosure-limit", 1, "--json"]
+    lifted = ["--min-group-size", 1, "--json"]
     outputs = {few: said(tmp_path / few, few, *lifted) for few in ("even", "high")}
     assert len(set(outputs.values())) == 2

@@ -24,7 +24,6 @@ OPTIONS = {
     "min_group_size": "--min-group-size",
     "n_resamples": "--resamples",
     "score_range": "--score-range",
-    "small_groups": "--small-groups",
     "y_true": "--label",
 }
 
@@ -34,8 +33,8 @@ OPTIONS = {
     [
         ("n_resamples must be >= 19 with confidence=0.95, got 5", "--resamples must be >= 19 with --confidence 0.95, got 5"),
         (
-            "there are many; use compare='to_overall', or min_group_size and small_groups='drop'",
-            "there are many; use --compare to_overall, or --min-group-size and --small-groups drop",
+            "there are many; use compare='to_overall', or a larger min_group_size",
+            "there are many; use --compare to_overall, or a larger --min-group-size",
         ),
         ("column 'p' has 7 at data row 2, outside score_range (0.0, 1.0)", "column 'p' has 7 at data row 2, outside --score-range (0.0, 1.0)"),
         ("x already exists; pass force=True to overwrite", "x already exists; pass --force to overwrite"),
@@ -73,7 +72,7 @@ def test_what_people_named_stays(message: str) -> None:
         (["--confidence", "2"], "--confidence must be > 0 and < 1, got 2"),
         (["--threshold", "7"], "--threshold must be inside --score-range (0.0, 1.0), got 7"),
         (["--min-group-size", "0"], "--min-group-size must be >= 1, got 0"),
-        (["--min-group-size", "9"], "--min-group-size is 9"),
+        (["--min-group-size", "9"], "--min-group-size 9 leaves 0 of 2 groups"),
         (["--decide-by", "upper"], "--decide-by upper needs --max-mcdp"),
         (["--jobs", "0"], "--jobs must be"),
         (["--criterion", "equal_opportunity"], "--criterion equal_opportunity needs --label"),
@@ -94,7 +93,8 @@ def test_every_argument_of_an_audit_is_called_by_its_option(
 ) -> None:
     path = tmp_path / "scores.csv"
     path.write_text("p,sex,w\n0.1,f,1\n0.4,f,2\n0.6,m,1\n0.9,m,2\n")
-    options = ["--score", "p", "--group", "sex", "--disclosure-limit", "1"]
+    size = [] if "--min-group-size" in words else ["--min-group-size", "1"]
+    options = ["--score", "p", "--group", "sex", *size]
     assert run_here(monkeypatch, "audit", path, *options, *words) == 2
     assert message in capsys.readouterr().err
 

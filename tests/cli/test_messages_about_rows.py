@@ -32,7 +32,7 @@ JSON = "".join(f'{{"name": "{PERSON}", "p": 0.{i}5, "sex": "{"fm"[i % 2]}"}}\n' 
 def test_the_rest_of_a_row_is_not_in_the_message(tmp_path: Path, name: str, content: str) -> None:
     path = tmp_path / name
     path.write_text(content)
-    done = run("audit", path, "--score", "p", "--group", "sex", "--disclosure-limit", 1)
+    done = run("audit", path, "--score", "p", "--group", "sex", "--min-group-size", 1)
     assert PERSON not in done.stdout + done.stderr
     if name != "bytes.csv":
         assert done.returncode == 2, done.stdout

@@ -54,11 +54,32 @@ def test_an_audit_is_that_of_the_models_scores(folder: Path, model: str, labels:
         scores,
         sensitive_features=OTHERS.sensitive_features,
         criterion="equal_opportunity",
+        min_group_size=10,
         n_resamples=20,
         random_state=0,
     )
     options = ["--criterion", "equal_opportunity", "--resamples", 20]
     assert audited(folder, model, *labels, *options) == only_audit(expected.to_json())
+    columns: dict[str, Any] = {"target": "income"} if "income" in labels else {"label": "y"}
+    read = lp.Audit.read(
+        folder / "new.csv",
+        model=folder / model,
+        group="sex",
+        criterion="equal_opportunity",
+        min_group_size=10,
+        n_resamples=20,
+        random_state=0,
+        **columns,
+    )
+    assert read == expected
+    assert read.provenance is not None
+    assert f"model={str(folder / model)!r}" in read.provenance.call
+
+
+def test_scores_are_read_or_made(folder: Path) -> None:
+    for wrong in ({}, {"score": "w", "model": folder / "trees"}):
+        with pytest.raises(ValueError, match="score must be a column, or model"):
+            lp.Audit.read(folder / "new.csv", group="sex", **wrong)  # type: ignore[arg-type]
 
 
 def test_weights_clusters_and_a_bound_work_as_for_scores(folder: Path, tmp_path: Path) -> None:

@@ -108,7 +108,7 @@ def test_labels_ranges_and_rows_without_a_value(path: Path) -> None:
         (["--group", "sex"], "--split: cannot be used with --group"),
         (["--weight", "q"], "--split: cannot be used with --weight"),
         (["--report", "a.html"], "--split: cannot be used with --report"),
-        (["--scale", "rank"], "--split: cannot be used with --scale rank"),
+        (["--score-range", "rank"], "--split: cannot be used with --score-range rank"),
         (["--decide-by", "upper", "--max-mcdp", "0.1"], "--split: cannot be used with --decide-by upper"),
         (["--format", "markdown"], "--split: cannot be used with --format markdown"),
         (["--format", "junit", "--max-mcdp", "1"], "--split: cannot be used with --format junit"),

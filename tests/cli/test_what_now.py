@@ -61,7 +61,7 @@ CASES: dict[str, tuple[Any, list[object], set[str]]] = {
     "a range of the data": (DECILES, ["--score", "score", "--score-range", "data"], {"monitor"}),
     "ranks": (
         DECILES,
-        ["--score", "score", "--score-range", "1,11", "--scale", "rank", "--higher-is", "worse"],
+        ["--score", "score", "--score-range", "rank", "--higher-is", "worse"],
         {"monitor"},
     ),
     "blanks left out": (
@@ -86,10 +86,10 @@ CASES: dict[str, tuple[Any, list[object], set[str]]] = {
         {"monitor"},
     ),
     "each group with everyone": (SCORES, ["--score", "p", "--compare", "to_overall"], {"monitor"}),
-    "too few people": (SCORES[::100], ["--score", "p", "--disclosure-limit", 1], {"plan", "monitor"}),
+    "too few people": (SCORES[::100], ["--score", "p", "--min-group-size", 1], {"plan", "monitor"}),
     "too few people for a bound of 0": (
         SCORES[::100],
-        ["--score", "p", "--disclosure-limit", 1, "--max-mcdp", 0],
+        ["--score", "p", "--min-group-size", 1, "--max-mcdp", 0],
         {"plan", "monitor"},
     ),
 }

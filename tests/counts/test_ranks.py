@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import localparity as lp
-from localparity.counts._ranks import ranked
+from localparity.auditing._people import ranked
 
 ROWS = st.lists(
     st.tuples(st.integers(-5, 5), st.sampled_from("abc"), st.integers(1, 4)), min_size=3, max_size=30
@@ -94,5 +94,5 @@ def test_clusters_have_ranks_too() -> None:
 
 def test_scores_in_cells_have_no_ranks() -> None:
     counts = counted([(score, "ab"[score % 2], 1) for score in range(-5, 6)], weighted=False)
-    with pytest.raises(ValueError, match="scale='rank' needs every score"):
+    with pytest.raises(ValueError, match="score_range='rank' needs every score"):
         ranked(lp.counts.bounded(counts, max_scores=3, level=2))

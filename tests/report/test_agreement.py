@@ -17,7 +17,6 @@ from rich.console import Console
 
 import localparity as lp
 from localparity.auditing._document import Document
-from localparity.report._terminal import terminal_parts
 from localparity.report.page._page import render_page
 
 pytest.importorskip("jinja2")
@@ -52,7 +51,7 @@ def audit(request: pytest.FixtureRequest) -> lp.Audit:
 
 def terminal(audit: lp.Audit, width: int = 160) -> str:
     console = Console(width=width, file=io.StringIO())
-    console.print(*terminal_parts(audit), sep="\n")
+    console.print(audit)
     return str(console.file.getvalue())  # type: ignore[attr-defined]
 
 

@@ -101,7 +101,7 @@ def test_notes_tell_what_was_left_out_and_what_is_uncertain() -> None:
     predictions = lp.Predictions.from_arrays(None, rng.random(403), sensitive_features=groups)
     exact = lp.ScoreCounts.from_predictions(predictions)
     counts = lp.ScoreCounts(exact.atoms, rank_error=0.01)
-    options = {"small_groups": "drop", "min_group_size": 10, "n_resamples": 0, "threshold": 0.5}
+    options = {"min_group_size": 10, "n_resamples": 0, "threshold": 0.5}
     audits = {
         name: lp.audit(counts, method="finite_sample", **options)  # type: ignore[arg-type]
         for name in ("one", "two")
@@ -121,7 +121,7 @@ def test_pairs_that_do_not_fit_are_mentioned() -> None:
     rng = np.random.default_rng(0)
     groups = np.repeat(np.arange(42), 5)
     audit = lp.audit(None, rng.random(groups.size), sensitive_features=groups, n_resamples=0)
-    text = render_page(Document(audits={"scores": audit}, disclosure_limit=1))
+    text = render_page(Document(audits={"scores": audit}, min_group_size=1))
     assert len(audit.pairs) == 861
     assert "in the table the 150 worst of each model, on the sliders the 800 worst" in text
     assert text.count('<tr><th scope="row">') == 100 + 4 + 4 * 150 + 42

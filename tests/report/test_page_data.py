@@ -114,7 +114,7 @@ def test_a_group_too_small_for_steps_is_not_drawn() -> None:
     groups = np.repeat(["a", "b", "few"], [900, 600, 18])
     labels = np.where(np.arange(groups.size) % 30, 0, 1)
     predictions = lp.Predictions.from_arrays(labels, rng.random(groups.size), sensitive_features=groups)
-    audit = lp.audit(lp.ScoreCounts.from_predictions(predictions), n_resamples=0, disclosure_limit=10)
+    audit = lp.audit(lp.ScoreCounts.from_predictions(predictions), n_resamples=0, min_group_size=10)
     model = PageModel("model", audit, 10)
     data = model.data(Plan.of([model]))
     assert model.undrawn == ["few"]

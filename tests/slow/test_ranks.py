@@ -41,7 +41,7 @@ def test_intervals_hold_on_the_scale_of_the_ranks(
     for _ in range(REPEATS):
         scores = np.concatenate([draw(rng, size) for (draw, _), size in zip(parts, sizes, strict=True)])
         found = lp.audit(
-            None, scores, sensitive_features=groups, scale="rank", epsilons=EPSILONS, n_resamples=0
+            None, scores, sensitive_features=groups, score_range="rank", epsilons=EPSILONS, n_resamples=0
         ).findings
         at = np.sort(scores)
         true = np.abs(parts[0][1](at) - parts[1][1](at))

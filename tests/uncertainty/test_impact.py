@@ -293,11 +293,11 @@ def test_no_step_of_what_is_written_rests_on_a_few_people(drawn: People, limit: 
     curve = lp.impact_ratio_curve(None, drawn.scores, sensitive_features=drawn.groups, higher_is=higher_is)
     sizes = curve.selection.sizes
     if (sizes < limit).any():
-        with pytest.raises(ValueError, match=f"disclosure_limit={limit} does not allow group"):
-            curve.to_dict(disclosure_limit=limit)
+        with pytest.raises(ValueError, match=f"min_group_size={limit} does not allow group"):
+            curve.to_dict(min_group_size=limit)
         return
     try:
-        plain = curve.to_dict(disclosure_limit=limit)
+        plain = curve.to_dict(min_group_size=limit)
     except ValueError as error:
         assert "no cutoff that selects anybody" in str(error)  # noqa: PT017
         return

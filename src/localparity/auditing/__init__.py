@@ -1,7 +1,6 @@
 """An audit of a model's scores: findings, how sure each is, and a verdict in words."""
 
-from localparity.auditing._audit import Audit
-from localparity.auditing._auditing import audit
+from localparity.auditing._audit import Audit, audit
 from localparity.auditing._classes import ClassAudits, audit_classes
 from localparity.auditing._findings import Finding, GroupSummary, LeftOut, PairSummary
 from localparity.auditing._missing import MissingRows

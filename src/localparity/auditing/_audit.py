@@ -2,28 +2,47 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
-from os import PathLike
-from typing import Any, Literal, get_args
+from os import PathLike, fspath
+from typing import Any, Literal, Unpack, get_args
 
+from localparity._io._table import as_table
 from localparity._text import group_text
-from localparity._types import Compare, Criterion, DataRange, Group, HigherIs, MeasuredScale, ScoreRange
-from localparity._validation import as_choice, as_count, as_fraction, require
+from localparity._types import (
+    ArrayLike,
+    Compare,
+    Criterion,
+    Group,
+    Groups,
+    HigherIs,
+    IntervalMethod,
+    MeasuredScale,
+    Missing,
+    MissingGroups,
+    RangeOption,
+    ScoreRange,
+    Seed,
+)
+from localparity._validation import InputError, as_choice, as_count, as_fraction, as_threshold, require
 from localparity.auditing._document import pair_rows
-from localparity.auditing._files import Engine, read_people
-from localparity.auditing._findings import Finding, GroupSummary, LeftOut, PairSummary
+from localparity.auditing._evidence import Evidence
+from localparity.auditing._files import AuditColumns, Engine, Scorer, read_people, score_people
+from localparity.auditing._findings import Finding, GroupSummary, LeftOut, PairSummary, summarise_groups
 from localparity.auditing._missing import NOTHING_MISSING, MissingRows
-from localparity.auditing._provenance import Provenance, call_text
-from localparity.auditing._steps import AuditedFile
+from localparity.auditing._options import AuditKeywords, AuditOptions
+from localparity.auditing._people import People
+from localparity.auditing._provenance import AuditedFile, Provenance, call_text
 from localparity.auditing._wording import Verdict, assumptions_of, verdict_of
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, check_disclosure
+from localparity.counts._score_counts import Data
 from localparity.metrics import UnknownGroups
 from localparity.metrics._mcdp import PAPER_EPSILONS
 from localparity.metrics._within import within_bound
 from localparity.uncertainty import ImpactRatioCurve, WithinStrata
+from localparity.uncertainty._bands import as_interval_method
 from localparity.uncertainty._impact import curve_of_counts
 from localparity.uncertainty._resampling import least_resamples
 
@@ -58,7 +77,7 @@ class Audit:
         The groups that were too small and left out.
     counts : ScoreCounts
         The counts of the groups that were compared, for figures; no part of what is written out.
-    missing : MissingRows
+    missing_rows : MissingRows
         How many rows had no group, score, label or weight, and what was done with them.
     scale : str
         What an epsilon is a share of: a given range ("score"), that of the scores ("data"), people ("rank").
@@ -96,7 +115,7 @@ class Audit:
     pairs: tuple[PairSummary, ...]
     left_out: tuple[LeftOut, ...]
     counts: ScoreCounts = field(repr=False, compare=False)
-    missing: MissingRows = NOTHING_MISSING
+    missing_rows: MissingRows = NOTHING_MISSING
     scale: MeasuredScale = "score"
     unknown_groups: UnknownGroups | None = None
     within_strata: WithinStrata | None = None
@@ -109,18 +128,17 @@ class Audit:
         cls,
         source: Any,
         *,
-        score: str,
         group: str | Sequence[str],
+        score: str | None = None,
         label: str | None = None,
         weight: str | None = None,
         cluster: str | None = None,
+        control: str | Sequence[str] | None = None,
+        model: str | PathLike[str] | None = None,
+        target: str | None = None,
         engine: Engine = "duckdb",
-        score_range: DataRange = (0.0, 1.0),
-        epsilons: Sequence[float] = PAPER_EPSILONS,
-        criterion: Criterion = "demographic_parity",
-        compare: Compare = "between_groups",
         allow_remote: bool = False,
-        **options: Any,
+        **options: Unpack[AuditKeywords],
     ) -> Audit:
         r"""Audit the scores in files, in a query or in a table of an engine, as the command does.
 
@@ -128,24 +146,24 @@ class Audit:
         ----------
         source : path, sequence of paths, query, relation, table, or table of Spark or Ibis
             CSV, TSV, Parquet, JSON lines or a workbook, also a glob; or what `open_table` returns.
-        score : str
-            The column of the scores.
         group : str or sequence of str
             The column of the groups; of several, the groups are the combinations that occur.
+        score : str, optional
+            The column of the scores; None where a model makes them.
         label, weight, cluster : str, optional
             The columns of the labels 0 and 1, of the weights, and of the person or household.
+        control : str or sequence of str, optional
+            The columns of the strata within which groups are compared too.
+        model : path, optional
+            The folder of a saved model that scores the people in the files.
+        target : str, optional
+            With a model, the column of its two classes, in place of labels.
         engine : str
             What counts the scores: "duckdb", "spark" or "ibis". Clusters need "duckdb".
-        score_range : tuple of float or "data"
-            The lowest and the highest score there can be; "data" takes those of the scores themselves.
-        epsilons : sequence of float
-            The half-widths of windows at which MCDP is reported.
-        criterion, compare : str
-            Who is compared, as in `localparity.audit`.
         allow_remote : bool
             Whether files may be on other machines, which DuckDB then installs extensions for.
         **options
-            Others of `localparity.audit`, such as ``confidence``, and ``control``, the columns of strata.
+            The other arguments of `localparity.audit`, such as ``epsilons``, ``criterion`` or ``confidence``.
 
         Returns
         -------
@@ -160,19 +178,29 @@ class Audit:
         >>> lp.Audit.read(path, score="p", group="sex", random_state=0).findings[0].mcdp
         1.0
         """
-        columns = {"score": score, "group": group, "label": label, "weight": weight, "cluster": cluster}
-        asked: dict[str, Any] = {"epsilons": epsilons, "criterion": criterion, "compare": compare}
-        call = call_text("lp.Audit.read", source, columns | asked | options)
-        provenance = Provenance.now(call, source=source, columns=columns, seed=options.get("random_state"))
-        counted = asked | {"score_range": score_range, "allow_remote": allow_remote}
-        given = {**options, "score_range": score_range}
-        data, missing, options = read_people(source, columns, engine, options, **counted)
-        # Imported here: the function makes an object of this class.
-        from localparity.auditing._auditing import audit
-
-        found = audit(data, **asked, **options)
-        file = AuditedFile.of(source, provenance, given) if engine == "duckdb" else None
-        return replace(found, missing=missing.with_groups(found.missing), provenance=provenance, file=file)
+        if (score is None) == (model is None):
+            count = "neither" if score is None else "both"
+            raise InputError(f"must be a column, or model the folder of one, got {count}", argument="score")
+        columns = AuditColumns(
+            score=score,
+            group=group,
+            label=label,
+            weight=weight,
+            cluster=cluster,
+            control=control,
+            target=target,
+        )
+        folder = None if model is None else fspath(model)
+        given = {**columns.named(), "control": control, "model": folder, **options}
+        return read_audit(
+            source,
+            columns,
+            AuditOptions(**options),
+            call=call_text("lp.Audit.read", source, given),
+            engine=engine,
+            scorer=None if model is None else Scorer.load(model),
+            allow_remote=allow_remote,
+        )
 
     @property
     def rows(self) -> int:
@@ -185,7 +213,7 @@ class Audit:
         return self.findings[0].interval.confidence
 
     @property
-    def tested(self) -> bool:
+    def has_test(self) -> bool:
         """Whether the test drew enough resamples to reject parity at the audit's confidence."""
         return self.n_resamples >= least_resamples(self.confidence)
 
@@ -242,7 +270,7 @@ class Audit:
         """
         max_mcdp = as_fraction(max_mcdp, "max_mcdp")
         finding = self.findings[0] if epsilon is None else self.finding(epsilon)
-        if finding.vacuous:
+        if finding.too_wide:
             raise ValueError(
                 f"MCDP({finding.epsilon:g}) is 0 whatever the groups: the scores span no window so "
                 f"wide in score_range {self.score_range}; give a smaller epsilon or the right score_range"
@@ -288,19 +316,21 @@ class Audit:
         asked: dict[str, Any] = {"reference": reference, "higher_is": direction, "confidence": confidence}
         return curve_of_counts(self.counts, self.comparison, **asked)
 
-    def to_dict(self, *, disclosure_limit: int = DISCLOSURE_LIMIT) -> dict[str, Any]:
+    def to_dict(self, *, min_group_size: int = DISCLOSURE_LIMIT) -> dict[str, Any]:
         """Return the whole audit as plain dictionaries and lists.
 
         Parameters
         ----------
-        disclosure_limit : int
-            A group with fewer people is an error; `localparity.audit` leaves such groups out when asked to.
+        min_group_size : int
+            A group with fewer people is an error; `localparity.audit` leaves such groups out when it is
+            given the same number. That of the audit counts where it is larger.
 
         Returns
         -------
         dict
         """
-        check_disclosure(self.counts, self.comparison, as_count(disclosure_limit, "disclosure_limit"))
+        limit = max(as_count(min_group_size, "min_group_size"), self.comparison.min_group_size)
+        check_disclosure(self.counts, self.comparison, limit)
         # Imported here: a document is made of audits.
         from localparity.auditing._document import plain_audit
 
@@ -311,7 +341,7 @@ class Audit:
         *,
         max_mcdp: float | None = None,
         decide_by: DecideBy = "estimate",
-        disclosure_limit: int = DISCLOSURE_LIMIT,
+        min_group_size: int = DISCLOSURE_LIMIT,
     ) -> str:
         """Return the whole audit as JSON, in the shape that the command prints.
 
@@ -321,7 +351,7 @@ class Audit:
             The most that MCDP may be; the JSON says whether it is.
         decide_by : str
             What is compared with it, as in `passes`.
-        disclosure_limit : int
+        min_group_size : int
             A group with fewer people is an error, as in `to_dict`.
 
         Returns
@@ -332,7 +362,7 @@ class Audit:
         from localparity.auditing._document import Document
 
         bound: dict[str, Any] = {"max_mcdp": max_mcdp, "decide_by": decide_by}
-        return Document(audits={"scores": self}, **bound, disclosure_limit=disclosure_limit).to_json()
+        return Document(audits={"scores": self}, **bound, min_group_size=min_group_size).to_json()
 
     def to_markdown(self, *, title: str = "Local disparity audit", **options: Any) -> str:
         """Return the audit as Markdown, for a pull request or a wiki.
@@ -342,7 +372,7 @@ class Audit:
         title : str
             The heading.
         **options
-            ``max_mcdp``, ``decide_by`` and ``disclosure_limit``, as in `to_json`.
+            ``max_mcdp``, ``decide_by`` and ``min_group_size``, as in `to_json`.
 
         Returns
         -------
@@ -373,7 +403,7 @@ class Audit:
         path : path
             Where to write it.
         **options
-            ``title``, ``max_mcdp``, ``decide_by``, ``disclosure_limit`` and ``force``, as in `write_page`.
+            ``title``, ``max_mcdp``, ``decide_by``, ``min_group_size`` and ``force``, as in `write_page`.
 
         Examples
         --------
@@ -398,15 +428,17 @@ class Audit:
 
     def _repr_html_(self) -> str | None:
         """The verdict and the findings for a notebook; nothing without the extra `report`."""
+        from localparity.auditing._document import Document
         from localparity.report.page._page import notebook_summary
 
-        return notebook_summary(self)
+        return notebook_summary(Document(audits={"scores": self}))
 
     def __rich_console__(self, *_: Any) -> Iterator[Any]:
         """The audit as `rich.print` shows it."""
+        from localparity.auditing._document import Document
         from localparity.report._terminal import terminal_parts
 
-        yield from terminal_parts(self)
+        yield from terminal_parts(Document(audits={"Audit": self}))
 
 
 # The pairs of an audit as a data frame, of pandas or of the library whose frames were audited.
@@ -430,3 +462,186 @@ def _of_one_type(groups: list[Any]) -> list[Any]:
     """Groups as they are, or their texts where a column of a frame could not hold all of them."""
     kinds = {type(group) for group in groups}
     return groups if len(kinds) == 1 and kinds <= {str, int, float, bool} else list(map(group_text, groups))
+
+
+def audit(
+    y_true: ArrayLike | Data | None,
+    y_score: ArrayLike | None = None,
+    *,
+    sensitive_features: Groups | None = None,
+    control_features: Groups | None = None,
+    epsilons: Sequence[float] = PAPER_EPSILONS,
+    criterion: Criterion = "demographic_parity",
+    compare: Compare = "between_groups",
+    threshold: float | None = None,
+    sample_weight: ArrayLike | None = None,
+    cluster: ArrayLike | None = None,
+    score_range: RangeOption = (0.0, 1.0),
+    min_group_size: int = 1,
+    missing_groups: MissingGroups = "raise",
+    missing_values: str | Sequence[Any] = (),
+    missing: Missing = "raise",
+    confidence: float = 0.95,
+    method: IntervalMethod | None = None,
+    n_resamples: int = 1000,
+    random_state: Seed = None,
+    n_jobs: int | None = None,
+    higher_is: HigherIs | None = None,
+    on_resample: Callable[[], object] | None = None,
+) -> Audit:
+    """How large the disparity is, where it sits, for whom, and how sure that is.
+
+    Parameters
+    ----------
+    y_true : array-like, Predictions, ScoreCounts or None
+        Labels 0 and 1; None where the criterion does not need them. Predictions or ScoreCounts stand for all
+        of the arrays.
+    y_score : array-like
+        Scores inside `score_range`.
+    sensitive_features : array-like, data frame or mapping of columns
+        The group of each row. Of several columns, the groups are the combinations that occur.
+    control_features : array-like, data frame or mapping of columns, optional
+        The stratum of each row, such as job, region or year: groups are compared within strata too.
+    epsilons : sequence of float
+        The half-widths of windows at which MCDP is reported.
+    criterion : str
+        Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1),
+        "predictive_equality" (label 0) or "equalized_odds" (the worse of the two labels).
+    compare : str
+        "between_groups" takes the worst pair, "to_overall" compares each group with everyone.
+    threshold : float, optional
+        The threshold of delta-DP, in the scores' own units; None compares mean scores.
+    sample_weight : array-like, optional
+        Weights that are not negative.
+    cluster : array-like, optional
+        The person or household that each row belongs to; rows are assumed independent without it.
+    score_range : tuple of float, "data" or "rank"
+        The lowest and the highest score there can be, of which an epsilon is a fraction. "data" takes those
+        of the scores themselves; "rank" replaces each score by the share of people at or below it, so that
+        an epsilon is a share of people.
+    min_group_size : int
+        A group with fewer rows among the people compared is left out and named, as if it were not there.
+        `Audit.to_json` and `Audit.to_html` need 10, or to be asked for less.
+    missing_groups : str
+        What is done with rows that have no group: an error that counts them ("raise"); left out and counted
+        ("drop"); a group of their own ("group"); or left out, with the smallest and the largest MCDP that
+        their groups could make ("bound").
+    missing_values : str or sequence
+        What stands for no group, beside None, NaN and blanks.
+    missing : str
+        Whether a row without a score, label or weight is an error ("raise") or left out and counted ("drop").
+    confidence : float
+        The probability with which each interval holds; the lower ends of all pairs, labels and epsilons hold
+        together.
+    method : str, optional
+        How intervals are made, "finite_sample" or "bootstrap", as in `mcdp_interval`; where the test does not
+        reject parity for a pair, its interval goes down to 0.
+    n_resamples : int
+        How many resamples the test draws, and the bootstrap; 0 leaves the test out.
+    random_state : int, Generator or None
+        The same seed gives the same result.
+    n_jobs : int, optional
+        How many resamples run at a time, -1 for as many as there are cores.
+    higher_is : str, optional
+        Whether a higher score is the "better" or the "worse" outcome for a person, for the sentences.
+    on_resample : callable, optional
+        Called without arguments after each resample, to show progress.
+
+    Returns
+    -------
+    Audit
+        Findings at each epsilon, all pairs, all groups.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> scores, sex = [0.1, 0.3, 0.5, 0.4, 0.6, 0.9], ["f", "f", "f", "m", "m", "m"]
+    >>> audit = lp.audit(None, scores, sensitive_features=sex, epsilons=[0, 0.1], random_state=0)
+    >>> [finding.mcdp for finding in audit.findings]
+    [0.6666666666666666, 0.3333333333333333]
+    """
+    options = AuditOptions(
+        epsilons=epsilons,
+        criterion=criterion,
+        compare=compare,
+        score_range=score_range,
+        threshold=threshold,
+        min_group_size=min_group_size,
+        missing_groups=missing_groups,
+        missing_values=missing_values,
+        missing=missing,
+        confidence=confidence,
+        method=method,
+        n_resamples=n_resamples,
+        random_state=random_state,
+        n_jobs=n_jobs,
+        higher_is=higher_is,
+        on_resample=on_resample,
+    )
+    people = People.of_arrays(
+        options,
+        y_true=y_true,
+        y_score=y_score,
+        sensitive_features=sensitive_features,
+        sample_weight=sample_weight,
+        cluster=cluster,
+        control_features=control_features,
+    )
+    return audit_people(people, options)
+
+
+def audit_people(
+    people: People,
+    options: AuditOptions,
+    provenance: Provenance | None = None,
+    file: AuditedFile | None = None,
+) -> Audit:
+    """The audit of people, whatever they were read from."""
+    counts, left_out, missing_rows = people.compared(options)
+    method = as_interval_method(options.method, counts)
+    threshold = None if options.threshold is None else as_threshold(options.threshold, counts.score_range)
+    evidence = Evidence.gather(counts, options, method=method, threshold=threshold)
+    pairs, comparison = evidence.pairs(), options.comparison
+    unknown = options.policy.bounds(people.counts, counts.groups, comparison, options.epsilon_array)
+    return Audit(
+        comparison=comparison,
+        score_range=counts.score_range,
+        method=method,
+        n_resamples=options.n_resamples,
+        threshold=threshold,
+        higher_is=options.higher_is,
+        groups=summarise_groups(counts, comparison, pairs),
+        findings=evidence.findings(),
+        pairs=pairs,
+        left_out=left_out,
+        counts=counts,
+        missing_rows=missing_rows,
+        scale=options.scale,
+        unknown_groups=unknown,
+        within_strata=None if people.strata is None else people.strata.compared(counts.groups, options),
+        provenance=provenance,
+        library=people.library,
+        file=file,
+    )
+
+
+def read_audit(
+    source: Any,
+    columns: AuditColumns,
+    options: AuditOptions,
+    *,
+    call: str,
+    engine: Engine = "duckdb",
+    scorer: Scorer | None = None,
+    allow_remote: bool = False,
+) -> Audit:
+    """The audit of the scores in files or a table, or of those that a model gives the people in them."""
+    if scorer is not None:
+        source = as_table(source, allow_remote=allow_remote)
+    provenance = Provenance.now(call, source=source, columns=columns.named(), seed=options.random_state)
+    if scorer is None:
+        people = read_people(source, columns, options, engine=engine, allow_remote=allow_remote)
+    else:
+        people = score_people(source, scorer, columns, options)
+    file = AuditedFile.of(source, provenance, options) if engine == "duckdb" else None
+    return audit_people(people, options, provenance, file)

@@ -11,8 +11,7 @@ import numpy as np
 from localparity._text import p_value_text, percent
 from localparity._types import ArrayLike, Groups
 from localparity._validation import as_frame, as_probability, as_vector
-from localparity.auditing._audit import Audit
-from localparity.auditing._auditing import audit
+from localparity.auditing._audit import Audit, audit
 from localparity.uncertainty._permutation import least_p_value
 
 

@@ -3,15 +3,27 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from localparity._text import number_text, percent
+from localparity._text import group_text, number_text, percent
 from localparity._types import Criterion
+from localparity._validation import InputError, as_count
 from localparity._version import __version__
-from localparity.auditing._missing import breakdown_of
-from localparity.auditing._wording import Answers
+from localparity.auditing._missing import bounds_sentences, breakdown_of
+from localparity.auditing._tables import (
+    Section,
+    findings_table,
+    groups_table,
+    models_table,
+    paired_table,
+    pairs_table,
+    scoring_tables,
+    strata_table,
+)
+from localparity.auditing._wording import COMPARE_WORDS, CRITERION_WORDS, Answers
 from localparity.counts import ScoreCounts
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics import ScoringRates
@@ -25,6 +37,8 @@ if TYPE_CHECKING:
 # What an audit says of selection ratios: which cutoffs keep them large enough, and where they are lowest.
 
 
+MOST_LISTED = 600
+"""No form of a document lists more rows of pairs than this."""
 FEW_CUTOFFS = 10
 """Fewer cutoffs than this, of more, are so few that a curve through them would say what is not known."""
 
@@ -39,7 +53,7 @@ class RatioResult:
         The ratios; every step rests on enough people.
     safe : SafeCutoffs
         The cutoffs that keep every ratio large enough, and the lowest ratio.
-    disclosure_limit : int
+    min_group_size : int
         The fewest people of a step.
     cutoffs : int
         How many cutoffs there are, shown or not.
@@ -47,11 +61,11 @@ class RatioResult:
 
     curve: ImpactRatioCurve
     safe: SafeCutoffs
-    disclosure_limit: int
+    min_group_size: int
     cutoffs: int
 
     @classmethod
-    def of(cls, audit: Audit, min_ratio: float, disclosure_limit: int) -> RatioResult:
+    def of(cls, audit: Audit, min_ratio: float, min_group_size: int) -> RatioResult:
         """The ratios of an audit.
 
         Examples
@@ -66,8 +80,8 @@ class RatioResult:
         confidence.
         """
         every = audit.impact_ratios()
-        curve = every.disclosed(disclosure_limit)
-        return cls(curve, curve.safe_cutoffs(min_ratio), disclosure_limit, every.cutoffs.size)
+        curve = every.disclosed(min_group_size)
+        return cls(curve, curve.safe_cutoffs(min_ratio), min_group_size, every.cutoffs.size)
 
     @property
     def sentences(self) -> tuple[str, ...]:
@@ -92,18 +106,18 @@ class RatioResult:
         if computed < (self.cutoffs if none_safe else min(FEW_CUTOFFS, self.cutoffs)):
             found.append(
                 f"Ratios are computed at {computed:,} of {self.cutoffs:,} cutoffs only, so that each "
-                f"step of every group has at least {self.disclosure_limit} people; leaving out small "
+                f"step of every group has at least {self.min_group_size} people; leaving out small "
                 "groups allows more."
             )
         return (*found, f"{how} {sure}")
 
     def to_dict(self) -> dict[str, Any]:
         """The ratios as plain dictionaries and lists."""
-        curve = self.curve.to_dict(disclosure_limit=self.disclosure_limit)
+        curve = self.curve.to_dict(min_group_size=self.min_group_size)
         return {"sentences": list(self.sentences), "safe_cutoffs": self.safe.to_dict(), **curve}
 
 
-FORMAT, FORMAT_VERSION = "localparity-audit", 2
+FORMAT, FORMAT_VERSION = "localparity-audit", 3
 
 
 def plain_audit(audit: Audit) -> dict[str, Any]:
@@ -151,6 +165,64 @@ def pair_rows(audit: Audit) -> list[dict[str, Any]]:
     ]
 
 
+# What was audited: the lines that head every form of an audit.
+
+
+_MOST_FILES = 20
+_MOST_GROUPS = 6
+
+
+def header_rows(audit: Audit) -> list[tuple[str, str]]:
+    """The files, rows, groups, time, call and versions, each under its name.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> found = lp.audit(None, [0.1, 0.9], sensitive_features=["a", "b"], n_resamples=0)
+    >>> header_rows(found)[:2]
+    [('Rows compared', '2'), ('Groups', '2: a, b')]
+    """
+    found = audit.provenance
+    files = () if found is None else found.files
+    rows = [("File" if len(files) == 1 else f"File {i}", file.name) for i, file in enumerate(files, 1)]
+    names = list(dict.fromkeys(group_text(group.group) for group in audit.groups))
+    more = f" and {len(names) - _MOST_GROUPS:,} more" if len(names) > _MOST_GROUPS else ""
+    rows = rows[:_MOST_FILES]
+    rows += [
+        ("Rows compared", f"{audit.rows:,}"),
+        ("Groups", f"{len(names):,}: {', '.join(names[:_MOST_GROUPS])}{more}"),
+        ("People compared", CRITERION_WORDS[audit.comparison.criterion]),
+        ("Pairs compared", COMPARE_WORDS[audit.comparison.compare]),
+    ]
+    left_out = [f"{left}." for left in audit.left_out] + list(audit.missing_rows.sentences)
+    if left_out:
+        rows.append(("Left out", " ".join(left_out)))
+    if found is not None:
+        columns = [(use, [name] if isinstance(name, str) else name) for use, name in found.columns.items()]
+        rows.append(("Columns", "; ".join(f"{use} {', '.join(names)}" for use, names in columns)))
+        rows += [("Date", found.date), ("Call", found.call)]
+        rows += [(f"sha256 of {file.name}", file.sha256 or "unknown") for file in files[:_MOST_FILES]]
+    seed = None if found is None else found.seed
+    version = __version__ if found is None else found.version
+    return [
+        *rows,
+        ("Resamples", f"{audit.n_resamples:,}" + ("" if seed is None else f", seed {seed}")),
+        ("Version", f"localparity {version}" + ("" if found is None else f", Python {found.python}")),
+    ]
+
+
+def header_line(audit: Audit, *, checksum: bool = True) -> str:
+    """The same on one line, for a terminal."""
+    found = audit.provenance
+    parts = [f"{audit.rows:,} rows"]
+    if found is not None:
+        if checksum and len(found.files) == 1 and found.files[0].sha256 is not None:
+            parts.append(f"sha256 {found.files[0].sha256}")
+        parts.append(found.date)
+    seed = "" if found is None or found.seed is None else f", seed {found.seed}"
+    return ", ".join([*parts, f"{audit.n_resamples:,} resamples{seed}", f"localparity {__version__}"])
+
+
 @dataclass(frozen=True, kw_only=True)
 class Document:
     """What is known of some models, whatever form it takes.
@@ -167,8 +239,8 @@ class Document:
         The bound, where there is one.
     decide_by : str
         What is compared with the bound, as in `Audit.passes`.
-    disclosure_limit : int
-        No group rests on fewer people than this.
+    min_group_size : int
+        No group rests on fewer people than this, nor on fewer than an audit was asked for.
     min_ratio : float or None
         The least ratio of selection rates that is safe; None says nothing of ratios.
     scoring : mapping
@@ -180,13 +252,16 @@ class Document:
     paired: PairedModels | None = None
     max_mcdp: float | None = None
     decide_by: DecideBy = "estimate"
-    disclosure_limit: int = DISCLOSURE_LIMIT
+    min_group_size: int = DISCLOSURE_LIMIT
     min_ratio: float | None = None
     scoring: Mapping[str, ScoringRates] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         if not self.audits:
-            raise ValueError("audits must have at least one model, got none")
+            raise InputError("must have at least one model, got none", argument="audits")
+        own = (audit.comparison.min_group_size for audit in self.audits.values())
+        limit = max(as_count(self.min_group_size, "min_group_size"), *own)
+        object.__setattr__(self, "min_group_size", limit)
 
     @property
     def first(self) -> Audit:
@@ -200,13 +275,102 @@ class Document:
 
     def answers(self, name: str) -> Answers:
         """The six questions, answered for a model."""
-        return Answers.of(self.audits[name], self.max_mcdp, self.decide_by)
+        return self._answers[name]
+
+    @cached_property
+    def _answers(self) -> dict[str, Answers]:
+        audits = self.audits.items()
+        return {name: Answers.of(audit, self.max_mcdp, self.decide_by) for name, audit in audits}
 
     def ratios(self, name: str) -> RatioResult | None:
         """The selection ratios of a model, where they are asked for."""
-        if self.min_ratio is None:
-            return None
-        return RatioResult.of(self.audits[name], self.min_ratio, self.disclosure_limit)
+        return self._ratios.get(name)
+
+    @cached_property
+    def _ratios(self) -> dict[str, RatioResult]:
+        least, limit = self.min_ratio, self.min_group_size
+        if least is None:
+            return {}
+        return {name: RatioResult.of(audit, least, limit) for name, audit in self.audits.items()}
+
+    def sections(self, *names: str) -> tuple[Section, ...]:
+        """Everything that the document says, in the one order of all its forms; or the sections of names."""
+        return tuple(section for section in self._sections if not names or section.name in names)
+
+    @cached_property
+    def _sections(self) -> tuple[Section, ...]:
+        first = [section for name in self.audits for section in self._first_sections(name)]
+        last = [section for name in self.audits for section in self._last_sections(name)]
+        return (*first, *self._shared_sections(), *last)
+
+    def _first_sections(self, name: str) -> Iterator[Section]:
+        """What is said of a model before all numbers."""
+        audit, answers = self.audits[name], self.answers(name)
+        facts = tuple((answer.question, answer.sentence) for answer in answers.answers)
+        yield Section(name="answers", heading="In short", facts=facts, picture="rates", model=name)
+        steps = tuple((step.text, step.command) for step in answers.steps)
+        yield Section(name="steps", heading="What now", facts=steps, model=name)
+        verdict = audit.verdict
+        sentences = (verdict.headline, verdict.where, verdict.how_sure, *verdict.notes)
+        yield Section(name="verdict", heading="The finding in full", sentences=sentences, model=name)
+        windows = tuple(
+            f"epsilon {finding.epsilon:g}: {finding.window.sentence_for(audit.higher_is)}"
+            for finding in audit.findings
+        )
+        yield Section(name="windows", heading="Where the gap is largest", sentences=windows, model=name)
+
+    def _shared_sections(self) -> Iterator[Section]:
+        """The numbers of all models."""
+        audits, paired = self.audits, self.paired
+        if len(audits) > 1:
+            table = models_table(audits)
+            yield Section(name="models", heading=table.caption, tables=(table,), picture="models")
+        if paired is not None:
+            yield Section(
+                name="paired",
+                heading="On the same people",
+                sentences=tuple(paired.sentence(name) for name in paired.found),
+                facts=(("Same people", paired.promise),),
+                tables=(paired_table(paired),),
+            )
+        yield Section(name="findings", heading="MCDP", tables=(findings_table(audits),))
+        epsilons = sum(len(audit.findings) for audit in audits.values())
+        pairs = pairs_table(audits, max(1, MOST_LISTED // epsilons))
+        yield Section(name="pairs", heading="Every pair of groups", tables=(pairs,), picture="pairs")
+        yield Section(name="groups", heading="Groups", tables=(groups_table(audits),))
+
+    def _last_sections(self, name: str) -> Iterator[Section]:
+        """What was left out of a model's audit, what else was asked for, and what it rests on."""
+        audit, ratios, scoring = self.audits[name], self.ratios(name), self.scoring.get(name)
+        breakdown, within = breakdown_of(audit, self.max_mcdp), audit.within_strata
+        left_out = (f"{', '.join(map(str, audit.left_out))}.",) if audit.left_out else ()
+        yield Section(name="left_out", heading="Left out as too small", sentences=left_out, model=name)
+        missing = audit.missing_rows.sentences
+        yield Section(name="missing", heading="Missing values", sentences=missing, model=name)
+        bounds = (*bounds_sentences(audit), *(() if breakdown is None else breakdown.sentences))
+        yield Section(name="unknown_groups", heading="Unknown groups", sentences=bounds, model=name)
+        yield Section(
+            name="strata",
+            heading="Within strata",
+            sentences=() if within is None else tuple(within.sentences),
+            tables=() if within is None else (strata_table(within, MOST_LISTED),),
+            model=name,
+        )
+        sentences = () if ratios is None else ratios.sentences
+        yield Section(
+            name="ratios", heading="Selection ratios", sentences=sentences, picture="ratios", model=name
+        )
+        yield Section(
+            name="scoring",
+            heading="Scoring rates",
+            sentences=() if scoring is None else tuple(scoring.notes),
+            tables=() if scoring is None else tuple(scoring_tables(scoring)),
+            model=name,
+        )
+        yield Section(name="assumptions", heading="What is assumed", sentences=audit.assumptions, model=name)
+        line = () if audit.provenance is None else (header_line(audit),)
+        facts = tuple(header_rows(audit))
+        yield Section(name="audited", heading="What was audited", sentences=line, facts=facts, model=name)
 
     def to_dict(self) -> dict[str, Any]:
         """The document as plain dictionaries and lists; docs/reference/audit.schema.json describes it."""
@@ -215,7 +379,7 @@ class Document:
             "version": FORMAT_VERSION,
             "localparity": __version__,
             "title": self.title,
-            "disclosure_limit": self.disclosure_limit,
+            "min_group_size": self.min_group_size,
             "audits": [self._audit(name) for name in self.audits],
         }
 
@@ -228,7 +392,7 @@ class Document:
         answers, breakdown = self.answers(name), breakdown_of(audit, self.max_mcdp)
         return {
             "name": name,
-            **audit.to_dict(disclosure_limit=self.disclosure_limit),
+            **audit.to_dict(min_group_size=self.min_group_size),
             "bound": None if answers.bound is None else asdict(answers.bound),
             "breakdown": None if breakdown is None else asdict(breakdown),
             "answers": answers.to_list(),

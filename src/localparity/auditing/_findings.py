@@ -77,7 +77,7 @@ class LeftOut:
     >>> import localparity as lp
     >>> scores, groups = [0.1, 0.4, 0.6, 0.9, 0.5], ["a", "a", "b", "b", "c"]
     >>> lp.audit(
-    ...     None, scores, sensitive_features=groups, min_group_size=2, small_groups="drop", random_state=0
+    ...     None, scores, sensitive_features=groups, min_group_size=2, random_state=0
     ... ).left_out
     (LeftOut(group='c', fewer_than=2),)
     """
@@ -178,7 +178,7 @@ class Finding:
         The test against parity of all pairs; None where none was made.
     window : Window
         Where the gap is largest, and between whom.
-    vacuous : bool
+    too_wide : bool
         Whether MCDP is 0 whatever the groups, since the scores do not span a window of this width.
 
     Examples
@@ -194,7 +194,7 @@ class Finding:
     interval: Interval
     test: TestResult | None
     window: Window
-    vacuous: bool
+    too_wide: bool
 
 
 def summarise_groups(
@@ -238,7 +238,7 @@ def check_group_count(counts: ScoreCounts, comparison: Comparison) -> None:
     if comparison.compare == "between_groups" and len(counts.groups) > MOST_GROUPS:
         raise ValueError(
             f"there are {len(counts.groups):,} groups, of which at most {MOST_GROUPS:,} are compared pair by "
-            "pair; use compare='to_overall', or min_group_size and small_groups='drop'"
+            "pair; use compare='to_overall', or a larger min_group_size"
         )
 
 
@@ -255,14 +255,14 @@ def warn_of_narrow_scores(counts: ScoreCounts, *, stacklevel: int) -> None:
 
 
 def without_small_groups(
-    counts: ScoreCounts, comparison: Comparison, option: str = "min_group_size"
+    counts: ScoreCounts, comparison: Comparison
 ) -> tuple[ScoreCounts, tuple[LeftOut, ...]]:
     """Leave out every group that has too few of the people compared under any label."""
     small = counts.small_groups(comparison)
     groups, fewest = len(counts.groups), comparison.min_group_size
     if groups - len(small) < 2:
         raise ValueError(
-            f"{option}={fewest} leaves {groups - len(small)} of {groups} groups; at least two are needed, "
-            f"and a lower {option} keeps smaller ones"
+            f"min_group_size={fewest} leaves {groups - len(small)} of {groups} groups; at least two are "
+            "needed, and a lower min_group_size keeps smaller ones"
         )
     return counts.without(small), tuple(LeftOut(group, fewest) for group in small)

@@ -2,36 +2,27 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar, get_args
-
-import numpy as np
+from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 
 from localparity._text import percent
-from localparity._types import BoolArray, Group, Missing, MissingGroups
+from localparity._types import FloatArray, Group, Missing, MissingGroups
 from localparity._validation import (
     UNKNOWN,
     Blanks,
     as_choice,
-    as_frame,
     as_texts,
-    as_vector,
-    check_rows,
     is_unknown,
-    missing_among,
 )
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._disclosure import few_people
 from localparity.metrics import Breakdown, UnknownGroups
 from localparity.metrics._unknown_groups import bounds_of
-from localparity.predictions import Predictions
 
 if TYPE_CHECKING:
     from localparity.auditing._audit import Audit
 
-
-Checked = TypeVar("Checked")
 
 KINDS = {"scores": "score", "labels": "label", "weights": "weight", "groups": "group"}
 
@@ -54,7 +45,7 @@ class MissingRows:
     >>> import localparity as lp
     >>> scores, sex = [0.1, 0.3, 0.5, 0.4, 0.9], ["f", "f", None, "m", "m"]
     >>> found = lp.audit(None, scores, sensitive_features=sex, missing_groups="drop", random_state=0)
-    >>> print(found.missing.groups, found.missing.sentences[0])
+    >>> print(found.missing_rows.groups, found.missing_rows.sentences[0])
     1 1 row without a group was left out.
     """
 
@@ -125,19 +116,13 @@ class MissingPolicy(NamedTuple):
         as_choice(missing, "missing", get_args(Missing))
         return cls(missing_groups, missing, as_texts(missing_values, "missing_values"))  # type: ignore[arg-type]
 
-    @classmethod
-    def taken_from(cls, options: dict[str, Any]) -> MissingPolicy:
-        """Check what a caller asks for, and take it out of other options."""
-        named = ("missing_groups", "missing", "missing_values")
-        return cls.of(**{name: options.pop(name) for name in named if name in options})
-
     @property
     def blanks(self) -> Blanks:
         """What stands for no group; an audit looks at such rows itself."""
         return Blanks(self.texts, kept=True)
 
     def bounds(
-        self, everyone: ScoreCounts, kept: Sequence[Group], comparison: Comparison, **asked: Any
+        self, everyone: ScoreCounts, groups: Sequence[Group], comparison: Comparison, epsilons: FloatArray
     ) -> UnknownGroups | None:
         """What the rows without a group could change, where that is asked for and enough people have none."""
         if self.groups != "bound" or UNKNOWN not in everyone.groups:
@@ -146,10 +131,10 @@ class MissingPolicy(NamedTuple):
             raise ValueError(
                 f"missing_groups='bound' needs compare='between_groups', got {comparison.compare!r}"
             )
-        found = everyone.without(set(everyone.groups) - {UNKNOWN, *kept})
-        if UNKNOWN in few_people(found, comparison, asked["disclosure_limit"]):
+        people = everyone.without(set(everyone.groups) - {UNKNOWN, *groups})
+        if UNKNOWN in few_people(people, comparison, comparison.min_group_size):
             return None
-        return bounds_of(found, comparison, asked["epsilons"])
+        return bounds_of(people, comparison, epsilons)
 
     def settle(self, counts: ScoreCounts) -> tuple[ScoreCounts, MissingRows]:
         """The counts of the groups that are compared, and how many rows have none."""
@@ -181,7 +166,7 @@ def breakdown_of(audit: Audit, max_mcdp: float | None) -> Breakdown | None:
 
 def mostly_missing(audit: Audit) -> bool:
     """Whether more people have no group, and are not compared, than are compared."""
-    missing = audit.missing
+    missing = audit.missing_rows
     return missing.missing_groups in ("drop", "bound") and missing.groups > audit.counts.size
 
 
@@ -190,7 +175,7 @@ def what_could_be(audit: Audit) -> str | None:
     found = audit.unknown_groups
     if found is None and not mostly_missing(audit):
         return None
-    unknown, known = audit.missing.groups, audit.counts.size
+    unknown, known = audit.missing_rows.groups, audit.counts.size
     if found is not None:
         unknown, known = found.unknown, found.known
     share = percent(unknown / (unknown + known))
@@ -206,10 +191,8 @@ def bounds_sentences(audit: Audit) -> tuple[str, ...]:
     """What the rows without a group could change, in words, or that they are too few to say."""
     if audit.unknown_groups is not None:
         return tuple(bounds.sentence for bounds in audit.unknown_groups.bounds)
-    if audit.missing.groups and audit.missing.missing_groups == "bound":
-        return (
-            "What they could change is not shown, since they are fewer people than the disclosure limit.",
-        )
+    if audit.missing_rows.groups and audit.missing_rows.missing_groups == "bound":
+        return ("What they could change is not shown, since they are fewer people than a group may have.",)
     return ()
 
 
@@ -217,7 +200,7 @@ def further_sentences(audit: Audit, max_mcdp: float | None) -> tuple[str, ...]:
     """What an audit says of rows that lack a value, of unknown groups and of strata."""
     breakdown = breakdown_of(audit, max_mcdp)
     return (
-        *audit.missing.sentences,
+        *audit.missing_rows.sentences,
         *bounds_sentences(audit),
         *(() if breakdown is None else breakdown.sentences),
         *(() if audit.within_strata is None else audit.within_strata.sentences),
@@ -225,60 +208,3 @@ def further_sentences(audit: Audit, max_mcdp: float | None) -> tuple[str, ...]:
 
 
 ROW_OPTION = "missing='drop' leaves them out"
-
-_ARRAYS = {"y_score": "scores", "y_true": "labels", "sample_weight": "weights"}
-
-
-def checked_rows(
-    check: Callable[..., Checked], arrays: Mapping[str, Any], policy: MissingPolicy
-) -> tuple[Checked, MissingRows]:
-    """What is made of arrays without the rows that have no score, label or weight, and how many those are."""
-    if isinstance(arrays["y_true"], Predictions | ScoreCounts):
-        return check(**arrays), NOTHING_MISSING
-    if policy.rows == "drop":
-        kept, missing = _without_missing(arrays)
-        return check(**kept), missing
-    try:
-        return check(**arrays), NOTHING_MISSING
-    except ValueError as error:
-        for name, lacks in _lacking(arrays).items():
-            if lacks.any() and str(error).startswith(f"{name} "):
-                rows = f"{int(lacks.sum()):,} of {lacks.size:,} rows"
-                raise ValueError(f"{name} has no value in {rows}; {ROW_OPTION}") from error
-        raise
-
-
-def _lacking(arrays: Mapping[str, Any]) -> dict[str, BoolArray]:
-    """Which rows of each array of numbers have no value."""
-    given = {name: as_vector(arrays[name], name) for name in _ARRAYS if arrays[name] is not None}
-    return {name: missing_among(values) for name, values in given.items()}
-
-
-def _without_missing(arrays: Mapping[str, Any]) -> tuple[dict[str, Any], MissingRows]:
-    """Arrays without the rows that lack a value."""
-    lacking = _lacking(arrays)
-    keep = np.ones(next(iter(lacking.values())).size, dtype=bool)
-    counted: dict[str, Any] = {}
-    for name, lacks in lacking.items():
-        check_rows(name, lacks.size, keep.size)
-        counted[_ARRAYS[name]] = int((lacks & keep).sum())
-        keep &= ~lacks
-    if not keep.any():
-        raise ValueError("y_score has no row left: each lacks a score, a label or a weight")
-    if keep.all():
-        return dict(arrays), NOTHING_MISSING
-    places = np.flatnonzero(keep)
-    kept = {name: None if values is None else _rows_of(values, places) for name, values in arrays.items()}
-    return kept, MissingRows(**counted)
-
-
-def _rows_of(values: Any, places: Any) -> Any:
-    """Some rows of an array, a list, a data frame or a mapping of columns."""
-    if isinstance(values, Mapping):
-        return {name: _rows_of(column, places) for name, column in values.items()}
-    frame = as_frame(values)
-    if frame is not None:
-        return frame[places.tolist()].to_native()
-    if isinstance(values, list | tuple):
-        return [values[place] for place in places.tolist()]
-    return values[places]

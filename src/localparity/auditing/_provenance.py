@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from os import PathLike, fspath
@@ -14,9 +15,14 @@ from typing import Any
 
 from localparity._io._duckdb import connect, remote_among, without_password
 from localparity._io._files import sha256_of
+from localparity._io._table import as_table, unfit_features
+from localparity._types import ScoreRange
 from localparity._version import __version__
+from localparity.auditing._files import range_in_table
+from localparity.auditing._options import AuditOptions
 
 _SOURCE_DATE = "SOURCE_DATE_EPOCH"
+_MOST_FILES = 5
 
 
 @dataclass(frozen=True)
@@ -121,6 +127,67 @@ class Provenance:
             },
             seed=seed if isinstance(seed, int) else None,
         )
+
+
+@dataclass(frozen=True, kw_only=True)
+class AuditedFile:
+    """What a command that goes on from an audit has to know of the files that were read.
+
+    Attributes
+    ----------
+    paths : tuple of str
+        The files, all on this machine.
+    reading : mapping
+        How they were read: the options of `open_table` that were given.
+    missing : mapping
+        What was done with rows that lack a value: the options of an audit that were given.
+    score_range : tuple of float
+        The range of the scores as they are in the file.
+    features : tuple of str
+        The columns without a use in the audit that a model may learn from.
+    others : tuple of str
+        The columns without a use that it may not, such as identifiers.
+    """
+
+    paths: tuple[str, ...]
+    reading: Mapping[str, Any] = field(default_factory=dict)
+    missing: Mapping[str, Any] = field(default_factory=dict)
+    score_range: ScoreRange = (0.0, 1.0)
+    features: tuple[str, ...] = ()
+    others: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, source: Any, provenance: Provenance, options: AuditOptions) -> AuditedFile | None:
+        """What is known of a source; None where it is not a few files on this machine."""
+        paths = tuple(file.name for file in provenance.files if file.sha256 is not None)
+        if not 0 < len(paths) == len(provenance.files) <= _MOST_FILES:
+            return None
+        table, columns = as_table(source), provenance.columns
+        score_range: ScoreRange = (0.0, 1.0)
+        if "score" in columns:
+            score_range = range_in_table(table, str(columns["score"]), options)
+        used = {name for use in columns.values() for name in ([use] if isinstance(use, str) else use)}
+        rest, target = [name for name in table.columns if name not in used], target_of(columns)
+        missing = {"missing_groups": options.missing_groups, "missing_values": options.policy.texts}
+        missing |= {"missing": options.missing}
+        unfit = dict.fromkeys(rest, "")
+        if target is not None and len(paths) == 1:
+            with suppress(ValueError):  # as where two columns have one name
+                unfit = unfit_features(table, rest, target)
+        return cls(
+            paths=paths,
+            reading=table.options,
+            missing={name: value for name, value in missing.items() if value not in ("raise", ())},
+            score_range=score_range,
+            features=tuple(name for name in rest if name not in unfit),
+            others=tuple(unfit),
+        )
+
+
+def target_of(columns: Mapping[str, Any]) -> str | None:
+    """The column of the classes, of provenance's."""
+    target: str | None = columns.get("target", columns.get("label"))
+    return target
 
 
 def call_text(name: str, source: Any, options: Mapping[str, Any]) -> str:

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import groupby
 from typing import TYPE_CHECKING, Self
 
 from localparity._text import (
@@ -76,6 +78,31 @@ class ReportTable:
     numbers: tuple[str, ...]
     rows: tuple[tuple[str, ...], ...]
     shared: int = 0
+
+    def first(self, most: int) -> ReportTable:
+        """The same with the first rows that belong together, so many times for each model."""
+        if not self.shared:
+            return replace(self, rows=self.rows[:most])
+        of_models = self.names[:1] == ("model",)
+        together = [list(rows) for _, rows in groupby(self.rows, key=lambda row: row[: self.shared])]
+        times: Counter[str] = Counter()
+        rows: list[tuple[str, ...]] = []
+        for some in together:
+            model = some[0][0] if of_models else ""
+            times[model] += 1
+            rows += some if times[model] <= most else []
+        return replace(self, rows=tuple(rows))
+
+    def without(self, *columns: str) -> ReportTable:
+        """The same without some columns of numbers that rows share."""
+        head = (*self.names, *self.numbers)
+        places = [place for place, name in enumerate(head) if name not in columns]
+        return replace(
+            self,
+            numbers=tuple(name for name in self.numbers if name not in columns),
+            rows=tuple(tuple(row[place] for place in places) for row in self.rows),
+            shared=self.shared - (len(head) - len(places)),
+        )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -187,7 +214,7 @@ def summary_of(audit: Audit) -> str:
     return "\n".join([audit.verdict.headline, *lines])
 
 
-def pairs_table(audits: Mapping[str, Audit], most: int, *, averages: bool = True) -> ReportTable:
+def pairs_table(audits: Mapping[str, Audit], most: int) -> ReportTable:
     """The first pairs of each model at all epsilons: the worst first, those too small to judge last."""
     labelled = any(pair.label is not None for audit in audits.values() for pair in audit.pairs)
     rows = []
@@ -197,12 +224,12 @@ def pairs_table(audits: Mapping[str, Audit], most: int, *, averages: bool = True
                 *_if(len(audits) > 1, name),
                 _pair(audit, pair),
                 *_if(labelled, str(pair.label)),
-                *_if(averages, _percent(pair.abcc)),
-                *_if(averages, _percent(pair.delta_dp)),
+                _percent(pair.abcc),
+                _percent(pair.delta_dp),
             )
             rows += [(*cells, *_numbers_at(audit, pair, place)) for place in range(len(audit.findings))]
     names = (*_if(len(audits) > 1, "model"), "pair (people)")
-    of_pair = (*_if(labelled, "label"), *_if(averages, "ABCC"), *_if(averages, delta_dp_name(audits)))
+    of_pair = (*_if(labelled, "label"), "ABCC", delta_dp_name(audits))
     last = any(pair.too_small for audit in audits.values() for pair in audit.pairs)
     caption = "Pairs, the worst first" + (", those too small to judge last" if last else "")
     held = {over_what(audit) for audit in audits.values()}

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import shlex
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -16,10 +17,10 @@ from localparity._text import (
     percent,
     share_of_audits,
 )
-from localparity._types import Group, HigherIs
+from localparity._types import Group
 from localparity.auditing._findings import TOO_COARSE, Finding, GroupSummary, PairSummary
 from localparity.auditing._missing import mostly_missing, what_could_be
-from localparity.auditing._steps import Step, next_steps
+from localparity.auditing._provenance import target_of
 from localparity.counts._comparison import EVERYONE
 from localparity.counts._copies import copies_of, copies_sentence
 from localparity.counts._score_counts import strata_of, with_everyone
@@ -98,7 +99,7 @@ def _people(audit: Audit, pair: PairSummary) -> list[tuple[str, int]]:
 
 def p_value_at(audit: Audit, place: int, p_value: float | None) -> str:
     """A p-value at one of an audit's epsilons, or a dash where nothing was tested there."""
-    tested = None if audit.findings[place].vacuous else p_value
+    tested = None if audit.findings[place].too_wide else p_value
     return p_value_text(tested, least_p_value(audit.n_resamples))
 
 
@@ -143,18 +144,18 @@ def _verdict(audit: Audit) -> Verdict:
     if not is_worst(audit, pair, 0):
         gap = f"{percent(pair.mcdp[0])}, between {between_text(audit, pair)}"
         largest = f"of the pairs that are large enough to judge, the largest gap is {gap}; {largest}"
-    vacuous = audit.findings[0].vacuous
-    if vacuous:
+    too_wide = audit.findings[0].too_wide
+    if too_wide:
         epsilon = audit.findings[0].epsilon
         headline = f"Nothing was tested: the scores span no window of epsilon {epsilon:g} in the score range."
-    elif not audit.tested:
+    elif not audit.has_test:
         headline = f"Whether there is a disparity was not tested; {largest}."
     elif not judged:
         headline = f"There are too few people to distinguish a disparity from chance; {largest}."
     else:
         headline = f"No disparity can be distinguished from chance at these sizes; {largest}."
     return Verdict(
-        "not found" if judged and audit.tested and not vacuous else "undecided",
+        "not found" if judged and audit.has_test and not too_wide else "undecided",
         headline,
         _where(audit, pair, audit.findings[0].epsilon),
         _how_sure(audit, pair, 0),
@@ -168,7 +169,7 @@ def named_pair(audit: Audit) -> tuple[PairSummary, int, list[PairSummary]]:
     Where no pair has one, it is the worst of those that are large enough to judge.
     """
     for place in range(len(audit.findings)):
-        found = [pair for pair in audit.pairs if pair.significant_at(place, by_test=audit.tested)]
+        found = [pair for pair in audit.pairs if pair.significant_at(place, by_test=audit.has_test)]
         if found:
             return max(found, key=lambda pair: pair.mcdp[place] / pair.radius), place, found
     judged = [pair for pair in audit.pairs if not pair.too_small]
@@ -216,14 +217,14 @@ def _how_sure(audit: Audit, pair: PairSummary, place: int) -> str:
     whose = "Its" if is_worst(audit, pair, place) else f"For {pair_text(pair.groups)}, the"
     interval = interval_text(pair.intervals[place])
     sentence = f"{whose} {100 * audit.confidence:g}% interval goes from {interval}"
-    if pair.p_values is None or audit.findings[place].vacuous:
+    if pair.p_values is None or audit.findings[place].too_wide:
         return sentence + "; no test against parity was made."
     adjusted = "adjusted " if len(audit.pairs) * len(audit.findings) > 1 else ""
     p_value = p_value_at(audit, place, pair.p_values[place])
     sentence += f"; the {adjusted}p-value against parity is {p_value}. "
-    if pair.intervals[place].low == 0.0 and pair.significant_at(place, by_test=audit.tested):
+    if pair.intervals[place].low == 0.0 and pair.significant_at(place, by_test=audit.has_test):
         sentence += "The test rejects parity, but not by how much: the interval reaches down to 0. "
-    if not audit.tested:
+    if not audit.has_test:
         needed = least_resamples(audit.confidence)
         sentence += f"With {audit.n_resamples} resamples it cannot be small enough: {needed} are needed. "
     if place:
@@ -353,9 +354,6 @@ def _group_name(group: Group, label: int | None) -> str:
     return group_text(group) + ("" if label is None else f" with label {label}")
 
 
-__all__ = ["HigherIs", "Verdict", "assumptions_of", "verdict_of"]
-
-
 # Six questions about an audit, each answered in words that need no statistics.
 
 
@@ -370,6 +368,11 @@ class Answer:
     question: str
     short: str
     text: str
+
+    @property
+    def sentence(self) -> str:
+        """The answer, short and long."""
+        return f"{self.short}. {self.text}" if self.text else self.short
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -410,7 +413,7 @@ def bound_result(audit: Audit, max_mcdp: float, decide_by: DecideBy) -> BoundRes
     pair = audit.worst_pair(finding)
     if decide_by != "estimate":
         pair = max(audit.pairs, key=lambda pair: getattr(pair.intervals[0], end))
-    clear = within or decide_by != "estimate" or pair.significant_at(0, by_test=audit.tested)
+    clear = within or decide_by != "estimate" or pair.significant_at(0, by_test=audit.has_test)
     return BoundResult(
         max_mcdp=max_mcdp,
         decide_by=decide_by,
@@ -449,7 +452,7 @@ def bound_lines(audit: Audit, bound: BoundResult) -> tuple[str, ...]:
 
 def shown_finding(audit: Audit) -> Finding:
     """The finding whose window is shown first: of the epsilon nearest to 0.05 that windows fit in."""
-    fitting = [finding for finding in audit.findings if not finding.vacuous] or audit.findings
+    fitting = [finding for finding in audit.findings if not finding.too_wide] or audit.findings
     return min(fitting, key=lambda finding: abs(finding.epsilon - SHOWN_EPSILON))
 
 
@@ -565,7 +568,7 @@ def _sureness(audit: Audit, pair: PairSummary, place: int) -> Answer:
     which = "the largest difference between them" + (f" that lasts over {2 * at:g}" if at else "")
     short = f"{100 * interval.low:.1f} to {100 * interval.high:.1f} points"
     sentence = f"With {100 * interval.confidence:g}% confidence, {which} lies in this interval."
-    if pair.p_values is None or not audit.tested or audit.findings[place].vacuous:
+    if pair.p_values is None or not audit.has_test or audit.findings[place].too_wide:
         return Answer("How sure is that?", short, sentence + " It was not tested.")
     p_value = pair.p_values[place]
     often = share_of_audits(p_value, audit.n_resamples)
@@ -580,3 +583,124 @@ def _within(bound: BoundResult | None) -> Answer:
     if bound is None:
         return Answer(question, "No bound was set", "Set the most that you accept with --max-mcdp.")
     return Answer(question, "Yes" if bound.within else "No", f"{capitalised(bound.sentence)}.")
+
+
+# What can be done after an audit: commands that work on the same file, with what the audit was told.
+
+
+_USUAL_BOUND = 0.05
+_ELSEWHERE = "Fit a model within the bound, with localparity repair, where its features and classes are"
+
+
+@dataclass(frozen=True)
+class Step:
+    """What can be done, and the command that does it; "" where no command can."""
+
+    text: str
+    command: str
+
+
+def next_steps(audit: Audit, max_mcdp: float | None, *, within: bool) -> tuple[Step, ...]:
+    """What the finding calls for, the most pressing first."""
+    most = _USUAL_BOUND if max_mcdp is None else max_mcdp
+    watch = Step("Watch the scores as new people are scored", _watch(audit, most))
+    status = audit.verdict.status
+    if status == "undecided":
+        return (Step("Find out how many people it takes", _plan(audit, most)), *_that_work(watch))
+    if status == "not found" and (max_mcdp is None or within):
+        return (watch,)
+    repair = _fit(audit, most, "repair", "repaired")
+    if max_mcdp is not None and within:
+        return (watch, *_that_work(Step("Or fit a model with a smaller disparity", repair)))
+    if not repair:
+        return (Step(_ELSEWHERE, ""), *_that_work(watch))
+    train = Step("Or train one with a penalty on the disparity", _fit(audit, most, "train", "trained"))
+    return (Step("Fit a model whose scores are repaired to a bound", repair), *_that_work(train, watch))
+
+
+def _that_work(*steps: Step) -> tuple[Step, ...]:
+    return tuple(step for step in steps if step.command)
+
+
+def _plan(audit: Audit, most: float) -> str:
+    sizes = ",".join(str(group.rows) for group in audit.groups[:20])
+    return f"localparity plan --group-sizes {sizes}" + (f" --mcdp {most:g}" if 0.0 < most < 1.0 else "")
+
+
+def _watch(audit: Audit, most: float) -> str:
+    """The command that appends the file to a monitor; "" where a file has no scores."""
+    columns, file = _columns(audit), audit.file
+    if file is not None and "score" not in columns:
+        return ""
+    comparison = audit.comparison
+    options = {
+        "score": columns.get("score", "SCORE"),
+        "group": columns.get("group", ["GROUP"]),
+        "score_range": _range_text(audit),
+        "label": columns.get("label", "LABEL") if comparison.needs_labels else None,
+        "criterion": None if comparison.criterion == "demographic_parity" else comparison.criterion,
+        "compare": None if comparison.compare == "between_groups" else comparison.compare,
+        "epsilon": audit.findings[0].epsilon or None,
+    }
+    if file is not None:
+        missing = dict(file.missing)
+        if missing.get("missing_groups") == "bound":
+            missing["missing_groups"] = "drop"
+        options |= {**file.reading, **missing}
+    return _command("monitor append history", _files(audit), options, max_mcdp=most)
+
+
+def _fit(audit: Audit, most: float, command: str, out: str) -> str:
+    """A command that fits a model; "" where the file lacks what that takes."""
+    columns, file = _columns(audit), audit.file
+    target = target_of(columns)
+    options: dict[str, Any] = {"target": target or "TARGET", "group": columns.get("group", ["GROUP"])}
+    if file is not None:
+        lacking = audit.missing_rows.groups or audit.missing_rows.labels or audit.missing_rows.weights
+        if target is None or lacking or not file.features or not {"encoding", "sheet"} >= set(file.reading):
+            return ""
+        unused = [columns[use] for use in ("score", "cluster") if use in columns]
+        label = [columns["label"]] if columns.get("label", target) != target else []
+        options |= {"weight": columns.get("weight"), "drop": [*unused, *label, *file.others], **file.reading}
+    criterion = audit.comparison.criterion
+    options["criterion"] = None if criterion == "demographic_parity" else criterion
+    options["epsilon"] = audit.findings[0].epsilon or None
+    return _command(command, _files(audit), options, max_mcdp=most, out=out)
+
+
+def _columns(audit: Audit) -> dict[str, Any]:
+    return {} if audit.provenance is None else dict(audit.provenance.columns)
+
+
+def _files(audit: Audit) -> list[str]:
+    if audit.file is not None:
+        return list(audit.file.paths)
+    named = [] if audit.provenance is None else [file.name for file in audit.provenance.files]
+    return named if len(named) == 1 else ["FILE"]
+
+
+def _range_text(audit: Audit) -> str | None:
+    """The score range as a command takes it, where it is not 0 to 1."""
+    if audit.file is None and audit.scale == "rank":
+        return "LOW,HIGH"
+    low, high = audit.score_range if audit.file is None else audit.file.score_range
+    return None if (low, high) == (0.0, 1.0) else f"{low:.15g},{high:.15g}"
+
+
+def _command(name: str, files: list[str], options: Mapping[str, Any], **last: Any) -> str:
+    """A command as a shell takes it, without the options that are None."""
+    words = ["localparity", *name.split(), *files]
+    for option, value in (dict(options) | last).items():
+        flag = "--missing-value" if option == "missing_values" else f"--{option.replace('_', '-')}"
+        if value is True:
+            words.append(flag)
+        for one in _values(value):
+            words += [flag, f"{one:g}" if isinstance(one, float) else str(one)]
+    return shlex.join(words)
+
+
+def _values(value: Any) -> list[Any]:
+    """One value or several; none where there is no value, or only a flag."""
+    if value is None or isinstance(value, bool):
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]

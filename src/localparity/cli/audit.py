@@ -2,33 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import replace
-from functools import partial
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, Literal, NamedTuple
+from typing import Annotated, Any, ClassVar, Literal
 
-import numpy as np
 import typer
-from numpy.typing import NDArray
 from rich.console import Console
 from typer import Option
 
-import localparity as lp
 from localparity._io._duckdb import text_of, without_password
 from localparity._io._table import Table, as_group_columns, open_table
-from localparity._text import brief, percent, visible, visible_lines
-from localparity._types import HigherIs, IntervalMethod, Missing, MissingGroups, Scale
+from localparity._text import p_value_text, percent, visible_lines
+from localparity._types import HigherIs, IntervalMethod, Missing, MissingGroups, RangeOption
 from localparity._validation import warn_of_unmatched
-from localparity.auditing._audit import Audit, DecideBy
-from localparity.auditing._auditing import SmallGroups
+from localparity.auditing._audit import Audit, DecideBy, read_audit
 from localparity.auditing._classes import ClassAudits, class_confidence
 from localparity.auditing._document import Document
-from localparity.auditing._files import Engine
+from localparity.auditing._files import AuditColumns, Engine, Scorer, range_in_table
 from localparity.auditing._missing import breakdown_of
+from localparity.auditing._options import AuditOptions
 from localparity.auditing._paired_models import PairedModels
-from localparity.auditing._scale import ScoreScale, as_data_range
-from localparity.auditing._steps import AuditedFile
+from localparity.auditing._people import range_of_scores
 from localparity.cli._commands import note, print_json, print_line, typed_command
 from localparity.cli._options import (
     CompareOption,
@@ -42,40 +38,449 @@ from localparity.cli._options import (
     SeedOption,
     SheetOption,
     WeightOption,
+    asking,
     check_bound,
     check_file,
     check_labels,
     check_ratio,
     parse_epsilons,
     parse_range,
+    typed_options,
 )
-from localparity.cli._tables import RemoteOption, announce_remote, warn_of_training_file
-from localparity.cli.predict import Scorer
+from localparity.cli._tables import RemoteOption, announce_remote
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.engines._ibis import read_database
 from localparity.engines._missing_rows import count_missing, without_missing
 from localparity.engines._table import ScoreColumns
 from localparity.metrics import ScoringRates, scoring_rates
 from localparity.metrics._within import within_bound
-from localparity.report._terminal import paired_parts, ratio_parts, terminal_parts
 from localparity.uncertainty import WorstSplit
-
-# What `localparity audit` prints and writes.
-
 
 AuditFormat = Literal["text", "json", "markdown", "junit"]
 
+_DATABASES = ("postgres://", "postgresql://", "duckdb://", "sqlite://")
+_NOT_WITH_DATABASE = (
+    "model", "target", "split", "person_id", "scoring", "cluster", "control", "missing_groups",
+    "missing_values", "missing", "encoding", "decimal", "sheet", "normalise_groups",
+)  # fmt: skip
+_NOT_WITH_SPLIT = (
+    "group", "model", "weight", "cluster", "report", "out", "person_id", "method", "decide_by", "engine",
+)  # fmt: skip
 
-def check_format(form: AuditFormat, json: bool, max_mcdp: float | None) -> AuditFormat:
-    """The form to print, of which --json is a short name; test cases need a bound."""
-    if json and form not in ("text", "json"):
-        raise typer.BadParameter(f"must be json with --json, got {form}", param_hint="--format")
-    if form == "junit" and max_mcdp is None:
-        raise typer.BadParameter("junit needs --max-mcdp, which its test cases decide", param_hint="--format")
-    return "json" if json else form
+
+@dataclass(frozen=True, kw_only=True)
+class ScoresAsked:
+    """Where the scores are, and the columns of a file by their use."""
+
+    panel: ClassVar[str] = "Scores and columns"
+
+    table: Annotated[
+        str | None, Option(help="The table or view, also schema.table, where FILE is a database's address.")
+    ] = None
+    score: Annotated[
+        list[str] | None,
+        Option(help="The column of the scores, if no --model makes them; repeat it for several classes."),
+    ] = None
+    group: Annotated[
+        list[str] | None, Option(help="The column of the groups; repeat it to compare intersections.")
+    ] = None
+    label: LabelOption = None
+    weight: WeightOption = None
+    cluster: Annotated[str | None, Option(help="The column of the person or household of a row.")] = None
+    person_id: Annotated[
+        str | None,
+        Option(
+            "--id",
+            help="The column of the people's ids. Says whether a file has several rows of a person; several "
+            "files of the same people are compared.",
+        ),
+    ] = None
+    model: Annotated[Path | None, Option(help="The folder of a saved model that scores the files.")] = None
+    target: Annotated[str | None, Option(help="With --model, the column of the two classes.")] = None
+    control: Annotated[
+        list[str] | None,
+        Option(
+            help="A column of strata, such as job or year, within which groups are compared too; repeatable."
+        ),
+    ] = None
+    split: Annotated[
+        str | None,
+        Option(
+            help="Instead of --group, a column of numbers such as age: find its worst cutoff, of those with "
+            "at least --min-group-size people on either side."
+        ),
+    ] = None
+
+    def columns(self, score: str | None) -> AuditColumns:
+        """The columns of an audit of a score, or of a model's."""
+        return AuditColumns(
+            score=score,
+            group=self.group or (),
+            label=self.label,
+            weight=self.weight,
+            cluster=self.cluster,
+            control=self.control,
+            target=self.target,
+        )
+
+    def check(self, files: Sequence[str], engine: Engine) -> None:
+        """Check that scores are read or made, of groups or a split, and that people can be told apart."""
+        if (not self.score) == (self.model is None):
+            got = "both" if self.score else "neither"
+            raise typer.BadParameter(
+                f"must name the column of the scores, or --model a folder that makes them, got {got}",
+                param_hint="--score",
+            )
+        if self.target is not None and self.model is None:
+            raise typer.BadParameter("needs --model; use --label with --score", param_hint="--target")
+        if self.target is not None and self.label is not None:
+            raise typer.BadParameter("cannot be used with --label; give one of them", param_hint="--target")
+        if self.model is not None and engine != "duckdb":
+            raise typer.BadParameter(f"must be duckdb with --model, got {engine}", param_hint="--engine")
+        if self.split is None and not self.group:
+            needed = "must name the column of the groups, or --split one of numbers, got neither"
+            raise typer.BadParameter(needed, param_hint="--group")
+        if self.person_id is not None and len(files) > 1 and self.model is not None:
+            raise typer.BadParameter("needs --score; one model gives a person one score", param_hint="--id")
+        score = self.score or []
+        if len(score) < 2:
+            return
+        repeated = next((name for name in score if score.count(name) > 1), None)
+        if repeated is not None:
+            raise typer.BadParameter(f"{repeated!r} is named twice", param_hint="--score")
+        others = typed_options([self], "label", "person_id", "split")
+        others += ["several files"] if len(files) > 1 else []
+        if others:
+            raise typer.BadParameter(
+                f"must be one column with {others[0]}, got {len(score)}", param_hint="--score"
+            )
 
 
-def show(document: Document, form: AuditFormat) -> None:
+@dataclass(frozen=True, kw_only=True)
+class PeopleAsked:
+    """Who is compared, and what is done with rows and groups that cannot be."""
+
+    panel: ClassVar[str] = "What is compared"
+
+    epsilon: Annotated[str, Option(help="Half-widths of windows, as fractions of the score range.")] = (
+        "0,0.01,0.05,0.1"
+    )
+    criterion: CriterionOption = "demographic_parity"
+    compare: CompareOption = "between_groups"
+    score_range: Annotated[
+        str,
+        Option(
+            help="The lowest and the highest score there can be; data: those of the scores; rank: windows in "
+            "ranks, so that an epsilon is a share of people."
+        ),
+    ] = "0,1"
+    threshold: Annotated[float | None, Option(help="Threshold of delta-DP; by default mean scores.")] = None
+    higher_is: Annotated[HigherIs | None, Option(help="Whether higher scores are better or worse.")] = None
+    min_group_size: Annotated[
+        int, Option(help="Groups of fewer people are left out of everything, named but not counted.")
+    ] = DISCLOSURE_LIMIT
+    missing_groups: Annotated[
+        MissingGroups,
+        Option(help="Rows without a group: refuse, leave out, a group, or bounds of what they could change."),
+    ] = "raise"
+    missing_values: Annotated[
+        list[str] | None,
+        Option("--missing-value", help="What stands for no group beside blanks; repeatable."),
+    ] = None
+    missing: Annotated[
+        Missing, Option(help="Rows without a score, label or weight: refuse or leave out.")
+    ] = "raise"
+
+    @property
+    def range(self) -> RangeOption:
+        """The score range as the library takes it."""
+        if self.score_range == "data":
+            return "data"
+        return "rank" if self.score_range == "rank" else parse_range(self.score_range, "--score-range")
+
+
+@dataclass(frozen=True, kw_only=True)
+class BoundsAsked:
+    """What decides between pass and fail."""
+
+    panel: ClassVar[str] = "Bounds and rules"
+
+    max_mcdp: Annotated[
+        float | None, Option(help="Exit with 1 when MCDP at the smallest epsilon is above this.")
+    ] = None
+    decide_by: Annotated[
+        DecideBy, Option(help="What --max-mcdp compares: the estimate or an end of its interval.")
+    ] = "estimate"
+    min_ratio: Annotated[
+        float | None,
+        Option(help="Find the cutoffs that keep every group's selection rate at this share of the highest."),
+    ] = None
+    scoring: Annotated[
+        bool,
+        Option("--scoring-rates", help="Add the table of scoring rates that New York City's rule asks for."),
+    ] = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class SurenessAsked:
+    """How sure the answer must be."""
+
+    panel: ClassVar[str] = "How sure"
+
+    method: Annotated[
+        IntervalMethod | None,
+        Option(help="How intervals are made; finite_sample, or bootstrap with weights or clusters."),
+    ] = None
+    confidence: ConfidenceOption = 0.95
+    resamples: Annotated[int, Option(help="Resamples of the test; 0 leaves it out.")] = 1000
+    seed: SeedOption = 0
+    jobs: Annotated[int, Option(help="How many resamples run at a time; -1 for all cores.")] = -1
+
+    def options(self, people: PeopleAsked, *, classes: int) -> AuditOptions:
+        """The question of an audit of each of so many classes."""
+        return AuditOptions(
+            epsilons=parse_epsilons(people.epsilon),
+            criterion=people.criterion,
+            compare=people.compare,
+            score_range=people.range,
+            threshold=people.threshold,
+            min_group_size=people.min_group_size,
+            missing_groups=people.missing_groups,
+            missing_values=people.missing_values or (),
+            missing=people.missing,
+            confidence=class_confidence(self.confidence, classes),
+            method=self.method,
+            n_resamples=self.resamples,
+            random_state=self.seed,
+            n_jobs=self.jobs,
+            higher_is=people.higher_is,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class ReadingAsked:
+    """How files are read."""
+
+    panel: ClassVar[str] = "Reading files"
+
+    engine: Annotated[Engine, Option(help="The engine that reads the files.")] = "duckdb"
+    encoding: EncodingOption = None
+    decimal: DecimalOption = None
+    sheet: SheetOption = None
+    normalise_groups: NormaliseOption = False
+    allow_remote: RemoteOption = False
+
+    def open(self, file: str) -> Any:
+        """A file as it is to be read; for Spark, its path."""
+        if self.engine == "duckdb":
+            return open_table(
+                file,
+                encoding=self.encoding,
+                decimal=self.decimal,
+                sheet=self.sheet,
+                normalise_groups=self.normalise_groups,
+                allow_remote=self.allow_remote,
+            )
+        for option in typed_options([self], "encoding", "decimal", "sheet", "normalise_groups"):
+            raise typer.BadParameter(f"needs --engine duckdb, got {self.engine}", param_hint=option)
+        return file
+
+
+@dataclass(frozen=True, kw_only=True)
+class OutputAsked:
+    """What is printed and written."""
+
+    panel: ClassVar[str] = "Output"
+
+    form: Annotated[
+        AuditFormat,
+        Option(
+            "--format", help="Print tables, JSON, Markdown for a pull request, or JUnit XML for a pipeline."
+        ),
+    ] = "text"
+    json: Annotated[bool, Option("--json", help="The same as --format json.")] = False
+    report: Annotated[
+        Path | None, Option(help="Write a page with charts here, all models on it; opens offline.")
+    ] = None
+    out: Annotated[
+        Path | None,
+        Option(help="Write a zip here: the page, JSON, Markdown, a model's card, the command and checksums."),
+    ] = None
+    force: ForceOption = False
+
+    @property
+    def printed(self) -> AuditFormat:
+        """The form to print, of which --json is a short name."""
+        return "json" if self.json else self.form
+
+    def check(self, files: Sequence[str], max_mcdp: float | None) -> None:
+        """Check that files can be written, and that test cases have a bound."""
+        check_file(self.report, "--report", read=files, replace=self.force)
+        check_file(self.out, "--out", read=files, replace=self.force)
+        if self.json and self.form not in ("text", "json"):
+            raise typer.BadParameter(f"must be json with --json, got {self.form}", param_hint="--format")
+        if self.form == "junit" and max_mcdp is None:
+            message = "junit needs --max-mcdp, which its test cases decide"
+            raise typer.BadParameter(message, param_hint="--format")
+
+
+FilesArgument = Annotated[
+    list[str],
+    typer.Argument(
+        metavar="FILE...",
+        help="CSV, TSV, Parquet, JSON lines or a workbook, a model each; a glob in quotes is one model; "
+        "or with --table a database's address.",
+    ),
+]
+
+
+@asking
+def audit(
+    *,
+    ctx: typer.Context,
+    files: FilesArgument,
+    scores: ScoresAsked,
+    people: PeopleAsked,
+    bounds: BoundsAsked,
+    sureness: SurenessAsked,
+    reading: ReadingAsked,
+    output: OutputAsked,
+) -> None:
+    """Find where two groups are treated most differently by the scores in a file, or by a model's.
+
+    Exit codes: 0 when it passes, 1 when MCDP is above the bound, 2 for wrong usage or input.
+    """
+    check_bound(bounds.max_mcdp, bounds.decide_by)
+    check_ratio(bounds.min_ratio, people.criterion)
+    output.check(files, bounds.max_mcdp)
+    asked = (scores, people, bounds, sureness, reading, output)
+    engine = _engine_of(files, scores.table, reading.engine, asked)
+    scores.check(files, engine)
+    _check_together(files, scores, asked)
+    check_labels(people.criterion, scores.target or scores.label, "--target" if scores.model else "--label")
+    columns: list[str | None] = [*scores.score] if scores.score else [None]
+    options = sureness.options(people, classes=len(columns))
+    tables = _open_all(ctx, _each_once(files), scores.table, reading)
+    if scores.split is not None:
+        split = {file: _worst_split(table, scores, options) for file, table in tables.items()}
+        if not _tell_splits(split, scores.split, options, bounds.max_mcdp, json=output.printed == "json"):
+            raise typer.Exit(1)
+        return
+    scorer = None if scores.model is None else Scorer.load(scores.model)
+    with _resampling_bar(options.n_resamples) as advance:
+        audits = {
+            str(column) if len(columns) > 1 else file: read_audit(
+                table,
+                scores.columns(column),
+                replace(options, on_resample=advance),
+                call=typed_command(ctx),
+                engine=engine,
+                scorer=scorer,
+                allow_remote=reading.allow_remote,
+            )
+            for file, table in tables.items()
+            for column in columns
+        }
+    document = Document(
+        audits=audits,
+        title=f"Local disparity by {', '.join(scores.group or [])}",
+        paired=_same_people(audits, list(tables.values()), scores, options),
+        max_mcdp=bounds.max_mcdp,
+        decide_by=bounds.decide_by,
+        min_group_size=people.min_group_size,
+        min_ratio=bounds.min_ratio,
+        scoring=_scoring_rates(tables, scores, options) if bounds.scoring else {},
+    )
+    _show(document, output.printed)
+    if len(columns) > 1:
+        note(ClassAudits(audits, sureness.confidence).sentence)
+    passed = _tell_verdicts(document)
+    _write(document, output, scores.model)
+    if not passed:
+        raise typer.Exit(1)
+
+
+def _engine_of(files: Sequence[str], table: str | None, engine: Engine, asked: Sequence[object]) -> Engine:
+    """The engine that counts, which for a table of a database is Ibis."""
+    if table is None:
+        if engine == "ibis" or any(file.startswith(_DATABASES) for file in files):
+            raise typer.BadParameter("must name the table of a database's address", param_hint="--table")
+        return engine
+    for option in typed_options(asked, *_NOT_WITH_DATABASE):
+        raise typer.BadParameter("cannot be used with --table", param_hint=option.split()[0])
+    if engine == "spark":
+        raise typer.BadParameter("cannot be used with --table", param_hint="--engine spark")
+    return "ibis"
+
+
+def _check_together(files: Sequence[str], scores: ScoresAsked, asked: Sequence[Any]) -> None:
+    """Check that scoring rates, splits and ids come with nothing that they have no use for."""
+    _, people, bounds, *_, output = asked
+    unused: dict[str, list[str]] = {}
+    if bounds.scoring:
+        unused["--scoring-rates"] = typed_options(asked, "model", "weight", "cluster", "split", "engine")
+        unused["--scoring-rates"] += ["several --score"] if len(scores.score or []) > 1 else []
+    if scores.split is not None:
+        unused["--split"] = typed_options(asked, *_NOT_WITH_SPLIT)
+        unused["--split"] += [f"--format {output.form}"] if output.form in ("markdown", "junit") else []
+    if scores.person_id is not None:
+        several = ("missing_groups", "missing") if len(files) > 1 else ()
+        unused["--id"] = typed_options(asked, "table", "engine", *several)
+    for option, others in unused.items():
+        if people.score_range == "rank" and (option != "--id" or len(files) > 1):
+            others.append("--score-range rank")
+        if others:
+            raise typer.BadParameter(f"cannot be used with {others[0]}", param_hint=option)
+
+
+def _each_once(files: list[str]) -> list[str]:
+    repeated = next((file for file in files if files.count(file) > 1), None)
+    if repeated is not None:
+        raise typer.BadParameter(f"{repeated} is named twice", param_hint="FILE")
+    return files
+
+
+def _open_all(
+    ctx: typer.Context, files: list[str], name: str | None, reading: ReadingAsked
+) -> dict[str, Any]:
+    """What is read, by the names that it is shown under, which have no password."""
+    if name is None:
+        announce_remote(files, allow_remote=reading.allow_remote)
+        return {without_password(file): reading.open(file) for file in files}
+    tables = {}
+    for address in files:
+        shown = without_password(address)
+        opened = read_database(address, name, allow_remote=reading.allow_remote)
+        ctx.call_on_close(opened.get_backend().disconnect)
+        tables[f"{name} ({shown})"] = opened
+        note(f"counting in {shown}")
+    return tables
+
+
+@contextmanager
+def _resampling_bar(resamples: int) -> Iterator[Callable[[], object] | None]:
+    """What is called after each resample: a bar on a terminal, which starts anew where there are more."""
+    console = Console(stderr=True)
+    if not console.is_terminal:
+        yield None
+        return
+    from rich.progress import Progress
+
+    with Progress(console=console, transient=True) as progress:
+        task = progress.add_task("Resampling", total=resamples)
+
+        def advance() -> None:
+            if progress.finished:
+                progress.reset(task)
+            progress.advance(task)
+
+        yield advance
+
+
+# What is printed and written.
+
+
+def _show(document: Document, form: AuditFormat) -> None:
     """Print a document."""
     if form == "json":
         typer.echo(visible_lines(document.to_json()))
@@ -88,15 +493,12 @@ def show(document: Document, form: AuditFormat) -> None:
 
         typer.echo(to_junit(document), nl=False)
     else:
-        console = Console()
-        for file, audit in document.audits.items():
-            console.print(*terminal_parts(audit, title=visible(file)), sep="\n")
-            console.print(*ratio_parts(document.ratios(file), document.scoring.get(file)), sep="\n")
-        if document.paired is not None:
-            console.print(*paired_parts(document.paired), sep="\n")
+        from localparity.report._terminal import terminal_parts
+
+        Console().print(*terminal_parts(document), sep="\n")
 
 
-def tell_verdicts(document: Document) -> bool:
+def _tell_verdicts(document: Document) -> bool:
     """Say of each file whether it is within the bound; whether all are."""
     bounds = {name: document.answers(name).bound for name in document.audits}
     for name, bound in bounds.items():
@@ -105,8 +507,8 @@ def tell_verdicts(document: Document) -> bool:
             note(f"{'pass' if bound.within else 'fail'}: {whose}{bound.sentence}")
             if bound.could_be_chance:
                 note(
-                    "--decide-by lower fails only what chance does not explain; --min-group-size and "
-                    "--small-groups drop leave small groups out"
+                    "--decide-by lower fails only what chance does not explain; a larger --min-group-size "
+                    "leaves small groups out"
                 )
             breakdown = breakdown_of(document.audits[name], bound.max_mcdp)
             for sentence in () if breakdown is None else breakdown.sentences:
@@ -114,558 +516,187 @@ def tell_verdicts(document: Document) -> bool:
     return all(bound is None or bound.within for bound in bounds.values())
 
 
-def write_report(document: Document, path: Path, *, force: bool) -> None:
-    """Write the page."""
-    from localparity._io._files import write_new
-    from localparity.report.page._page import render_page
-
-    write_new(path, render_page(document).encode(), force=force)
-    note(f"report: {path}")
-
-
-def write_out(document: Document, path: Path, *, model: Path | None, force: bool) -> None:
-    """Write the bundle."""
+def _write(document: Document, output: OutputAsked, model: Path | None) -> None:
+    """Write the page and the bundle where they are asked for."""
+    if output.report is None and output.out is None:
+        return
     from localparity._io._files import write_new
     from localparity.report._bundle import bundle
+    from localparity.report.page._page import render_page
 
-    write_new(path, bundle(document, model), force=force)
-    note(f"bundle: {path}")
-
-
-# `localparity audit ADDRESS --table NAME`: scores in a database, which counts them itself.
-
-
-TableOption = Annotated[
-    str | None, Option(help="The table or view, also schema.table, where FILE is a database's address.")
-]
-
-_DATABASES = ("postgres://", "postgresql://", "duckdb://", "sqlite://")
-_NOT_WITH_DATABASE = (
-    "model", "target", "split", "person_id", "scoring", "cluster", "control", "missing_groups",
-    "missing_values", "missing", "encoding", "decimal", "sheet", "normalise_groups",
-)  # fmt: skip
+    page = render_page(document)
+    if output.report is not None:
+        write_new(output.report, page.encode(), force=output.force)
+        note(f"report: {output.report}")
+    if output.out is not None:
+        write_new(output.out, bundle(document, model, page=page), force=output.force)
+        note(f"bundle: {output.out}")
 
 
-def engine_of(ctx: Any) -> Engine:
-    """The engine that was asked for, which for a table of a database is Ibis."""
-    table, engine = ctx.params["table"], ctx.params["engine"]
-    if table is None:
-        named = next((file for file in ctx.params["files"] if file.startswith(_DATABASES)), None)
-        if engine == "ibis" or named is not None:
-            raise typer.BadParameter("must name the table of a database's address", param_hint="--table")
-        return engine  # type: ignore[no-any-return]
-    typed = {param.name: param.opts[0] for param in ctx.command.params if param.name in _NOT_WITH_DATABASE}
-    for name, option in typed.items():
-        if ctx.get_parameter_source(name).name != "DEFAULT":
-            raise typer.BadParameter("cannot be used with --table", param_hint=option)
-    if engine == "spark":
-        raise typer.BadParameter("cannot be used with --table", param_hint="--engine spark")
-    return "ibis"
+# `--scoring-rates`: the categories of a file, those that are not known among them.
 
 
-def open_databases(ctx: Any, addresses: Sequence[str], table: str, *, allow_remote: bool) -> dict[str, Any]:
-    """A table of each database, by a name that has no password; connections are closed at the end."""
-    found = {}
-    for address in addresses:
-        shown = without_password(address)
-        opened = read_database(address, table, allow_remote=allow_remote)
-        ctx.call_on_close(opened.get_backend().disconnect)
-        found[f"{table} ({shown})"] = opened
-        note(f"counting in {shown}")
-    return found
-
-
-# An audit of the scores that a saved model gives the people in a file.
-
-
-class ModelAudit(NamedTuple):
-    """A saved model, and the column of the two classes that it tells apart."""
-
-    folder: Path
-    scorer: Scorer
-    target: str | None
-
-    @classmethod
-    def load(cls, folder: Path, target: str | None) -> ModelAudit:
-        """Return the model of a folder, ready to score."""
-        return cls(folder, Scorer.load(folder), target)
-
-    def read(
-        self,
-        table: Table,
-        *,
-        group: Sequence[str],
-        label: str | None,
-        weight: str | None,
-        cluster: str | None,
-        control: Sequence[str] | None = None,
-        missing_values: Sequence[str] = (),
-        **options: Any,
-    ) -> lp.Audit:
-        """Score the people in a file and audit the scores."""
-        numbers = [name for name in (label, weight) if name]
-        values = [name for name in (self.target, cluster) if name]
-        known = table.read(numbers=numbers, values=values, groups=[*group, *(control or ())])
-        labels = known[label] if label else None
-        if self.target:
-            labels = self._labels(known[self.target], table.name)
-        table.warn({value for name in group for value in known[name].tolist()})
-        warn_of_training_file(self.folder, table.name)
-        found = lp.audit(
-            labels,
-            self.scorer.score(table, group),
-            sensitive_features={name: known[name] for name in group},
-            sample_weight=known[weight] if weight else None,
-            cluster=known[cluster] if cluster else None,
-            control_features={name: known[name] for name in control} if control else None,
-            missing_values=table.as_joined(missing_values),
-            **options,
-        )
-        columns = {
-            "group": group,
-            "target": self.target,
-            "label": label,
-            "weight": weight,
-            "cluster": cluster,
-        }
-        seed = options.get("random_state")
-        provenance = lp.results.Provenance.now("", source=table, columns=columns, seed=seed)
-        told = {**options, "missing_values": missing_values, "score_range": (0.0, 1.0)}
-        return replace(found, provenance=provenance, file=AuditedFile.of(table, provenance, told))
-
-    def _labels(self, classes: NDArray[Any], source: str) -> NDArray[np.int64]:
-        """Return 1 for the class whose probability is the score; a file may write a class as a text."""
-        negative, positive = map(str, self.scorer.classifier.classes_)
-        texts = [str(value) for value in classes.tolist()]
-        for row, text in enumerate(texts):
-            if text not in (negative, positive):
-                raise ValueError(
-                    f"column {self.target!r} of {source} must be {negative!r} or {positive!r}, as the "
-                    f"model's classes, got {brief(text)} at data row {row + 1}"
-                )
-        return np.asarray([text == positive for text in texts], dtype=np.int64)
-
-
-# `localparity audit --scoring-rates`: the categories of a file, those that are not known among them.
-
-
-def check_scoring(given: Mapping[str, Any]) -> None:
-    """Check that nothing is asked for that scoring rates do not have."""
-    options = {f"--{name}": given[name] for name in ("model", "weight", "cluster", "split")}
-    options |= {"--engine spark": given["engine"] == "spark", "--scale rank": given["scale"] == "rank"}
-    options["several --score"] = len(given["score"] or []) > 1
-    for option, value in options.items():
-        if given["scoring"] and value:
-            raise typer.BadParameter(f"cannot be used with {option}", param_hint="--scoring-rates")
-
-
-def scoring_rates_of(
-    tables: Mapping[str, Table], columns: Mapping[str, Any], asked: Mapping[str, Any]
+def _scoring_rates(
+    tables: Mapping[str, Table], scores: ScoresAsked, options: AuditOptions
 ) -> dict[str, ScoringRates]:
     """The scoring rates of files, in which rows without a category count as unknown."""
-    score = columns["score"]
-    names = as_group_columns(score, columns["group"])
-    options: dict[str, Any] = {"disclosure_limit": asked["disclosure_limit"]}
-    options["higher_is"] = asked["higher_is"] or "better"
-    scale = ScoreScale.of(asked["scale"], asked["score_range"])
-    found = {}
+    (score,) = scores.score or [""]
+    names = as_group_columns(score, scores.group or [])
+    rates = {}
     for file, table in tables.items():
-        named = ScoreColumns(score, names)
-        scored = without_missing(table, named, groups="raise", missing=asked["missing"], texts=())
+        columns = ScoreColumns(score, names)
+        scored = without_missing(table, columns, groups="raise", missing=options.missing, texts=())
         values = scored.read(numbers=[score], groups=names)
-        categories = {name: values[name] for name in names}
-        options["missing_values"] = table.as_joined(asked["missing_values"])
-        options["score_range"] = scale.range_of(None, values[score])
-        found[file] = scoring_rates(None, values[score], sensitive_features=categories, **options)
-    return found
-
-
-# `localparity audit --split`: the cutoff of a number, such as age, with the largest disparity.
-
-
-_NOT_WITH_SPLIT = ("group", "model", "weight", "cluster", "report", "out", "person_id", "method")
-_NEEDED = {"scale": "score", "decide_by": "estimate", "engine": "duckdb"}
-
-
-def check_split_and_classes(given: Mapping[str, Any]) -> None:
-    """Check the options of an audit that say what is compared."""
-    _check_split(given)
-    _check_classes(given)
-
-
-def _check_split(given: Mapping[str, Any]) -> None:
-    """Check that there are groups or a number to split, and no options that a split has no use for."""
-    if given["split"] is None:
-        if not given["group"]:
-            needed = "must name the column of the groups, or --split one of numbers, got neither"
-            raise typer.BadParameter(needed, param_hint="--group")
-        return
-    unused = [f"--{_option(name)}" for name in _NOT_WITH_SPLIT if given[name]]
-    unused += [f"--{_option(name)} {given[name]}" for name, need in _NEEDED.items() if given[name] != need]
-    if given["form"] in ("markdown", "junit"):
-        unused.append(f"--format {given['form']}")
-    if unused:
-        raise typer.BadParameter(f"cannot be used with {unused[0]}", param_hint="--split")
-
-
-def _check_classes(given: Mapping[str, Any]) -> None:
-    """Check that several scores are those of classes in one file, of which no labels say which is right."""
-    score = given["score"] or []
-    if len(score) < 2:
-        return
-    repeated = next((name for name in score if score.count(name) > 1), None)
-    if repeated is not None:
-        raise typer.BadParameter(f"{repeated!r} is named twice", param_hint="--score")
-    others = [f"--{_option(name)}" for name in ("label", "person_id", "split") if given[name]]
-    others += ["several files"] if len(given["files"]) > 1 else []
-    if others:
-        raise typer.BadParameter(
-            f"must be one column with {others[0]}, got {len(score)}", param_hint="--score"
+        given = options.score_range
+        rates[file] = scoring_rates(
+            None,
+            values[score],
+            sensitive_features={name: values[name] for name in names},
+            score_range=range_of_scores(values[score]) if isinstance(given, str) else given,
+            missing_values=table.as_joined(options.policy.texts),
+            disclosure_limit=options.min_group_size,
+            higher_is=options.higher_is or "better",
         )
+    return rates
 
 
-def _option(name: str) -> str:
-    return "id" if name == "person_id" else name.replace("_", "-")
+# `--split`: the cutoff of a number, such as age, with the largest disparity.
 
 
-def audit_splits(
-    tables: Mapping[str, Table],
-    feature: str,
-    score: str,
-    asked: Mapping[str, Any],
-    *,
-    json: bool,
-) -> bool:
-    """Print the worst split of each file; whether all are within the bound."""
-    found = {file: _worst_split(table, feature, score, asked) for file, table in tables.items()}
-    epsilons, max_mcdp = asked["epsilons"], asked["max_mcdp"]
-    if json:
-        print_json({file: _plain(split, feature, epsilons) for file, split in found.items()})
-    else:
-        for file, split in found.items():
-            for line in _told(split, file, feature, epsilons, asked["n_resamples"]):
-                print_line(line)
-    for file, split in found.items():
-        if max_mcdp is not None:
-            verdict, relation = (
-                ("pass", "within") if within_bound(split.mcdp, max_mcdp) else ("fail", "above")
-            )
-            whose = f"{file}: " if len(found) > 1 else ""
-            value = percent(split.mcdp)
-            note(f"{verdict}: {whose}MCDP(0) is {value}, {relation} the bound of {percent(max_mcdp)}")
-    return max_mcdp is None or all(within_bound(split.mcdp, max_mcdp) for split in found.values())
-
-
-def _worst_split(table: Table, feature: str, score: str, asked: Mapping[str, Any]) -> WorstSplit:
+def _worst_split(table: Table, scores: ScoresAsked, options: AuditOptions) -> WorstSplit:
     from localparity.uncertainty import worst_split  # which imports numba
 
-    score_range, label = asked["score_range"], asked["label"]
-    if score_range == "data":
-        score_range = as_data_range(*table.range_of(score), f"column {score!r}")
+    (score,) = scores.score or [""]
+    feature, label = str(scores.split), scores.label
+    score_range = range_in_table(table, score, options)
     table.check([score, feature])
     columns = ScoreColumns(score, (feature,), label, None, score_range)
-    drop = {"missing": asked["missing"], "groups": "drop" if asked["missing_groups"] == "drop" else "raise"}
-    texts = tuple(asked["missing_values"])
+    texts = options.policy.texts
     if texts:
         warn_of_unmatched(count_missing(table, columns, texts).unmatched)
-    kept = without_missing(table, columns, texts=texts, **drop)
-    rows = kept.read(numbers=[score, feature, *([label] if label else [])])
+    groups: MissingGroups = "drop" if options.missing_groups == "drop" else "raise"
+    complete = without_missing(table, columns, texts=texts, missing=options.missing, groups=groups)
+    rows = complete.read(numbers=[score, feature, *([label] if label else [])])
     table.warn()
     return worst_split(
         rows[label] if label else None,
         rows[score],
         sensitive_features=rows[feature],
-        criterion=asked["criterion"],
+        criterion=options.criterion,
         score_range=score_range,
-        min_group_size=max(asked["min_group_size"], asked["disclosure_limit"]),
-        n_resamples=asked["n_resamples"],
-        random_state=asked["random_state"],
-        n_jobs=asked["n_jobs"],
+        min_group_size=options.min_group_size,
+        n_resamples=options.n_resamples,
+        random_state=options.random_state,
+        n_jobs=options.n_jobs,
     )
 
 
-def _plain(found: WorstSplit, feature: str, epsilons: list[float]) -> dict[str, Any]:
+def _tell_splits(
+    splits: Mapping[str, WorstSplit],
+    feature: str,
+    options: AuditOptions,
+    max_mcdp: float | None,
+    *,
+    json: bool,
+) -> bool:
+    """Print the worst split of each file; whether all are within the bound."""
+    if json:
+        print_json({file: _plain_split(split, feature, options) for file, split in splits.items()})
+    else:
+        for file, split in splits.items():
+            for line in _split_lines(split, file, feature, options):
+                print_line(line)
+    if max_mcdp is None:
+        return True
+    passed = True
+    for file, split in splits.items():
+        within = within_bound(split.mcdp, max_mcdp)
+        verdict, relation = ("pass", "within") if within else ("fail", "above")
+        whose = f"{file}: " if len(splits) > 1 else ""
+        value = percent(split.mcdp)
+        note(f"{verdict}: {whose}MCDP(0) is {value}, {relation} the bound of {percent(max_mcdp)}")
+        passed = passed and within
+    return passed
+
+
+def _plain_split(split: WorstSplit, feature: str, options: AuditOptions) -> dict[str, Any]:
     return {
         "feature": feature,
-        "split": found.split,
-        "rows": list(found.sizes),
-        "mcdp": found.mcdp,
-        "p_value": None if found.test is None else found.p_value,
-        "least_rows": found.least,
-        "clearest": None if found.clearest is None else _plain(found.clearest, feature, epsilons),
-        "at_this_split": [{"epsilon": each, "mcdp": found.curve.mcdp(each)} for each in epsilons],
-        "sentence": found.window.sentence,
+        "split": split.split,
+        "rows": list(split.sizes),
+        "mcdp": split.mcdp,
+        "p_value": None if split.test is None else split.p_value,
+        "least_rows": split.least,
+        "clearest": None if split.clearest is None else _plain_split(split.clearest, feature, options),
+        "at_this_split": [{"epsilon": one, "mcdp": split.curve.mcdp(one)} for one in options.epsilons],
+        "sentence": split.window.sentence,
     }
 
 
-def _told(found: WorstSplit, file: str, feature: str, epsilons: list[float], n_resamples: int) -> list[str]:
-    others = ", ".join(f"MCDP({each:g}) {percent(found.curve.mcdp(each))}" for each in epsilons if each > 0.0)
+def _split_lines(split: WorstSplit, file: str, feature: str, options: AuditOptions) -> list[str]:
+    """The worst split of a file in sentences."""
+    at = [f"MCDP({one:g}) {percent(split.curve.mcdp(one))}" for one in options.epsilons if one > 0.0]
     lines = [
-        f"{file}: of all splits of {feature} with at least {found.least:,} people on either side, that at "
-        f"{_numbers(found, 'has the largest MCDP(0),', n_resamples)}.",
-        found.window.sentence,
-        *([f"At this split: {others}."] if others else []),
+        f"{file}: of all splits of {feature} with at least {split.least:,} people on either side, that at "
+        f"{_split_numbers(split, 'has the largest MCDP(0),', options.n_resamples)}.",
+        split.window.sentence,
+        *([f"At this split: {', '.join(at)}."] if at else []),
     ]
-    if found.clearest is not None:
+    if split.clearest is not None:
         lines.append(
             "The clearest split, which stands out most from chance, is that at "
-            f"{_numbers(found.clearest, 'with an MCDP(0) of', n_resamples)}."
+            f"{_split_numbers(split.clearest, 'with an MCDP(0) of', options.n_resamples)}."
         )
-    if found.test is not None:
+    if split.test is not None:
         lines.append(
             f"P-values allow for the search over all splits; without a disparity it would find "
-            f"{percent(found.test.null_mean)} on average."
+            f"{percent(split.test.null_mean)} on average."
         )
     return [*lines, "Rows are assumed to be independent: one row for each person."]
 
 
-def _numbers(found: WorstSplit, has: str, n_resamples: int) -> str:
+def _split_numbers(split: WorstSplit, has: str, n_resamples: int) -> str:
     """Where a split is, its MCDP, its people and its p-value."""
-    from localparity._text import p_value_text
-    from localparity.uncertainty._permutation import least_p_value
-
-    low, high = found.sizes
-    least = least_p_value(n_resamples)
-    test = "" if found.test is None else f"; p-value {p_value_text(found.p_value, least)}"
-    return f"{found.split:g} {has} {percent(found.mcdp)}: {low:,} people at or below it, {high:,} above{test}"
+    low, high = split.sizes
+    p_value = p_value_text(split.p_value, 1.0 / (1 + n_resamples)) if split.test is not None else ""
+    test = f"; p-value {p_value}" if p_value else ""
+    return f"{split.split:g} {has} {percent(split.mcdp)}: {low:,} people at or below it, {high:,} above{test}"
 
 
-FilesArgument = Annotated[
-    list[str],
-    typer.Argument(
-        metavar="FILE...",
-        help="CSV, TSV, Parquet, JSON lines or a workbook, a model each; a glob in quotes is one model; "
-        "or with --table a database's address.",
-    ),
-]
-GroupsOption = Annotated[
-    list[str] | None, Option("--group", help="The column of the groups; repeat it to compare intersections.")
-]
-SplitOption = Annotated[
-    str | None,
-    Option(
-        help="Instead of --group, a column of numbers such as age: find its worst cutoff, of those with at "
-        "least --min-group-size people on either side (and --disclosure-limit)."
-    ),
-]
-ScoreOption = Annotated[
-    list[str] | None,
-    Option(help="The column of the scores, if no --model makes them; repeat it for several classes."),
-]
-ModelOption = Annotated[Path | None, Option(help="The folder of a saved model that scores the files.")]
-TargetOption = Annotated[str | None, Option(help="With --model, the column of the two classes.")]
-EpsilonsOption = Annotated[str, Option(help="Half-widths of windows, as fractions of the score range.")]
-MaxMcdpOption = Annotated[
-    float | None, Option(help="Exit with 1 when MCDP at the smallest epsilon is above this.")
-]
-DecideByOption = Annotated[
-    DecideBy, Option(help="What --max-mcdp compares: the estimate or an end of its interval.")
-]
-MethodOption = Annotated[
-    IntervalMethod | None,
-    Option(help="How intervals are made; finite_sample, or bootstrap with weights or clusters."),
-]
-FormatOption = Annotated[
-    AuditFormat,
-    Option("--format", help="Print tables, JSON, Markdown for a pull request, or JUnit XML for a pipeline."),
-]
-OutOption = Annotated[
-    Path | None,
-    Option(help="Write a zip here: the page, JSON, Markdown, a model's card, the command and checksums."),
-]
-ReportOption = Annotated[
-    Path | None, Option(help="Write a page with charts here, all models on it; opens offline.")
-]
-DisclosureOption = Annotated[
-    int, Option(help="Groups of fewer people are left out of everything, named but not counted.")
-]
-MissingGroupsOption = Annotated[
-    MissingGroups,
-    Option(help="Rows without a group: refuse, leave out, a group, or bounds of what they could change."),
-]
-MissingValueOption = Annotated[
-    list[str] | None, Option("--missing-value", help="What stands for no group beside blanks; repeatable.")
-]
-ScoreRangeOption = Annotated[
-    str, Option(help="The lowest and the highest score there can be, or data: those of the scores.")
-]
-ScaleOption = Annotated[
-    Scale, Option(help="Windows in the scores' units, or in ranks: an epsilon is a share of people.")
-]
-MissingOption = Annotated[Missing, Option(help="Rows without a score, label or weight: refuse or leave out.")]
-ControlOption = Annotated[
-    list[str] | None,
-    Option(help="A column of strata, such as job or year, within which groups are compared too; repeatable."),
-]
-MinRatioOption = Annotated[
-    float | None,
-    Option(help="Find the cutoffs that keep every group's selection rate at this share of the highest."),
-]
-ScoringOption = Annotated[
-    bool, Option("--scoring-rates", help="Add the table of scoring rates that New York City's rule asks for.")
-]
-IdOption = Annotated[
-    str | None,
-    Option(
-        "--id",
-        help="The column of the people's ids. Says whether a file has several rows of a person; several "
-        "files of the same people are compared.",
-    ),
-]
+# `--id`: people who are in several rows, or in several files.
 
 
-def audit(
-    ctx: typer.Context,
-    files: FilesArgument,
-    table: TableOption = None,
-    group: GroupsOption = None,
-    split: SplitOption = None,
-    score: ScoreOption = None,
-    model: ModelOption = None,
-    target: TargetOption = None,
-    label: LabelOption = None,
-    weight: WeightOption = None,
-    epsilon: EpsilonsOption = "0,0.01,0.05,0.1",
-    criterion: CriterionOption = "demographic_parity",
-    compare: CompareOption = "between_groups",
-    score_range: ScoreRangeOption = "0,1",
-    scale: ScaleOption = "score",
-    threshold: Annotated[float | None, Option(help="Threshold of delta-DP; by default mean scores.")] = None,
-    min_group_size: Annotated[int, Option(help="The fewest people that a group may have.")] = 1,
-    small_groups: Annotated[SmallGroups, Option(help="Refuse small groups, or leave them out.")] = "raise",
-    disclosure_limit: DisclosureOption = DISCLOSURE_LIMIT,
-    control: ControlOption = None,
-    missing_groups: MissingGroupsOption = "raise",
-    missing_values: MissingValueOption = None,
-    missing: MissingOption = "raise",
-    cluster: Annotated[str | None, Option(help="The column of the person or household of a row.")] = None,
-    person_id: IdOption = None,
-    higher_is: Annotated[HigherIs | None, Option(help="Whether higher scores are better or worse.")] = None,
-    method: MethodOption = None,
-    confidence: ConfidenceOption = 0.95,
-    resamples: Annotated[int, Option(help="Resamples of the test; 0 leaves it out.")] = 1000,
-    engine: Annotated[Engine, Option(help="The engine that reads the files.")] = "duckdb",
-    encoding: EncodingOption = None,
-    decimal: DecimalOption = None,
-    sheet: SheetOption = None,
-    normalise_groups: NormaliseOption = False,
-    seed: SeedOption = 0,
-    jobs: Annotated[int, Option(help="How many resamples run at a time; -1 for all cores.")] = -1,
-    form: FormatOption = "text",
-    json: Annotated[bool, Option("--json", help="The same as --format json.")] = False,
-    max_mcdp: MaxMcdpOption = None,
-    decide_by: DecideByOption = "estimate",
-    min_ratio: MinRatioOption = None,
-    scoring: ScoringOption = False,
-    report: ReportOption = None,
-    out: OutOption = None,
-    force: ForceOption = False,
-    allow_remote: RemoteOption = False,
-) -> None:
-    """Find where two groups are treated most differently by the scores in a file, or by a model's.
-
-    Exit codes: 0 when it passes, 1 when MCDP is above the bound, 2 for wrong usage or input.
-    """
-    check_bound(max_mcdp, decide_by)
-    check_file(report, "--report", read=files, replace=force)
-    check_file(out, "--out", read=files, replace=force)
-    form = check_format(form, json, max_mcdp)
-    check_ratio(min_ratio, criterion)
-    engine = engine_of(ctx)
-    check_scoring(ctx.params)
-    _check_source(score, model, target=target, label=label, engine=engine)
-    check_split_and_classes(ctx.params)
-    check_labels(criterion, target or label, "--label" if model is None else "--target")
-    _check_id(ctx.params)
-    columns = {"group": group, "label": label, "weight": weight, "cluster": cluster}
-    asked = {
-        "score_range": "data" if score_range == "data" else parse_range(score_range, "--score-range"),
-        "scale": scale,
-        "epsilons": parse_epsilons(epsilon),
-        "criterion": criterion,
-        "compare": compare,
-        "threshold": threshold,
-        "min_group_size": min_group_size,
-        "small_groups": small_groups,
-        "disclosure_limit": disclosure_limit,
-        "control": control or None,
-        "missing_groups": missing_groups,
-        "missing_values": missing_values or (),
-        "missing": missing,
-        "confidence": confidence,
-        "method": method,
-        "n_resamples": resamples,
-        "random_state": seed,
-        "n_jobs": jobs,
-        "higher_is": higher_is,
-    }
-    reading = {"encoding": encoding, "decimal": decimal, "sheet": sheet, "normalise_groups": normalise_groups}
-    tables = _open_all(ctx, _each_once(files), table, reading)
-    if split is not None and score is not None:
-        asked |= {"max_mcdp": max_mcdp, "label": label}
-        within = audit_splits(tables, split, score[0], asked, json=form == "json")
-        raise typer.Exit(0 if within else 1)
-    read = _reader(score, model, target, engine, allow_remote)
-    asked["confidence"] = class_confidence(confidence, len(read))
-    found = {
-        column if len(read) > 1 else file: _read(ctx, each, table, **columns, **asked)
-        for file, table in tables.items()
-        for column, each in read.items()
-    }
-    named = {"id": person_id, "score": (score or [""])[0], **columns}
-    document = Document(
-        audits=found,
-        title=f"Local disparity by {', '.join(group or [])}",
-        paired=_same_people(found, list(tables.values()), named, asked),
-        max_mcdp=max_mcdp,
-        decide_by=decide_by,
-        disclosure_limit=disclosure_limit,
-        min_ratio=min_ratio,
-        scoring=scoring_rates_of(tables, named, asked) if scoring else {},
+def _same_people(
+    audits: Mapping[str, Audit], tables: Sequence[Table], scores: ScoresAsked, options: AuditOptions
+) -> PairedModels | None:
+    """The models compared on the same people, where several files have ids; one file's are checked."""
+    if scores.person_id is None:
+        return None
+    if len(tables) == 1:
+        _note_repeated(tables[0], scores.person_id, clustered=scores.cluster is not None)
+        return None
+    first, score_range = next(iter(audits.values())), options.score_range
+    if isinstance(score_range, str):
+        lows, highs = zip(*(audit.score_range for audit in audits.values()), strict=True)
+        score_range = (min(lows), max(highs))
+    return PairedModels.read(
+        tables,
+        id=scores.person_id,
+        score=(scores.score or [""])[0],
+        group=scores.group or [],
+        label=scores.label,
+        weight=scores.weight,
+        cluster=scores.cluster,
+        left_out=[left.group for left in first.left_out],
+        epsilon=first.findings[0].epsilon,
+        score_range=score_range,
+        criterion=options.criterion,
+        compare=options.compare,
+        confidence=options.confidence,
+        n_resamples=options.n_resamples,
+        random_state=options.random_state,
+        n_jobs=options.n_jobs,
     )
-    if not _tell(document, form, len(read) > 1, report, out, model=model, confidence=confidence, force=force):
-        raise typer.Exit(1)
-
-
-def _tell(
-    document: Document,
-    form: AuditFormat,
-    classes: bool,
-    report: Path | None,
-    out: Path | None,
-    *,
-    model: Path | None,
-    confidence: float,
-    force: bool,
-) -> bool:
-    """Print the audits, and write the page and the bundle where they are asked for; whether all pass."""
-    show(document, form)
-    if classes:
-        note(ClassAudits(document.audits, confidence).sentence)
-    passed = document.max_mcdp is None or tell_verdicts(document)
-    if report is not None:
-        write_report(document, report, force=force)
-    if out is not None:
-        write_out(document, out, model=model, force=force)
-    return passed
-
-
-def _check_source(
-    score: list[str] | None, model: Path | None, *, target: str | None, label: str | None, engine: Engine
-) -> None:
-    """Check that scores are read or made, and that options of the one are not given for the other."""
-    if (not score) == (model is None):
-        got = "both" if score else "neither"
-        raise typer.BadParameter(
-            f"must name the column of the scores, or --model a folder that makes them, got {got}",
-            param_hint="--score",
-        )
-    if target is not None and model is None:
-        raise typer.BadParameter("needs --model; use --label with --score", param_hint="--target")
-    if target is not None and label is not None:
-        raise typer.BadParameter("has the use of --label; give one of them", param_hint="--target")
-    if model is not None and engine != "duckdb":
-        raise typer.BadParameter(f"must be duckdb with --model, got {engine}", param_hint="--engine")
 
 
 def _note_repeated(table: Table, person_id: str, *, clustered: bool) -> None:
@@ -673,122 +704,9 @@ def _note_repeated(table: Table, person_id: str, *, clustered: bool) -> None:
     table.check([person_id])
     text = text_of(person_id)
     query = f"SELECT count(DISTINCT {text}) AS people, count({text}) AS named FROM {table.rows}"
-    found = {name: int(values[0]) for name, values in table.fetch(query).items()}
-    if found["named"] == found["people"]:
+    counted = {name: int(values[0]) for name, values in table.fetch(query).items()}
+    if counted["named"] == counted["people"]:
         note(f"no person of column {person_id!r} has several rows")
         return
     advice = "" if clustered else f"; pass --cluster {person_id} to take them for one person each"
-    note(f"the {found['named']:,} rows are of {found['people']:,} people by column {person_id!r}{advice}")
-
-
-def _check_id(params: Mapping[str, Any]) -> None:
-    """Check that people can be told apart, and files compared where there are several."""
-    if params["person_id"] is None:
-        return
-    needed = {"table": None, "engine": "duckdb"}
-    if len(params["files"]) > 1:
-        if params["model"] is not None:
-            raise typer.BadParameter("needs --score; one model gives a person one score", param_hint="--id")
-        needed = {"engine": "duckdb", "scale": "score", "missing_groups": "raise", "missing": "raise"}
-    for name, value in needed.items():
-        if params[name] != value:
-            option = "--" + name.replace("_", "-")
-            raise typer.BadParameter(f"needs {option} {value}, got {params[name]}", param_hint="--id")
-
-
-def _reader(
-    score: list[str] | None, model: Path | None, target: str | None, engine: Engine, allow_remote: bool
-) -> dict[str, Callable[..., Audit]]:
-    """What audits a file, by the columns of the scores; or for those that a model gives."""
-    if model is None:
-        shared: dict[str, Any] = {"engine": engine, "allow_remote": allow_remote}
-        return {column: partial(Audit.read, score=column, **shared) for column in score or []}
-
-    return {"": ModelAudit.load(model, target).read}
-
-
-def _each_once(files: list[str]) -> list[str]:
-    repeated = next((file for file in files if files.count(file) > 1), None)
-    if repeated is not None:
-        raise typer.BadParameter(f"{repeated} is named twice", param_hint="FILE")
-    return files
-
-
-def _open_all(
-    ctx: typer.Context, files: list[str], table: str | None, reading: Mapping[str, Any]
-) -> dict[str, Any]:
-    """What is read, by the names that it is shown under."""
-    allow_remote, engine = ctx.params["allow_remote"], ctx.params["engine"]
-    if table is not None:
-        return open_databases(ctx, files, table, allow_remote=allow_remote)
-    announce_remote(files, allow_remote=allow_remote)
-    return {without_password(file): _opened(file, engine, allow_remote, reading) for file in files}
-
-
-def _opened(file: str, engine: Engine, allow_remote: bool, reading: Mapping[str, Any]) -> Any:
-    """A file as it is to be read; for Spark, its path."""
-    if engine == "duckdb":
-        return open_table(file, allow_remote=allow_remote, **reading)
-    given = next((name for name, value in reading.items() if value), None)
-    if given is not None:
-        option = f"--{given.replace('_', '-')}"
-        raise typer.BadParameter(f"needs --engine duckdb, got {engine}", param_hint=option)
-    return file
-
-
-def _read(ctx: typer.Context, read: Callable[..., Audit], file: Any, **options: Any) -> Audit:
-    """Audit a file and note the command that did."""
-    found = _read_with_progress(read, file, **options)
-    assert found.provenance is not None  # what reads a file says so
-    return replace(found, provenance=replace(found.provenance, call=typed_command(ctx)))
-
-
-def _read_with_progress(read: Callable[..., Audit], file: Any, **options: Any) -> Audit:
-    """Audit a file, with a bar on a terminal; it starts anew where there are more resamples."""
-    console = Console(stderr=True)
-    if not console.is_terminal:
-        return read(file, **options)
-    from rich.progress import Progress
-
-    with Progress(console=console, transient=True) as progress:
-        task = progress.add_task("Resampling", total=options["n_resamples"])
-
-        def advance() -> None:
-            if progress.finished:
-                progress.reset(task)
-            progress.advance(task)
-
-        return read(file, **options, on_resample=advance)
-
-
-def _same_people(
-    audits: Mapping[str, Audit], tables: Sequence[Table], columns: Mapping[str, Any], asked: Mapping[str, Any]
-) -> PairedModels | None:
-    """The models compared on the same people, where several files have ids; one file's are checked."""
-    if columns["id"] is None:
-        return None
-    if len(tables) > 1:
-        return _compare(audits, tables, columns, asked)
-    _note_repeated(tables[0], columns["id"], clustered=columns["cluster"] is not None)
-    return None
-
-
-def _compare(
-    audits: Mapping[str, Audit],
-    tables: Sequence[Any],
-    columns: Mapping[str, Any],
-    asked: Mapping[str, Any],
-) -> PairedModels:
-    """The models on the same people, each compared with the first at the smallest epsilon."""
-    shared = ("score_range", "criterion", "compare", "confidence", "n_resamples", "random_state", "n_jobs")
-    first = next(iter(audits.values()))
-    if asked["score_range"] == "data":
-        lows, highs = zip(*(audit.score_range for audit in audits.values()), strict=True)
-        asked = {**asked, "score_range": (min(lows), max(highs))}
-    return PairedModels.read(
-        tables,
-        **columns,
-        left_out=[left.group for left in first.left_out],
-        epsilon=first.findings[0].epsilon,
-        **{name: asked[name] for name in shared},
-    )
+    note(f"the {counted['named']:,} rows are of {counted['people']:,} people by column {person_id!r}{advice}")

@@ -35,7 +35,8 @@ def demo(
     console = Console(stderr=json)
     census = lp.datasets.make_census(rows, random_state=seed, as_frame=False)
     found = _audit(census.score, census, seed)
-    console.print(*terminal_parts(found, title=f"A census of {rows:,} invented people"), sep="\n")
+    title = f"A census of {rows:,} invented people"
+    console.print(*terminal_parts(Document(audits={title: found})), sep="\n")
     console.print(
         "The model never saw sex, but occupation and hours stand in for it. The truth, as it was made:"
     )

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Annotated, Any, NamedTuple
+from typing import Annotated, Any
 
 import typer
 
 from localparity._io._duckdb import connect, quote_name, quote_text
 from localparity._io._files import replacing
-from localparity._io._table import Table
-from localparity._types import FloatArray
 from localparity._validation import require
+from localparity.auditing._files import Scorer
 from localparity.cli._commands import print_json, print_line
 from localparity.cli._options import EncodingOption, ForceOption, PeopleArgument, SheetOption, check_file
-from localparity.cli._tables import RemoteOption, open_file, read_features
+from localparity.cli._tables import RemoteOption, open_file
 
 _FORMULA = ("=", "+", "-", "@", "\t", "\r")
 _FORMATS = {".csv": "FORMAT csv, HEADER", ".parquet": "FORMAT parquet"}
@@ -58,41 +56,6 @@ def predict(
         print_json({"rows": rows, "out": str(out)})
     else:
         print_line(f"{rows:,} scores are in {out}")
-
-
-class Scorer(NamedTuple):
-    """A saved classifier, and whether it needs the groups of the people that it scores."""
-
-    classifier: Any
-    needs_group: bool
-
-    @classmethod
-    def load(cls, folder: Path) -> Scorer:
-        """Return the model of a folder, which must take features."""
-        from localparity.models._folder import load, needs_group  # which import scikit-learn
-
-        found = load(folder)
-        if not hasattr(found, "predict_proba"):
-            raise ValueError(f"{folder} holds a {type(found).__name__}, which takes scores, not features")
-        return cls(found, needs_group(found))
-
-    def score(self, table: Table, group: Sequence[str]) -> FloatArray:
-        """Return the score of each row of a file; the groups are read where the model needs them."""
-        features, given = _features(self.classifier, table), {}
-        if self.needs_group:
-            given["sensitive_features"] = table.read(numbers=[], groups=group)
-        scores: FloatArray = self.classifier.predict_proba(features, **given)[:, 1]
-        return scores
-
-
-def _features(classifier: Any, table: Table) -> Any:
-    """Return the columns of a file that a classifier was fitted on, as it takes them."""
-    if not hasattr(classifier, "feature_names_in_"):
-        raise ValueError("the model was fitted on an array without column names")
-    names = map(str, classifier.feature_names_in_)
-    return read_features(
-        table, names, classifier.text_features_, extra="data", advice="the model takes numbers"
-    )
 
 
 def _write(path: Path, frame: Any) -> None:

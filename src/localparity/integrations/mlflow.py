@@ -32,7 +32,7 @@ __all__ = ["LocalParityEvaluator", "validation_thresholds"]
 _COLUMNS = ("y_score", "sensitive_features", "control_features", "sample_weight", "cluster")
 _DEFAULTS = {
     "y_score": None,
-    "disclosure_limit": DISCLOSURE_LIMIT,
+    "min_group_size": DISCLOSURE_LIMIT,
     "random_state": 0,
     "max_mcdp": None,
     "decide_by": "estimate",
@@ -65,7 +65,7 @@ class LocalParityEvaluator(ModelEvaluator):
       holds, and `validation_thresholds` makes MLflow's validation fail where it does not;
     - ``metric_prefix``: what the names of metrics, tags and files begin with;
     - the other arguments of `localparity.audit`. As in the command, groups of fewer than ten people are left
-      out and the seed is 0, unless ``disclosure_limit`` and ``random_state`` are given.
+      out and the seed is 0, unless ``min_group_size`` and ``random_state`` are given.
 
     Examples
     --------
@@ -154,7 +154,7 @@ class LocalParityEvaluator(ModelEvaluator):
         if y_score is None:
             y_score = _scores(dataset, model, predictions)
         found = audit(dataset.labels_data, y_score, **options)
-        document = Document(audits={"scores": found}, disclosure_limit=options["disclosure_limit"], **bound)
+        document = Document(audits={"scores": found}, min_group_size=options["min_group_size"], **bound)
         now = int(1000 * time.time())
         metrics = {f"{prefix}{name}": value for name, value in _metrics(found).items()}
         about = {"model_id": model_id, "dataset_name": dataset.name, "dataset_digest": dataset.digest}
@@ -274,7 +274,7 @@ def _metrics(found: Audit) -> dict[str, float]:
     }
     for finding in found.findings:
         name = _metric_name(finding.epsilon)
-        if not finding.vacuous:
+        if not finding.too_wide:
             ends = {f"{name}_low": finding.interval.low, f"{name}_high": finding.interval.high}
             metrics |= {name: finding.mcdp, **ends}
             if finding.test is not None:
@@ -320,7 +320,7 @@ def _images(document: Document) -> dict[str, Any]:
     figure, pillow = (require(name, extra="mlflow") for name in ("matplotlib.figure", "PIL.Image"))
     found = document.first
     comparison, window = found.comparison, found.findings[0].window
-    shown = disclosed(found.counts, comparison, disclosure_limit=document.disclosure_limit)
+    shown = disclosed(found.counts, comparison, min_group_size=document.min_group_size)
     axes = {name: figure.Figure(layout="constrained").subplots() for name in ("gap_curve", "mcdp_profile")}
     asked: dict[str, Any] = {"confidence": found.confidence, "random_state": 0}
     GapCurveDisplay.from_predictions(

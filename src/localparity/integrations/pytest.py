@@ -38,7 +38,7 @@ def assert_mcdp(
     epsilon: float = 0.0,
     decide_by: DecideBy = "estimate",
     criterion: Criterion = "demographic_parity",
-    disclosure_limit: int = 10,
+    min_group_size: int = 10,
     **options: Any,
 ) -> Audit:
     """Assert that MCDP(epsilon) is at most `max_mcdp`, as `localparity audit --max-mcdp` decides it.
@@ -62,7 +62,7 @@ def assert_mcdp(
         What is compared with the bound: "estimate", "upper" or "lower", as in `Audit.passes`.
     criterion : str
         Who is compared, as in `localparity.audit`.
-    disclosure_limit : int
+    min_group_size : int
         A group with fewer people is left out, as the command does.
     **options
         Others of `localparity.audit`; ``random_state`` is 0 by default.
@@ -93,12 +93,12 @@ def assert_mcdp(
     from localparity.auditing._document import Document
     from localparity.auditing._wording import bound_lines
 
-    options = {"random_state": 0, "disclosure_limit": disclosure_limit, "criterion": criterion, **options}
+    options = {"random_state": 0, "min_group_size": min_group_size, "criterion": criterion, **options}
     found = audit(y_true, y_score, sensitive_features=sensitive_features, epsilons=[epsilon], **options)
     item = _running.get()
     name = "scores" if item is None else item.nodeid
     asked: dict[str, Any] = {"max_mcdp": max_mcdp, "decide_by": decide_by}
-    document = Document(audits={name: found}, title=name, disclosure_limit=disclosure_limit, **asked)
+    document = Document(audits={name: found}, title=name, min_group_size=min_group_size, **asked)
     if item is not None:
         _record(item, document)
     bound = document.answers(name).bound
@@ -195,7 +195,7 @@ def _as_one(texts: list[str]) -> str:
     documents = [json.loads(text) for text in texts]
     joined = {
         "title": "Audits of the tests",
-        "disclosure_limit": min(document["disclosure_limit"] for document in documents),
+        "min_group_size": min(document["min_group_size"] for document in documents),
         "audits": [audit for document in documents for audit in document["audits"]],
     }
     return json.dumps({**documents[0], **joined}, indent=2, ensure_ascii=False) + "\n"

@@ -52,7 +52,7 @@ def write_bundle(
     force : bool
         Overwrite the file if it exists.
     **options
-        ``title``, ``paired``, ``max_mcdp``, ``decide_by`` and ``disclosure_limit``, as in `write_page`.
+        ``title``, ``paired``, ``max_mcdp``, ``decide_by`` and ``min_group_size``, as in `write_page`.
 
     Examples
     --------
@@ -69,11 +69,11 @@ def write_bundle(
     write_new(Path(path), bundle(Document(audits=audits, **options), folder), force=force)
 
 
-def bundle(document: Document, model: Path | None = None) -> bytes:
-    """The bytes of the zip file."""
+def bundle(document: Document, model: Path | None = None, *, page: str | None = None) -> bytes:
+    """The bytes of the zip file; the page may be there already."""
     calls = [audit.provenance.call for audit in document.audits.values() if audit.provenance is not None]
     contents = {
-        "report.html": render_page(document).encode(),
+        "report.html": (page or render_page(document)).encode(),
         "audit.json": f"{document.to_json()}\n".encode(),
         "audit.md": to_markdown(document).encode(),
         "command.txt": "".join(f"{call}\n" for call in dict.fromkeys(calls)).encode(),

@@ -7,80 +7,46 @@ from collections.abc import Iterator
 
 from localparity._text import markdown_text, visible
 from localparity.auditing._document import Document
-from localparity.auditing._missing import further_sentences
-from localparity.auditing._tables import (
-    ReportTable,
-    findings_table,
-    groups_table,
-    models_table,
-    paired_table,
-    pairs_table,
-    scoring_tables,
-)
-from localparity.report._terminal import header_rows
+from localparity.auditing._tables import ReportTable, Section
 
 _MOST_PAIRS = 20
 
 
 def to_markdown(document: Document) -> str:
-    """The document: what was audited, the answers to six questions, and the tables."""
-    return "\n\n".join(_parts(document)) + "\n"
+    """The document: the answers to six questions, the tables, and what they rest on."""
+    parts = [part for section in document.sections() for part in _parts(section, document)]
+    return "\n\n".join([f"# {markdown_text(document.title)}", *parts, _all_digits(document)]) + "\n"
 
 
-def _parts(document: Document) -> Iterator[str]:
-    yield f"# {markdown_text(document.title)}"
-    audits = document.audits
-    for name in audits:
-        answers = document.answers(name)
-        if len(audits) > 1:
-            yield f"## {markdown_text(name)}"
-        lines = [
-            f"- **{answer.question}** {markdown_text(f'{answer.short}.' if answer.text else answer.short)} "
-            f"{markdown_text(answer.text)}".rstrip()
-            for answer in answers.answers
-        ]
-        yield "\n".join(lines)
-        ratios = document.ratios(name)
-        if ratios is not None:
-            yield "\n".join(f"- {markdown_text(sentence)}" for sentence in ratios.sentences)
-        commands = [visible(step.command) for step in answers.steps if step.command]
+def _parts(section: Section, document: Document) -> Iterator[str]:
+    """A section, with the model that it is about where there are several."""
+    several = len(document.audits) > 1 and section.model is not None
+    if section.name == "answers":
+        if several:
+            yield f"## {markdown_text(section.model or '')}"
+        yield "\n".join(f"- **{question}** {markdown_text(text)}" for question, text in section.facts)
+    elif section.name == "steps":
+        commands = [visible(command) for _, command in section.facts if command]
         if commands:
             yield "\n".join(["```sh", *commands, "```"])
-    if document.paired is not None:
-        yield "\n\n".join(markdown_text(document.paired.sentence(name)) for name in document.paired.found)
-    for table in _tables(document):
-        yield f"**{markdown_text(table.caption)}**"
-        yield _table(table)
-    for name, scoring in document.scoring.items():
-        whose = f"{markdown_text(name)}: " if len(audits) > 1 else ""
-        for table in scoring_tables(scoring):
-            yield f"**{whose}{markdown_text(table.caption)}**"
-            yield _table(table)
-        yield "\n".join(f"- {markdown_text(sentence)}" for sentence in scoring.notes)
-    for name, audit in audits.items():
-        whose = f" of {markdown_text(name)}" if len(audits) > 1 else ""
-        yield "\n".join(
-            [
-                f"**What was audited{whose}**",
-                "",
-                *(f"- {markdown_text(what)}: {markdown_text(text)}" for what, text in header_rows(audit)),
-            ]
-        )
-        sentences = (*further_sentences(audit, document.max_mcdp), *audit.assumptions)
-        yield "\n".join(f"- {markdown_text(sentence)}" for sentence in sentences)
-    yield _all_digits(document)
+    elif section.name not in ("verdict", "windows", *(() if _several_pairs(document) else ("pairs",))):
+        yield from _listed(section, f" of {markdown_text(section.model or '')}" if several else "")
 
 
-def _tables(document: Document) -> Iterator[ReportTable]:
-    audits = document.audits
-    if len(audits) > 1:
-        yield models_table(audits)
-    if document.paired is not None:
-        yield paired_table(document.paired)
-    yield findings_table(audits)
-    if any(len(audit.pairs) > 1 for audit in audits.values()):
-        yield pairs_table(audits, _MOST_PAIRS)
-    yield groups_table(audits)
+def _several_pairs(document: Document) -> bool:
+    return any(len(audit.pairs) > 1 for audit in document.audits.values())
+
+
+def _listed(section: Section, whose: str) -> Iterator[str]:
+    """The sentences, facts and tables of a section; of what was audited, the facts alone."""
+    sentences = () if section.name == "audited" else section.sentences
+    lines = [f"- {markdown_text(sentence)}" for sentence in sentences]
+    lines += [f"- {markdown_text(what)}: {markdown_text(text)}" for what, text in section.facts]
+    if lines:
+        yield f"**{section.heading}{whose}**\n\n" + "\n".join(lines)
+    for table in section.tables:
+        yield f"**{markdown_text(table.caption)}{whose}**"
+        yield _table(table.first(_MOST_PAIRS) if section.name in ("pairs", "strata") else table)
 
 
 def _table(table: ReportTable) -> str:

@@ -495,7 +495,7 @@ class ImpactRatioCurve:
         """
         return find_safe_cutoffs(self, as_fraction(min_ratio, "min_ratio"))
 
-    def disclosed(self, disclosure_limit: int = DISCLOSURE_LIMIT, *, most: int = 10_000) -> ImpactRatioCurve:
+    def disclosed(self, min_group_size: int = DISCLOSURE_LIMIT, *, most: int = 10_000) -> ImpactRatioCurve:
         """Return the curve at so few cutoffs that every step rests on enough people, to be handed on.
 
         Its bands, safe cutoffs and lowest ratio allow for what is left out: they hold as before, and may be a
@@ -503,7 +503,7 @@ class ImpactRatioCurve:
 
         Parameters
         ----------
-        disclosure_limit : int
+        min_group_size : int
             Between two cutoffs a group has at least so many people, or none; a group with fewer is an error.
         most : int
             The most cutoffs that are kept.
@@ -512,26 +512,26 @@ class ImpactRatioCurve:
         -------
         ImpactRatioCurve
         """
-        limit = as_count(disclosure_limit, "disclosure_limit")
+        limit = as_count(min_group_size, "min_group_size")
         for group, people in zip(self.groups, self.selection.people[:, -1].tolist(), strict=True):
             if people < limit:
-                raise ValueError(f"disclosure_limit={limit} does not allow group {group!r}, of fewer people")
+                raise ValueError(f"min_group_size={limit} does not allow group {group!r}, of fewer people")
         shown = self.selection.disclosed(limit, as_count(most, "most"), self.higher_is)
         if not shown.selected.any():
             raise ValueError(
                 f"no cutoff that selects anybody parts every group into {limit} people and more, or none; "
-                "leave small groups out, or pass a smaller disclosure_limit"
+                "leave small groups out, or pass a smaller min_group_size"
             )
         kept = np.searchsorted(self.cutoffs, shown.cutoffs)
         accuracy = None if self.accuracy is None else self.accuracy[kept]
         return replace(self, selection=shown, accuracy=accuracy)
 
-    def to_dict(self, *, disclosure_limit: int = DISCLOSURE_LIMIT) -> dict[str, Any]:
+    def to_dict(self, *, min_group_size: int = DISCLOSURE_LIMIT) -> dict[str, Any]:
         """Return the curve as plain dictionaries and lists, at some hundred cutoffs at the most.
 
         Parameters
         ----------
-        disclosure_limit : int
+        min_group_size : int
             As in `disclosed`.
 
         Returns
@@ -539,7 +539,7 @@ class ImpactRatioCurve:
         dict
             What is not a number, as where nobody is selected, or infinite is None.
         """
-        shown = self.disclosed(disclosure_limit, most=_MOST_WRITTEN)
+        shown = self.disclosed(min_group_size, most=_MOST_WRITTEN)
         arrays = {"rates": shown.rates, "ratios": shown.ratios, "odds_ratios": shown.odds_ratios}
         arrays["shortfalls"] = shown.shortfall()
         if self.confidence is not None:

@@ -132,7 +132,7 @@ OPTIONS = (
     *(
         "--min-group-size",
         "--small-groups",
-        "--disclosure-limit",
+        "--min-group-size",
         "--missing-groups",
         "--missing",
         "--cluster",

@@ -52,7 +52,7 @@ def _case_of_a_table(path: Path, rng: random.Random, out: Path) -> Case:
     table = str(path)
     if command == "audit":
         words = ["audit", table, "--score", "p", "--group", "sex", "--resamples", "0", "--jobs", "1"]
-        words += ["--disclosure-limit", "1", "--epsilon", "0", "--json"]
+        words += ["--min-group-size", "1", "--epsilon", "0", "--json"]
         return Case("a table for audit", words, slow_mcdp(path), prints=True)
     if command == "monitor":
         words = [
@@ -67,7 +67,7 @@ def _case_of_a_table(path: Path, rng: random.Random, out: Path) -> Case:
             "--at",
             "2026-05-17",
         ]
-        words += ["--disclosure-limit", "1", "--json"]
+        words += ["--min-group-size", "1", "--json"]
         return Case("a table for monitor", words)
     if command == "train":
         words = [

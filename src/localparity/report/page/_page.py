@@ -18,21 +18,13 @@ from localparity._io._files import write_new
 from localparity._text import group_text, number_text
 from localparity._validation import require
 from localparity._version import __version__
-from localparity.auditing._document import Document, RatioResult
-from localparity.auditing._missing import bounds_sentences
+from localparity.auditing._document import Document, RatioResult, header_line
 from localparity.auditing._tables import (
     ReportTable,
-    findings_table,
-    groups_table,
-    models_table,
-    paired_table,
-    pairs_table,
-    scoring_tables,
 )
 from localparity.auditing._wording import CRITERION_WORDS, shown_finding
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.counts._score_counts import strata_of
-from localparity.report._terminal import header_line, header_rows
 from localparity.report.page._charts import chart_specs
 from localparity.report.page._data import PageModel, Plan
 from localparity.report.page._pictures import Curves, model_dots, pair_dots, rates_picture, ratio_picture
@@ -181,16 +173,9 @@ def ratios_of(document: Document) -> Iterator[Ratios]:
         stratum, *others = strata_of(audit.counts, audit.comparison).values()
         numbers = len(stratum) * sum(atoms.scores.size for atoms in stratum.values())
         if not others and numbers <= _MOST_NUMBERS:
-            found = RatioResult.of(audit, least, document.disclosure_limit)
-            picture = ratio_picture(found.curve, least)
-            yield Ratios(name, found.sentences, picture, found.curve.confidence, least)
-
-
-def scoring_of(document: Document) -> Iterator[tuple[str, list[ReportTable], tuple[str, ...]]]:
-    """The tables of scoring rates of each model that has some, and what is said of them."""
-    for place, (name, scoring) in enumerate(document.scoring.items()):
-        tables = [replace(table, name=f"{table.name}-{place}") for table in scoring_tables(scoring)]
-        yield name, tables, tuple(scoring.notes)
+            result = document.ratios(name) or RatioResult.of(audit, least, document.min_group_size)
+            picture = ratio_picture(result.curve, least)
+            yield Ratios(name, result.sentences, picture, result.curve.confidence, least)
 
 
 def write_page(
@@ -202,7 +187,7 @@ def write_page(
     paired: PairedModels | None = None,
     max_mcdp: float | None = None,
     decide_by: DecideBy = "estimate",
-    disclosure_limit: int = DISCLOSURE_LIMIT,
+    min_group_size: int = DISCLOSURE_LIMIT,
     force: bool = False,
 ) -> None:
     """Write the audits of one model or several as one page that opens anywhere, offline.
@@ -227,7 +212,7 @@ def write_page(
         The most that MCDP may be; the page says whether it is.
     decide_by : str
         What is compared with it, as in `Audit.passes`.
-    disclosure_limit : int
+    min_group_size : int
         No group, and no step of a curve, rests on fewer people than this; a group with fewer is an error, and
         `localparity.audit` leaves such groups out when asked to.
     force : bool
@@ -252,15 +237,15 @@ def write_page(
         paired=paired,
         max_mcdp=max_mcdp,
         decide_by=decide_by,
-        disclosure_limit=disclosure_limit,
+        min_group_size=min_group_size,
     )
     write_new(Path(path), render_page(document, notes).encode(), force=force)
 
 
 def render_page(document: Document, notes: Mapping[str, str] | None = None) -> str:
     """The page as text."""
-    audits, paired = document.audits, document.paired
-    models = [PageModel(name, audit, document.disclosure_limit) for name, audit in audits.items()]
+    audits = document.audits
+    models = [PageModel(name, audit, document.min_group_size) for name, audit in audits.items()]
     plan = Plan.of(models)
     data = {
         "epsilons": plan.epsilons.tolist(),
@@ -270,12 +255,13 @@ def render_page(document: Document, notes: Mapping[str, str] | None = None) -> s
         "models": [model.data(plan) for model in models if model.pairs],
     }
     picture = rates_picture(models[0]) if len(audits) == 1 else None
+    by_name = {section.name: section for section in document.sections()}
     return render_frame(
         "page",
         data,
         title=document.title,
         numbers=script_json(_numbers(document, plan)),
-        audited=[(name, header_rows(audit)) for name, audit in audits.items()],
+        audited=[(section.model, section.facts) for section in document.sections("audited")],
         lines=[header_line(audit, checksum=False) for audit in audits.values()],
         answers={name: document.answers(name) for name in audits},
         verdicts={name: audit.verdict for name, audit in audits.items()},
@@ -285,54 +271,50 @@ def render_page(document: Document, notes: Mapping[str, str] | None = None) -> s
         undrawn={model.name: list(map(group_text, model.undrawn)) for model in models if model.undrawn},
         pairs={name: pair_dots(document, name) for name, audit in audits.items() if len(audit.pairs) > 1},
         ratios=list(ratios_of(document)),
-        scoring=list(scoring_of(document)),
-        paired=[] if paired is None else [paired.sentence(name) for name in paired.found],
-        tables=_tables(audits, plan, paired),
-        notes={
-            **(notes or {}),
-            **_method_notes(audits, plan, document.disclosure_limit),
-            **_privacy(document.disclosure_limit),
-            **_paired_notes(paired),
-        },
-        assumptions=document.first.assumptions,
-        limit=document.disclosure_limit,
+        scoring=[section for section in document.sections("scoring") if section.tables],
+        paired=by_name["paired"].sentences if "paired" in by_name else (),
+        tables=list(_tables(document, plan)),
+        notes={**(notes or {}), **_method_notes(document, plan), **_said_of_models(document)},
+        assumptions=by_name["assumptions"].sentences,
+        limit=document.min_group_size,
     )
 
 
-def notebook_summary(audit: Audit) -> str | None:
+def notebook_summary(document: Document) -> str | None:
     """The verdict and the findings as a piece of HTML, or nothing where jinja2 is not installed."""
     try:
         summary = template("summary.html.j2")
     except ImportError:
         return None
-    html: str = summary.render(verdict=audit.verdict, table=findings_table({"scores": audit}))
+    verdict, findings = document.sections("verdict", "findings")
+    html: str = summary.render(sentences=verdict.sentences, table=findings.tables[0])
     return html
 
 
-def _tables(audits: Mapping[str, Audit], plan: Plan, paired: PairedModels | None) -> list[Any]:
-    tables = [findings_table(audits), pairs_table(audits, plan.listed), groups_table(audits)]
-    if paired is not None:
-        tables.insert(0, paired_table(paired))
-    return [models_table(audits), *tables] if len(audits) > 1 else tables
+def _tables(document: Document, plan: Plan) -> Iterator[ReportTable]:
+    """The tables under all numbers, each with a name of its own."""
+    names = ("models", "paired", "findings", "pairs", "groups", "strata")
+    for place, section in enumerate(document.sections(*names)):
+        for table in section.tables:
+            shown = table.first(plan.listed) if section.name in ("pairs", "strata") else table
+            yield shown if section.model is None else replace(shown, name=f"{table.name}-{place}")
 
 
-def _paired_notes(paired: PairedModels | None) -> dict[str, str]:
-    return {} if paired is None else {"Same people": paired.promise}
+def _said_of_models(document: Document) -> dict[str, str]:
+    """What was left out, what could change, and what the models' comparison promises."""
+    notes = {}
+    for section in document.sections("left_out", "missing", "unknown_groups", "strata"):
+        whose = f", {section.model}" if len(document.audits) > 1 else ""
+        if section.sentences:
+            notes[section.heading + whose] = " ".join(section.sentences)
+    for section in document.sections("paired"):
+        notes |= dict(section.facts)
+    return notes
 
 
-def _privacy(limit: int) -> dict[str, str]:
-    """What the page hides, and what it still shows."""
-    if limit == 1:
-        return {}
-    return {
-        "Privacy": f"no group and no step of a curve rests on fewer than {limit} people: neighbouring scores "
-        "are drawn together, at their mean, and the sliders use these steps between the tables' epsilons. "
-        "Means, MCDP and the ends of windows are of whole groups and computed from every row."
-    }
-
-
-def _method_notes(audits: Mapping[str, Audit], plan: Plan, limit: int) -> dict[str, str]:
-    audit = next(iter(audits.values()))
+def _method_notes(document: Document, plan: Plan) -> dict[str, str]:
+    """How the numbers of the page were made, and what it hides."""
+    audit, limit = document.first, document.min_group_size
     low, high = audit.score_range
     confidence = f"{100 * audit.confidence:g}%"
     intervals = {
@@ -350,26 +332,19 @@ def _method_notes(audits: Mapping[str, Audit], plan: Plan, limit: int) -> dict[s
     }
     if limit == 1:
         notes["Curves"] += "; the sliders' values are computed from every row"
-    if max(len(audit.pairs) for audit in audits.values()) > plan.listed:
+    if max(len(audit.pairs) for audit in document.audits.values()) > plan.listed:
         notes["Pairs shown"] = (
             f"in the table the {plan.listed:,} worst of each model, on the sliders the {plan.pairs:,} worst; "
             "the audit's JSON has all"
         )
     if audit.counts.rank_error > 0.0:
         notes["Rank error"] = f"each distribution may be off by {100 * audit.counts.rank_error:.3g} points"
-    for name, audit in audits.items():
-        if audit.left_out:
-            groups = ", ".join(map(str, audit.left_out))
-            notes["Left out as too small" + (f", {name}" if len(audits) > 1 else "")] = groups
-        if audit.missing.sentences:
-            missing = " ".join(audit.missing.sentences)
-            notes["Missing values" + (f", {name}" if len(audits) > 1 else "")] = missing
-        if audit.within_strata is not None:
-            strata = " ".join(audit.within_strata.sentences)
-            notes["Within strata" + (f", {name}" if len(audits) > 1 else "")] = strata
-        if bounds_sentences(audit):
-            bounds = " ".join(bounds_sentences(audit))
-            notes["Unknown groups" + (f", {name}" if len(audits) > 1 else "")] = bounds
+    if limit > 1:
+        notes["Privacy"] = (
+            f"no group and no step of a curve rests on fewer than {limit} people: neighbouring scores are "
+            "drawn together, at their mean, and the sliders use these steps between the tables' epsilons. "
+            "Means, MCDP and the ends of windows are of whole groups and computed from every row."
+        )
     return notes
 
 

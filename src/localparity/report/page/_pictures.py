@@ -212,7 +212,7 @@ def pair_dots(document: Document, name: str) -> Dots:
     rows = []
     for pair in audit.pairs[:MOST_DOTS]:
         among = "" if pair.label is None else f", label {pair.label}"
-        clear = pair.significant_at(0, by_test=audit.tested)
+        clear = pair.significant_at(0, by_test=audit.has_test)
         rows.append(
             Dot(
                 name=pair_name(audit, pair) + among,
