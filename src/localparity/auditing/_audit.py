@@ -25,7 +25,15 @@ from localparity._types import (
     ScoreRange,
     Seed,
 )
-from localparity._validation import InputError, as_choice, as_count, as_fraction, as_threshold, require
+from localparity._validation import (
+    InputError,
+    as_choice,
+    as_count,
+    as_fraction,
+    as_threshold,
+    require,
+    setting,
+)
 from localparity.auditing._document import pair_rows
 from localparity.auditing._evidence import Evidence
 from localparity.auditing._files import AuditColumns, Engine, Scorer, read_people, score_people
@@ -271,9 +279,10 @@ class Audit:
         max_mcdp = as_fraction(max_mcdp, "max_mcdp")
         finding = self.findings[0] if epsilon is None else self.finding(epsilon)
         if finding.too_wide:
-            raise ValueError(
+            name = setting("score_range")
+            raise InputError(
                 f"MCDP({finding.epsilon:g}) is 0 whatever the groups: the scores span no window so "
-                f"wide in score_range {self.score_range}; give a smaller epsilon or the right score_range"
+                f"wide in {name} {self.score_range}; give a smaller epsilon or the right {name}"
             )
         ends = {"estimate": finding.mcdp, "upper": finding.interval.high, "lower": finding.interval.low}
         return within_bound(ends[as_choice(decide_by, "decide_by", get_args(DecideBy))], max_mcdp)
@@ -294,7 +303,7 @@ class Audit:
             if finding.epsilon == epsilon:
                 return finding
         known = ", ".join(f"{finding.epsilon:g}" for finding in self.findings)
-        raise ValueError(f"epsilon must be one of the audit's ({known}), got {epsilon!r}")
+        raise InputError(f"must be one of the audit's ({known}), got {epsilon!r}", argument="epsilon")
 
     def impact_ratios(self, *, reference: Group | None = None) -> ImpactRatioCurve:
         """Return the selection rates and their ratios at every cutoff, as `impact_ratio_curve` does.

@@ -17,7 +17,15 @@ from localparity._io._numbers import is_missing_text
 from localparity._io._table import Table, as_group_columns, as_table
 from localparity._text import brief
 from localparity._types import FloatArray, ScoreRange
-from localparity._validation import InputError, as_choice, require, warn_of_unmatched
+from localparity._validation import (
+    FileColumn,
+    InputError,
+    MissingValueError,
+    as_choice,
+    require,
+    setting,
+    warn_of_unmatched,
+)
 from localparity.auditing._missing import (
     GROUP_OPTIONS,
     KINDS,
@@ -81,7 +89,7 @@ def read_people(
     """The people in files or a table, counted by an engine."""
     as_choice(engine, "engine", get_args(Engine))
     if columns.score is None:
-        raise InputError("must name the column of the scores, got None; or pass model=", argument="score")
+        raise InputError("must name the column of the scores, got None; or pass a model", argument="score")
     check_scale(options, control=bool(columns.controls), name="control")
     if engine != "duckdb":
         _check_engine(columns, options, engine)
@@ -157,21 +165,21 @@ def _counted(
 def _check_engine(columns: AuditColumns, options: AuditOptions, engine: Engine) -> None:
     """Check that nothing is asked for that only DuckDB does."""
     needs = {
-        "cluster": columns.cluster is not None,
-        "control": bool(columns.controls),
-        "missing_groups": options.policy != _REFUSE,
-        f"score_range={options.score_range!r}": isinstance(options.score_range, str),
+        setting("cluster"): columns.cluster is not None,
+        setting("control"): bool(columns.controls),
+        setting("missing_groups"): options.policy != _REFUSE,
+        setting(score_range=options.score_range): isinstance(options.score_range, str),
     }
     for name, asked in needs.items():
         if asked:
-            raise InputError(f"{name} needs engine='duckdb', got {engine!r}")
+            raise InputError(f"{name} needs {setting(engine='duckdb')}, got {engine!r}")
 
 
 def range_in_table(table: Table, score: str, options: AuditOptions) -> ScoreRange:
     """The range that was given, or that of a column."""
     if not isinstance(options.score_range, str):
         return options.score_range
-    return as_data_range(*table.range_of(score), f"column {score!r}")
+    return as_data_range(*table.range_of(score), FileColumn(score))
 
 
 def _read_rows(
@@ -182,7 +190,7 @@ def _read_rows(
     if policy != _REFUSE or columns.control:
         counted = count_missing(table, columns, policy.texts)
         if counted.groups and (policy.groups == "raise" or counted.without_group):
-            raise ValueError(_no_group(columns, counted))
+            raise _no_group(columns, counted)
         warn_of_unmatched(counted.unmatched)
         complete = without_missing(
             table,
@@ -194,7 +202,7 @@ def _read_rows(
         )
     try:
         data = read(complete) if columns.control else name_unknown(read(complete))
-    except ValueError as error:
+    except MissingValueError as error:
         explained = _explained(error, table, columns, policy.texts)
         if explained is None:
             raise
@@ -208,26 +216,26 @@ def _read_rows(
 
 
 def _explained(
-    error: ValueError, table: Table, columns: ScoreColumns, texts: tuple[str, ...]
-) -> ValueError | None:
+    error: MissingValueError, table: Table, columns: ScoreColumns, texts: tuple[str, ...]
+) -> InputError | None:
     """An error of a row that lacks a value, with how many such rows there are, and what to do."""
-    if "no value" not in str(error):
-        return None
     counted = count_missing(table, columns, texts)
     named = {"scores": columns.score, "labels": columns.label, "weights": columns.weight}
     for kind, name in named.items():
         rows = getattr(counted, kind)
-        if rows and f"column {name!r}" in str(error):
-            return ValueError(f"{error}; {rows_without(rows, KINDS[kind])}: {ROW_OPTION}")
-    return ValueError(_no_group(columns, counted)) if counted.groups else None
+        if rows and error.column == name:
+            reason = f"{error.reason}; {rows_without(rows, KINDS[kind])}: {ROW_OPTION}"
+            return MissingValueError(reason, column=error.column, file=error.file, row=error.row)
+    return _no_group(columns, counted) if counted.groups else None
 
 
-def _no_group(columns: ScoreColumns, counted: LeftOutRows) -> str:
+def _no_group(columns: ScoreColumns, counted: LeftOutRows) -> InputError:
     names = " and ".join(map(repr, columns.own_group))
     if counted.without_group:
         which = "its" if counted.groups == counted.rows else "the otherwise complete"
-        return f"column {names} has no value in any of {which} {counted.groups:,} rows"
-    return f"column {names} has no value in {counted.groups:,} of {counted.rows:,} rows; {GROUP_OPTIONS}"
+        return MissingValueError(f"column {names} has no value in any of {which} {counted.groups:,} rows")
+    rows = f"{counted.groups:,} of {counted.rows:,} rows"
+    return MissingValueError(f"column {names} has no value in {rows}; {GROUP_OPTIONS}")
 
 
 # Files that a saved model scores.
@@ -247,13 +255,13 @@ class Scorer(NamedTuple):
 
         model = load(Path(folder))
         if not hasattr(model, "predict_proba"):
-            raise ValueError(f"{folder} holds a {type(model).__name__}, which takes scores, not features")
+            raise InputError(f"{folder} holds a {type(model).__name__}, which takes scores, not features")
         return cls(model, Path(folder), needs_group(model))
 
     def score(self, table: Table, group: Sequence[str]) -> FloatArray:
         """The score of each row of a file; the groups are read where the model needs them."""
         if not hasattr(self.classifier, "feature_names_in_"):
-            raise ValueError("the model was fitted on an array without column names")
+            raise InputError("the model was fitted on an array without column names")
         names = map(str, self.classifier.feature_names_in_)
         texts = self.classifier.text_features_
         features = read_features(table, names, texts, extra="data", advice="the model takes numbers")
@@ -267,9 +275,12 @@ class Scorer(NamedTuple):
         texts = [str(value) for value in classes.tolist()]
         for row, text in enumerate(texts):
             if text not in (negative, positive):
-                raise ValueError(
-                    f"column {column!r} of {source} must be {negative!r} or {positive!r}, as the model's "
-                    f"classes, got {brief(text)} at data row {row + 1}"
+                raise InputError(
+                    f"must be {negative!r} or {positive!r}, as the model's classes, got {brief(text)} at "
+                    f"data row {row + 1}",
+                    column=column,
+                    file=source,
+                    row=row,
                 )
         return np.asarray([text == positive for text in texts], dtype=np.int64)
 

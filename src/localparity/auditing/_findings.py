@@ -10,6 +10,7 @@ import numpy as np
 
 from localparity._text import group_text
 from localparity._types import Group
+from localparity._validation import InputError, InputWarning, setting
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._score_counts import strata_of
 from localparity.metrics import Interval, Window
@@ -227,18 +228,18 @@ def check_identifier(counts: ScoreCounts) -> None:
     """Whether the groups are groups of people, and not the people themselves."""
     groups, rows = len(counts.groups), sum(atoms.size for atoms in counts.atoms.values())
     if groups > _MANY_GROUPS and rows < 2 * groups:
-        raise ValueError(
-            f"sensitive_features has {groups:,} groups in {rows:,} rows, almost one for each row; is it an "
-            "identifier of people?"
+        raise InputError(
+            f"has {groups:,} groups in {rows:,} rows, almost one for each row; is it an identifier of people?",
+            argument="sensitive_features",
         )
 
 
 def check_group_count(counts: ScoreCounts, comparison: Comparison) -> None:
     """Whether there are few enough groups to compare each with each."""
     if comparison.compare == "between_groups" and len(counts.groups) > MOST_GROUPS:
-        raise ValueError(
+        raise InputError(
             f"there are {len(counts.groups):,} groups, of which at most {MOST_GROUPS:,} are compared pair by "
-            "pair; use compare='to_overall', or a larger min_group_size"
+            f"pair; use {setting(compare='to_overall')}, or a larger {setting('min_group_size')}"
         )
 
 
@@ -247,11 +248,12 @@ def warn_of_narrow_scores(counts: ScoreCounts, *, stacklevel: int) -> None:
     ends = [end for atoms in counts.atoms.values() if atoms.size for end in atoms.scores[[0, -1]].tolist()]
     low, high = counts.score_range
     if ends and max(ends) - min(ends) < 0.1 * high - 0.1 * low:
-        warnings.warn(
-            f"the scores lie between {min(ends):.2g} and {max(ends):.2g}, less than a tenth of score_range "
-            f"({low:g}, {high:g}), of which epsilon is a fraction; is score_range right?",
-            stacklevel=stacklevel + 1,
+        name = setting("score_range")
+        message = (
+            f"the scores lie between {min(ends):.2g} and {max(ends):.2g}, less than a tenth of {name} "
+            f"({low:g}, {high:g}), of which epsilon is a fraction; is {name} right?"
         )
+        warnings.warn(InputWarning(message), stacklevel=stacklevel + 1)
 
 
 def without_small_groups(
@@ -261,8 +263,8 @@ def without_small_groups(
     small = counts.small_groups(comparison)
     groups, fewest = len(counts.groups), comparison.min_group_size
     if groups - len(small) < 2:
-        raise ValueError(
-            f"min_group_size={fewest} leaves {groups - len(small)} of {groups} groups; at least two are "
-            "needed, and a lower min_group_size keeps smaller ones"
+        raise InputError(
+            f"{setting(min_group_size=fewest)} leaves {groups - len(small)} of {groups} groups; at least two "
+            f"are needed, and a lower {setting('min_group_size')} keeps smaller ones"
         )
     return counts.without(small), tuple(LeftOut(group, fewest) for group in small)

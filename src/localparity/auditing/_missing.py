@@ -11,9 +11,11 @@ from localparity._types import FloatArray, Group, Missing, MissingGroups
 from localparity._validation import (
     UNKNOWN,
     Blanks,
+    MissingValueError,
     as_choice,
     as_texts,
     is_unknown,
+    setting,
 )
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._disclosure import few_people
@@ -128,9 +130,8 @@ class MissingPolicy(NamedTuple):
         if self.groups != "bound" or UNKNOWN not in everyone.groups:
             return None
         if comparison.compare != "between_groups":
-            raise ValueError(
-                f"missing_groups='bound' needs compare='between_groups', got {comparison.compare!r}"
-            )
+            needed = setting(compare="between_groups")
+            raise InputError(f"{setting(missing_groups='bound')} needs {needed}, got {comparison.compare!r}")
         people = everyone.without(set(everyone.groups) - {UNKNOWN, *groups})
         if UNKNOWN in few_people(people, comparison, comparison.min_group_size):
             return None
@@ -143,16 +144,15 @@ class MissingPolicy(NamedTuple):
         if not rows:
             return counts.without(unknown), NOTHING_MISSING
         if self.groups == "raise":
-            raise ValueError(
-                f"sensitive_features has no value in {rows:,} of {counts.size:,} rows; {GROUP_OPTIONS}"
-            )
+            reason = f"has no value in {rows:,} of {counts.size:,} rows; {GROUP_OPTIONS}"
+            raise MissingValueError(reason, argument="sensitive_features")
         kept = counts if self.groups == "group" else counts.without(unknown)
         return kept, MissingRows(groups=rows, missing_groups=self.groups)
 
 
 GROUP_OPTIONS = (
-    "missing_groups='drop' leaves them out, missing_groups='group' takes them for a group, and "
-    "missing_groups='bound' says what they could change"
+    f"{setting(missing_groups='drop')} leaves them out, {setting(missing_groups='group')} takes them for a "
+    f"group, and {setting(missing_groups='bound')} says what they could change"
 )
 
 
@@ -207,4 +207,4 @@ def further_sentences(audit: Audit, max_mcdp: float | None) -> tuple[str, ...]:
     )
 
 
-ROW_OPTION = "missing='drop' leaves them out"
+ROW_OPTION = f"{setting(missing='drop')} leaves them out"

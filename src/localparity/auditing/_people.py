@@ -11,10 +11,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._scale import range_length
 from localparity._types import ArrayLike, BoolArray, FloatArray, Group, ScoreRange
 from localparity._validation import (
+    Argument,
     Blanks,
     InputError,
+    MissingValueError,
     as_frame,
     as_groups,
     as_vector,
@@ -22,7 +25,7 @@ from localparity._validation import (
     check_rows,
     library_of,
     missing_among,
-    range_length,
+    setting,
 )
 from localparity.auditing._findings import (
     LeftOut,
@@ -82,7 +85,8 @@ class Strata:
         """Some of the groups compared within strata, with a warning where the sign turns."""
         if options.compare != "between_groups":
             raise InputError(
-                f"needs compare='between_groups', got {options.compare!r}", argument="control_features"
+                f"needs {setting(compare='between_groups')}, got {options.compare!r}",
+                argument="control_features",
             )
         names = {key: (group, stratum) for key, (group, stratum) in self.names.items() if group in groups}
         within = strata_compared(
@@ -133,11 +137,14 @@ class People:
             arrays, missing_rows = _without_missing(arrays)
         try:
             counts, strata = _checked(options, score_range, **arrays)
-        except ValueError as error:
-            explained = None if counted else _explained(error, arrays)
-            if explained is None:
+        except InputError as error:
+            lacks = None if counted else _lacking(arrays).get(error.argument)
+            if lacks is None or not lacks.any():
                 raise
-            raise explained from error
+            rows = f"{int(lacks.sum()):,} of {lacks.size:,} rows"
+            raise MissingValueError(
+                f"has no value in {rows}; {ROW_OPTION}", argument=error.argument
+            ) from error
         return cls(counts, missing_rows, strata, library)
 
     def compared(self, options: AuditOptions) -> tuple[ScoreCounts, tuple[LeftOut, ...], MissingRows]:
@@ -148,7 +155,7 @@ class People:
         if options.min_group_size > 1:
             counts, left_out = without_small_groups(counts, options.comparison)
         check_group_count(counts, options.comparison)
-        advice = "pass cluster=ids of people, or one row for each person: intervals and p-values are too sure"
+        advice = f"pass {setting('cluster')}=ids of people, or one row for each person: intervals and p-values are too sure"
         warn_of_copies(copies_of(counts), advice, stacklevel=4)
         counts = _on_scale(counts, options)
         warn_of_narrow_scores(counts, stacklevel=4)
@@ -158,8 +165,9 @@ class People:
 def check_scale(options: AuditOptions, *, control: bool, name: str) -> None:
     """Check that scores keep their own range where bounds and strata need it."""
     if options.scale != "score" and (options.missing_groups == "bound" or control):
-        name = name if control else "missing_groups='bound'"
-        raise InputError(f"{name} needs a score_range of two numbers, got {options.score_range!r}")
+        subject = setting(name) if control else setting(missing_groups="bound")
+        limit = f"{setting('score_range')} of two numbers"
+        raise InputError(f"{subject} needs a {limit}, got {options.score_range!r}")
 
 
 def _checked(
@@ -173,7 +181,7 @@ def _checked(
     if isinstance(arrays["y_true"], Predictions | ScoreCounts):
         raise InputError(f"must be None with {type(arrays['y_true']).__name__}", argument="control_features")
     if arrays["cluster"] is not None:
-        raise InputError("must be None with cluster", argument="control_features")
+        raise InputError(f"must be None with {setting('cluster')}", argument="control_features")
     features = arrays.pop("sensitive_features")
     check_indexes(
         {"y_score": arrays["y_score"], "sensitive_features": features, "control_features": control_features}
@@ -185,17 +193,6 @@ def _checked(
     counts = as_counts(as_data(comparison, sensitive_features=codes, score_range=score_range, **arrays))
     strata = Strata(counts, strata_names(counts, groups, control))
     return strata.together, strata
-
-
-def _explained(error: ValueError, arrays: Mapping[str, Any]) -> InputError | None:
-    """The error of an array whose rows lack values, with how many; None where it lacks none."""
-    argument = error.argument if isinstance(error, InputError) else str(error).partition(" ")[0]
-    lacks = _lacking(arrays).get(argument)
-    if lacks is None or not lacks.any():
-        return None
-    return InputError(
-        f"has no value in {int(lacks.sum()):,} of {lacks.size:,} rows; {ROW_OPTION}", argument=argument
-    )
 
 
 def _lacking(arrays: Mapping[str, Any]) -> dict[str, BoolArray]:
@@ -261,7 +258,7 @@ def range_of_scores(y_score: ArrayLike | None) -> ScoreRange:
     return as_data_range(float(finite.min(initial=np.inf)), float(finite.max(initial=-np.inf)))
 
 
-def as_data_range(low: float, high: float, name: str = "y_score") -> ScoreRange:
+def as_data_range(low: float, high: float, name: Argument = "y_score") -> ScoreRange:
     """The range of scores from the lowest to the highest, rounded outward.
 
     So it is the same for most samples of the same scores, and tells nobody's score.
@@ -272,10 +269,13 @@ def as_data_range(low: float, high: float, name: str = "y_score") -> ScoreRange:
     ((-4.0, 13.0), (0.0, 0.7))
     """
     if low > high:
-        raise InputError("must have finite scores with score_range='data', got none", argument=name)
+        raise InputError(
+            f"must have finite scores with {setting(score_range='data')}, got none", argument=name
+        )
     if low == high:
         raise InputError(
-            f"must have two different scores with score_range='data', got {low:g} only", argument=name
+            f"must have two different scores with {setting(score_range='data')}, got {low:g} only",
+            argument=name,
         )
     lowest, highest = Decimal(repr(low)), Decimal(repr(high))
     step = Decimal(1).scaleb((highest - lowest).adjusted())
@@ -319,8 +319,8 @@ def ranked(counts: ScoreCounts) -> ScoreCounts:
     """
     if counts.cells is not None or counts.rank_error:
         raise InputError(
-            "score_range='rank' needs every score to be counted by itself, got counts on a grid of cells or "
-            "of a sketch; round the scores to fewer distinct ones"
+            f"{setting(score_range='rank')} needs every score to be counted by itself, got counts on a grid "
+            "of cells or of a sketch; round the scores to fewer distinct ones"
         )
     everyone = Atoms.join(counts.atoms.values())
     shares = everyone.shares_at_or_below(everyone.scores)

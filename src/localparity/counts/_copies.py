@@ -13,6 +13,7 @@ from dataclasses import replace
 import numpy as np
 
 from localparity._types import IntArray
+from localparity._validation import InputWarning
 from localparity.counts._atoms import Atoms
 from localparity.counts._score_counts import ScoreCounts
 
@@ -65,7 +66,7 @@ def copies_sentence(copies: int) -> str:
 def warn_of_copies(copies: int, advice: str, *, stacklevel: int) -> None:
     """Warn where there are several copies of nearly every row."""
     if copies > 1:
-        warnings.warn(f"{copies_sentence(copies)}; {advice}", UserWarning, stacklevel=stacklevel + 1)
+        warnings.warn(InputWarning(f"{copies_sentence(copies)}; {advice}"), stacklevel=stacklevel + 1)
 
 
 def without_copies(counts: ScoreCounts, copies: int) -> ScoreCounts:
