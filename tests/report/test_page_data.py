@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 import localparity as lp
 from localparity.counts._comparison import CRITERIA
-from localparity.report.page._data import MOST_VIEWS, PageModel, Plan, pack, round_thresholds
+from localparity.report.page._data import MOST_VIEWS, PageModel, Plan, Words, pack, round_thresholds
 from strategies import People, people
 
 
@@ -23,8 +23,31 @@ def unpack(text: str) -> NDArray[np.float64]:
 def plan_page(audits: dict[str, lp.Audit], limit: int) -> tuple[Plan, list[dict[str, Any]]]:
     """How fine the page is, and what it shows of each model."""
     models = [PageModel(name, audit, limit) for name, audit in audits.items()]
-    plan = Plan.of(models)
-    return plan, [model.data(plan) for model in models]
+    plan, words = Plan.of(models), Words()
+    shown = [model.data(plan, words) for model in models]
+    return plan, [one | {"told": words.data()} for one in shown]
+
+
+def told(data: dict[str, Any], view: dict[str, Any], place: int) -> str:
+    """The sentence that the page's script puts together."""
+    words = data["told"]
+
+    def word(places: str) -> str:
+        text: str = words["words"][
+            int.from_bytes(base64.b64decode(places[4 * place : 4 * place + 4]), "little")
+        ]
+        return text
+
+    run = words["runs"][int(view["forms"][place])].format(word(view["lows"]), word(view["highs"]))
+    names = data["pairs"][view["pair"]]
+    parts = words["sentences"][view["sentences"][view["sign"][place]]]
+    filled = [
+        (names[part] if part != "" else "")
+        if i % 2
+        else part.replace("{run}", run).replace("{points}", word(view["points"]))
+        for i, part in enumerate(parts)
+    ]
+    return "".join(filled)
 
 
 def test_packing_loses_less_than_the_page_promises() -> None:
@@ -56,8 +79,7 @@ def test_every_slider_position_has_the_values_of_the_library(people: People) -> 
             window = lp.gap_curve(
                 None, people.scores, sensitive_features=people.groups, groups=(pair[0], pair[1])
             ).worst_window(plan.epsilons[place])
-            ends = unpack(view["low"])[place], unpack(view["high"])[place]
-            assert ends == pytest.approx((window.low, window.high), abs=1e-9)
+            assert told(data, view, place) == window.sentence
             assert {"+": pair[0], "-": pair[1], "x": None, "0": None}[view["sign"][place]] == window.lower
 
 
@@ -116,7 +138,7 @@ def test_a_group_too_small_for_steps_is_not_drawn() -> None:
     predictions = lp.Predictions.from_arrays(labels, rng.random(groups.size), sensitive_features=groups)
     audit = lp.audit(lp.ScoreCounts.from_predictions(predictions), n_resamples=0, min_group_size=10)
     model = PageModel("model", audit, 10)
-    data = model.data(Plan.of([model]))
+    data = model.data(Plan.of([model]), Words())
     assert model.undrawn == ["few"]
     assert data["pairs"] == [["a", "b"]]
     assert not data["whole"]

@@ -229,7 +229,8 @@ def check_identifier(counts: ScoreCounts) -> None:
     groups, rows = len(counts.groups), sum(atoms.size for atoms in counts.atoms.values())
     if groups > _MANY_GROUPS and rows < 2 * groups:
         raise InputError(
-            f"has {groups:,} groups in {rows:,} rows, almost one for each row; is it an identifier of people?",
+            f"has {groups:,} groups in {rows:,} rows, almost one for each row; is it an identifier of "
+            "people?",
             argument="sensitive_features",
         )
 

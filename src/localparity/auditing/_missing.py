@@ -11,6 +11,7 @@ from localparity._types import FloatArray, Group, Missing, MissingGroups
 from localparity._validation import (
     UNKNOWN,
     Blanks,
+    InputError,
     MissingValueError,
     as_choice,
     as_texts,

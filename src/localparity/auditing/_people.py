@@ -155,7 +155,8 @@ class People:
         if options.min_group_size > 1:
             counts, left_out = without_small_groups(counts, options.comparison)
         check_group_count(counts, options.comparison)
-        advice = f"pass {setting('cluster')}=ids of people, or one row for each person: intervals and p-values are too sure"
+        ids = f"{setting('cluster')}=ids of people"
+        advice = f"pass {ids}, or one row for each person: intervals and p-values are too sure"
         warn_of_copies(copies_of(counts), advice, stacklevel=4)
         counts = _on_scale(counts, options)
         warn_of_narrow_scores(counts, stacklevel=4)

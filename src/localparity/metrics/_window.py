@@ -80,29 +80,35 @@ class Window:
         With a threshold from 2 to 5, people in m are at least 25.0 points more likely than people in f to
         score above it, which is the worse outcome.
         """
-        higher_is = as_higher_is(higher_is)
-        among = "" if self.label is None else f"among people with label {self.label}, "
-        if self.gap == 0.0:
-            first, second = (group_text(group) for group in self.groups)
-            return capitalised(f"{among}no window of this width has a gap between {first} and {second}.")
-        where = f"{among}with a threshold {run_text(self.low, self.high, self.whole)}, "
-        return capitalised(where + self._difference(higher_is))
-
-    def _difference(self, higher_is: HigherIs | None) -> str:
-        """How the groups differ at the thresholds of the run; whoever fares worse is named first."""
-        points = points_text(self.gap)
-        if self.higher is None or self.lower is None:
-            first, second = (group_text(group) for group in self.groups)
-            return f"{first} and {second} differ by {points}, in a direction that changes inside."
-        higher, lower = (_people(group, self.groups) for group in (self.higher, self.lower))
-        if higher_is is None:
-            return f"{lower} are {points} more likely to be at or below it than {higher}."
-        if higher_is == "better":
-            compared = f"{lower} are {points} less likely than {higher}"
-        else:
-            compared = f"{higher} are {points} more likely than {lower}"
-        return f"{compared} to score above it, which is the {higher_is} outcome."
+        run, points = run_text(self.low, self.high, self.whole), points_text(self.gap)
+        return "".join(sentence_parts(self, as_higher_is(higher_is), run, points))
 
 
-def _people(group: Group, compared: tuple[Group, Group]) -> str:
-    return "people overall" if group == EVERYONE == compared[1] else f"people in {group_text(group)}"
+def sentence_parts(window: Window, higher_is: HigherIs | None, run: str, points: str) -> list[str]:
+    """The sentence about a window: texts, with the name of a group after each but the last.
+
+    Whoever fares worse is named first.
+    """
+    among = "" if window.label is None else f"among people with label {window.label}, "
+    first, second = (group_text(group) for group in window.groups)
+    if window.gap == 0.0:
+        start = capitalised(f"{among}no window of this width has a gap between ")
+        return [start, first, " and ", second, "."]
+    where = capitalised(f"{among}with a threshold {run}, ")
+    if window.higher is None or window.lower is None:
+        return [where, first, " and ", second, f" differ by {points}, in a direction that changes inside."]
+    (higher, higher_name), (lower, lower_name) = (
+        _people(group, window.groups) for group in (window.higher, window.lower)
+    )
+    if higher_is is None:
+        than = f" are {points} more likely to be at or below it than {higher}"
+        return [where + lower, lower_name, than, higher_name, "."]
+    ending = f" to score above it, which is the {higher_is} outcome."
+    if higher_is == "better":
+        return [where + lower, lower_name, f" are {points} less likely than {higher}", higher_name, ending]
+    return [where + higher, higher_name, f" are {points} more likely than {lower}", lower_name, ending]
+
+
+def _people(group: Group, compared: tuple[Group, Group]) -> tuple[str, str]:
+    """People of a group: a text, and the name that follows it."""
+    return ("people overall", "") if group == EVERYONE == compared[1] else ("people in ", group_text(group))

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 import base64
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from localparity._text import group_text
-from localparity._types import Criterion, FloatArray, Group, ScoreRange
+from localparity._text import RUN_FORMS, group_text, points_text, run_ends
+from localparity._types import Criterion, FloatArray, Group, HigherIs, ScoreRange
 from localparity._validation import even_thresholds, fractions_of, reach_of
 from localparity.counts._comparison import CRITERIA, Comparison, labels_of
 from localparity.counts._disclosure import all_disclosed, disclosed
 from localparity.counts._score_counts import ScoreCounts, Stratum, strata_of, with_everyone
 from localparity.metrics import GapCurve, Window
 from localparity.metrics._gap_curve import curve_between, gap_curves
+from localparity.metrics._window import sentence_parts
 from localparity.report.displays._base import MOST_POINTS, thin_steps
 from localparity.uncertainty._bands import band_radii
 from localparity.uncertainty._resampling import Draws
@@ -30,7 +31,7 @@ Pair = tuple[Group, Group]
 # What keeps a page under three megabytes, whatever it is made from.
 MOST_VIEWS = 800
 _MOST_CURVE_POINTS = 16_000
-_MOST_WINDOWS = 50_000
+_MOST_WINDOWS = 40_000
 _MOST_RATES = 60_000
 _MOST_LISTED = 600
 
@@ -41,8 +42,6 @@ _MOST_OFF = 0.1
 _SMALLEST, _NARROW = 1e-100, 1e-9
 
 _FULL_SCALE = 2**32 - 1
-# The widest range whose whole numbers fractions of that scale still tell apart, with some room.
-_MOST_WHOLE = 1e9
 
 # Positions of the slider for epsilon, from the finest to the coarsest; the last one is fine near 0 only.
 _EPSILON_GRIDS = (
@@ -99,7 +98,7 @@ class PageModel:
         """The groups of the worst pairs."""
         return list(dict.fromkeys(group for pair in self.pairs[:most_pairs] for group in pair))
 
-    def data(self, plan: Plan) -> dict[str, Any]:
+    def data(self, plan: Plan, words: Words) -> dict[str, Any]:
         """The model's criteria, sides (a group under a label) and views (a pair under a label)."""
         audit, counts = self.audit, self.counts
         whole = all(pair.window.whole for pair in audit.pairs)
@@ -121,8 +120,9 @@ class PageModel:
                 off_both = sum(self.off[label, group] for group in pair)
                 radius = radii[label, pair] + off_both + 2.0 * audit.counts.rank_error
                 place_of = {"pair": number, "label": label, "sides": [place[group] for group in pair]}
-                found = _view_data(curve, stratum, radius, plan, self._known(pair, label), whole=whole)
-                views.append(found | place_of)
+                windows = self._windows(curve, plan)
+                view = _view_data(curve, stratum, radius, plan, windows, whole=whole)
+                views.append(view | place_of | words.of_windows(windows, audit.higher_is))
         return {
             "name": self.name,
             "range": list(counts.score_range),
@@ -157,13 +157,14 @@ class PageModel:
         other = worst.too_small or worst.groups not in pairs
         return pairs.index(clearest) if other and clearest in pairs else -1
 
-    def _known(self, pair: Pair, label: int | None) -> dict[float, Window]:
-        """The windows that the audit's tables rest on, which are shown as they are."""
-        if label not in self.audit.comparison.labels:
-            return {}
-        epsilons = [finding.epsilon for finding in self.audit.findings]
-        curve = curve_between(self.audit.counts, self.exact[label], pair, label)
-        return dict(zip(epsilons, curve.worst_windows(np.array(epsilons)), strict=True))
+    def _windows(self, curve: GapCurve, plan: Plan) -> list[Window]:
+        """The worst window at each epsilon; those that the audit's tables rest on are exact."""
+        windows = dict(zip(plan.epsilons.tolist(), curve.worst_windows(plan.epsilons), strict=True))
+        if curve.label in self.audit.comparison.labels:
+            epsilons = [finding.epsilon for finding in self.audit.findings]
+            exact = curve_between(self.audit.counts, self.exact[curve.label], curve.groups, curve.label)
+            windows |= dict(zip(epsilons, exact.worst_windows(np.array(epsilons)), strict=True))
+        return list(windows.values())
 
     def _other_radii(self) -> dict[tuple[int | None, Pair], float]:
         """How far the true gap may be off under labels that are not the audit's.
@@ -255,12 +256,49 @@ def pack(fractions: FloatArray) -> str:
     return base64.b64encode(whole.tobytes()).decode("ascii")
 
 
+class Words:
+    """The library's words about windows, each of them once on a page.
+
+    A sentence has the place of a group, 0 or 1, where the group's name stands.
+    """
+
+    def __init__(self) -> None:
+        self._places: dict[str, int] = {}
+        self._sentences: dict[tuple[str | int, ...], int] = {}
+
+    def data(self) -> dict[str, Any]:
+        """The words that the places of views are among."""
+        return {"runs": RUN_FORMS, "words": list(self._places), "sentences": list(self._sentences)}
+
+    def of_windows(self, windows: Sequence[Window], higher_is: HigherIs | None) -> dict[str, Any]:
+        """For a view, its sentences by the sign, and the ends, forms and gaps that windows put in them."""
+        told = [(*run_ends(one.low, one.high, one.whole), points_text(one.gap)) for one in windows]
+        return {
+            "sentences": {_sign(window): self._sentence(window, higher_is) for window in windows},
+            "forms": "".join(str(RUN_FORMS.index(form)) for form, _, _ in told),
+            "lows": self._pack([ends[0] for _, ends, _ in told]),
+            "highs": self._pack([ends[1] for _, ends, _ in told]),
+            "points": self._pack([points for _, _, points in told]),
+        }
+
+    def _sentence(self, window: Window, higher_is: HigherIs | None) -> int:
+        names = [group_text(group) for group in window.groups]
+        parts: list[str | int] = [*sentence_parts(window, higher_is, "{run}", "{points}")]
+        parts[1::2] = [names.index(str(name)) if name else "" for name in parts[1::2]]
+        return self._sentences.setdefault(tuple(parts), len(self._sentences))
+
+    def _pack(self, texts: Sequence[str]) -> str:
+        """The places of words as base64 of whole numbers of three bytes."""
+        places = [self._places.setdefault(text, len(self._places)) for text in texts]
+        return base64.b64encode(b"".join(place.to_bytes(3, "little") for place in places)).decode("ascii")
+
+
 def _view_data(
     curve: GapCurve,
     stratum: Stratum,
     radius: float,
     plan: Plan,
-    known: Mapping[float, Window],
+    windows: Sequence[Window],
     *,
     whole: bool,
 ) -> dict[str, Any]:
@@ -268,18 +306,13 @@ def _view_data(
 
     The page joins these points to the rates at the thresholds, which all pairs of a group share.
     """
-    drawn = zip(plan.epsilons.tolist(), curve.worst_windows(plan.epsilons), strict=True)
-    windows = [known.get(epsilon, window) for epsilon, window in drawn]
-    low, high = curve.score_range
     points = curve.knots[thin_steps(curve.knots, curve.gap, plan.points)]
     if whole:
         # Means of several people's scores are no scores that anybody has.
         points = points[points == np.rint(points)]
     return {
         "mcdp": pack(np.array([window.gap for window in windows])),
-        "low": pack(fractions_of(np.array([window.low for window in windows]), curve.score_range)),
-        "high": pack(fractions_of(np.array([window.high for window in windows]), curve.score_range)),
-        "whole": curve.whole and high - low < _MOST_WHOLE,
+        "whole": curve.whole,
         "sign": "".join(_sign(window) for window in windows),
         "radius": radius,
         "x": pack(fractions_of(points, curve.score_range)),

@@ -26,7 +26,7 @@ from localparity.auditing._wording import CRITERION_WORDS, shown_finding
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.counts._score_counts import strata_of
 from localparity.report.page._charts import chart_specs
-from localparity.report.page._data import PageModel, Plan
+from localparity.report.page._data import PageModel, Plan, Words
 from localparity.report.page._pictures import Curves, model_dots, pair_dots, rates_picture, ratio_picture
 
 if TYPE_CHECKING:
@@ -246,13 +246,15 @@ def render_page(document: Document, notes: Mapping[str, str] | None = None) -> s
     """The page as text."""
     audits = document.audits
     models = [PageModel(name, audit, document.min_group_size) for name, audit in audits.items()]
-    plan = Plan.of(models)
+    plan, words = Plan.of(models), Words()
+    drawn = [model.data(plan, words) for model in models if model.pairs]
     data = {
         "epsilons": plan.epsilons.tolist(),
         "shown_epsilon": shown_finding(document.first).epsilon,
         "criteria": CRITERION_WORDS,
         "charts": chart_specs(),
-        "models": [model.data(plan) for model in models if model.pairs],
+        "models": drawn,
+        **words.data(),
     }
     picture = rates_picture(models[0]) if len(audits) == 1 else None
     by_name = {section.name: section for section in document.sections()}
@@ -267,7 +269,7 @@ def render_page(document: Document, notes: Mapping[str, str] | None = None) -> s
         verdicts={name: audit.verdict for name, audit in audits.items()},
         picture=picture,
         models=model_dots(document) if picture is None else None,
-        drawn=bool(data["models"]),
+        drawn=bool(drawn),
         undrawn={model.name: list(map(group_text, model.undrawn)) for model in models if model.undrawn},
         pairs={name: pair_dots(document, name) for name, audit in audits.items() if len(audit.pairs) > 1},
         ratios=list(ratios_of(document)),

@@ -30,72 +30,25 @@ function worst(views, place) {
 
 const among = (view) => (view.label === null ? "" : ` among people with label ${view.label}`);
 
-/* Words, the same as the library's; what is packed is off by the slack, a fraction of the scale, at most */
-const slack = 2.5e-10;
-
-function numberText(number, digits = 15) {
-  const rounded = Number(number.toPrecision(digits)) + 0;
-  const odd = rounded && (Math.abs(rounded) < 1e-6 || Math.abs(rounded) >= 1e15);
-  return odd ? rounded.toExponential() : rounded.toLocaleString("en-US", { maximumSignificantDigits: digits });
+/* The library's words: a view has the places of its own among all of the page, three bytes each */
+function word(places, place) {
+  const [low, middle, high] = [0, 1, 2].map((byte) => atob(places.slice(4 * place, 4 * place + 4)).charCodeAt(byte));
+  return data.words[low + 256 * middle + 65536 * high];
 }
 
-function pointsText(gap) {
-  for (let decimals = 1; decimals < 7; decimals += 1) {
-    const steps = Math.floor((gap + slack) * 10 ** (2 + decimals));
-    if (steps) return `at least ${(steps / 10 ** decimals).toFixed(decimals)} points`;
-  }
-  return "more than 0 points";
-}
-
-function roundInward(low, high, range) {
-  const off = slack * (range[1] - range[0]);
-  const size = Math.floor(Math.log10(Math.max(Math.abs(low), Math.abs(high)) + off)) + 1;
-  for (let digits = 4; digits < 10; digits += 1) {
-    const step = 10 ** (size - digits);
-    const inner = [Math.ceil((low - off) / step) * step, Math.floor((high + off) / step) * step];
-    if (inner[0] < inner[1]) return inner.map((end) => numberText(end, digits));
-  }
-  return null;
-}
-
-function runText(low, high, range, whole) {
-  if (whole) {
-    const [first, last] = [Math.round(low), Math.round(high) - 1].map((end) => numberText(end));
-    return first === last ? `of ${first}` : `from ${first} to ${last}`;
-  }
-  const ends = roundInward(low, high, range);
-  return ends ? `from ${ends[0]} up to, but not including, ${ends[1]}` : `very close to ${numberText(low, 9)}`;
-}
-
-/* Who is compared with whom, as text and as names: people in the lower group, and people in the higher one */
-function differenceParts(points, lower, higher, higherIs) {
-  if (!higherIs) return [...lower, ` are ${points} more likely to be at or below it than `, ...higher, "."];
-  const ending = ` to score above it, which is the ${higherIs} outcome.`;
-  return higherIs === "better"
-    ? [...lower, ` are ${points} less likely than `, ...higher, ending]
-    : [...higher, ` are ${points} more likely than `, ...lower, ending];
+/* The thresholds of a window, as they are told; the run of whole numbers ends before the next one */
+function endsOf(view, place) {
+  const [low, high] = [view.lows, view.highs].map((places) => Number(word(places, place).replaceAll(",", "")));
+  return { low, high: view.whole ? high + 1 : high };
 }
 
 function tellWindow(chosen, view, place) {
-  const [first, second] = chosen.pairs[view.pair];
-  const sign = view.sign[place];
-  const ends = [unpack(view.low)[place], unpack(view.high)[place]].map((fraction) => inRange(chosen, fraction));
-  const points = pointsText(unpack(view.mcdp)[place]);
-  const name = (text) => Object.assign(document.createElement("bdi"), { textContent: text });
-  const people = (text) => (chosen.overall && text === second ? ["people overall"] : ["people in ", name(text)]);
-  const where = view.label === null ? "" : `Among people with label ${view.label}, `;
-  let parts;
-  if (sign === "0") parts = ["no window of this width has a gap between ", name(first), " and ", name(second), "."];
-  else {
-    parts = [`with a threshold ${runText(...ends, chosen.range, view.whole)}, `];
-    if (sign === "x") parts.push(name(first), " and ", name(second), ` differ by ${points}, in a direction that changes inside.`);
-    else {
-      const [lower, higher] = (sign === "+" ? [first, second] : [second, first]).map(people);
-      parts.push(...differenceParts(points, lower, higher, chosen.higher_is));
-    }
-  }
-  const opening = where || parts[0][0].toUpperCase();
-  element("window").replaceChildren(opening + (where ? parts[0] : parts[0].slice(1)), ...parts.slice(1));
+  const ends = [word(view.lows, place), word(view.highs, place)];
+  const run = data.runs[Number(view.forms[place])].replace("{}", ends[0]).replace("{}", ends[1]);
+  const parts = data.sentences[view.sentences[view.sign[place]]].map((part, i) => (i % 2
+    ? Object.assign(document.createElement("bdi"), { textContent: chosen.pairs[view.pair][part] ?? "" })
+    : part.replace("{run}", run).replace("{points}", word(view.points, place))));
+  element("window").replaceChildren(...parts);
 }
 
 /* Who is selected: people above the threshold, or at or below it where a higher score is worse */
@@ -155,7 +108,7 @@ function drawCurve(chosen, view) {
 function drawPlace(chosen, view, place) {
   const value = unpack(view.mcdp)[place];
   const sign = view.sign[place];
-  const window = sign === "0" ? [] : [{ low: inRange(chosen, unpack(view.low)[place]), high: inRange(chosen, unpack(view.high)[place]) }];
+  const window = sign === "0" ? [] : [endsOf(view, place)];
   const threshold = [{ x: chosen.thresholds[thresholdPlace()] }];
   for (const mark of document.querySelectorAll(".of-window")) mark.hidden = sign === "0";
   const levels = { "+": [value], "-": [-value], x: [value, -value], 0: [] }[sign];
