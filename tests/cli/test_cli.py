@@ -44,6 +44,7 @@ def test_json_has_the_numbers_of_the_library(scores: Path) -> None:
         lp.ScoreCounts.from_predictions(predictions),
         epsilons=[0, 0.03],
         criterion="equalized_odds",
+        min_group_size=10,
         n_resamples=20,
         random_state=0,
     )

@@ -30,7 +30,7 @@ SCORES = MODEL.predict_proba(X)[:, 1]
 PEOPLE = X.assign(sex=CENSUS.sensitive_features, income=CENSUS.target, score=SCORES)
 COLUMNS = PEOPLE.drop(columns="score")
 QUICK = {"n_resamples": 99, "epsilons": [0.0, 0.05]}
-FILES = ["audit.html", "audit.json", "gap_curve.png", "mcdp_profile.png"]
+FILES = ["audit.html", "audit.json"]
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -114,9 +114,6 @@ def test_the_files_can_be_read_back_and_saved(tmp_path: Path) -> None:
     assert audit["findings"][0]["mcdp"] == result.metrics["mcdp_0"]
     page = mlflow.artifacts.load_text(result.artifacts["audit_page"].uri)
     assert page == result.artifacts["audit_page"].content
-    for name in ("gap_curve", "mcdp_profile"):
-        stored = mlflow.artifacts.load_image(result.artifacts[name].uri)
-        assert np.asarray(stored).std() > 10.0  # of 255: it is not an empty picture
     result.save(tmp_path)
     again = EvaluationResult.load(tmp_path)
     assert again.metrics == result.metrics

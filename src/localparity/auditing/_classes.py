@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
@@ -12,6 +12,7 @@ from localparity._text import p_value_text, percent
 from localparity._types import ArrayLike, Groups
 from localparity._validation import InputError, as_frame, as_probability, as_vector
 from localparity.auditing._audit import Audit, audit
+from localparity.auditing._options import AuditArguments
 from localparity.uncertainty._permutation import least_p_value
 
 
@@ -82,13 +83,7 @@ class ClassAudits:
 
 
 def class_confidence(confidence: float, classes: int) -> float:
-    """The confidence of each class's audit, for all of them to hold together with `confidence`.
-
-    Examples
-    --------
-    >>> round(class_confidence(0.95, 5), 10)
-    0.99
-    """
+    """The confidence of each class's audit, for all of them to hold together with `confidence`."""
     return 1.0 - (1.0 - as_probability(confidence)) / classes
 
 
@@ -98,8 +93,7 @@ def audit_classes(
     *,
     sensitive_features: Groups,
     classes: Sequence[Any] | None = None,
-    confidence: float = 0.95,
-    **options: Any,
+    **options: Unpack[AuditArguments],
 ) -> ClassAudits:
     """Audit the scores that a model gives several classes, each against all others.
 
@@ -113,10 +107,9 @@ def audit_classes(
         The group of each row.
     classes : sequence, optional
         The classes, in the order of the columns; by default the names of the columns, or 0, 1 and so on.
-    confidence : float
-        The probability with which the intervals of all classes hold together.
     **options
-        Further arguments of `audit`, such as ``epsilons`` or ``n_resamples``.
+        Further arguments of `audit`, such as ``epsilons`` or ``n_resamples``. The intervals of all classes
+        hold together with the probability ``confidence``.
 
     Returns
     -------
@@ -145,9 +138,10 @@ def audit_classes(
                 f"must be one of the classes {named}, got {next(iter(unknown))!r}", argument="y_true"
             )
         labels = {name: np.asarray(given == name, dtype=np.int64) for name in columns}
-    each = class_confidence(confidence, len(columns))
+    confidence = options.get("confidence", 0.95)
+    options["confidence"] = class_confidence(confidence, len(columns))
     audits = {
-        name: audit(labels[name], scores, sensitive_features=sensitive_features, confidence=each, **options)
+        name: audit(labels[name], scores, sensitive_features=sensitive_features, **options)
         for name, scores in columns.items()
     }
     return ClassAudits(audits, confidence)

@@ -45,19 +45,7 @@ FEW_CUTOFFS = 10
 
 @dataclass(frozen=True)
 class RatioResult:
-    """The ratios of an audit at so few cutoffs that they may be handed on, and what follows from them.
-
-    Attributes
-    ----------
-    curve : ImpactRatioCurve
-        The ratios; every step rests on enough people.
-    safe : SafeCutoffs
-        The cutoffs that keep every ratio large enough, and the lowest ratio.
-    min_group_size : int
-        The fewest people of a step.
-    cutoffs : int
-        How many cutoffs there are, shown or not.
-    """
+    """The ratios of an audit at so few cutoffs that they may be handed on, and what follows from them."""
 
     curve: ImpactRatioCurve
     safe: SafeCutoffs
@@ -66,19 +54,7 @@ class RatioResult:
 
     @classmethod
     def of(cls, audit: Audit, min_ratio: float, min_group_size: int) -> RatioResult:
-        """The ratios of an audit.
-
-        Examples
-        --------
-        >>> import localparity as lp
-        >>> census = lp.datasets.make_census(5000, random_state=0)
-        >>> audit = lp.audit(
-        ...     None, census.score, sensitive_features=census.sensitive_features, random_state=0
-        ... )
-        >>> print(RatioResult.of(audit, 0.8, 10).sentences[0])
-        Any cutoff from 0 up to, but not including, 0.1144 keeps every group's ratio at or above 0.8 with 95%
-        confidence.
-        """
+        """The ratios of an audit."""
         every = audit.impact_ratios()
         curve = every.disclosed(min_group_size)
         return cls(curve, curve.safe_cutoffs(min_ratio), min_group_size, every.cutoffs.size)
@@ -173,15 +149,7 @@ _MOST_GROUPS = 6
 
 
 def header_rows(audit: Audit) -> list[tuple[str, str]]:
-    """The files, rows, groups, time, call and versions, each under its name.
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> found = lp.audit(None, [0.1, 0.9], sensitive_features=["a", "b"], n_resamples=0)
-    >>> header_rows(found)[:2]
-    [('Rows compared', '2'), ('Groups', '2: a, b')]
-    """
+    """The files, rows, groups, time, call and versions, each under its name."""
     found = audit.provenance
     files = () if found is None else found.files
     rows = [("File" if len(files) == 1 else f"File {i}", file.name) for i, file in enumerate(files, 1)]

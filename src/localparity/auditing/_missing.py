@@ -90,13 +90,7 @@ class MissingRows:
 
 
 def rows_without(rows: int, what: str) -> str:
-    """So many rows without a value.
-
-    Examples
-    --------
-    >>> rows_without(1200, "group")
-    '1,200 rows without a group'
-    """
+    """So many rows without a value."""
     return f"{rows:,} row{'' if rows == 1 else 's'} without a {what}"
 
 
@@ -195,17 +189,6 @@ def bounds_sentences(audit: Audit) -> tuple[str, ...]:
     if audit.missing_rows.groups and audit.missing_rows.missing_groups == "bound":
         return ("What they could change is not shown, since they are fewer people than a group may have.",)
     return ()
-
-
-def further_sentences(audit: Audit, max_mcdp: float | None) -> tuple[str, ...]:
-    """What an audit says of rows that lack a value, of unknown groups and of strata."""
-    breakdown = breakdown_of(audit, max_mcdp)
-    return (
-        *audit.missing_rows.sentences,
-        *bounds_sentences(audit),
-        *(() if breakdown is None else breakdown.sentences),
-        *(() if audit.within_strata is None else audit.within_strata.sentences),
-    )
 
 
 ROW_OPTION = f"{setting(missing='drop')} leaves them out"

@@ -10,9 +10,11 @@ from typing import Any, TypedDict, get_args
 import numpy as np
 
 from localparity._types import (
+    ArrayLike,
     Compare,
     Criterion,
     FloatArray,
+    Groups,
     HigherIs,
     IntervalMethod,
     MeasuredScale,
@@ -47,6 +49,14 @@ class AuditKeywords(TypedDict, total=False):
     n_jobs: int | None
     higher_is: HigherIs | None
     on_resample: Callable[[], object] | None
+
+
+class AuditArguments(AuditKeywords, total=False):
+    """The same with the arrays that `localparity.audit` takes beside scores, labels and groups."""
+
+    control_features: Groups | None
+    sample_weight: ArrayLike | None
+    cluster: ArrayLike | None
 
 
 @dataclass(frozen=True, kw_only=True)

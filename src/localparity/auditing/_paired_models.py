@@ -186,17 +186,7 @@ class PairedModels:
 
 @dataclass(frozen=True, eq=False)
 class _Rows:
-    """The rows of a file, sorted by the id of the person.
-
-    Attributes
-    ----------
-    file, id : str
-        The file, and the column of the ids.
-    ids : ndarray
-        The ids as text.
-    columns : mapping
-        The other columns.
-    """
+    """The rows of a file, sorted by the id of the person."""
 
     file: str
     id: str

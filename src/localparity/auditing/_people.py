@@ -52,15 +52,7 @@ _ARRAYS = {"y_score": "scores", "y_true": "labels", "sample_weight": "weights"}
 
 @dataclass(frozen=True, eq=False)
 class Strata:
-    """People counted by group and stratum.
-
-    Attributes
-    ----------
-    counts : ScoreCounts
-        Their groups are both at once.
-    names : mapping
-        The group and the stratum that each of these stands for.
-    """
+    """People counted by group and stratum."""
 
     counts: ScoreCounts
     names: Mapping[Group, tuple[Group, Group]]
@@ -308,15 +300,6 @@ def ranked(counts: ScoreCounts) -> ScoreCounts:
     """The same people, each with the (weighted) share of all of them whose score is at or below theirs.
 
     Gaps between groups stay what they are at every score, and so does MCDP(0).
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> scores, sex = [100, 200, 900, 300], ["f", "f", "m", "m"]
-    >>> people = lp.Predictions.from_arrays(None, scores, sensitive_features=sex, score_range=(0, 1000))
-    >>> ranks = ranked(lp.ScoreCounts.from_predictions(people))
-    >>> {group: atoms.scores.tolist() for (group, _), atoms in ranks.atoms.items()}
-    {'f': [0.25, 0.5], 'm': [0.75, 1.0]}
     """
     if counts.cells is not None or counts.rank_error:
         raise InputError(

@@ -131,23 +131,7 @@ class Provenance:
 
 @dataclass(frozen=True, kw_only=True)
 class AuditedFile:
-    """What a command that goes on from an audit has to know of the files that were read.
-
-    Attributes
-    ----------
-    paths : tuple of str
-        The files, all on this machine.
-    reading : mapping
-        How they were read: the options of `open_table` that were given.
-    missing : mapping
-        What was done with rows that lack a value: the options of an audit that were given.
-    score_range : tuple of float
-        The range of the scores as they are in the file.
-    features : tuple of str
-        The columns without a use in the audit that a model may learn from.
-    others : tuple of str
-        The columns without a use that it may not, such as identifiers.
-    """
+    """What a command that goes on from an audit has to know of the files that were read."""
 
     paths: tuple[str, ...]
     reading: Mapping[str, Any] = field(default_factory=dict)
@@ -191,13 +175,7 @@ def target_of(columns: Mapping[str, Any]) -> str | None:
 
 
 def call_text(name: str, source: Any, options: Mapping[str, Any]) -> str:
-    """A call as one would write it, without the options that are None.
-
-    Examples
-    --------
-    >>> call_text("lp.Audit.read", "scores.csv", {"score": "p", "group": ["sex"], "label": None})
-    "lp.Audit.read('scores.csv', score='p', group=['sex'])"
-    """
+    """A call as one would write it, without the options that are None."""
     source = fspath(source) if isinstance(source, PathLike) else getattr(source, "paths", source)
     first = _short(source)
     given = [f"{option}={_short(value)}" for option, value in options.items() if value is not None]

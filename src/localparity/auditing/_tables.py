@@ -31,14 +31,7 @@ if TYPE_CHECKING:
 
 
 class Shown(str):
-    """A number as a text, with the number that it shows; of an interval, both ends.
-
-    Examples
-    --------
-    >>> cell = Shown("29.98%", 0.29984)
-    >>> cell, cell.value
-    ('29.98%', 0.29984)
-    """
+    """A number as a text, with the number that it shows; of an interval, both ends."""
 
     __slots__ = ("high", "value")
 
@@ -107,25 +100,7 @@ class ReportTable:
 
 @dataclass(frozen=True, kw_only=True)
 class Section:
-    """A part of a document: what it is about, in sentences, tables, and a picture by its name.
-
-    Attributes
-    ----------
-    name : str
-        What the section holds, by which a form of the document knows how to show it, such as "verdict".
-    heading : str
-        What people read above it.
-    sentences : tuple of str
-        What it says.
-    facts : tuple of tuple
-        Names with what belongs to each, such as ("Rows compared", "2,000").
-    tables : tuple of ReportTable
-        Its tables.
-    picture : str
-        The picture that belongs to it, on a page; "" for none.
-    model : str or None
-        The model that it is about; None for all of a document's.
-    """
+    """A part of a document: what it is about, in sentences, tables, and a picture by its name."""
 
     name: str
     heading: str

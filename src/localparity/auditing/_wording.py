@@ -109,14 +109,6 @@ def verdict_of(audit: Audit) -> Verdict:
     A disparity is found where some pair's adjusted p-value at some epsilon is small enough or its interval
     keeps clear of 0. Of the pairs for which that is so, the one that stands out most from chance is named.
     What people without a group could change is said too, and first where they are most.
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> census = lp.datasets.make_census(5000, random_state=0)
-    >>> audit = lp.audit(None, census.score, sensitive_features=census.sensitive_features, random_state=0)
-    >>> print(verdict_of(audit).headline)
-    There is a disparity: MCDP(0) is 30.02%, between Female (2,253 people) and Male (2,747 people).
     """
     found, could_be = _verdict(audit), what_could_be(audit)
     if could_be is None:
@@ -276,15 +268,7 @@ def _listed(groups: Sequence[GroupSummary]) -> str:
 
 
 def assumptions_of(audit: Audit) -> tuple[str, ...]:
-    """What an audit's intervals and p-values take for granted, and over what they hold.
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> audit = lp.audit(None, [0.1, 0.9], sensitive_features=["a", "b"], epsilons=[0], n_resamples=0)
-    >>> assumptions_of(audit)[0]
-    'Rows are assumed to be independent: one row for each person.'
-    """
+    """What an audit's intervals and p-values take for granted, and over what they hold."""
     rows = "Rows are assumed to be independent: one row for each person."
     if audit.counts.clusters is not None:
         rows = "Rows of one cluster may depend on each other; clusters are assumed to be independent."
@@ -426,19 +410,7 @@ def bound_result(audit: Audit, max_mcdp: float, decide_by: DecideBy) -> BoundRes
 
 
 def bound_lines(audit: Audit, bound: BoundResult) -> tuple[str, ...]:
-    """What was compared with a bound, between whom, where it was measured, and how sure it is.
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> audit = lp.audit(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"], random_state=0)
-    >>> for line in bound_lines(audit, bound_result(audit, 0.1, "estimate")):
-    ...     print(line)
-    MCDP(0) is 100.00% between a (2 people) and b (2 people), above the bound of 10.00%, but could be chance.
-    With a threshold from 0.4 up to, but not including, 0.6, people in a are at least 100.0 points more likely
-    to be at or below it than people in b.
-    The 95% interval is 0.00% to 100.00%, the p-value against parity 0.3487.
-    """
+    """What was compared with a bound, between whom, where it was measured, and how sure it is."""
     finding = audit.finding(bound.epsilon)
     tested = ""
     if finding.test is not None:
@@ -458,17 +430,7 @@ def shown_finding(audit: Audit) -> Finding:
 
 @dataclass(frozen=True)
 class Answers:
-    """The answers of an audit.
-
-    Attributes
-    ----------
-    answers : tuple of Answer
-        Is there a disparity; how large and where; for whom; how sure; within the bound or not; what now.
-    steps : tuple of Step
-        What can be done now.
-    bound : BoundResult or None
-        The bound, where there is one.
-    """
+    """The answers of an audit."""
 
     answers: tuple[Answer, ...]
     steps: tuple[Step, ...]
@@ -476,20 +438,7 @@ class Answers:
 
     @classmethod
     def of(cls, audit: Audit, max_mcdp: float | None = None, decide_by: DecideBy = "estimate") -> Answers:
-        """Answer the questions.
-
-        Examples
-        --------
-        >>> import localparity as lp
-        >>> census = lp.datasets.make_census(5000, random_state=0)
-        >>> audit = lp.audit(
-        ...     None, census.score, sensitive_features=census.sensitive_features, random_state=0
-        ... )
-        >>> for answer in Answers.of(audit, max_mcdp=0.1).answers[::4]:
-        ...     print(answer.question, answer.short)
-        Is there a disparity? Yes
-        Is it within the bound? No
-        """
+        """Answer the questions."""
         bound = None if max_mcdp is None else bound_result(audit, max_mcdp, decide_by)
         pair, place, found = named_pair(audit)
         most = None if bound is None else bound.max_mcdp

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import inspect
-import io
 import json
 import time
 import warnings
@@ -12,12 +11,12 @@ from typing import Any, get_args
 
 import numpy as np
 
-from localparity._types import ArrayLike, Criterion, FloatArray
+from localparity._types import ArrayLike, FloatArray
 from localparity._validation import as_choice, as_epsilon, as_fraction, require
 from localparity.auditing import Audit, audit
 from localparity.auditing._audit import DecideBy
 from localparity.auditing._document import Document
-from localparity.counts._disclosure import DISCLOSURE_LIMIT, disclosed
+from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.integrations._columns import named_columns
 from localparity.metrics._within import allowed
 
@@ -38,12 +37,6 @@ _DEFAULTS = {
     "decide_by": "estimate",
     "metric_prefix": "",
 }
-_CRITERIA: dict[int | None, Criterion] = {
-    None: "demographic_parity",
-    0: "predictive_equality",
-    1: "equal_opportunity",
-}
-"""The criterion that compares people of one label."""
 _OPTIONS = _DEFAULTS.keys() | inspect.signature(audit).parameters.keys() - {"y_true", "on_resample"}
 
 
@@ -52,7 +45,7 @@ class LocalParityEvaluator(ModelEvaluator):
 
     It logs MCDP at each epsilon with its interval, p-value and noise floor (``mcdp_0.05``, ``mcdp_0.05_low``,
     ``mcdp_0.05_high``, ``mcdp_0.05_p_value``, ``mcdp_0.05_noise_floor``), ``abcc`` and ``delta_dp``; the
-    verdict as a tag; and the page, the JSON and two figures as artifacts. An epsilon whose windows do not fit
+    verdict as a tag; and the page and the JSON as artifacts. An epsilon whose windows do not fit
     into the scores has no metrics.
 
     `evaluator_config` may have
@@ -293,7 +286,7 @@ def _tags(document: Document) -> dict[str, str]:
 
 
 def _log_files(document: Document, run_id: str, prefix: str) -> dict[str, Any]:
-    """Log the page, the JSON and the figures, and return them as artifacts by their names."""
+    """Log the page and the JSON, and return them as artifacts by their names."""
     from mlflow.models.evaluation import artifacts
 
     from localparity.report.page._page import render_page
@@ -306,34 +299,4 @@ def _log_files(document: Document, run_id: str, prefix: str) -> dict[str, Any]:
         "audit_page": artifacts.TextEvaluationArtifact(mlflow.get_artifact_uri(page_path), page),
         "audit_json": artifacts.JsonEvaluationArtifact(mlflow.get_artifact_uri(json_path), json.loads(plain)),
     }
-    for name, image in _images(document).items():
-        path = f"localparity/{prefix}{name}.png"
-        client.log_image(run_id, image, path)
-        found[name] = artifacts.ImageEvaluationArtifact(mlflow.get_artifact_uri(path), image)
     return {f"{prefix}{name}": artifact for name, artifact in found.items()}
-
-
-def _images(document: Document) -> dict[str, Any]:
-    """The gap of the worst pair and the profile, of steps that rest on enough people."""
-    from localparity.report import GapCurveDisplay, McdpProfileDisplay
-
-    figure, pillow = (require(name, extra="mlflow") for name in ("matplotlib.figure", "PIL.Image"))
-    found = document.first
-    comparison, window = found.comparison, found.findings[0].window
-    shown = disclosed(found.counts, comparison, min_group_size=document.min_group_size)
-    axes = {name: figure.Figure(layout="constrained").subplots() for name in ("gap_curve", "mcdp_profile")}
-    asked: dict[str, Any] = {"confidence": found.confidence, "random_state": 0}
-    GapCurveDisplay.from_predictions(
-        shown, groups=window.groups, criterion=_CRITERIA[window.label], ax=axes["gap_curve"], **asked
-    )
-    McdpProfileDisplay.from_predictions(
-        shown,
-        criterion=comparison.criterion,
-        compare=comparison.compare,
-        ax=axes["mcdp_profile"],
-        **asked,
-    )
-    files = {name: io.BytesIO() for name in axes}
-    for name, ax in axes.items():
-        ax.figure.savefig(files[name], format="png", dpi=150)
-    return {name: pillow.open(file) for name, file in files.items()}

@@ -9,15 +9,16 @@ import json
 from collections.abc import Callable, Generator
 from contextvars import ContextVar
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import pytest
 
 if TYPE_CHECKING:
-    from localparity._types import ArrayLike, Criterion, Groups
+    from localparity._types import ArrayLike, Groups
     from localparity.auditing import Audit
     from localparity.auditing._audit import DecideBy
     from localparity.auditing._document import Document
+    from localparity.auditing._options import AuditArguments
 
 __all__ = ["assert_mcdp"]
 
@@ -37,9 +38,7 @@ def assert_mcdp(
     max_mcdp: float = 0.1,
     epsilon: float = 0.0,
     decide_by: DecideBy = "estimate",
-    criterion: Criterion = "demographic_parity",
-    min_group_size: int = 10,
-    **options: Any,
+    **options: Unpack[AuditArguments],
 ) -> Audit:
     """Assert that MCDP(epsilon) is at most `max_mcdp`, as `localparity audit --max-mcdp` decides it.
 
@@ -60,12 +59,9 @@ def assert_mcdp(
         The half-width of the windows.
     decide_by : str
         What is compared with the bound: "estimate", "upper" or "lower", as in `Audit.passes`.
-    criterion : str
-        Who is compared, as in `localparity.audit`.
-    min_group_size : int
-        A group with fewer people is left out, as the command does.
     **options
-        Others of `localparity.audit`; ``random_state`` is 0 by default.
+        Others of `localparity.audit`, such as ``criterion``. As in the command, ``min_group_size`` is 10 and
+        ``random_state`` is 0 by default.
 
     Returns
     -------
@@ -93,12 +89,17 @@ def assert_mcdp(
     from localparity.auditing._document import Document
     from localparity.auditing._wording import bound_lines
 
-    options = {"random_state": 0, "min_group_size": min_group_size, "criterion": criterion, **options}
-    found = audit(y_true, y_score, sensitive_features=sensitive_features, epsilons=[epsilon], **options)
+    asked: AuditArguments = {"random_state": 0, "min_group_size": 10, **options, "epsilons": [epsilon]}
+    found = audit(y_true, y_score, sensitive_features=sensitive_features, **asked)
     item = _running.get()
     name = "scores" if item is None else item.nodeid
-    asked: dict[str, Any] = {"max_mcdp": max_mcdp, "decide_by": decide_by}
-    document = Document(audits={name: found}, title=name, min_group_size=min_group_size, **asked)
+    document = Document(
+        audits={name: found},
+        title=name,
+        max_mcdp=max_mcdp,
+        decide_by=decide_by,
+        min_group_size=asked["min_group_size"],
+    )
     if item is not None:
         _record(item, document)
     bound = document.answers(name).bound

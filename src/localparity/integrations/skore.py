@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Unpack
 
 from localparity._types import ArrayLike, Compare, Criterion, FloatArray, Groups, Rows
 from localparity._validation import as_epsilon, as_fraction
 from localparity.auditing import Audit, audit
 from localparity.auditing._audit import DecideBy
+from localparity.auditing._options import AuditArguments
 from localparity.auditing._wording import bound_result
 from localparity.integrations._columns import named_columns
 from localparity.metrics import mcdp
@@ -126,7 +127,7 @@ class McdpCheck:
         epsilon: float = 0.0,
         decide_by: DecideBy = "estimate",
         code: str = "LP001",
-        **options: Any,
+        **options: Unpack[AuditArguments],
     ) -> None:
         self.max_mcdp = as_fraction(max_mcdp, "max_mcdp")
         self.sensitive_features = sensitive_features
@@ -134,7 +135,7 @@ class McdpCheck:
         self.decide_by = decide_by
         self.code = code
         self.report_types = ["estimator"]
-        self.options = options
+        self.options: AuditArguments = {"random_state": 0, **options, "epsilons": [self.epsilon]}
 
     def check_function(self, report: Any) -> str | None:
         """Return what is above the bound, or None where nothing is; skore calls this.
@@ -162,8 +163,7 @@ class McdpCheck:
             report.y_test,
             _scores(estimator, X),
             sensitive_features=_groups(self.sensitive_features, X),
-            epsilons=[self.epsilon],
-            **{"random_state": 0, **self.options},
+            **self.options,
         )
 
 

@@ -103,17 +103,7 @@ _NOT_XML = re.compile("[\ufffe\uffff]")
 
 
 def to_junit(document: Document) -> str:
-    """The document, which must have a bound, as a test suite.
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> census = lp.datasets.make_census(2000, random_state=0)
-    >>> found = lp.audit(None, census.score, sensitive_features=census.sensitive_features, random_state=0)
-    >>> text = to_junit(Document(audits={"census.csv": found}, max_mcdp=0.1))
-    >>> ElementTree.fromstring(text.encode()).find("testsuite/testcase").attrib
-    {'classname': 'census.csv', 'name': 'MCDP(0) is at most 10.00%'}
-    """
+    """The document, which must have a bound, as a test suite."""
     answers = {name: document.answers(name).bound for name in document.audits}
     bounds = {name: bound for name, bound in answers.items() if bound is not None}
     failures = sum(not bound.within for bound in bounds.values())

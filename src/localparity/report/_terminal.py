@@ -21,15 +21,7 @@ _ASIDE = ("assumptions", "audited")
 
 
 def terminal_parts(document: Document) -> Iterator[RenderableType]:
-    """A document for rich, section by section.
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> audit = lp.audit(None, [0.1, 0.4, 0.6, 0.9], sensitive_features=["a", "a", "b", "b"], random_state=0)
-    >>> next(terminal_parts(Document(audits={"Audit": audit}))).plain
-    'Audit: demographic parity, between groups'
-    """
+    """A document for rich, section by section."""
     for section in document.sections():
         if section.name == "verdict":
             yield from _verdict(document, section)
