@@ -4,13 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, astuple, dataclass
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localparity._io._table import Table, as_group_columns, as_table
 from localparity._types import Group
+from localparity._validation import InputError
+from localparity.auditing._options import AuditKeywords, AuditOptions
 from localparity.predictions import check_predictions
 from localparity.uncertainty import PairedComparison, compare_scores
 
@@ -64,10 +66,8 @@ class PairedModels:
         weight: str | None = None,
         cluster: str | None = None,
         left_out: Iterable[Group] = (),
-        epsilon: float = 0.0,
-        n_resamples: int = 1000,
         allow_remote: bool = False,
-        **options: Any,
+        **options: Unpack[AuditKeywords],
     ) -> PairedModels:
         """Compare the scores in files that hold the same people, in any order.
 
@@ -85,49 +85,59 @@ class PairedModels:
             The columns of the labels 0 and 1, of the weights, and of the household, say.
         left_out : iterable
             Groups that are not compared.
-        epsilon : float
-            The half-width of the windows, as a fraction of the score range.
-        n_resamples : int
-            How many resamples are drawn.
         allow_remote : bool
             Whether files may be on other machines, as in `Audit.read`.
         **options
-            Further arguments of `compare_scores`, such as ``confidence``.
+            Further arguments of `localparity.audit`, such as ``confidence``; of the ``epsilons`` the smallest
+            counts, and ``score_range`` must be two numbers.
 
         Returns
         -------
         PairedModels
         """
+        asked = AuditOptions(**options)
+        if isinstance(asked.score_range, str):
+            raise InputError(f"must be two numbers, got {asked.score_range!r}", argument="score_range")
         if id == score:
-            raise ValueError(f"column {id!r} cannot be both the score and the id")
+            raise InputError("cannot be both the score and the id", column=id)
         groups = as_group_columns(score, group)
-        others = [name for name in (label, weight) if name]
-        values = [*groups, *([cluster] if cluster else [])]
-        asked: dict[str, Any] = {"numbers": [score, *others], "values": [cluster] if cluster else []}
+        numbers, values = [name for name in (label, weight) if name], [cluster] if cluster else []
         people = [
-            _Rows.read(as_table(file, allow_remote=allow_remote), id, groups=groups, **asked)
+            _Rows.read(
+                as_table(file, allow_remote=allow_remote),
+                id,
+                numbers=[score, *numbers],
+                values=values,
+                groups=groups,
+            )
             for file in files
         ]
-        first, *rest = people
-        for each in rest:
-            first.check_same(each, dict.fromkeys([*others, *values]))
-        kept = _kept(first, score, groups, left_out)
-        columns = {name: first.columns[name][kept] for name in (*others, *values)}
-        given: dict[str, Any] = {
-            "sensitive_features": _groups(columns, groups),
-            "sample_weight": columns[weight] if weight else None,
-            "cluster": columns[cluster] if cluster else None,
-            "epsilon": epsilon,
-            "n_resamples": n_resamples,
-        }
-        labels = columns[label] if label else None
-        found = {
-            each.file: compare_scores(
-                labels, first.columns[score][kept], each.columns[score][kept], **given, **options
+        first, *others = people
+        shared = (*numbers, *groups, *values)
+        for other in others:
+            first.check_same(other, shared)
+        rows = _compared(first, groups, left_out)
+        columns = {name: first.columns[name][rows] for name in shared}
+        comparisons = {
+            other.file: compare_scores(
+                columns[label] if label else None,
+                first.columns[score][rows],
+                other.columns[score][rows],
+                sensitive_features=_groups(columns, groups),
+                sample_weight=columns[weight] if weight else None,
+                cluster=columns[cluster] if cluster else None,
+                epsilon=asked.epsilons[0],
+                score_range=asked.score_range,
+                criterion=asked.criterion,
+                compare=asked.compare,
+                confidence=asked.confidence,
+                n_resamples=asked.n_resamples,
+                random_state=asked.random_state,
+                n_jobs=asked.n_jobs,
             )
-            for each in rest
+            for other in others
         }
-        return cls(first.file, epsilon, found, n_resamples)
+        return cls(first.file, asked.epsilons[0], comparisons, asked.n_resamples)
 
     def sentence(self, name: str) -> str:
         """Return what was found of a model, in words.
@@ -234,10 +244,10 @@ def _groups(columns: Mapping[str, Column], names: Sequence[str]) -> Any:
     return columns[names[0]] if len(names) == 1 else {name: columns[name] for name in names}
 
 
-def _kept(rows: _Rows, score: str, names: Sequence[str], left_out: Iterable[Group]) -> Any:
+def _compared(rows: _Rows, names: Sequence[str], left_out: Iterable[Group]) -> Any:
     """The rows whose group is compared."""
     left = set(left_out)
     if not left:
         return slice(None)
-    found = check_predictions(None, np.zeros(rows.ids.size), _groups(rows.columns, names))
-    return np.array([group not in left for group in found.groups])[found.codes]
+    people = check_predictions(None, np.zeros(rows.ids.size), _groups(rows.columns, names))
+    return np.array([group not in left for group in people.groups])[people.codes]

@@ -688,7 +688,7 @@ def _same_people(
         weight=scores.weight,
         cluster=scores.cluster,
         left_out=[left.group for left in first.left_out],
-        epsilon=first.findings[0].epsilon,
+        epsilons=options.epsilons,
         score_range=score_range,
         criterion=options.criterion,
         compare=options.compare,
