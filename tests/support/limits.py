@@ -101,7 +101,6 @@ NO_SIZES = {
     "counts._copies._MOST_COPIES": "what repeated rows are",
     "counts._copies._NEARLY_ALL": "what repeated rows are",
     "counts._disclosure.DISCLOSURE_LIMIT": "the default of an argument",
-    "counts._ranks._RESOLUTION": "rounding",
     "counts._kernels._SHORT": "what may be divided by",
     "counts._weights.LIMBS": "the format of a sum",
     "counts._weights.LIMB_BITS": "the format of a sum",

@@ -137,7 +137,8 @@ def _people(
         strata = Strata.of_columns(data, width)
         data = strata.together
     score_range = data.score_range if isinstance(options.score_range, str) else options.score_range
-    checked = as_data(options.comparison, data, None, None, score_range=score_range)
+    blanks = options.policy.blanks
+    checked = as_data(options.comparison, data, None, None, score_range=score_range, blanks=blanks)
     return People(as_counts(checked), missing, strata)
 
 

@@ -131,8 +131,6 @@ OPTIONS = (
     ),
     *(
         "--min-group-size",
-        "--small-groups",
-        "--min-group-size",
         "--missing-groups",
         "--missing",
         "--cluster",
