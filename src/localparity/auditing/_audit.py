@@ -34,7 +34,7 @@ from localparity._validation import (
     require,
     setting,
 )
-from localparity.auditing._document import pair_rows
+from localparity.auditing._document import Document, DocumentKeywords, pair_rows, plain_audit
 from localparity.auditing._evidence import Evidence
 from localparity.auditing._files import AuditColumns, Engine, Scorer, read_people, score_people
 from localparity.auditing._findings import Finding, GroupSummary, LeftOut, PairSummary, summarise_groups
@@ -42,6 +42,7 @@ from localparity.auditing._missing import NOTHING_MISSING, MissingRows
 from localparity.auditing._options import AuditKeywords, AuditOptions
 from localparity.auditing._people import People
 from localparity.auditing._provenance import AuditedFile, Provenance, call_text
+from localparity.auditing._tables import summary_of
 from localparity.auditing._wording import Verdict, assumptions_of, verdict_of
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, check_disclosure
@@ -320,10 +321,13 @@ class Audit:
         -------
         ImpactRatioCurve
         """
-        direction: HigherIs = self.higher_is or "better"
-        confidence = self.confidence if self.counts.exchangeable else None
-        asked: dict[str, Any] = {"reference": reference, "higher_is": direction, "confidence": confidence}
-        return curve_of_counts(self.counts, self.comparison, **asked)
+        return curve_of_counts(
+            self.counts,
+            self.comparison,
+            reference=reference,
+            higher_is=self.higher_is or "better",
+            confidence=self.confidence if self.counts.exchangeable else None,
+        )
 
     def to_dict(self, *, min_group_size: int = DISCLOSURE_LIMIT) -> dict[str, Any]:
         """Return the whole audit as plain dictionaries and lists.
@@ -340,9 +344,6 @@ class Audit:
         """
         limit = max(as_count(min_group_size, "min_group_size"), self.comparison.min_group_size)
         check_disclosure(self.counts, self.comparison, limit)
-        # Imported here: a document is made of audits.
-        from localparity.auditing._document import plain_audit
-
         return plain_audit(self)
 
     def to_json(
@@ -368,20 +369,17 @@ class Audit:
         str
             Groups that JSON cannot represent become text.
         """
-        from localparity.auditing._document import Document
+        return Document(
+            audits={"scores": self}, max_mcdp=max_mcdp, decide_by=decide_by, min_group_size=min_group_size
+        ).to_json()
 
-        bound: dict[str, Any] = {"max_mcdp": max_mcdp, "decide_by": decide_by}
-        return Document(audits={"scores": self}, **bound, min_group_size=min_group_size).to_json()
-
-    def to_markdown(self, *, title: str = "Local disparity audit", **options: Any) -> str:
+    def to_markdown(self, **options: Unpack[DocumentKeywords]) -> str:
         """Return the audit as Markdown, for a pull request or a wiki.
 
         Parameters
         ----------
-        title : str
-            The heading.
         **options
-            ``max_mcdp``, ``decide_by`` and ``min_group_size``, as in `to_json`.
+            ``title``, the heading; ``max_mcdp``, ``decide_by`` and ``min_group_size``, as in `to_json`.
 
         Returns
         -------
@@ -395,24 +393,27 @@ class Audit:
         >>> print(found.to_markdown(max_mcdp=0.1).splitlines()[0])
         # Local disparity audit
         """
-        from localparity.auditing._document import Document
         from localparity.report._markdown import to_markdown
 
-        return to_markdown(Document(audits={"scores": self}, title=title, **options))
+        return to_markdown(Document(audits={"scores": self}, **options))
 
     def to_frame(self) -> Any:
         """Return all pairs at all epsilons, one row for each, as a frame of `library`, or of pandas."""
         return pair_frame(self)
 
-    def to_html(self, path: str | PathLike[str], **options: Any) -> None:
+    def to_html(
+        self, path: str | PathLike[str], *, force: bool = False, **options: Unpack[DocumentKeywords]
+    ) -> None:
         """Write the audit as one page that opens anywhere, offline; `localparity.report.write_page`.
 
         Parameters
         ----------
         path : path
             Where to write it.
+        force : bool
+            Overwrite the file if it exists.
         **options
-            ``title``, ``max_mcdp``, ``decide_by``, ``min_group_size`` and ``force``, as in `write_page`.
+            ``title``, ``max_mcdp``, ``decide_by`` and ``min_group_size``, as in `write_page`.
 
         Examples
         --------
@@ -427,24 +428,20 @@ class Audit:
         """
         from localparity.report import write_page
 
-        write_page(path, {"scores": self}, **options)
+        write_page(path, {"scores": self}, force=force, **options)
 
     def __repr__(self) -> str:
         """The verdict, and MCDP of the worst pair at each epsilon."""
-        from localparity.auditing._tables import summary_of
-
         return summary_of(self)
 
     def _repr_html_(self) -> str | None:
         """The verdict and the findings for a notebook; nothing without the extra `report`."""
-        from localparity.auditing._document import Document
         from localparity.report.page._page import notebook_summary
 
         return notebook_summary(Document(audits={"scores": self}))
 
     def __rich_console__(self, *_: Any) -> Iterator[Any]:
         """The audit as `rich.print` shows it."""
-        from localparity.auditing._document import Document
         from localparity.report._terminal import terminal_parts
 
         yield from terminal_parts(Document(audits={"Audit": self}))

@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from localparity._text import group_text, number_text, percent
 from localparity._types import Criterion
@@ -25,7 +25,7 @@ from localparity.auditing._tables import (
 )
 from localparity.auditing._wording import COMPARE_WORDS, CRITERION_WORDS, Answers
 from localparity.counts import ScoreCounts
-from localparity.counts._disclosure import DISCLOSURE_LIMIT
+from localparity.counts._disclosure import DISCLOSURE_LIMIT, check_disclosure
 from localparity.metrics import ScoringRates
 from localparity.uncertainty import ImpactRatioCurve, SafeCutoffs
 
@@ -191,6 +191,16 @@ def header_line(audit: Audit, *, checksum: bool = True) -> str:
     return ", ".join([*parts, f"{audit.n_resamples:,} resamples{seed}", f"localparity {__version__}"])
 
 
+class DocumentKeywords(TypedDict, total=False):
+    """Fields of a `Document`, for functions that take them as keyword arguments."""
+
+    title: str
+    paired: PairedModels | None
+    max_mcdp: float | None
+    decide_by: DecideBy
+    min_group_size: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class Document:
     """What is known of some models, whatever form it takes.
@@ -339,6 +349,11 @@ class Document:
         line = () if audit.provenance is None else (header_line(audit),)
         facts = tuple(header_rows(audit))
         yield Section(name="audited", heading="What was audited", sentences=line, facts=facts, model=name)
+
+    def check_sizes(self) -> None:
+        """Raise an error where a group has too few people for what leaves the machine."""
+        for audit in self.audits.values():
+            check_disclosure(audit.counts, audit.comparison, self.min_group_size)
 
     def to_dict(self) -> dict[str, Any]:
         """The document as plain dictionaries and lists; docs/reference/audit.schema.json describes it."""

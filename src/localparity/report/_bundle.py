@@ -8,12 +8,12 @@ import zipfile
 from collections.abc import Iterable, Mapping
 from os import PathLike
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Unpack
 from xml.etree import ElementTree
 
 from localparity._io._files import sha256_of, write_new
 from localparity._text import percent, visible
-from localparity.auditing._document import Document
+from localparity.auditing._document import Document, DocumentKeywords
 from localparity.auditing._wording import BoundResult, bound_lines
 from localparity.report._markdown import to_markdown
 from localparity.report.page._page import render_page
@@ -33,7 +33,7 @@ def write_bundle(
     *,
     model: str | PathLike[str] | None = None,
     force: bool = False,
-    **options: Any,
+    **options: Unpack[DocumentKeywords],
 ) -> None:
     """Write the audits of one model or several as a zip file to sign and to file.
 

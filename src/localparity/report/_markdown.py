@@ -14,6 +14,7 @@ _MOST_PAIRS = 20
 
 def to_markdown(document: Document) -> str:
     """The document: the answers to six questions, the tables, and what they rest on."""
+    document.check_sizes()
     parts = [part for section in document.sections() for part in _parts(section, document)]
     return "\n\n".join([f"# {markdown_text(document.title)}", *parts, _all_digits(document)]) + "\n"
 
