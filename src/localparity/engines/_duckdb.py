@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from localparity._io._duckdb import quote_name, quote_text
 from localparity._io._table import Source, Table, as_group_columns, as_table
 from localparity._types import BoolArray, Compare, Criterion, ScoreRange
-from localparity._validation import MOST_GROUPS, as_score_range, check_group_count, held_ends
+from localparity._validation import MOST_GROUPS, InputError, as_score_range, check_group_count, held_ends
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._coarsen import MAX_SCORES
 from localparity.counts._weights import LIMBS
@@ -354,7 +354,7 @@ class DuckDBScores(SqlScores):
             f"WHERE NOT {self._valid()} ORDER BY row LIMIT 1"
         )
         if not first["row"].size:  # statistics that lie make DuckDB skip rows that it has just counted
-            raise ValueError(f"{self._table.name} is damaged: two reads of it differ")
+            raise InputError("is damaged: two reads of it differ", file=self._table.name)
         row = {short: None if np.ma.is_masked(value[0]) else value[0] for short, value in first.items()}
         self._reject(row, int(first["row"][0]))
 
