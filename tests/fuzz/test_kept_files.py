@@ -26,8 +26,8 @@ from fuzzing import damaged, damaged_json, fuzz, read_or_refuse, sealed
 from localparity import models
 from localparity.monitoring import Monitor, ScoreSketch
 from localparity.monitoring._sketch import pack, unpack
-from localparity.paper import DamagedRunWarning, OutdatedRunWarning, Record, Run, Store
-from localparity.paper._store import PartScores
+from localparity.paper import Run, Store
+from localparity.paper._store import DamagedRunWarning, OutdatedRunWarning, PartScores, Record
 from localparity.results import ModelCard
 from processes import memory_folder
 
