@@ -317,6 +317,7 @@ def as_data(
     sample_weight: ArrayLike | None = None,
     cluster: ArrayLike | None = None,
     score_range: ScoreRange = (0.0, 1.0),
+    pos_label: Any = None,
     keep_labels: bool = False,
     blanks: Blanks = NO_BLANKS,
 ) -> Data:
@@ -332,6 +333,7 @@ def as_data(
             sample_weight=sample_weight,
             cluster=cluster,
             score_range=score_range,
+            pos_label=pos_label,
             blanks=blanks,
         )
     if isinstance(y_true, Predictions):
@@ -341,6 +343,7 @@ def as_data(
         "sensitive_features": sensitive_features,
         "sample_weight": sample_weight,
         "cluster": cluster,
+        "pos_label": pos_label,
     }
     for name, given in arrays.items():
         if given is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from localparity._types import ArrayLike, Compare, Criterion, Groups, ScoreRange
@@ -31,6 +33,7 @@ def delta_dp(
     sample_weight: ArrayLike | None = None,
     score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
+    pos_label: Any = None,
 ) -> float:
     """The difference of selection rates at a threshold, or of mean scores.
 
@@ -59,6 +62,8 @@ def delta_dp(
         The lowest and the highest score there can be.
     min_group_size : int
         A group with fewer rows among the people compared is an error.
+    pos_label : object, optional
+        The label that counts as 1, the other one as 0; without it, labels are 0 and 1.
 
     Returns
     -------
@@ -82,6 +87,7 @@ def delta_dp(
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
         score_range=score_range,
+        pos_label=pos_label,
     )
     if threshold is None:
         return max(abs(curve.mean_difference()) for curve in curves)
@@ -100,6 +106,7 @@ def spdd(
     sample_weight: ArrayLike | None = None,
     score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
+    pos_label: Any = None,
 ) -> float:
     """The mean difference of selection rates over equally spaced thresholds.
 
@@ -128,6 +135,8 @@ def spdd(
         The lowest and the highest score there can be.
     min_group_size : int
         A group with fewer rows among the people compared is an error.
+    pos_label : object, optional
+        The label that counts as 1, the other one as 0; without it, labels are 0 and 1.
 
     Returns
     -------
@@ -149,6 +158,7 @@ def spdd(
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
         score_range=score_range,
+        pos_label=pos_label,
     )
     thresholds = even_thresholds(curves[0].score_range, n_thresholds - 1)
     return max(float(np.abs(curve(thresholds)).mean()) for curve in curves)
@@ -165,6 +175,7 @@ def p_rule(
     sample_weight: ArrayLike | None = None,
     score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
+    pos_label: Any = None,
 ) -> float:
     """The lowest selection rate over the highest, at one threshold: 1 is parity.
 
@@ -194,6 +205,8 @@ def p_rule(
         The lowest and the highest score there can be.
     min_group_size : int
         A group with fewer rows among the people compared is an error.
+    pos_label : object, optional
+        The label that counts as 1, the other one as 0; without it, labels are 0 and 1.
 
     Returns
     -------
@@ -209,7 +222,13 @@ def p_rule(
     """
     comparison = Comparison(criterion, compare, min_group_size)
     data = as_data(
-        comparison, y_true, y_score, sensitive_features, sample_weight=sample_weight, score_range=score_range
+        comparison,
+        y_true,
+        y_score,
+        sensitive_features,
+        sample_weight=sample_weight,
+        score_range=score_range,
+        pos_label=pos_label,
     )
     middle = sum(0.5 * end for end in data.score_range)
     threshold = as_threshold(middle if threshold is None else threshold, data.score_range)
@@ -238,6 +257,7 @@ def abcc(
     sample_weight: ArrayLike | None = None,
     score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
+    pos_label: Any = None,
 ) -> float:
     r"""The area between the two cumulative distributions, as a fraction of the score range.
 
@@ -266,6 +286,8 @@ def abcc(
         The lowest and the highest score there can be.
     min_group_size : int
         A group with fewer rows among the people compared is an error.
+    pos_label : object, optional
+        The label that counts as 1, the other one as 0; without it, labels are 0 and 1.
 
     Returns
     -------
@@ -286,6 +308,7 @@ def abcc(
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
         score_range=score_range,
+        pos_label=pos_label,
     )
     return max(curve.abcc() for curve in curves)
 
