@@ -102,13 +102,7 @@ def is_unknown(group: Group) -> bool:
 
 
 def as_texts(texts: str | Sequence[Any], name: Argument) -> tuple[str, ...]:
-    """Values by their texts, from one or several.
-
-    Examples
-    --------
-    >>> as_texts("NA", "missing_values"), as_texts([8, "unknown"], "missing_values")
-    (('NA',), ('8', 'unknown'))
-    """
+    """Values by their texts, from one or several."""
     if isinstance(texts, str):
         return (texts,)
     try:
@@ -118,10 +112,7 @@ def as_texts(texts: str | Sequence[Any], name: Argument) -> tuple[str, ...]:
 
 
 class Grouping(NamedTuple):
-    """The group of each row as a code, and the groups' names in the order of their codes.
-
-    The codes' dtype is the smallest unsigned one that holds as many as there are groups.
-    """
+    """The group of each row as a code, in the smallest dtype that holds all, and the groups by code."""
 
     codes: NDArray[np.unsignedinteger[Any]]
     names: tuple[Group, ...]
@@ -306,13 +297,7 @@ class Coded(NamedTuple):
 
 
 def smallest_dtype(count: int) -> np.dtype[Any]:
-    """The smallest unsigned dtype that holds so many codes.
-
-    Examples
-    --------
-    >>> smallest_dtype(256), smallest_dtype(257)
-    (dtype('uint8'), dtype('uint16'))
-    """
+    """The smallest unsigned dtype that holds so many codes."""
     return np.min_scalar_type(max(count - 1, 0))
 
 

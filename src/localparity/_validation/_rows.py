@@ -26,13 +26,7 @@ _SIGNS = ("to_numpy", "__arrow_c_stream__", "__arrow_c_array__", "collect")
 
 
 def as_frame(values: Any) -> DataFrame[Any] | Series[Any] | None:
-    """A data frame or a column in narwhals; None for anything else.
-
-    Examples
-    --------
-    >>> as_frame([1, 2]) is None
-    True
-    """
+    """A data frame or a column in narwhals; None for anything else."""
     if isinstance(values, np.ndarray | list | tuple) or not any(hasattr(values, sign) for sign in _SIGNS):
         return None
     # Imported here: only those who have frames need it.
@@ -51,14 +45,7 @@ def as_frame(values: Any) -> DataFrame[Any] | Series[Any] | None:
 
 
 def library_of(*values: Any) -> str | None:
-    """The library of the first frame among some values; None where none is a frame.
-
-    Examples
-    --------
-    >>> import pandas
-    >>> library_of([0.5], pandas.Series(["f"]))
-    'pandas'
-    """
+    """The library of the first frame among some values; None where none is a frame."""
     for value in values:
         if isinstance(value, np.ndarray) or not any(hasattr(value, sign) for sign in _SIGNS):
             continue
@@ -123,10 +110,7 @@ MOST_WEIGHT = 2.0**32
 
 
 class Scores(NamedTuple):
-    """Scores in their own units, and by how much two fractions of the range that count as equal may differ.
-
-    The resolution is that of the largest scores there can be; smaller ones have a finer one, in proportion.
-    """
+    """Scores in their own units; at the range's larger end, fractions closer than `resolution` are equal."""
 
     values: NDArray[Any]
     resolution: float
