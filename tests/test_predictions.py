@@ -172,5 +172,5 @@ def test_every_metric_takes_pos_label(measure: Any) -> None:
         found([0.0, 0.1]).tolist() == expected([0.0, 0.1]).tolist() if callable(found) else found == expected
     )
     predictions = lp.Predictions.from_arrays(labels, scores, sensitive_features=groups)
-    with pytest.raises(ValueError, match="^pos_label must be None with Predictions"):
+    with pytest.raises(ValueError, match=r"^pos_label must be None with Predictions"):
         measure(predictions, pos_label="won")

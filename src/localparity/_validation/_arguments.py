@@ -165,7 +165,5 @@ def as_choice(value: Any, name: Argument, choices: Iterable[Choice]) -> Choice:
 
 def as_higher_is(higher_is: Any) -> HigherIs | None:
     """What a higher score means for the person scored; None where that is not said."""
-    if higher_is is not None and higher_is not in get_args(HigherIs):
-        raise InputError(f"must be None, 'better' or 'worse', got {higher_is!r}", argument="higher_is")
-    meaning: HigherIs | None = higher_is
+    meaning: HigherIs | None = as_choice(higher_is, "higher_is", (None, *get_args(HigherIs)))
     return meaning
