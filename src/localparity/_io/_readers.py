@@ -115,7 +115,7 @@ def as_encoding(encoding: str | None) -> str | None:
         "".encode(encoding)  # which a codec of another kind, such as base64, refuses
     except (LookupError, TypeError, ValueError):
         raise InputError(
-            f"must be the name of an encoding, such as 'latin-1', got {encoding!r}", argument="encoding"
+            f"must be the name of an encoding, such as 'latin-1', got {encoding!r}", "encoding"
         ) from None
     return None if name in ("utf-8", "utf-8-sig", "ascii") else name
 

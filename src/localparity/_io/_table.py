@@ -60,7 +60,7 @@ def as_group_columns(score: str, group: str | Sequence[str]) -> tuple[str, ...]:
     """The names of the group columns: at least one, none of them the score column."""
     groups = (group,) if isinstance(group, str) else tuple(group)
     if not groups:
-        raise InputError("must name at least one column, got none", argument="group")
+        raise InputError("must name at least one column, got none", "group")
     if score in groups:
         raise InputError("cannot be both the score and a group", column=score)
     return groups
@@ -107,7 +107,7 @@ class Table:
             raise InputError(
                 f"must be a path, a query or a DuckDB relation, got {type(source).__name__}; "
                 "duckdb.sql(...) makes a relation, also of a data frame",
-                argument="source",
+                "source",
             )
         else:
             paths = [source] if isinstance(source, str) else _paths(source)
@@ -388,7 +388,7 @@ def as_table(source: Source | DuckDBPyRelation | Table, **options: Any) -> Table
 def _paths(source: PathLike[str] | Sequence[str | PathLike[str]]) -> list[str]:
     paths = [source] if isinstance(source, PathLike) else list(source)
     if not paths:
-        raise InputError("must name at least one file, got none", argument="source")
+        raise InputError("must name at least one file, got none", "source")
     return [fspath(path) for path in paths]
 
 

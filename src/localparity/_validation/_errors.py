@@ -43,7 +43,7 @@ def setting(*names: str, **values: Any) -> str:
 
     Examples
     --------
-    >>> error = InputError(f"must be >= 19 with {setting(confidence=0.95)}, got 5", argument="n_resamples")
+    >>> error = InputError(f"must be >= 19 with {setting(confidence=0.95)}, got 5", "n_resamples")
     >>> print(error)
     n_resamples must be >= 19 with confidence=0.95, got 5
     >>> print(error.in_words({"n_resamples": "--resamples", "confidence": "--confidence"}))
@@ -84,7 +84,7 @@ class InputError(Worded, ValueError):
 
     Examples
     --------
-    >>> error = InputError("must be >= 0, got -1.0", argument="epsilon")
+    >>> error = InputError("must be >= 0, got -1.0", "epsilon")
     >>> print(error, error.argument, sep=", ")
     epsilon must be >= 0, got -1.0, epsilon
     >>> print(InputError("must be numbers", column="p", file="scores.csv"))
@@ -94,8 +94,8 @@ class InputError(Worded, ValueError):
     def __init__(
         self,
         reason: str,
-        *,
         argument: Argument = "",
+        *,
         column: str = "",
         file: object = "",
         row: int | None = None,

@@ -108,7 +108,7 @@ def as_texts(texts: str | Sequence[Any], name: Argument) -> tuple[str, ...]:
     try:
         return tuple(map(str, texts))
     except TypeError:
-        raise InputError(f"must be a text or several, got {texts!r}", argument=name) from None
+        raise InputError(f"must be a text or several, got {texts!r}", name) from None
 
 
 class Grouping(NamedTuple):
@@ -140,8 +140,8 @@ def as_groups(
     check_group_count(len(grouping.names), name, at_most)
     if len(grouping.names) < at_least:
         if is_unknown(grouping.names[0]):
-            raise MissingValueError(f"has no value in any of its {rows:,} rows", argument=name)
-        raise InputError(f"must have at least two groups, got {grouping.names[0]!r} only", argument=name)
+            raise MissingValueError(f"has no value in any of its {rows:,} rows", name)
+        raise InputError(f"must have at least two groups, got {grouping.names[0]!r} only", name)
     return grouping
 
 
@@ -154,20 +154,18 @@ def as_positive(
     listed = ", ".join(map(repr, labels[:3]))
     if len(labels) > 2:
         many = listed + ", ..." * (len(labels) > 3)
-        raise InputError(
-            f"must have two labels with {setting(pos_label=pos_label)}, got {many}", argument=name
-        )
+        raise InputError(f"must have two labels with {setting(pos_label=pos_label)}, got {many}", name)
     if pos_label in labels:
         return np.asarray(codes == labels.index(pos_label)).view(np.uint8)
     if len(labels) == 2:
-        raise InputError(f"must be one of {listed}, got {pos_label!r}", argument="pos_label")
+        raise InputError(f"must be one of {listed}, got {pos_label!r}", "pos_label")
     return np.zeros(rows, dtype=np.uint8)
 
 
 def check_group_count(groups: int, name: Argument, at_most: int = MOST_GROUPS) -> None:
     """Refuse so many groups that the column must be an identifier."""
     if groups > at_most:
-        raise InputError(f"has more than {at_most:,} groups; is it an identifier?", argument=name)
+        raise InputError(f"has more than {at_most:,} groups; is it an identifier?", name)
 
 
 def _columns(sensitive_features: Any, name: Argument) -> dict[Argument, Any]:
@@ -183,11 +181,11 @@ def _columns(sensitive_features: Any, name: Argument) -> dict[Argument, Any]:
 def group_columns(sensitive_features: Any, name: Argument = "sensitive_features") -> dict[Any, Any]:
     """The columns by their names; a single one without a name is under None."""
     if sensitive_features is None:
-        raise InputError("must be the group of each row, got None", argument=name)
+        raise InputError("must be the group of each row, got None", name)
     try:
         frame: Any = as_frame(sensitive_features)
     except ValueError as error:  # as where two columns have the same name
-        raise InputError(f"cannot be read: {' '.join(str(error).split())}", argument=name) from error
+        raise InputError(f"cannot be read: {' '.join(str(error).split())}", name) from error
     if isinstance(sensitive_features, Mapping):
         columns = dict(sensitive_features)
     elif hasattr(frame, "columns"):
@@ -197,7 +195,7 @@ def group_columns(sensitive_features: Any, name: Argument = "sensitive_features"
     else:
         return {None: sensitive_features if frame is None else frame}
     if not columns:
-        raise InputError("has no columns", argument=name)
+        raise InputError("has no columns", name)
     return columns
 
 
@@ -225,7 +223,7 @@ def _coded(column: Any, rows: int, name: Argument, at_most: int) -> Coded:
     except TypeError:
         row = next(row for row, value in enumerate(values.tolist()) if not _is_hashable(value))
         raise InputError(
-            f"must be hashable, got {values[row]!r} {at_row(name, row)}", argument=name, row=row
+            f"must be hashable, got {values[row]!r} {at_row(name, row)}", name, row=row
         ) from None
 
 
@@ -244,7 +242,7 @@ def _as_grouping(coded: Coded, name: Argument, blanks: Blanks) -> Grouping:
     missing = blanks.among(values) & occurs
     if missing.any() and not blanks.kept:
         row = int(np.argmax(missing[codes]))
-        raise MissingValueError(f"has no value {at_row(name, row)}", argument=name, row=row)
+        raise MissingValueError(f"has no value {at_row(name, row)}", name, row=row)
     listed = zip(values[occurs].tolist(), missing[occurs].tolist(), strict=True)
     groups = [UNKNOWN if lacks else value for value, lacks in listed]
     names = sort_groups(dict.fromkeys(groups))

@@ -162,7 +162,7 @@ class MissingPolicy(NamedTuple):
             return counts.without(unknown), NOTHING_MISSING
         if self.groups == "raise":
             reason = f"has no value in {rows:,} of {counts.size:,} rows; {GROUP_OPTIONS}"
-            raise MissingValueError(reason, argument="sensitive_features")
+            raise MissingValueError(reason, "sensitive_features")
         kept = counts if self.groups == "group" else counts.without(unknown)
         return kept, MissingRows(groups=rows, missing_groups=self.groups)
 
@@ -247,7 +247,7 @@ def checked_rows(
         if lacks is None or not lacks.any():
             raise
         rows = f"{int(lacks.sum()):,} of {lacks.size:,} rows"
-        raise MissingValueError(f"has no value in {rows}; {ROW_OPTION}", argument=error.argument) from error
+        raise MissingValueError(f"has no value in {rows}; {ROW_OPTION}", error.argument) from error
 
 
 def _lacking(arrays: Mapping[str, Any]) -> dict[str, BoolArray]:
