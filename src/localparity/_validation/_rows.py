@@ -214,7 +214,7 @@ def _many_inside(array: NDArray[Any], ends: tuple[float, float]) -> bool:
 def check_rows(name: Argument, rows: int, expected: int, of: str = "y_score") -> None:
     """Check that an argument has as many rows as the scores."""
     if rows != expected:
-        raise InputError(f"has {rows} rows, {of} has {expected}", name)
+        raise InputError(f"has {rows} rows, {setting(of)} has {expected}", name)
 
 
 def check_indexes(arguments: Mapping[Any, Any]) -> None:
