@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 # Rows without a group: which values stand for none, and the group that such rows are of.
 
 
-class UnknownGroup(Enum):
+class NoGroup(Enum):
     """The group of rows that have none: behind all others, and equal to no value of a column."""
 
-    UNKNOWN = "(unknown)"
+    NO_GROUP = "(unknown)"
 
     def __lt__(self, other: object) -> bool:
         return False
@@ -52,11 +52,11 @@ class UnknownGroup(Enum):
         return self.value
 
 
-UNKNOWN = UnknownGroup.UNKNOWN
+NO_GROUP = NoGroup.NO_GROUP
 
 
 class Blanks(NamedTuple):
-    """Texts that stand for no group, beside None and NaN; `kept` rows without one are of `UNKNOWN`.
+    """Texts that stand for no group, beside None and NaN; `kept` rows without one are of `NO_GROUP`.
 
     A text that no row has is worth a warning, unless this is `quiet`.
     """
@@ -95,10 +95,10 @@ def warn_of_unmatched(texts: Iterable[str]) -> None:
         )
 
 
-def is_unknown(group: Group) -> bool:
+def is_missing_group(group: Group) -> bool:
     """Whether a group, or a part of one, is missing or blank."""
     parts = group if isinstance(group, tuple) else (group,)
-    return any(part is UNKNOWN or (isinstance(part, str) and not part.strip()) for part in parts)
+    return any(part is NO_GROUP or (isinstance(part, str) and not part.strip()) for part in parts)
 
 
 def as_texts(texts: str | Sequence[Any], name: Argument) -> tuple[str, ...]:
@@ -139,7 +139,7 @@ def as_groups(
     grouping = groupings[0] if len(groupings) == 1 else _intersect(groupings)
     check_group_count(len(grouping.names), name, at_most)
     if len(grouping.names) < at_least:
-        if is_unknown(grouping.names[0]):
+        if is_missing_group(grouping.names[0]):
             raise MissingValueError(f"has no value in any of its {rows:,} rows", name)
         raise InputError(f"must have at least two groups, got {grouping.names[0]!r} only", name)
     return grouping
@@ -244,7 +244,7 @@ def _as_grouping(coded: Coded, name: Argument, blanks: Blanks) -> Grouping:
         row = int(np.argmax(missing[codes]))
         raise MissingValueError(f"has no value {at_row(name, row)}", name, row=row)
     listed = zip(values[occurs].tolist(), missing[occurs].tolist(), strict=True)
-    groups = [UNKNOWN if lacks else value for value, lacks in listed]
+    groups = [NO_GROUP if lacks else value for value, lacks in listed]
     names = sort_groups(dict.fromkeys(groups))
     code_of = {group: code for code, group in enumerate(names)}
     new = np.zeros(values.size, dtype=smallest_dtype(len(names)))
@@ -264,13 +264,13 @@ def _intersect(groupings: Sequence[Grouping]) -> Grouping:
         pairs = [divmod(number, width) for number in numbers[occurs].tolist()]
         combinations = [(*combinations[one], grouping.names[other]) for one, other in pairs]
         codes = recode(both, (np.cumsum(occurs) - 1).astype(smallest_dtype(len(pairs))))
-    known = [group for group in combinations if UNKNOWN not in group]
+    known = [group for group in combinations if NO_GROUP not in group]
     if len(known) == len(combinations):
         return Grouping(codes, tuple(combinations))
     # A row that has no value in one of the columns has no group.
     code_of = {group: code for code, group in enumerate(known)}
     new = [code_of.get(group, len(known)) for group in combinations]
-    return Grouping(recode(codes, np.array(new, dtype=smallest_dtype(len(known) + 1))), (*known, UNKNOWN))
+    return Grouping(recode(codes, np.array(new, dtype=smallest_dtype(len(known) + 1))), (*known, NO_GROUP))
 
 
 # Values as codes, in one pass and without a sort where they have few distinct values.

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._compiled import MANY
-from localparity._scale import held_ends, score_resolution
+from localparity._scale import representable_range, score_resolution
 from localparity._types import ArrayLike, FloatArray, ScoreRange
 from localparity._validation._errors import Argument, InputError, at_row, require, setting
 from localparity._validation._kernels import all_inside
@@ -190,7 +190,7 @@ def as_scores(y_score: ArrayLike, score_range: ScoreRange, name: Argument = "y_s
     if _many_inside(array, score_range):
         return Scores(array, score_resolution(array.dtype, score_range))
     values, lowest, highest = _as_finite(array, name)
-    low, high = held_ends(score_range, values.dtype)
+    low, high = representable_range(score_range, values.dtype)
     if lowest < low or highest > high:
         row = int(np.argmax((values < low) | (values > high)))
         low, high = score_range
@@ -208,7 +208,7 @@ def _many_inside(array: NDArray[Any], ends: tuple[float, float]) -> bool:
         return False
     view = array.view()
     view.flags.writeable = False  # so that there is one loop for all
-    return all_inside(view, *held_ends(ends, array.dtype))
+    return all_inside(view, *representable_range(ends, array.dtype))
 
 
 def check_rows(name: Argument, rows: int, expected: int, of: str = "y_score") -> None:

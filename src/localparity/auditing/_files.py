@@ -24,7 +24,7 @@ from localparity.auditing._scale import DATA, ScoreScale, as_data_range
 from localparity.counts import ScoreCounts
 from localparity.counts._score_counts import Data
 from localparity.engines import from_duckdb, from_ibis, from_spark
-from localparity.engines._missing_rows import LeftOutRows, count_missing, name_unknown, without_missing
+from localparity.engines._missing_rows import LeftOutRows, count_missing, name_missing_group, without_missing
 from localparity.engines._spark import read_spark
 from localparity.engines._table import ScoreColumns
 from localparity.predictions import Predictions
@@ -103,7 +103,7 @@ def _read_rows(
         asked: dict[str, Any] = {"groups": policy.groups, "missing": policy.rows, "texts": policy.texts}
         kept = without_missing(table, columns, strata=counted.strata > 0, **asked)
     try:
-        data = read(kept) if columns.control else name_unknown(read(kept))
+        data = read(kept) if columns.control else name_missing_group(read(kept))
     except MissingValueError as error:
         explained = _explained(error, table, columns, policy.texts)
         if explained is None:

@@ -8,8 +8,9 @@ from typing import Any, get_args
 
 import numpy as np
 
+from localparity._scale import range_length
 from localparity._types import ArrayLike, MeasuredScale, Scale, ScoreRange
-from localparity._validation import as_choice, as_vector, range_length
+from localparity._validation import as_choice, as_vector
 from localparity.counts import ScoreCounts
 from localparity.counts._ranks import ranked
 from localparity.predictions import Predictions

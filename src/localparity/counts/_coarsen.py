@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from localparity._scale import fractions_of
 from localparity._types import FloatArray, IntArray, ScoreRange
-from localparity._validation import as_count, fractions_of
+from localparity._validation import as_count
 from localparity.counts._atoms import Cells
 from localparity.counts._score_counts import ScoreCounts, snap
 

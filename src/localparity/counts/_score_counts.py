@@ -9,8 +9,9 @@ from typing import Any
 
 import numpy as np
 
+from localparity._scale import clip_to_range
 from localparity._types import ArrayLike, Group, Groups, ScoreRange
-from localparity._validation import NO_BLANKS, Blanks, as_whole_counts, at_ends, check_indexes, sort_groups
+from localparity._validation import NO_BLANKS, Blanks, as_whole_counts, check_indexes, sort_groups
 from localparity.counts._atoms import Atoms, Cells
 from localparity.counts._comparison import EVERYONE, Comparison, check_names, check_sizes, require_labels
 from localparity.counts._rows import ClusteredRows, KeyedRows
@@ -89,7 +90,7 @@ class ScoreCounts:
         clusters = None
         if predictions.clusters is not None:
             clusters = ClusteredRows(
-                at_ends(predictions.scores, predictions.score_range),
+                clip_to_range(predictions.scores, predictions.score_range),
                 predictions.codes.astype(np.int64),
                 predictions.clusters,
                 predictions.groups,
@@ -144,7 +145,7 @@ class ScoreCounts:
         check_indexes({"score": score, "count": count})
         rows = as_whole_counts(count, len(found), "count")
         check_group_weights(found.codes, found.groups, rows, "count")
-        scores = at_ends(found.scores, found.score_range) + 0.0  # which turns -0.0 into 0.0
+        scores = clip_to_range(found.scores, found.score_range) + 0.0  # which turns -0.0 into 0.0
         labels: list[int | None] = [None] if found.labels is None else [0, 1]
         atoms = {}
         for code, name in enumerate(found.groups):

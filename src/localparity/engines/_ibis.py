@@ -15,6 +15,7 @@ import numpy as np
 
 from localparity._io._duckdb import without_password
 from localparity._io._table import as_group_columns
+from localparity._scale import range_scale, representable_range
 from localparity._types import Compare, Criterion, IntArray, ScoreRange
 from localparity._validation import (
     LEAST_WEIGHT,
@@ -22,9 +23,7 @@ from localparity._validation import (
     MOST_WEIGHT,
     as_score_range,
     check_group_count,
-    held_ends,
     is_missing,
-    range_scale,
     require,
     unknown_name,
 )
@@ -203,7 +202,7 @@ class IbisScores(TableScores):
     def _score(self) -> Any:
         """The score; one beyond an end of the range that its dtype cannot represent is at that end."""
         score = self._number(self.columns.score)
-        held = held_ends(self.score_range, self._dtype)
+        held = representable_range(self.score_range, self._dtype)
         if held == self.score_range:
             return score
         return score.between(*held).ifelse(score.clip(*self.score_range), score)

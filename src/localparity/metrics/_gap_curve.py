@@ -11,8 +11,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._scale import fractions_of, rounding, threshold_reach
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, ScoreRange
-from localparity._validation import as_epsilon, as_numbers, fractions_of, reach_of, rounding, unknown_name
+from localparity._validation import as_epsilon, as_numbers, unknown_name
 from localparity.counts._comparison import EVERYONE, Comparison
 from localparity.counts._kernels import merge_scores
 from localparity.counts._rows import KeyedRows, sort_rows
@@ -135,7 +136,7 @@ def units_of(scores: FloatArray, score_range: ScoreRange, resolution: float) -> 
     if score_range == (0.0, 1.0):
         return scores
     units = fractions_of(scores, score_range)
-    bottom = reach_of(score_range[0], resolution, score_range)
+    bottom = threshold_reach(score_range[0], resolution, score_range)
     units[: np.searchsorted(scores, bottom, side="right")] = 0.0
     return np.minimum(units, 1.0)
 
@@ -237,7 +238,7 @@ class GapCurve:
             A float for a number, an array for an array.
         """
         thresholds = as_numbers(np.atleast_1d(threshold), "threshold")
-        reach = reach_of(thresholds, self.resolution, self.score_range)
+        reach = threshold_reach(thresholds, self.resolution, self.score_range)
         found = np.concatenate([[0.0], self.gap])[np.searchsorted(self.knots, reach, side="right")]
         return found if np.ndim(threshold) else float(found[0])
 

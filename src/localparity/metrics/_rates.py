@@ -6,16 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from localparity._scale import even_thresholds, threshold_reach
 from localparity._types import ArrayLike, Compare, Criterion, Groups, ScoreRange
-from localparity._validation import (
-    as_count,
-    as_epsilon,
-    as_fraction,
-    as_number,
-    as_threshold,
-    even_thresholds,
-    reach_of,
-)
+from localparity._validation import as_count, as_epsilon, as_fraction, as_number, as_threshold
 from localparity.counts._comparison import Comparison
 from localparity.counts._score_counts import Data, as_counts, as_data, strata_of, with_everyone
 from localparity.metrics._gap_curve import input_curves
@@ -232,7 +225,7 @@ def p_rule(
     )
     middle = sum(0.5 * end for end in data.score_range)
     threshold = as_threshold(middle if threshold is None else threshold, data.score_range)
-    reach = reach_of(threshold, data.resolution, data.score_range)
+    reach = threshold_reach(threshold, data.resolution, data.score_range)
     ratios = []
     for stratum in strata_of(as_counts(data), comparison).values():
         sides = with_everyone(stratum) if compare == "to_overall" else stratum

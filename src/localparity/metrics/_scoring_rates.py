@@ -11,14 +11,14 @@ import numpy as np
 
 from localparity._types import ArrayLike, Group, Groups, HigherIs, ScoreRange
 from localparity._validation import (
-    UNKNOWN,
+    NO_GROUP,
     Blanks,
     as_choice,
     as_count,
     as_fraction,
     as_texts,
     group_columns,
-    is_unknown,
+    is_missing_group,
 )
 from localparity.counts._atoms import Atoms
 from localparity.counts._comparison import group_text
@@ -281,7 +281,7 @@ def _parts_of_counts(counts: ScoreCounts, columns: Sequence[str] | None) -> Part
     for place, name in enumerate(names):
         atoms: dict[tuple[Group, int | None], list[Atoms]] = {}
         for (group, _), found in counts.atoms.items():
-            part = group if group is UNKNOWN else group[place]  # type: ignore[index]
+            part = group if group is NO_GROUP else group[place]  # type: ignore[index]
             atoms.setdefault((part, None), []).append(found)
         joined = {key: Atoms.join(found) for key, found in atoms.items()}
         parts[(name,)] = ScoreCounts(joined, counts.score_range, counts.resolution)
@@ -315,7 +315,7 @@ def _table(
     for (group, _), atoms in counts.atoms.items():
         parts[group].append(atoms)
     of = {group: Atoms.join(found) for group, found in parts.items()}
-    unknown = sum(of.pop(group).size for group in counts.groups if is_unknown(group))
+    unknown = sum(of.pop(group).size for group in counts.groups if is_missing_group(group))
     people = {group: atoms.size for group, atoms in of.items()}
     cells = {group if isinstance(group, tuple) else (group,): size for group, size in people.items()}
     hidden = suppressed(cells, limit)

@@ -14,8 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._io._files import check_format, parse_json, reading
+from localparity._scale import clip_to_range
 from localparity._types import ArrayLike, FloatArray, Group, Groups, ScoreRange
-from localparity._validation import as_count, as_fraction, as_probability, as_score_range, at_ends, require
+from localparity._validation import as_count, as_fraction, as_probability, as_score_range, require
 from localparity.counts import ScoreCounts
 from localparity.counts._atoms import Atoms
 from localparity.predictions import Predictions
@@ -251,7 +252,7 @@ class ScoreSketch:
             raise ValueError(f"score_range must be {self.score_range}, got {predictions.score_range}")
         self._check_labels(predictions.labels is not None)
         labels = (None,) if predictions.labels is None else (0, 1)
-        scores = at_ends(predictions.scores, self.score_range)
+        scores = clip_to_range(predictions.scores, self.score_range)
         for code, group in enumerate(predictions.groups):
             among = predictions.codes == code
             for label in labels:

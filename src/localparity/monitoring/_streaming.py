@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from localparity._scale import score_resolution
 from localparity._types import Compare, Criterion, Group, ScoreRange
-from localparity._validation import as_count, as_epsilon, as_score_range, require, score_resolution
+from localparity._validation import as_count, as_epsilon, as_score_range, require
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._atoms import Atoms
 from localparity.counts._coarsen import cell_edges, grid_cells

@@ -10,9 +10,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._scale import rounding_terms, score_resolution
 from localparity._text import brief
 from localparity._types import FloatArray, Group, ScoreRange
-from localparity._validation import Grouping, rounding_terms, score_resolution
+from localparity._validation import Grouping
 from localparity.metrics._gap_curve import units_of
 from localparity.models.repair import _kernels
 

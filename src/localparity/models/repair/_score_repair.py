@@ -12,6 +12,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
+from localparity._scale import score_resolution
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, ScoreRange, Seed
 from localparity._validation import (
     as_count,
@@ -22,7 +23,6 @@ from localparity._validation import (
     as_probability,
     as_score_range,
     as_scores,
-    score_resolution,
 )
 from localparity.counts import Comparison
 from localparity.counts._atoms import Atoms
