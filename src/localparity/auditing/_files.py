@@ -9,7 +9,7 @@ from os import PathLike, fspath
 from typing import Any, Literal, get_args
 
 from localparity._io._table import Table, as_group_columns, as_table
-from localparity._validation import InputError, MissingValueError, as_choice, warn_of_unmatched
+from localparity._validation import InputError, MissingValueError, as_choice, setting, warn_of_unmatched
 from localparity.auditing._control import Strata
 from localparity.auditing._missing import (
     GROUP_OPTIONS,
@@ -55,7 +55,7 @@ def read_people(
         needs = {"cluster": cluster, "control": control or None, "missing_groups": policy != _REFUSE or None}
         for name, given in (needs | {"score_range='data'": from_data or None}).items():
             if given is not None:
-                raise ValueError(f"{name} needs engine='duckdb', got {engine!r}")
+                raise InputError(f"needs {setting(engine='duckdb')}, got {engine!r}", name)
         count = from_ibis if engine == "ibis" else from_spark
         if engine == "spark" and isinstance(source, str | PathLike):
             source = read_spark(fspath(source), allow_remote=allow_remote)
@@ -67,7 +67,7 @@ def read_people(
     read: Callable[[Table], Data] = partial(from_duckdb, **columns, **asked)
     if cluster is not None:
         if control:
-            raise ValueError("control must be None with cluster")
+            raise InputError("must be None with cluster", "control")
         read = partial(Predictions.read, **columns, cluster=cluster, score_range=asked["score_range"])
     groups = as_group_columns(columns["score"], columns["group"])
     named = ScoreColumns(**columns | {"group": groups}, control=control)
@@ -85,7 +85,7 @@ def _control_columns(columns: dict[str, Any], control: str | Sequence[str] | Non
         groups = as_group_columns(columns["score"], columns["group"])
         repeated = next((name for name in found if name in (columns["score"], *groups)), None)
         if repeated is not None:
-            raise ValueError(f"column {repeated!r} cannot be both a control and the score or a group")
+            raise InputError("cannot be both a control and the score or a group", column=repeated)
         columns["group"] = (*groups, *found)
     return found
 

@@ -146,8 +146,9 @@ class MissingPolicy(NamedTuple):
         if self.groups != "bound" or NO_GROUP not in everyone.groups:
             return None
         if comparison.compare != "between_groups":
-            raise ValueError(
-                f"missing_groups='bound' needs compare='between_groups', got {comparison.compare!r}"
+            raise InputError(
+                f"{setting(missing_groups='bound')} needs {setting(compare='between_groups')}, got "
+                f"{comparison.compare!r}"
             )
         found = everyone.without(set(everyone.groups) - {NO_GROUP, *kept})
         if NO_GROUP in few_people(found, comparison, asked["disclosure_limit"]):
@@ -266,7 +267,7 @@ def _without_missing(arrays: Mapping[str, Any]) -> tuple[dict[str, Any], Missing
         counted[_ARRAYS[name]] = int((lacks & keep).sum())
         keep &= ~lacks
     if not keep.any():
-        raise ValueError("y_score has no row left: each lacks a score, a label or a weight")
+        raise InputError("has no row left: each lacks a score, a label or a weight", "y_score")
     if keep.all():
         return dict(arrays), NOTHING_MISSING
     places = np.flatnonzero(keep)

@@ -11,7 +11,15 @@ import numpy as np
 
 from localparity._scale import clip_to_range
 from localparity._types import ArrayLike, Group, Groups, ScoreRange
-from localparity._validation import NO_BLANKS, Blanks, as_whole_counts, check_indexes, sort_groups
+from localparity._validation import (
+    NO_BLANKS,
+    Blanks,
+    InputError,
+    as_whole_counts,
+    check_indexes,
+    setting,
+    sort_groups,
+)
 from localparity.counts._atoms import Atoms, Cells
 from localparity.counts._comparison import EVERYONE, Comparison, check_names, check_sizes, require_labels
 from localparity.counts._rows import ClusteredRows, KeyedRows
@@ -261,7 +269,7 @@ class ScoreCounts:
 
     def _stratum(self, label: int | None, criterion: str) -> Stratum:
         if label is not None and not self.labelled:
-            raise ValueError(f"criterion={criterion!r} needs labels, the counts have none")
+            raise InputError(f"{setting(criterion=criterion)} needs labels, the counts have none")
         if label not in self._strata:
             kept: dict[Group, list[Atoms]] = {group: [] for group in self.groups}
             for (group, own), atoms in self.atoms.items():
@@ -326,7 +334,7 @@ def as_data(
     if not isinstance(y_true, Predictions | ScoreCounts):
         require_labels(comparison, y_true)
         if y_score is None:
-            raise ValueError("y_score must be the score of each row, got None")
+            raise InputError("must be the score of each row, got None", "y_score")
         return check_predictions(
             y_true if comparison.needs_labels or keep_labels else None,
             y_score,
@@ -348,10 +356,10 @@ def as_data(
     }
     for name, given in arrays.items():
         if given is not None:
-            raise ValueError(f"{name} must be None with {type(y_true).__name__}, which has it already")
+            raise InputError(f"must be None with {type(y_true).__name__}, which has it already", name)
     if score_range not in ((0.0, 1.0), y_true.score_range):
-        raise ValueError(
-            f"score_range is {score_range}, that of the {type(y_true).__name__} is {y_true.score_range}"
+        raise InputError(
+            f"is {score_range}, that of the {type(y_true).__name__} is {y_true.score_range}", "score_range"
         )
     return y_true
 

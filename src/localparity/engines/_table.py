@@ -16,6 +16,7 @@ from localparity._validation import (
     LEAST_WEIGHT,
     MOST_WEIGHT,
     FileColumn,
+    InputError,
     as_groups,
     as_labels,
     as_scores,
@@ -108,7 +109,7 @@ class TableScores(ABC):
         plain = tuple(value.item() if isinstance(value, np.generic) else value for value in groups)
         for name, value in zip(self.columns.group, plain, strict=True):
             if isinstance(value, np.ndarray | dict | list | bytes | bytearray):
-                raise ValueError(f"column {name!r} must be texts, numbers or dates, got {value!r}")
+                raise InputError(f"must be texts, numbers or dates, got {value!r}", column=name)
         return plain[0] if len(plain) == 1 else plain, int(label) if self.columns.label else None
 
     def _check_groups(self, counted: Sequence[GroupCounts]) -> list[GroupCounts]:

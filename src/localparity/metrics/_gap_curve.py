@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from localparity._scale import fractions_of, rounding, threshold_reach
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, ScoreRange
-from localparity._validation import as_epsilon, as_numbers, unknown_name
+from localparity._validation import InputError, as_epsilon, as_numbers, setting, unknown_name
 from localparity.counts._comparison import EVERYONE, Comparison
 from localparity.counts._kernels import merge_scores
 from localparity.counts._rows import KeyedRows, sort_rows
@@ -201,7 +201,7 @@ class GapCurve:
         slack = rounding(self.resolution, self.score_range)
         inside = self.knots.size > 0 and low - slack <= self.knots[0] <= self.knots[-1] <= high + slack
         if not inside or self.knots.size != self.gap.size:
-            raise ValueError(f"knots and gap do not make a curve on score_range ({low}, {high})")
+            raise InputError(f"knots and gap do not make a curve on {setting('score_range')} ({low}, {high})")
 
     @cached_property
     def _unit_knots(self) -> FloatArray:
@@ -636,7 +636,7 @@ def gap_curve(
     )
     counts = as_counts(data)
     if groups is None and len(counts.groups) > 2:
-        raise ValueError(f"groups must be a pair of the {len(counts.groups)} groups, got None")
+        raise InputError(f"must be a pair of the {len(counts.groups)} groups, got None", "groups")
     return curve_of_pair(counts, counts.groups if groups is None else groups, comparison)
 
 
@@ -646,8 +646,8 @@ def curve_of_pair(counts: ScoreCounts, pair: tuple[Group, ...], comparison: Comp
         raise ValueError(f"groups must be a pair (a, b), got {pair!r}")
     strata = strata_of(counts, comparison)
     if len(strata) > 1:
-        raise ValueError(
-            f"criterion={comparison.criterion!r} compares two labels and has no single curve; "
+        raise InputError(
+            f"{setting(criterion=comparison.criterion)} compares two labels and has no single curve; "
             "use 'equal_opportunity' or 'predictive_equality'"
         )
     ((label, sides),) = strata.items()

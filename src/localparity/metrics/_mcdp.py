@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, overload
 
 from localparity._types import ArrayLike, Compare, Criterion, FloatArray, Groups, ScoreRange
-from localparity._validation import as_epsilon, as_epsilons, as_jobs
+from localparity._validation import InputError, as_epsilon, as_epsilons, as_jobs, setting
 from localparity.counts._comparison import Comparison
 from localparity.counts._score_counts import Data, as_data
 from localparity.metrics._exact import worst_mcdp
@@ -313,10 +313,11 @@ def _routed_mcdp(
 ) -> float:
     """MCDP of what scikit-learn routed here."""
     if sensitive_features is None:
-        raise ValueError(
-            "sensitive_features did not reach the scorer: call "
-            "sklearn.set_config(enable_metadata_routing=True), pass sensitive_features to fit or in params, "
-            "and keep the scorer's set_score_request(sensitive_features=True)"
+        raise InputError(
+            "did not reach the scorer: call sklearn.set_config(enable_metadata_routing=True), pass "
+            f"{setting('sensitive_features')} to fit or in params, and keep the scorer's "
+            "set_score_request(sensitive_features=True)",
+            "sensitive_features",
         )
     value: float = mcdp(y_true, y_score, sensitive_features=sensitive_features, **options)
     return value

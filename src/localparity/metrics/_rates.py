@@ -8,7 +8,7 @@ import numpy as np
 
 from localparity._scale import even_thresholds, threshold_reach
 from localparity._types import ArrayLike, Compare, Criterion, Groups, ScoreRange
-from localparity._validation import as_count, as_epsilon, as_fraction, as_number, as_threshold
+from localparity._validation import InputError, as_count, as_epsilon, as_fraction, as_number, as_threshold
 from localparity.counts._comparison import Comparison
 from localparity.counts._score_counts import Data, as_counts, as_data, strata_of, with_everyone
 from localparity.metrics._gap_curve import input_curves
@@ -339,5 +339,5 @@ def abcc_bound(mcdp: float, epsilon: float, lipschitz: float) -> float:
     mcdp, epsilon = as_fraction(mcdp, "mcdp"), as_epsilon(epsilon)
     lipschitz = as_number(lipschitz, "lipschitz")
     if lipschitz < 0.0:
-        raise ValueError(f"lipschitz must be >= 0, got {lipschitz:g}")
+        raise InputError(f"must be >= 0, got {lipschitz:g}", "lipschitz")
     return mcdp + epsilon * (lipschitz / 2.0 if lipschitz <= 2.0 else 2.0 * (1.0 - 1.0 / lipschitz))

@@ -13,6 +13,7 @@ from localparity._types import ArrayLike, Group, Groups, HigherIs, ScoreRange
 from localparity._validation import (
     NO_GROUP,
     Blanks,
+    InputError,
     as_choice,
     as_count,
     as_fraction,
@@ -269,9 +270,9 @@ def _columns(sensitive_features: Any, columns: Sequence[str] | None) -> Parts:
 def _parts_of_counts(counts: ScoreCounts, columns: Sequence[str] | None) -> Parts:
     """The counts by each part of an intersection, and by all of them."""
     if counts.rank_error > 0.0:
-        raise ValueError(f"scoring_rates needs every score, got {counts!r}")
+        raise InputError(f"needs every score, got {counts!r}", "scoring_rates")
     if not counts.exchangeable:
-        raise ValueError("scoring_rates needs rows of weight 1 without clusters")
+        raise InputError("needs rows of weight 1 without clusters", "scoring_rates")
     width = max(len(group) if isinstance(group, tuple) else 1 for group in counts.groups)
     numbered = [f"category {place + 1}" for place in range(width)] if width > 1 else ["category"]
     names = _names(columns, numbered)
@@ -291,7 +292,7 @@ def _parts_of_counts(counts: ScoreCounts, columns: Sequence[str] | None) -> Part
 def _names(columns: Sequence[str] | None, found: list[Any]) -> list[str]:
     names = list(map(str, found if columns is None else columns))
     if len(names) != len(found):
-        raise ValueError(f"columns must have {len(found)} names, got {len(names)}")
+        raise InputError(f"must have {len(found)} names, got {len(names)}", "columns")
     return names
 
 
