@@ -326,3 +326,19 @@ def test_groups_of_few_people_are_left_out_or_not_written() -> None:
     assert found.to_dict()["left_out"] == ({"group": "few", "fewer_than": 10},)
     with pytest.raises(ValueError, match=r"min_group_size=30 leaves 0 of 3 groups"):
         lp.audit(None, scores, min_group_size=30, **options)
+
+
+def test_a_label_of_any_kind_counts_as_1(tmp_path: Path) -> None:
+    rng = np.random.default_rng(0)
+    scores, groups, labels = rng.random(200).round(4), np.repeat(["a", "b"], 100), rng.integers(0, 2, 200)
+    options: dict[str, Any] = {"criterion": "equal_opportunity", "n_resamples": 0}
+    expected = lp.audit(labels, scores, sensitive_features=groups, **options)
+    words = np.where(labels, "yes", "no")
+    assert lp.audit(words, scores, sensitive_features=groups, pos_label="yes", **options) == expected
+    path = tmp_path / "scores.csv"
+    rows = [",".join(map(str, row)) for row in zip(scores, groups, words, strict=True)]
+    path.write_text("\n".join(["p,g,y", *rows]))
+    columns: dict[str, Any] = {"score": "p", "group": "g", "label": "y"}
+    assert lp.Audit.read(path, **columns, pos_label="yes", **options).findings == expected.findings
+    with pytest.raises(ValueError, match="control must be None with pos_label"):
+        lp.Audit.read(path, **columns, control="y", pos_label="yes", **options)

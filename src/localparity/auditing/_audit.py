@@ -189,7 +189,7 @@ class Audit:
         """
         if (score is None) == (model is None):
             count = "neither" if score is None else "both"
-            raise InputError(f"must be a column, or model the folder of one, got {count}", argument="score")
+            raise InputError(f"must be a column, or model the folder of one, got {count}", "score")
         columns = AuditColumns(
             score=score,
             group=group,
@@ -304,7 +304,7 @@ class Audit:
             if finding.epsilon == epsilon:
                 return finding
         known = ", ".join(f"{finding.epsilon:g}" for finding in self.findings)
-        raise InputError(f"must be one of the audit's ({known}), got {epsilon!r}", argument="epsilon")
+        raise InputError(f"must be one of the audit's ({known}), got {epsilon!r}", "epsilon")
 
     def impact_ratios(self, *, reference: Group | None = None) -> ImpactRatioCurve:
         """Return the selection rates and their ratios at every cutoff, as `impact_ratio_curve` does.
@@ -483,6 +483,7 @@ def audit(
     sample_weight: ArrayLike | None = None,
     cluster: ArrayLike | None = None,
     score_range: RangeOption = (0.0, 1.0),
+    pos_label: Any = None,
     min_group_size: int = 1,
     missing_groups: MissingGroups = "raise",
     missing_values: str | Sequence[Any] = (),
@@ -525,6 +526,8 @@ def audit(
         The lowest and the highest score there can be, of which an epsilon is a fraction. "data" takes those
         of the scores themselves; "rank" replaces each score by the share of people at or below it, so that
         an epsilon is a share of people.
+    pos_label : object, optional
+        The label that counts as 1, the other one as 0; without it, labels are 0 and 1.
     min_group_size : int
         A group with fewer rows among the people compared is left out and named, as if it were not there.
         `Audit.to_json` and `Audit.to_html` need 10, or to be asked for less.
@@ -572,6 +575,7 @@ def audit(
         compare=compare,
         score_range=score_range,
         threshold=threshold,
+        pos_label=pos_label,
         min_group_size=min_group_size,
         missing_groups=missing_groups,
         missing_values=missing_values,

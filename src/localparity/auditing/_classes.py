@@ -127,16 +127,14 @@ def audit_classes(
     """
     columns = _columns(y_score, classes)
     if len(columns) < 2:
-        raise InputError(f"must have two classes or more, got {len(columns)}; use audit", argument="y_score")
+        raise InputError(f"must have two classes or more, got {len(columns)}; use audit", "y_score")
     labels: dict[Any, Any] = dict.fromkeys(columns)
     if y_true is not None:
         given = as_vector(y_true, "y_true")
         unknown = set(given.tolist()) - set(columns)
         if unknown:
             named = ", ".join(map(repr, columns))
-            raise InputError(
-                f"must be one of the classes {named}, got {next(iter(unknown))!r}", argument="y_true"
-            )
+            raise InputError(f"must be one of the classes {named}, got {next(iter(unknown))!r}", "y_true")
         labels = {name: np.asarray(given == name, dtype=np.int64) for name in columns}
     confidence = options.get("confidence", 0.95)
     options["confidence"] = class_confidence(confidence, len(columns))
@@ -157,12 +155,10 @@ def _columns(y_score: Any, classes: Sequence[Any] | None) -> dict[Any, Any]:
     else:
         array = np.asarray(y_score)
         if array.ndim != 2:
-            raise InputError(f"must have shape (n_samples, n_classes), got {array.shape}", argument="y_score")
+            raise InputError(f"must have shape (n_samples, n_classes), got {array.shape}", "y_score")
         names, columns = list(range(array.shape[1])), list(array.T)
     if classes is not None:
         names = list(classes)
         if len(set(names)) != len(names) or len(names) != len(columns):
-            raise InputError(
-                f"must name each of {len(columns)} columns of y_score, got {names}", argument="classes"
-            )
+            raise InputError(f"must name each of {len(columns)} columns of y_score, got {names}", "classes")
     return dict(zip(names, columns, strict=True))

@@ -236,7 +236,7 @@ class Document:
 
     def __post_init__(self) -> None:
         if not self.audits:
-            raise InputError("must have at least one model, got none", argument="audits")
+            raise InputError("must have at least one model, got none", "audits")
         own = (audit.comparison.min_group_size for audit in self.audits.values())
         limit = max(as_count(self.min_group_size, "min_group_size"), *own)
         object.__setattr__(self, "min_group_size", limit)

@@ -40,7 +40,7 @@ from localparity.auditing._people import People, Strata, as_data_range, check_sc
 from localparity.counts import ScoreCounts
 from localparity.counts._score_counts import Data, as_counts, as_data
 from localparity.engines import from_duckdb, from_ibis, from_spark
-from localparity.engines._missing_rows import LeftOutRows, count_missing, name_unknown, without_missing
+from localparity.engines._missing_rows import LeftOutRows, count_missing, name_missing_group, without_missing
 from localparity.engines._spark import read_spark
 from localparity.engines._table import ScoreColumns
 from localparity.predictions import Predictions
@@ -89,7 +89,7 @@ def read_people(
     """The people in files or a table, counted by an engine."""
     as_choice(engine, "engine", get_args(Engine))
     if columns.score is None:
-        raise InputError("must name the column of the scores, got None; or pass a model", argument="score")
+        raise InputError("must name the column of the scores, got None; or pass a model", "score")
     check_scale(options, control=bool(columns.controls), name="control")
     if engine != "duckdb":
         _check_engine(columns, options, engine)
@@ -102,10 +102,11 @@ def read_people(
     score_range = range_in_table(table, columns.score, options)
 
     def read(table: Table) -> Data:
-        if columns.cluster is None:
+        if columns.cluster is None and options.pos_label is None:
             return _counted(from_duckdb, table, columns, options, score_range)
         if columns.controls:
-            raise InputError("must be None with cluster", argument="control")
+            other = "pos_label" if columns.cluster is None else "cluster"
+            raise InputError(f"must be None with {setting(other)}", "control")
         return Predictions.read(
             table,
             score=str(columns.score),
@@ -114,6 +115,7 @@ def read_people(
             weight=columns.weight,
             cluster=columns.cluster,
             score_range=score_range,
+            pos_label=options.pos_label,
         )
 
     named = ScoreColumns(
@@ -168,6 +170,7 @@ def _check_engine(columns: AuditColumns, options: AuditOptions, engine: Engine) 
     needs = {
         setting("cluster"): columns.cluster is not None,
         setting("control"): bool(columns.controls),
+        setting("pos_label"): options.pos_label is not None,
         setting("missing_groups"): options.policy != _REFUSE,
         setting(score_range=options.score_range): isinstance(options.score_range, str),
     }
@@ -202,7 +205,7 @@ def _read_rows(
             strata=counted.strata > 0,
         )
     try:
-        data = read(complete) if columns.control else name_unknown(read(complete))
+        data = read(complete) if columns.control else name_missing_group(read(complete))
     except MissingValueError as error:
         explained = _explained(error, table, columns, policy.texts)
         if explained is None:

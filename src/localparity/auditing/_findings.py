@@ -231,7 +231,7 @@ def check_identifier(counts: ScoreCounts) -> None:
         raise InputError(
             f"has {groups:,} groups in {rows:,} rows, almost one for each row; is it an identifier of "
             "people?",
-            argument="sensitive_features",
+            "sensitive_features",
         )
 
 

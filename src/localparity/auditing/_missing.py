@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple, get_args
 from localparity._text import percent
 from localparity._types import FloatArray, Group, Missing, MissingGroups
 from localparity._validation import (
-    UNKNOWN,
+    NO_GROUP,
     Blanks,
     InputError,
     MissingValueError,
     as_choice,
     as_texts,
-    is_unknown,
+    is_missing_group,
     setting,
 )
 from localparity.counts import Comparison, ScoreCounts
@@ -122,25 +122,25 @@ class MissingPolicy(NamedTuple):
         self, everyone: ScoreCounts, groups: Sequence[Group], comparison: Comparison, epsilons: FloatArray
     ) -> UnknownGroups | None:
         """What the rows without a group could change, where that is asked for and enough people have none."""
-        if self.groups != "bound" or UNKNOWN not in everyone.groups:
+        if self.groups != "bound" or NO_GROUP not in everyone.groups:
             return None
         if comparison.compare != "between_groups":
             needed = setting(compare="between_groups")
             raise InputError(f"{setting(missing_groups='bound')} needs {needed}, got {comparison.compare!r}")
-        people = everyone.without(set(everyone.groups) - {UNKNOWN, *groups})
-        if UNKNOWN in few_people(people, comparison, comparison.min_group_size):
+        people = everyone.without(set(everyone.groups) - {NO_GROUP, *groups})
+        if NO_GROUP in few_people(people, comparison, comparison.min_group_size):
             return None
         return bounds_of(people, comparison, epsilons)
 
     def settle(self, counts: ScoreCounts) -> tuple[ScoreCounts, MissingRows]:
         """The counts of the groups that are compared, and how many rows have none."""
-        unknown = [group for group in counts.groups if is_unknown(group)]
+        unknown = [group for group in counts.groups if is_missing_group(group)]
         rows = sum(atoms.size for (group, _), atoms in counts.atoms.items() if group in unknown)
         if not rows:
             return counts.without(unknown), NOTHING_MISSING
         if self.groups == "raise":
             reason = f"has no value in {rows:,} of {counts.size:,} rows; {GROUP_OPTIONS}"
-            raise MissingValueError(reason, argument="sensitive_features")
+            raise MissingValueError(reason, "sensitive_features")
         kept = counts if self.groups == "group" else counts.without(unknown)
         return kept, MissingRows(groups=rows, missing_groups=self.groups)
 

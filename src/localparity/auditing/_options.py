@@ -38,6 +38,7 @@ class AuditKeywords(TypedDict, total=False):
     compare: Compare
     score_range: RangeOption
     threshold: float | None
+    pos_label: Any
     min_group_size: int
     missing_groups: MissingGroups
     missing_values: str | Sequence[Any]
@@ -68,6 +69,7 @@ class AuditOptions:
     compare: Compare = "between_groups"
     score_range: RangeOption = (0.0, 1.0)
     threshold: float | None = None
+    pos_label: Any = None
     min_group_size: int = 1
     missing_groups: MissingGroups = "raise"
     missing_values: str | Sequence[Any] = ()
@@ -83,12 +85,12 @@ class AuditOptions:
     def __post_init__(self) -> None:
         epsilons = np.unique(as_epsilons(self.epsilons, "epsilons"))
         if not epsilons.size:
-            raise InputError("must have at least one number, got none", argument="epsilons")
+            raise InputError("must have at least one number, got none", "epsilons")
         object.__setattr__(self, "epsilons", tuple(epsilons.tolist()))
         if isinstance(self.score_range, str) and self.score_range not in ("data", "rank"):
             raise InputError(
                 f"must be two numbers (low, high), 'data' or 'rank', got {self.score_range!r}",
-                argument="score_range",
+                "score_range",
             )
         if self.method is not None:
             as_choice(self.method, "method", get_args(IntervalMethod))

@@ -97,7 +97,7 @@ class PairedModels:
         """
         asked = AuditOptions(**options)
         if isinstance(asked.score_range, str):
-            raise InputError(f"must be two numbers, got {asked.score_range!r}", argument="score_range")
+            raise InputError(f"must be two numbers, got {asked.score_range!r}", "score_range")
         if id == score:
             raise InputError("cannot be both the score and the id", column=id)
         groups = as_group_columns(score, group)

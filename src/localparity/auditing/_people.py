@@ -78,7 +78,7 @@ class Strata:
         if options.compare != "between_groups":
             raise InputError(
                 f"needs {setting(compare='between_groups')}, got {options.compare!r}",
-                argument="control_features",
+                "control_features",
             )
         names = {key: (group, stratum) for key, (group, stratum) in self.names.items() if group in groups}
         within = strata_compared(
@@ -134,9 +134,7 @@ class People:
             if lacks is None or not lacks.any():
                 raise
             rows = f"{int(lacks.sum()):,} of {lacks.size:,} rows"
-            raise MissingValueError(
-                f"has no value in {rows}; {ROW_OPTION}", argument=error.argument
-            ) from error
+            raise MissingValueError(f"has no value in {rows}; {ROW_OPTION}", error.argument) from error
         return cls(counts, missing_rows, strata, library)
 
     def compared(self, options: AuditOptions) -> tuple[ScoreCounts, tuple[LeftOut, ...], MissingRows]:
@@ -169,12 +167,14 @@ def _checked(
     """The counts of everyone, and their strata where there are control features."""
     comparison, blanks = options.comparison, options.policy.blanks
     if control_features is None:
-        data = as_data(comparison, score_range=score_range, blanks=blanks, **arrays)
+        data = as_data(
+            comparison, score_range=score_range, blanks=blanks, pos_label=options.pos_label, **arrays
+        )
         return as_counts(data), None
     if isinstance(arrays["y_true"], Predictions | ScoreCounts):
-        raise InputError(f"must be None with {type(arrays['y_true']).__name__}", argument="control_features")
+        raise InputError(f"must be None with {type(arrays['y_true']).__name__}", "control_features")
     if arrays["cluster"] is not None:
-        raise InputError(f"must be None with {setting('cluster')}", argument="control_features")
+        raise InputError(f"must be None with {setting('cluster')}", "control_features")
     features = arrays.pop("sensitive_features")
     check_indexes(
         {"y_score": arrays["y_score"], "sensitive_features": features, "control_features": control_features}
@@ -183,7 +183,8 @@ def _checked(
     groups = as_groups(features, rows, blanks=blanks)
     control = as_groups(control_features, rows, "control_features", at_least=1, blanks=Blanks(kept=True))
     codes = {"group": groups.codes, "stratum": control.codes}
-    counts = as_counts(as_data(comparison, sensitive_features=codes, score_range=score_range, **arrays))
+    arrays |= {"score_range": score_range, "pos_label": options.pos_label}
+    counts = as_counts(as_data(comparison, sensitive_features=codes, **arrays))
     strata = Strata(counts, strata_names(counts, groups, control))
     return strata.together, strata
 
@@ -204,7 +205,7 @@ def _without_missing(arrays: Mapping[str, Any]) -> tuple[dict[str, Any], Missing
         rows[_ARRAYS[name]] = int((lacks & keep).sum())
         keep &= ~lacks
     if not keep.any():
-        raise InputError("has no row left: each lacks a score, a label or a weight", argument="y_score")
+        raise InputError("has no row left: each lacks a score, a label or a weight", "y_score")
     if keep.all():
         return dict(arrays), NOTHING_MISSING
     indices = np.flatnonzero(keep)
@@ -262,13 +263,11 @@ def as_data_range(low: float, high: float, name: Argument = "y_score") -> ScoreR
     ((-4.0, 13.0), (0.0, 0.7))
     """
     if low > high:
-        raise InputError(
-            f"must have finite scores with {setting(score_range='data')}, got none", argument=name
-        )
+        raise InputError(f"must have finite scores with {setting(score_range='data')}, got none", name)
     if low == high:
         raise InputError(
             f"must have two different scores with {setting(score_range='data')}, got {low:g} only",
-            argument=name,
+            name,
         )
     lowest, highest = Decimal(repr(low)), Decimal(repr(high))
     step = Decimal(1).scaleb((highest - lowest).adjusted())

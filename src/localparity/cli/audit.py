@@ -175,6 +175,9 @@ class PeopleAsked:
         ),
     ] = "0,1"
     threshold: Annotated[float | None, Option(help="Threshold of delta-DP; by default mean scores.")] = None
+    pos_label: Annotated[
+        str | None, Option(help="The label that counts as 1, where labels are not 0 and 1.")
+    ] = None
     higher_is: Annotated[HigherIs | None, Option(help="Whether higher scores are better or worse.")] = None
     min_group_size: Annotated[
         int, Option(help="Groups of fewer people are left out of everything, named but not counted.")
@@ -244,6 +247,7 @@ class SurenessAsked:
             compare=people.compare,
             score_range=people.range,
             threshold=people.threshold,
+            pos_label=None if people.pos_label is None else _label(people.pos_label),
             min_group_size=people.min_group_size,
             missing_groups=people.missing_groups,
             missing_values=people.missing_values or (),
@@ -255,6 +259,11 @@ class SurenessAsked:
             n_jobs=self.jobs,
             higher_is=people.higher_is,
         )
+
+
+def _label(text: str) -> str | int:
+    """A label as files have it: a whole number, or a text."""
+    return int(text) if text.removeprefix("-").isdecimal() else text
 
 
 @dataclass(frozen=True, kw_only=True)
