@@ -34,7 +34,7 @@ from localparity._validation import (
     require,
     setting,
 )
-from localparity.auditing._document import Document, DocumentKeywords, pair_rows, plain_audit
+from localparity.auditing._document import Document, DocumentKeywords, pair_records, plain_audit
 from localparity.auditing._evidence import Evidence
 from localparity.auditing._files import AuditColumns, Engine, Scorer, read_people, score_people
 from localparity.auditing._findings import Finding, GroupSummary, LeftOut, PairSummary, summarise_groups
@@ -452,7 +452,7 @@ class Audit:
 
 def pair_frame(audit: Audit) -> Any:
     """All pairs at all epsilons, a row for each."""
-    rows = pair_rows(audit)
+    rows = pair_records(audit)
     if audit.library in (None, "pandas"):
         return require("pandas", extra="data").DataFrame(rows)
     # Imported here: only those who have frames need it.

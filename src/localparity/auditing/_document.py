@@ -120,7 +120,7 @@ def plain_audit(audit: Audit) -> dict[str, Any]:
     return found | {"rows": audit.rows, "confidence": audit.confidence} | told
 
 
-def pair_rows(audit: Audit) -> list[dict[str, Any]]:
+def pair_records(audit: Audit) -> list[dict[str, Any]]:
     """All pairs at all epsilons, a row for each."""
     return [
         {

@@ -235,7 +235,7 @@ def check_identifier(counts: ScoreCounts) -> None:
         )
 
 
-def check_group_count(counts: ScoreCounts, comparison: Comparison) -> None:
+def check_pair_count(counts: ScoreCounts, comparison: Comparison) -> None:
     """Whether there are few enough groups to compare each with each."""
     if comparison.compare == "between_groups" and len(counts.groups) > MOST_GROUPS:
         raise InputError(

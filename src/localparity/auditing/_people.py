@@ -29,8 +29,8 @@ from localparity._validation import (
 )
 from localparity.auditing._findings import (
     LeftOut,
-    check_group_count,
     check_identifier,
+    check_pair_count,
     warn_of_narrow_scores,
     without_small_groups,
 )
@@ -144,7 +144,7 @@ class People:
         left_out: tuple[LeftOut, ...] = ()
         if options.min_group_size > 1:
             counts, left_out = without_small_groups(counts, options.comparison)
-        check_group_count(counts, options.comparison)
+        check_pair_count(counts, options.comparison)
         ids = f"{setting('cluster')}=ids of people"
         advice = f"pass {ids}, or one row for each person: intervals and p-values are too sure"
         warn_of_copies(copies_of(counts), advice, stacklevel=4)

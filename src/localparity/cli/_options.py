@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from copy import copy
 from dataclasses import fields, is_dataclass
 from functools import wraps
@@ -139,20 +139,27 @@ def asking(command: Callable[..., None]) -> Callable[..., None]:
 
     A dataclass with a `panel` has its options under that title in help.
     """
+    parameters = signature(command, eval_str=True).parameters.values()
+    kinds: dict[str, Any] = {one.name: one.annotation for one in parameters if is_dataclass(one.annotation)}
+    return expanding(command, {name: (_options_of(kind), kind) for name, kind in kinds.items()})
+
+
+def expanding(
+    command: Callable[..., None], questions: Mapping[str, tuple[list[Parameter], Callable[..., Any]]]
+) -> Callable[..., None]:
+    """A command that takes several options in place of a parameter, which is made of their values."""
     own = signature(command, eval_str=True)
-    taken = {name: parameter.annotation for name, parameter in own.parameters.items()}
-    questions: dict[str, Any] = {name: kind for name, kind in taken.items() if is_dataclass(kind)}
     parameters = [
         option
         for name, parameter in own.parameters.items()
-        for option in (_options_of(questions[name]) if name in questions else [parameter])
+        for option in (questions[name][0] if name in questions else [parameter])
     ]
 
     @wraps(command)
     def with_options(**values: Any) -> None:
         asked = {
-            name: question(**{field.name: values.pop(field.name) for field in fields(question)})
-            for name, question in questions.items()
+            name: make(**{option.name: values.pop(option.name) for option in options})
+            for name, (options, make) in questions.items()
         }
         command(**values, **asked)
 
