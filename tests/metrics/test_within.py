@@ -17,7 +17,7 @@ from localparity.cli._app import app
 from localparity.integrations.pytest import assert_mcdp
 from localparity.metrics._within import within_bound
 from localparity.models.repair._base import check_reached
-from localparity.monitoring._results import quiet_sentence
+from localparity.monitoring._watch import quiet_sentence
 
 SOURCE = Path(lp.__file__).parent
 SCORES = np.repeat([0.2, 0.8, 0.2, 0.8], [8, 2, 5, 5])
