@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity.monitoring import Monitor, ScoreSketch
+from localparity.monitoring import Monitor, ScoreSketch, Watch
 from localparity.paper._selection import records_of
 
 GOLDEN = Path(__file__).parent / "golden"
@@ -53,12 +53,12 @@ def test_a_model_of_another_format_is_named(tmp_path: Path, found: object, messa
 @pytest.fixture
 def monitored(tmp_path: Path) -> Path:
     pytest.importorskip("datasketches")
-    return shutil.copytree(GOLDEN / "monitor-4", tmp_path / "kept")
+    return shutil.copytree(GOLDEN / "monitor-5", tmp_path / "kept")
 
 
-def test_a_monitor_of_format_4_is_read_and_goes_on(monitored: Path) -> None:
-    monitor = Monitor(monitored)
-    assert [point.interval.estimate for point in monitor.series()] == [1.0, 0.5]
+def test_a_monitor_of_format_5_is_read_and_goes_on(monitored: Path) -> None:
+    monitor, watch = Monitor(monitored), Watch(min_group_size=1)
+    assert [point.interval.estimate for point in monitor.series(watch)] == [1.0, 0.5]
     batch = lp.Predictions.from_arrays(None, [0.1, 0.3, 0.2], sensitive_features=["a", "a", "b"])
     day = datetime(2026, 5, 18, tzinfo=UTC)
     assert not monitor.append(batch, at=day, batch_id="2")
@@ -68,11 +68,11 @@ def test_a_monitor_of_format_4_is_read_and_goes_on(monitored: Path) -> None:
 
 @pytest.mark.parametrize(("found", "author"), [(1, "localparity 0.1"), (9, "a newer localparity")])
 def test_a_monitor_of_another_format_is_named(monitored: Path, found: int, author: str) -> None:
-    path = monitored / "periods" / "2026-05-17.period"
-    content = path.read_bytes()
-    path.write_bytes(content[:8] + found.to_bytes(2, "little") + content[10:])
-    with pytest.raises(ValueError, match=rf"2026-05-17.period was written by {author}, in format {found}"):
-        Monitor(monitored).series()
+    store = Monitor(monitored).store
+    (payload,) = store.recall("state").values()
+    store.remember("state", {"": json.dumps({**json.loads(payload), "format": found}).encode()})
+    with pytest.raises(ValueError, match=rf"kept was written by {author}, in format {found}"):
+        Monitor(monitored)
 
 
 def test_a_store_of_format_1_is_read(tmp_path: Path) -> None:
