@@ -94,7 +94,7 @@ class WindowResult:
     ...     batch = lp.Predictions.from_arrays(None, [0.2, day / 20], sensitive_features=["f", "m"])
     ...     at = datetime.datetime(2026, 5, day, tzinfo=datetime.UTC)
     ...     _ = monitor.append(batch, at=at, batch_id=str(day))
-    >>> whole = monitor.since_start()
+    >>> whole = monitor.since_start(lp.monitoring.Watch(min_group_size=1))
     >>> whole.start, whole.end, whole.periods, whole.interval.estimate
     ('2026-05-17', '2026-05-18', 2, 1.0)
     """
@@ -141,7 +141,7 @@ class PeriodResult:
     >>> monitor = lp.monitoring.Monitor(tempfile.mkdtemp(), every="hour")
     >>> batch = lp.Predictions.from_arrays(None, [0.2, 0.9], sensitive_features=["f", "m"])
     >>> _ = monitor.append(batch, at=datetime.datetime(2026, 5, 17, 12, tzinfo=datetime.UTC), batch_id="1")
-    >>> point = monitor.series(max_mcdp=0.1)[0]
+    >>> point = monitor.series(lp.monitoring.Watch(max_mcdp=0.1, min_group_size=1))[0]
     >>> point.rows, point.interval.estimate, point.interval.low, point.alarm
     (2, 1.0, 0.0, None)
     """

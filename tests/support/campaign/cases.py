@@ -19,7 +19,6 @@ _KEPT = (
     "store/runs/*.json",
     "store/runs/*.parquet",
     "monitor/*",
-    "monitor/periods/*",
 )
 
 

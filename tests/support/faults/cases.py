@@ -91,7 +91,7 @@ class Bench:
             code = type_command(self.words(command.words)) if again else None
             after = command.read(self.out)
             found = (str(path.relative_to(self.out)) for path in self.out.rglob("*"))
-            files = sorted(name for name in found if not name.startswith(CACHE))
+            files = sorted(found)
             return {"before": before, "code": code, "after": after, "files": files}
 
         ended = fork(act, self.said)
@@ -207,10 +207,6 @@ class _Trial:
         if found["files"] != self.files:
             return f"files differ in the end: {sorted(set(found['files']) ^ set(self.files))}"
         return ""
-
-
-CACHE = "monitor/notes/"
-"""What a monitor remembers of its numbers, where it can; they are the same without it."""
 
 
 def memory_folder() -> Path | None:
