@@ -15,10 +15,10 @@ import re
 import sqlite3
 import weakref
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import AbstractContextManager, closing, contextmanager, nullcontext, suppress
+from contextlib import closing, contextmanager, nullcontext, suppress
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import Any, ClassVar, Literal, NamedTuple, Protocol
+from typing import Any, ClassVar, Literal, NamedTuple
 from urllib.parse import SplitResult, parse_qs, unquote, urlsplit, urlunsplit
 
 from localparity._io._files import check_format, create_private, parse_json, reading, sha256_of
@@ -127,7 +127,9 @@ class RemovedMeanwhileError(LookupError):
     """Raised where another process has removed a period that is about to be read."""
 
 
-# The two databases: how each is connected to, locked and asked.
+# The two databases: how each is connected to, locked and asked. `lookups` are the indexes to look for batches
+# in, which must agree. `holds_one` says that one monitor is in it, which comes with the tables. A transaction
+# is None where nothing was written yet; with a monitor to lock, it makes the tables, and others wait.
 
 
 Execute = Callable[..., list[Any]]
@@ -153,27 +155,10 @@ _IN_SQLITE = (
 _SCHEMA = {(re.findall(r"(?:TABLE|INDEX) (\w+)", statement)[0], statement) for statement in _IN_SQLITE}
 
 
-class Database(Protocol):
-    """A database; `name` has no password."""
-
-    name: str
-    lookups: ClassVar[Mapping[str, Sequence[str]]]
-    """For each column to look for batches by, the indexes to ask; all must agree."""
-    holds_one: ClassVar[bool]
-    """Whether a single monitor is in it, which the first transaction to write creates."""
-
-    def transaction(self, *, lock: str | None = None) -> AbstractContextManager[Execute | None]:
-        """Inside, one transaction; None where nothing was written yet.
-
-        With the name of a monitor to `lock`, tables are made, and those who lock the same wait.
-        """
-        ...
-
-
 class SqliteFile:
     """The file of a folder, which the first batch makes, with the folder."""
 
-    holds_one: ClassVar[bool] = True
+    holds_one = True
     lookups: ClassVar[Mapping[str, Sequence[str]]] = {
         "id": ("INDEXED BY localparity_ids", "INDEXED BY localparity_ids_again"),
         "digest": ("INDEXED BY localparity_digests", "INDEXED BY localparity_digests_again"),
@@ -250,7 +235,7 @@ _REFUSALS = {
 class PostgresServer:
     """A PostgreSQL server, which keeps many monitors."""
 
-    holds_one: ClassVar[bool] = False
+    holds_one = False
     lookups: ClassVar[Mapping[str, Sequence[str]]] = {"id": ("",), "digest": ("",)}
     _LOCK = "SELECT pg_advisory_xact_lock(hashtext('localparity'), hashtext(?))"
 
@@ -334,7 +319,7 @@ class SqlStore:
     """
 
     def __init__(self, location: str) -> None:
-        self._database: Database
+        self._database: SqliteFile | PostgresServer
         if is_database(location):
             url = urlsplit(location)
             self._database, self._monitor = PostgresServer(url), unquote(url.fragment) or "monitor"
