@@ -14,7 +14,8 @@ from benchmarks import monitors
 
 import localparity as lp
 from localparity.monitoring import Monitor, Watch
-from localparity.monitoring._alarms import LONGEST, alarm_share
+from localparity.monitoring._alarms import LONGEST, Outline, alarm_share
+from localparity.monitoring._periods import Period, average_curves
 from localparity.uncertainty._bands import band_radius
 from localparity.uncertainty._looks import average_radius
 
@@ -161,6 +162,29 @@ def test_alarms_are_those_of_a_plain_computation(
         (START + timedelta(days=day)).strftime("%Y-%m-%d"): alarm for day, alarm in expected.items() if alarm
     }
     assert found or bound > 0.0
+
+
+@pytest.mark.parametrize("epsilon", [0.0, 0.01, 0.07, 0.3, 1.5])
+def test_no_window_is_above_what_its_outline_allows(epsilon: float) -> None:
+    rng, comparison = np.random.default_rng(5), lp.Comparison("equalized_odds")
+    for size in (5, 40, 700):
+        periods = []
+        for number in range(4):
+            groups = rng.choice(["f", "m", "x"][: 2 + number % 2], 3 * size)
+            sketch, labels = lp.monitoring.ScoreSketch(score_range=(-1.0, 3.0)), rng.integers(0, 2, 3 * size)
+            scores = 4.0 * rng.beta(1.0 + (groups == "m"), 1.5).round(2) - 1.0
+            sketch.update(labels, scores, sensitive_features=groups)
+            periods.append(Period(str(number), number + 1, 0, sketch, comparison))
+        outlines = [Outline.of(period) for period in periods]
+        assert str(Outline.restore(*outlines[0].describe())) == str(outlines[0])
+        halves = [outlines[1].after(outlines[0]), outlines[3].after(outlines[2])]
+        for window, outline in ((periods[:2], halves[0]), (periods, halves[1].after(halves[0]))):
+            curves = average_curves(window, 0.01)
+            assert set(curves) == set(outline.pairs)
+            for pair, curve in curves.items():
+                exact, highest = curve.worst_window(epsilon).gap, outline.pairs[pair].highest(epsilon)
+                assert exact <= highest + 1e-9
+                assert highest < exact + 0.35 or size < 700
 
 
 def test_the_shares_of_all_windows_and_looks_sum_to_at_most_one() -> None:

@@ -304,9 +304,9 @@ def append(
     _end(kept, newest, watch, hook, counted=True)
 
 
-@app.command()
+@app.command("show")
 @asking
-def show(
+def show_series(
     *,
     location: LocationArgument,
     last: Annotated[int | None, typer.Option(help="Show so many of the newest periods.")] = None,

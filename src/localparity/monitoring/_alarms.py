@@ -62,12 +62,11 @@ class PairOutline(NamedTuple):
         edges = np.linspace(*score_range, _CELLS + 1)[1:-1]
         # The gap is 0 below the first knot, and constant from each knot to the next.
         gap = np.concatenate([[0.0], curve.gap])
-        begins = np.concatenate([[0], np.searchsorted(curve.knots, edges, side="right")])
-        stops = np.append(begins[1:], gap.size - 1)
+        begins = np.append(0, np.searchsorted(curve.knots, edges, side="right"))
         # The step at an edge is also that of the cell below, which a window may touch.
-        cells = [gap[begin : stop + 1] for begin, stop in zip(begins, stops, strict=True)]
-        low = np.floor(_UNITS * np.array([cell.min() for cell in cells]))
-        high = np.ceil(_UNITS * np.array([cell.max() for cell in cells]))
+        ends = gap[np.append(begins[1:], gap.size - 1)]
+        low = np.floor(_UNITS * np.minimum(np.minimum.reduceat(gap, begins), ends))
+        high = np.ceil(_UNITS * np.maximum(np.maximum.reduceat(gap, begins), ends))
         return cls(information, np.array([low, high]) / _UNITS)
 
     def average(self, other: PairOutline | None) -> PairOutline:
