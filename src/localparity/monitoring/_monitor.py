@@ -20,7 +20,7 @@ from localparity._io._files import sha256_of
 from localparity._io._table import Table
 from localparity._progress import foretold
 from localparity._types import FloatArray, Group, ScoreRange
-from localparity._validation import as_choice, as_count, as_score_range
+from localparity._validation import InputError, as_choice, as_count, as_score_range, setting
 from localparity._version import __version__
 from localparity.counts import Comparison
 from localparity.counts._copies import copies_in, warn_of_copies
@@ -187,7 +187,7 @@ class Monitor:
         if batch_id is None:
             paths = source.paths if isinstance(source, Table) else [source]
             if len(paths) != 1 or not Path(paths[0]).is_file():
-                raise ValueError(f"batch_id must be given unless the source is a single file, got {paths}")
+                raise InputError(f"must be given unless the source is a single file, got {paths}", "batch_id")
             batch_id = sha256_of(Path(paths[0]))
         columns = FileColumns(score, groups, label)
         when = datetime.now(UTC) if at is None else at
@@ -334,7 +334,7 @@ class Monitor:
         try:
             at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
         except OverflowError:
-            raise ValueError(f"at must be in the years 1 to 9999 in UTC, got {at}") from None
+            raise InputError(f"must be in the years 1 to 9999 in UTC, got {at}", "at") from None
         period, scores = at.strftime(_FORMATS[self.every]), _sorted_scores(batch)
         digest = _digest_of(scores)
         with self.store.writing():
@@ -352,9 +352,9 @@ class Monitor:
         """Check that a batch may be counted."""
         twin = self.store.find("digest", digest)
         if twin is not None and not allow_duplicate:
-            raise ValueError(
+            raise InputError(
                 f"batch {batch_id!r} has the same rows as batch {twin!r}, which was counted before; "
-                "pass allow_duplicate=True to count it again"
+                f"pass {setting(allow_duplicate=True)} to count it again"
             )
         removed = self._state().removed
         if removed is not None and period <= removed.last:
@@ -388,7 +388,7 @@ class Monitor:
 
     def _check_same(self, name: str, value: object, known: object) -> None:
         if value != known:
-            raise ValueError(f"{name} must be {known!r}, as in {self.location}, got {value!r}")
+            raise InputError(f"must be {known!r}, as in {self.location}, got {value!r}", name)
 
     def _settled(self, look: Callable[[], T]) -> T:
         """What a look at the periods finds; again where another process removed some meanwhile."""

@@ -23,7 +23,7 @@ from urllib.parse import SplitResult, parse_qs, unquote, urlsplit, urlunsplit
 
 from localparity._io._files import check_format, create_private, parse_json, reading, sha256_of
 from localparity._types import ScoreRange
-from localparity._validation import as_choice, as_count, as_score_range, require
+from localparity._validation import InputError, as_choice, as_count, as_score_range, require
 from localparity.monitoring._sketch import (
     ScoreSketch,
     describe_sketch,
@@ -195,7 +195,7 @@ class SqliteFile:
             code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR) & 255
             if code in _REFUSALS:
                 raise OSError(f"{self._path} cannot be used: {error}") from error
-            raise ValueError(f"{self._path} is damaged: {error}") from error
+            raise InputError(f"is damaged: {error}", str(self._path)) from error
 
     def _connect(self) -> sqlite3.Connection:
         address = f"{self._path.absolute().as_uri()}?mode=rw"
@@ -360,7 +360,7 @@ class SqlStore:
             with self._database.transaction() as execute:
                 is_lost = execute is not None and self._database.holds_one
         if is_lost:
-            raise ValueError(f"{self.name} is damaged: its state is missing")
+            raise InputError("is damaged: its state is missing", self.name)
 
     def periods(self) -> tuple[MonitorState | None, dict[str, str]]:
         """The state, and the stamp of each period, in order; other content has another stamp.
@@ -374,7 +374,7 @@ class SqlStore:
         state = self._state_in([(stamp, payload) for kind, _, stamp, payload in rows if kind == "state"])
         stamps = dict(sorted((name, stamp) for kind, name, stamp, _ in rows if kind == "period"))
         if state is not None and sum(map(mark_of, stamps, stamps.values())) % 2**256 != state.total:
-            raise ValueError(f"{self.name} is damaged: a period is missing, or is not the one that was kept")
+            raise InputError("is damaged: a period is missing, or is not the one that was kept", self.name)
         return state, stamps
 
     def read(self, periods: Sequence[str]) -> Iterator[StoredPeriod]:
@@ -423,7 +423,7 @@ class SqlStore:
             for index in self._database.lookups[column]
         }
         if len(answers) > 1:
-            raise ValueError(f"{self.name} is damaged: its indexes of the batches do not agree")
+            raise InputError("is damaged: its indexes of the batches do not agree", self.name)
         return answers.pop()
 
     def add(self, batch_id: str, digest: str, period: str, stored: StoredPeriod) -> None:
@@ -480,7 +480,7 @@ class SqlStore:
         """The payload of a row that is as it was written."""
         if _stamp_of(kind, name, bytes(payload)) != stamp:
             what = self._title(name) if kind == "period" else self.name
-            raise ValueError(f"{what} is damaged: its bytes do not match its checksum")
+            raise InputError("is damaged: its bytes do not match its checksum", what)
         return bytes(payload)
 
     def _title(self, period: str) -> str:

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 
 from localparity._io._files import write_new
+from localparity._validation import OutputExistsError
 from localparity.auditing._wording import COMPARE_WORDS, CRITERION_WORDS, Answer, interval_text
 from localparity.metrics import Interval
 from localparity.metrics._window import percent
@@ -353,7 +354,7 @@ def write_monitor_page(
     """
     path = Path(path)
     if path.exists() and not force:
-        raise FileExistsError(f"{path} already exists; pass force=True to overwrite")
+        raise OutputExistsError(path)
     watch = watch or monitor.watched or Watch()
     series = monitor.series(watch)
     if not series:
