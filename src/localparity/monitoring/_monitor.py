@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar, get_args
 
 import numpy as np
 
-from localparity._io._files import sha256_of
+from localparity._io._files import reading, sha256_of
 from localparity._io._table import Table
 from localparity._progress import foretold
 from localparity._types import FloatArray, Group, ScoreRange
@@ -449,13 +449,14 @@ class _Memo(NamedTuple):
     @classmethod
     def from_bytes(cls, payload: bytes, name: str) -> _Memo:
         header, parts = split_parts(payload, name)
-        result, outline = header["result"], header["outline"]
-        return cls(
-            header["stamp"],
-            None if outline is None else Outline.restore(outline, parts),
-            header["basis"],
-            None if result is None else _as_result(result),
-        )
+        with reading(name):
+            result, outline = header["result"], header["outline"]
+            return cls(
+                header["stamp"],
+                None if outline is None else Outline.restore(outline, parts),
+                header["basis"],
+                None if result is None else _as_result(result),
+            )
 
 
 def _as_result(values: dict[str, Any]) -> PeriodResult:
@@ -620,7 +621,8 @@ def _recall_everyone(store: SqlStore, sums: Sequence[int]) -> tuple[int, int, Sc
     if payload is None:
         return None
     header, parts = split_parts(payload, _EVERYONE)
-    periods, look = int(header["periods"]), int(header["look"])
+    with reading(_EVERYONE):
+        periods, look = int(header["periods"]), int(header["look"])
     if periods >= len(sums) or header["sum"] != f"{sums[periods]:x}":
         return None
     return periods, look, restore_sketch(header, parts, _EVERYONE)
