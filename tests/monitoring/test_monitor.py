@@ -304,7 +304,7 @@ def test_a_writer_that_waits_too_long_says_so(tmp_path: Path, monkeypatch: pytes
 
 def test_a_folder_of_files_is_refused_with_advice(tmp_path: Path) -> None:
     (tmp_path / "monitor.json").write_text("{}")
-    with pytest.raises(ValueError, match=r"written by an earlier localparity.* new folder"):
+    with pytest.raises(ValueError, match=r"has files of a monitor of an earlier localparity.* new folder"):
         Monitor(tmp_path)
 
 

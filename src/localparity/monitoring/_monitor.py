@@ -314,7 +314,7 @@ class Monitor:
             old = [name for name in stamps if name != REMOVED][:-keep]
             if old:
                 sketch, look = ScoreSketch(score_range=self.score_range), 0
-                for period in _read_periods(self.store, [*stamps][: -keep or None], Comparison()):
+                for period in _read_periods(self.store, list(stamps)[:-keep], Comparison()):
                     sketch.absorb(period.sketch)
                     look = max(look, period.look)
                 before = state.removed or RemovedPeriods(old[0], "", 0)

@@ -140,6 +140,7 @@ _LONGEST = 2**29
 """The most bytes of a value in a SQLite file."""
 _FORMAT = 5
 _AT_ONCE = 64
+_OLD = "of a monitor of an earlier localparity"
 _TABLES = (
     "CREATE TABLE localparity_rows (monitor {text} NOT NULL, kind {text} NOT NULL, name {text} NOT NULL, "
     "stamp TEXT NOT NULL, payload {blob} NOT NULL, PRIMARY KEY (monitor, kind, name))",
@@ -214,10 +215,8 @@ class SqliteFile:
 
     def _check_format(self) -> None:
         if (self._folder / "monitor.json").exists():
-            raise ValueError(
-                f"{self._folder} was written by an earlier localparity, with a file for each period; append "
-                "the batches to a new folder"
-            )
+            reason = f"has files {_OLD}, one for each period; append the batches to a new folder"
+            raise InputError(reason, self.name)
 
 
 _REFUSALS = {
@@ -275,7 +274,11 @@ class PostgresServer:
 
     def _is_made(self, execute: Execute) -> bool:
         """Whether the tables of monitors were made, even where the user may not read them."""
-        return bool(execute("SELECT 1 WHERE to_regclass('localparity_rows') IS NOT NULL"))
+        query = "SELECT to_regclass(?) IS NOT NULL, to_regclass(?) IS NOT NULL"
+        ((is_made, is_old),) = execute(query, "localparity_rows", "localparity_monitors")
+        if is_old and not is_made:
+            raise InputError(f"has tables {_OLD}, localparity_monitors; use another database", self.name)
+        return bool(is_made)
 
     def _hidden(self, message: str) -> str:
         """A message without the password."""
