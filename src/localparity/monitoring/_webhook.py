@@ -10,6 +10,7 @@ from urllib.parse import urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
 from localparity._io._files import sha256_of
+from localparity._validation import InputError
 from localparity.monitoring._watch import PeriodResult, Watch, alarm_sentence
 
 if TYPE_CHECKING:
@@ -34,9 +35,8 @@ class Webhook:
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
         if parts.scheme not in ("http", "https") or not parts.hostname:
-            raise ValueError(
-                f"webhook must be a URL such as https://host/path, got {parts.scheme!r} as its scheme"
-            )
+            reason = f"must be a URL such as https://host/path, got {parts.scheme!r} as its scheme"
+            raise InputError(reason, "webhook")
         self._url, self.host = url, parts.hostname
 
     def tell(self, monitor: Monitor, newest: PeriodResult, watch: Watch) -> bool:
