@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import KW_ONLY, dataclass, replace
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from localparity._io._table import Source, Table, as_group_columns, as_table
 from localparity._types import ArrayLike, FloatArray, Group, Groups, ScoreRange
 from localparity._validation import (
     NO_BLANKS,
@@ -26,6 +25,9 @@ from localparity._validation import (
     as_weights,
     check_indexes,
 )
+
+if TYPE_CHECKING:
+    from localparity._io._table import Source, Table
 
 
 class Names(NamedTuple):
@@ -196,6 +198,8 @@ class Predictions:
         >>> Predictions.read(path, score="p", group="sex").groups
         ('f', 'm')
         """
+        from localparity._io._table import as_group_columns, as_table  # metrics need no files
+
         group_columns = as_group_columns(score, group)
         table = as_table(source, allow_remote=allow_remote)
         as_read = (cluster, None if pos_label is None else label)

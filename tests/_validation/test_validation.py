@@ -10,6 +10,7 @@ import pytest
 
 import localparity as lp
 from localparity import _validation as validation
+from localparity._scale import representable_range
 
 SCORES = [0.25, 0.5, 0.5, 1.0]
 SEX = ["f", "m", "f", "m"]
@@ -345,7 +346,7 @@ def test_whole_numbers_that_floats_hold_are_taken() -> None:
 
 def test_the_ends_of_a_range_that_a_dtype_cannot_hold_are_its_own() -> None:
     most = float(np.finfo(np.float32).max)
-    assert validation.representable_range((-1e308, 0.1), np.dtype(np.float32)) == (
+    assert representable_range((-1e308, 0.1), np.dtype(np.float32)) == (
         -most,
         float(np.float32(0.1)),
     )

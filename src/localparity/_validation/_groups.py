@@ -301,7 +301,7 @@ def smallest_dtype(count: int) -> np.dtype[Any]:
 
 def encode(values: NDArray[Any]) -> Coded:
     """The codes of an array of any dtype; a TypeError where a value cannot be hashed."""
-    values = plain(values)
+    values = in_microseconds(values)
     kind = values.dtype.kind
     if kind == "b":
         return Coded(values.view(np.uint8), np.array([False, True]))
@@ -407,7 +407,7 @@ class _Buckets:
         return hashed.astype(np.uint16)
 
 
-def plain(values: NDArray[Any]) -> NDArray[Any]:
+def in_microseconds(values: NDArray[Any]) -> NDArray[Any]:
     """Values as they are, and times in microseconds, as Python has them."""
     kind = values.dtype.kind
     return values.astype(f"{kind}8[us]", copy=False) if kind in "mM" else values
@@ -511,7 +511,7 @@ def encode_column(column: Series[Any]) -> Coded | None:
 def _values_of(column: Series[Any]) -> list[Any]:
     """The values of a column, with dates as Python has them."""
     if column.implementation.is_pandas_like():
-        return list(plain(np.asarray(column.to_native())).tolist())
+        return list(in_microseconds(np.asarray(column.to_native())).tolist())
     return column.to_list()
 
 
