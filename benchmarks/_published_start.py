@@ -56,7 +56,7 @@ class PublishedStart(Training):
 
     def __init__(self, run: Run, rows: TensorRows) -> None:
         trainer = make_trainer(run, rows, n_groups=2)
-        super().__init__(trainer.method, trainer.network, trainer.plan, rows, seed=run.seed)
+        super().__init__(trainer.method, trainer.network, rows, seed=run.seed)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(run.seed)
             for layer in (*self.network.modules(), *self.method.modules()):
@@ -70,10 +70,11 @@ class PublishedStart(Training):
         """Draw the dropout of a step into buffers, and return the row numbers of its batch."""
         if self.taken in MEASURED_AFTER:
             self._draw_seeds(4)  # Two for the training part, which is shuffled, one for each of the others.
-        if len(self.order) < self.plan.batch_size:
+        size = self.method.settings.batch_size
+        if len(self.order) < size:
             shuffler = torch.Generator().manual_seed(self._draw_seeds(2)[1])
             self.order = torch.randperm(len(self.rows.labels), generator=shuffler)
-        batch, self.order = self.order[: self.plan.batch_size], self.order[self.plan.batch_size :]
+        batch, self.order = self.order[:size], self.order[size:]
         for layer in self.network.modules():
             if isinstance(layer, Dropout) and layer.share > 0.0:
                 kept = torch.empty(len(batch), layer.width)
@@ -83,8 +84,9 @@ class PublishedStart(Training):
 
     def train(self) -> None:
         """Take all steps."""
-        steps = Steps(self, self.plan)
-        for step in range(self.plan.steps):
+        settings = self.method.settings
+        steps = Steps(self, settings)
+        for step in range(settings.steps):
             steps.take(step)
 
     def _draw_seeds(self, count: int) -> list[int]:

@@ -114,7 +114,7 @@ def test_temperatures_and_windows_draw_on_given_axes(copy_of_store: Store) -> No
             for each in records
             if each.run.method == "diffmcdp"
             and each.run.dataset == "adult"
-            and each.run.settings["temperature"] == temperature
+            and each.run.settings.temperature == temperature
         ]
         for temperature in (5.0, 10.0, 20.0)
     }

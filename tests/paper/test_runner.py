@@ -122,7 +122,7 @@ def test_a_store_of_another_version_is_not_resumed(small: None, tmp_path: Path) 
 @pytest.mark.parametrize("backend", ["loky", "dask"])
 def test_several_processes_give_the_same_store(data_folder: Path, tmp_path: Path, backend: str) -> None:
     runs = grid("adult", methods=["diffmcdp"], strengths=[0.3], seeds=1)
-    assert runs[0].settings["steps"] != SHORT["steps"]
+    assert runs[0].settings.steps != SHORT["steps"]
     one, several = Store(tmp_path / "one"), Store(tmp_path / "several")
     run_missing(one, runs, device="cpu")
     assert run_missing(several, runs, device="cpu", jobs=2, backend=backend) == 2

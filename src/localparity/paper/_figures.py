@@ -486,7 +486,7 @@ class _Drawing:
             run = record.run
             if run.method == "diffmcdp" and run.preset == preset and run.search is None:
                 of = found.setdefault(run.dataset, {})
-                of.setdefault(run.settings["temperature"], []).append(record)
+                of.setdefault(run.settings.temperature, []).append(record)
         found = {dataset: own for dataset, own in found.items() if len(own) > 1}
         if not found:
             return

@@ -23,16 +23,16 @@ from localparity.models.networks._trainer import Steps, Trainer, Training, check
 def fit_stack(trainers: Sequence[Trainer], rows: Sequence[TensorRows]) -> list[list[dict[str, float]]]:
     """Train runs of one method together, in place, and return what `Trainer.fit` returns for each.
 
-    The runs share a plan, and their networks have the same layers; seeds, strengths and the number of
+    The runs share their settings, and their networks have the same layers; seeds, strengths and the number of
     features may differ. `rows` are each run's training rows, which runs may share.
     """
     _check_alike(trainers, rows)
-    plan = trainers[0].plan
-    steps = Steps(_Stack(trainers, rows), plan)
-    losses = torch.stack([steps.take(step) for step in range(plan.steps)])
+    settings = trainers[0].method.settings
+    steps = Steps(_Stack(trainers, rows), settings)
+    losses = torch.stack([steps.take(step) for step in range(settings.steps)])
     for trainer in trainers:
         trainer.network.eval()
-        check_finite(trainer.network, plan.steps)
+        check_finite(trainer.network, settings.steps)
     return [
         [{"step": step, "loss": loss} for step, loss in enumerate(values, start=1)]
         for values in losses.T.tolist()
@@ -56,7 +56,7 @@ class _Stack:
 
     def __init__(self, trainers: Sequence[Trainer], rows: Sequence[TensorRows]) -> None:
         self.runs = [
-            Training(trainer.method, trainer.network, trainer.plan, own, seed=trainer.seed)
+            Training(trainer.method, trainer.network, own, seed=trainer.seed)
             for trainer, own in zip(trainers, rows, strict=True)
         ]
         for run in self.runs:
@@ -92,21 +92,16 @@ class _Stack:
 def _check_alike(trainers: Sequence[Trainer], rows: Sequence[TensorRows]) -> None:
     if len(trainers) != len(rows):
         raise ValueError(f"rows has {len(rows)} entries, trainers has {len(trainers)}")
-    for trainer in trainers:
-        for name in ("plan", "method.name", "method.options", "method.n_groups", "method.penalised"):
-            one, other = (_attribute(each, name) for each in (trainers[0], trainer))
+    first = trainers[0].method
+    for method in (trainer.method for trainer in trainers):
+        for name in ("name", "settings", "n_groups", "penalised"):
+            one, other = getattr(first, name), getattr(method, name)
             if one != other:
                 raise ValueError(f"{name} must be the same in all runs of a stack, got {one!r} and {other!r}")
-        for name in ("plan.patience", "plan.clip_norm"):
-            if (found := _attribute(trainer, name)) is not None:
-                raise ValueError(f"{name} must be None in a stack of runs, got {found!r}")
-
-
-def _attribute(trainer: Trainer, name: str) -> Any:
-    value: Any = trainer
-    for part in name.split("."):
-        value = getattr(value, part)
-    return value
+    for name in ("patience", "clip_norm"):
+        value = getattr(first.settings, name)
+        if value is not None:
+            raise ValueError(f"{name} must be None in a stack of runs, got {value!r}")
 
 
 def _joined(rows: Sequence[TensorRows]) -> tuple[TensorRows, list[int]]:

@@ -216,7 +216,7 @@ class Store:
         facts = {
             "key": run.key,
             "run": run.to_dict(),
-            "settings": run.settings,
+            "settings": run.stated_settings,
             **{name: value for name, value in asdict(record).items() if name != "run"},
             "scores_sha256": hashlib.sha256(content).hexdigest(),
         }

@@ -317,14 +317,14 @@ def _read_by(run: Run) -> dict[str, Any]:
     """The settings that a run's method reads."""
     return {
         name: value
-        for name, value in run.settings.items()
+        for name, value in run.stated_settings.items()
         if run.method in _METHODS_OF.get(name, (run.method,))
     }
 
 
 def _shared(records: Sequence[Record]) -> dict[str, Any]:
     """The settings that are the same for all methods, except for those that only some of them read."""
-    settings = [record.run.settings for record in records]
+    settings = [record.run.stated_settings for record in records]
     return {
         name: value
         for name, value in settings[0].items()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import fields
 from functools import lru_cache
 from typing import Any, NamedTuple
 
@@ -15,11 +14,11 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from localparity._types import IntArray
-from localparity.models.networks._backend import as_device
 from localparity.models.networks._batches import TensorRows
-from localparity.models.networks._methods import MethodOptions, make_method
+from localparity.models.networks._classifier import as_device
+from localparity.models.networks._methods import make_method
 from localparity.models.networks._networks import Network, multilayer
-from localparity.models.networks._trainer import Trainer, TrainingPlan, predict_scores
+from localparity.models.networks._trainer import Trainer, predict_scores
 from localparity.paper._data import DATA_SETS, load_samples, paper_preprocessor
 from localparity.paper._resnet import imagenet_weights, resnet18
 from localparity.paper._runs import Run
@@ -72,28 +71,19 @@ def train_runs(runs: Sequence[Run], device: str = "auto") -> list[tuple[Record, 
 
 def make_trainer(run: Run, training: TensorRows, n_groups: int) -> Trainer:
     """What `LocalParityClassifier` would train with, for a run."""
-    plan, options = (
-        TrainingPlan(**_fields_in(run, TrainingPlan)),
-        MethodOptions(**_fields_in(run, MethodOptions)),
-    )
-    method = make_method(run.method, run.strength, n_groups, options)
-    return Trainer(method, _new_network(run, training), plan, seed=run.seed + 1)
-
-
-def _fields_in(run: Run, kind: type[TrainingPlan | MethodOptions]) -> dict[str, Any]:
-    """Those of a run's settings that are fields of a data class."""
-    names = {field.name for field in fields(kind)}
-    return {name: value for name, value in run.settings.items() if name in names}
+    method = make_method(run.method, run.strength, n_groups, run.settings)
+    return Trainer(method, _new_network(run, training), seed=run.seed + 1)
 
 
 def _new_network(run: Run, training: TensorRows) -> Network:
+    """Return an untrained network, with ImageNet weights where those for images are in torch's cache."""
     settings = run.settings
     with torch.random.fork_rng(devices=[]):
         torch.manual_seed(run.seed)
         if DATA_SETS[run.dataset].kind == "image":
-            network = resnet18(imagenet_weights(), augment=settings.get("augment", False))
+            network = resnet18(imagenet_weights(), augment=settings.augment)
         else:
-            network = multilayer(training.features.shape[1], settings["hidden"], settings["dropout"])
+            network = multilayer(training.features.shape[1], settings.hidden, settings.dropout)
     return network.to(training.weights)
 
 

@@ -19,7 +19,6 @@ from localparity._validation import (
     as_temperature,
 )
 from localparity.counts._comparison import CRITERIA, labels_of
-from localparity.models.networks._replay import Replay, is_readable
 from localparity.models.networks._smoothed_gap import (
     contrasts,
     largest_gap,
@@ -75,6 +74,17 @@ def check_codes(groups: Tensor, n_groups: int | None = None) -> None:
         raise ValueError(f"sensitive_features must hold codes >= 0, got {lowest}")
     if n_groups is not None and highest >= n_groups:
         raise ValueError(f"sensitive_features must hold codes below n_groups={n_groups}, got {highest}")
+
+
+def is_readable(tensor: Tensor) -> bool:
+    """Whether values can be read at no cost: on the CPU, and not inside a transform or a compilation."""
+    if tensor.device.type != "cpu" or torch.compiler.is_compiling():
+        return False
+    try:
+        # A tensor inside ``torch.func`` has no memory.
+        return tensor.data_ptr() is not None
+    except RuntimeError:
+        return False
 
 
 def _one_column(y_score: Tensor) -> str:
@@ -402,15 +412,12 @@ class MCDPLoss(_DisparityLoss):
         self.register_buffer("threshold", torch.tensor(number), persistent=False)
         rows = as_count(memory, "memory", at_least=0)
         self.memory = ScoreMemory(rows) if rows else None
-        self._replayed = Replay(self._find)
 
     def _disparity(self, rows: ScoredRows) -> Tensor:
         if self.memory is not None:
             return self._disparity_in(self.memory, rows)
-        # Counting the groups of a batch waits for the GPU, which cannot be recorded.
-        recordable = self.search == "exact" and self.n_groups is not None
-        find = self._replayed if recordable else self._find
-        contrast, thresholds, shares = find(rows.scores.detach(), *rows[1:])
+        contrast = self._contrasts(rows)
+        thresholds, shares = self._where(rows.scores.detach(), contrast)
         gaps = soft_gap(rows.scores, contrast, thresholds, self.temperature).abs()
         return (shares * gaps).sum(-1).amax()
 
@@ -429,13 +436,6 @@ class MCDPLoss(_DisparityLoss):
         if self.training:
             memory.remember(rows)
         return values.gather(0, worst)[0] + moving - moving.detach()
-
-    def _find(
-        self, scores: Tensor, groups: Tensor, y_true: Tensor | None, sample_weight: Tensor | None
-    ) -> tuple[Tensor, ...]:
-        """The contrasts of rows, the thresholds at which their gaps are taken, and the thresholds' shares."""
-        contrast = self._contrasts(ScoredRows(scores, groups, y_true, sample_weight))
-        return contrast, *self._where(scores, contrast)
 
     def _where(self, scores: Tensor, contrast: Tensor) -> tuple[Tensor, Tensor]:
         """The thresholds at which each comparison's gap is taken, and their shares."""
