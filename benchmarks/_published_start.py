@@ -18,8 +18,9 @@ import localparity
 from localparity.models.networks._batches import TensorRows
 from localparity.models.networks._networks import Dropout
 from localparity.models.networks._trainer import Steps, Training, predict_scores
-from localparity.paper import PartScores, Record, Run
+from localparity.paper import Run
 from localparity.paper._data import DATA_SETS, load_samples
+from localparity.paper._store import PartScores, Record
 from localparity.paper._train import EncodedPart, make_trainer
 
 GROUP_1 = {"adult": "Male", "bank": "25 and over"}

@@ -12,8 +12,7 @@ from localparity.models.networks._methods import make_method
 from localparity.models.networks._networks import Network, multilayer
 from localparity.paper._data import DATA_SETS
 from localparity.paper._resnet import resnet18
-from localparity.paper._stack import fit_stack
-from localparity.paper._train import prepare
+from localparity.paper._train import fit_stack, prepare
 
 DEVICE = "cuda" if torch.cuda.is_available() else "cpu"
 Seeded = tuple[int, float]

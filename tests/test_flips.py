@@ -15,8 +15,8 @@ import pytest
 
 import localparity as lp
 from localparity.monitoring import Monitor, ScoreSketch
-from localparity.paper import DamagedRunWarning, OutdatedRunWarning, Record, Run, Store
-from localparity.paper._store import PartScores
+from localparity.paper import Run, Store
+from localparity.paper._store import DamagedRunWarning, OutdatedRunWarning, PartScores, Record
 from localparity.results import ModelCard
 
 pytest.importorskip("datasketches")

@@ -12,8 +12,8 @@ import pytest
 from benchmarks._carried import load_run, save_run
 
 from fuzzing import damaged, damaged_json, fuzz, read_or_refuse, sealed
-from localparity.paper import DamagedRunWarning, OutdatedRunWarning, Record, Run, Store
-from localparity.paper._store import PartScores
+from localparity.paper import Run, Store
+from localparity.paper._store import DamagedRunWarning, OutdatedRunWarning, PartScores, Record
 
 pytest.importorskip("torch")
 

@@ -14,8 +14,9 @@ import pytest
 
 import experiment_runs
 from experiment_runs import SHORT
-from localparity.paper import DamagedRunWarning, Run, Store, grid, run_missing
+from localparity.paper import Run, Store, grid, run_missing
 from localparity.paper._runner import stack_runs
+from localparity.paper._store import DamagedRunWarning
 
 SWEEP = ["reproduce", "adult", "--methods", "diffdp,diffmcdp", "--seeds", "1", "--device", "cpu"]
 

@@ -11,7 +11,7 @@ from localparity.models.networks._batches import TensorRows
 from localparity.models.networks._methods import METHODS, TrainingSettings, make_method
 from localparity.models.networks._networks import multilayer
 from localparity.models.networks._trainer import Trainer
-from localparity.paper._stack import fit_stack
+from localparity.paper._train import fit_stack
 
 SETTINGS = TrainingSettings(steps=12, batch_size=128, check_every=5)
 VARIANTS = [

@@ -18,13 +18,13 @@ from localparity.metrics import abcc, delta_dp, gap_curve, mcdp, mcdp_profile
 from localparity.paper._data import DATA_SETS
 from localparity.paper._runs import TITLES, Run
 from localparity.paper._selection import (
-    Selection,
+    MethodRuns,
     by_data_set,
     by_grid,
     by_strength,
     by_variant,
+    choose_runs,
     records_of,
-    select,
 )
 from localparity.paper._store import PartScores, Record, Store
 from localparity.paper._tables import METRIC_TITLES, published
@@ -115,7 +115,7 @@ def finish(ax: Any, title: str = "") -> None:
         ax.set_title(title, fontsize="medium")
 
 
-def note(ax: Any, text: str, *, x: float = 0.97, y: float = 0.05) -> None:
+def corner_text(ax: Any, text: str, *, x: float = 0.97, y: float = 0.05) -> None:
     """Numbers in a corner of the axes."""
     ax.text(
         x,
@@ -162,7 +162,7 @@ def draw_cdfs(ax: Any, part: PartScores, title: str = "") -> None:
         "ABCC": abcc(None, **compared),
         "MCDP(0)": mcdp(None, **compared),
     }
-    note(ax, "\n".join(f"{name} {value:.2%}" for name, value in numbers.items()))
+    corner_text(ax, "\n".join(f"{name} {value:.2%}" for name, value in numbers.items()))
     finish(ax, title)
 
 
@@ -209,7 +209,7 @@ PROFILE_EPSILONS = np.linspace(0.0, 0.15, 61)
 def draw_profiles(
     ax: Any,
     store: Store,
-    selections: Sequence[Selection],
+    selections: Sequence[MethodRuns],
     *,
     floor: tuple[FloatArray, FloatArray] | None = None,
     title: str = "",
@@ -284,7 +284,7 @@ def draw_trade_off(
             left_out.append(f"{variant}: {len(strengths) - len(kept)} below")
         draw_strengths(ax, kept, metric, variant, look)
     if left_out:
-        note(ax, "\n".join(left_out), x=0.03)
+        corner_text(ax, "\n".join(left_out), x=0.03)
     _finish(ax, metric, floor, title)
 
 
@@ -418,7 +418,7 @@ class _Drawing:
         self.store, self.records, self.out, self.frontier = store, records, out, frontier
         self.written: list[Path] = []
         self.floors: dict[tuple[str, str, float], float] = {}
-        self.selections = select(records)
+        self.selections = choose_runs(records)
         self.grids = dict(by_grid(records))
 
     def of_preset(self, preset: str) -> None:
@@ -431,7 +431,7 @@ class _Drawing:
         self.temperatures(preset)
         self.methods_side_by_side(chosen, preset)
 
-    def cdf_pairs(self, chosen: dict[str, list[Selection]], preset: str) -> None:
+    def cdf_pairs(self, chosen: dict[str, list[MethodRuns]], preset: str) -> None:
         """Figure 1: small delta-DP and large ABCC; large and small local disparity."""
         pair = [self._scores(chosen.get("adult", []), method) for method in ("fairmixup", "diffmcdp")]
         if None in pair:
@@ -443,7 +443,7 @@ class _Drawing:
         legend_below(figure, [left, middle, right])
         self._save(figure, f"figure-1-{preset}")
 
-    def windows(self, chosen: dict[str, list[Selection]], preset: str) -> None:
+    def windows(self, chosen: dict[str, list[MethodRuns]], preset: str) -> None:
         """Figure 2: the windows of several epsilons on one gap curve."""
         part = self._scores(chosen.get("bank", []), "fairmixup")
         if part is not None:
@@ -469,7 +469,7 @@ class _Drawing:
             legend_below(figure, axes)
             self._save(figure, f"ap-mcdp-epsilon-{dataset}-{preset}")
 
-    def profiles(self, chosen: dict[str, list[Selection]], preset: str) -> None:
+    def profiles(self, chosen: dict[str, list[MethodRuns]], preset: str) -> None:
         """Figure 4: MCDP over epsilon."""
         figure, (axes,) = panels(len(chosen))
         for ax, (dataset, selections) in zip(axes, chosen.items(), strict=True):
@@ -497,7 +497,7 @@ class _Drawing:
         legend_below(figure, axes)
         self._save(figure, f"figure-6-{preset}")
 
-    def methods_side_by_side(self, chosen: dict[str, list[Selection]], preset: str) -> None:
+    def methods_side_by_side(self, chosen: dict[str, list[MethodRuns]], preset: str) -> None:
         """Figure 7: group CDFs under ERM, DiffDP and DiffMCDP, on every data set that has them."""
         for dataset, selections in chosen.items():
             own = [self._scores(selections, method) for method in ("erm", "diffdp", "diffmcdp")]
@@ -516,7 +516,7 @@ class _Drawing:
         draw_published(ax, dataset, metric)
         draw_trade_off(ax, self.grids[dataset, preset], metric, floor=floor, title=title)
 
-    def _scores(self, selections: Iterable[Selection], method: str) -> Any:
+    def _scores(self, selections: Iterable[MethodRuns], method: str) -> Any:
         """The test scores of a method's selected run at its first seed, or None."""
         for selection in selections:
             if selection.method == method and selection.chosen:

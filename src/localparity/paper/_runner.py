@@ -19,7 +19,7 @@ BACKENDS = ("loky", "dask", "ray")
 _ONE_AT_A_TIME = threading.Lock()
 
 
-Progress = Callable[[Run, dict[str, float]], None]
+RunListener = Callable[[Run, dict[str, float]], None]
 
 
 def run_missing(
@@ -30,7 +30,7 @@ def run_missing(
     backend: str = "loky",
     device: str = "auto",
     stacked: bool = False,
-    progress: Progress | None = None,
+    progress: RunListener | None = None,
 ) -> int:
     """Train the runs that a store lacks and add them to it.
 

@@ -15,14 +15,14 @@ from localparity._io._files import write_whole
 from localparity.paper._data import DATA_SETS
 from localparity.paper._runs import TITLES, Run, strengths_of
 from localparity.paper._selection import (
-    Measured,
-    Selection,
+    MethodRuns,
+    SeedMean,
     by_data_set,
     by_grid,
     by_strength,
     by_variant,
+    choose_runs,
     records_of,
-    select,
 )
 from localparity.paper._store import Record, Store
 from localparity.uncertainty import noise_floor
@@ -30,7 +30,7 @@ from localparity.uncertainty import noise_floor
 # Tables as Markdown, LaTeX and CSV.
 
 
-Cell = str | Measured | None
+Cell = str | SeedMean | None
 
 _LATEX = {
     "&": r"\&",
@@ -98,7 +98,7 @@ class TextTable:
         for row in self.rows:
             cells: list[object] = []
             for cell, numbers in zip(row, measured, strict=True):
-                if isinstance(cell, Measured):
+                if isinstance(cell, SeedMean):
                     cells += [cell.mean, cell.deviation]
                 else:
                     cells += [cell, None] if numbers else [cell]
@@ -109,7 +109,7 @@ class TextTable:
         return range(len(self.columns))
 
     def _is_numbers(self, column: int) -> bool:
-        return any(isinstance(row[column], Measured) for row in self.rows)
+        return any(isinstance(row[column], SeedMean) for row in self.rows)
 
     def _has(self, row: int, column: int, mark: str) -> bool:
         return mark in self.marks.get((row, column), set())
@@ -179,11 +179,11 @@ _RESULTS: dict[str, dict[str, tuple[float, ...]]] = {
 }
 
 
-def published(dataset: str, method: str) -> dict[str, Measured]:
+def published(dataset: str, method: str) -> dict[str, SeedMean]:
     """What the paper reports of a method on a data set, by metric; {} if it reports nothing."""
     values = _RESULTS.get(dataset, {}).get(method, ())
     pairs = zip(values[::2], values[1::2], strict=True)
-    return {metric: Measured(*pair) for metric, pair in zip(METRICS, pairs, strict=False)}
+    return {metric: SeedMean(*pair) for metric, pair in zip(METRICS, pairs, strict=False)}
 
 
 # The methods on one data set: each value with its deviation, beside the paper's.
@@ -201,7 +201,7 @@ METRIC_TITLES = {
 _LEAST_TOLERANCE = 1.0
 
 
-def results_table(selections: Sequence[Selection], floor: float) -> TextTable:
+def results_table(selections: Sequence[MethodRuns], floor: float) -> TextTable:
     """The methods on one data set with one preset: AP, delta-DP, ABCC and MCDP(0)."""
     first = selections[0]
     reported = bool(published(first.dataset, "erm"))
@@ -234,7 +234,7 @@ def results_table(selections: Sequence[Selection], floor: float) -> TextTable:
     return table
 
 
-def is_outside(selection: Selection, metric: str) -> bool:
+def is_outside(selection: MethodRuns, metric: str) -> bool:
     """Whether a value of preset "paper" is further from the paper's than its deviation, or than one point."""
     measured, theirs = selection.measured(metric), published(selection.dataset, selection.method)
     if selection.preset != "paper" or measured is None or metric not in theirs:
@@ -248,18 +248,18 @@ def _mark_best(table: TextTable) -> None:
         values = [
             (cell.mean, row)
             for row, cells in enumerate(table.rows)
-            if isinstance(cell := cells[column], Measured)
+            if isinstance(cell := cells[column], SeedMean)
         ]
         if values and not name.endswith("paper"):
             _, row = (max if name == "AP" else min)(values)
             table.marks.setdefault((row, column), set()).add("best")
 
 
-def _strengths_text(selection: Selection) -> str | None:
+def _strengths_text(selection: MethodRuns) -> str | None:
     return numbers_text(selection.strengths) if selection.chosen and selection.method != "erm" else None
 
 
-def _seeds_text(selection: Selection) -> str:
+def _seeds_text(selection: MethodRuns) -> str:
     seeds = len(selection.chosen) + len(selection.failed)
     if not selection.failed:
         return str(seeds)
@@ -309,7 +309,7 @@ def training_time_table(records: Iterable[Record]) -> TextTable:
                 seconds = [record.seconds for record in runs if record.device == device]
                 spread = stdev(seconds) if len(seconds) > 1 else None
                 cells = [DATA_SETS[dataset].title, preset, variant, device, str(len(seconds))]
-                table.rows.append([*cells, Measured(fmean(seconds), spread)])
+                table.rows.append([*cells, SeedMean(fmean(seconds), spread)])
     return table
 
 
@@ -345,7 +345,7 @@ def _text(settings: dict[str, Any]) -> str:
 _COMPARED = ("mcdp_0", "mcdp_0_05")
 
 
-def findings(selections: Sequence[Selection]) -> list[str]:
+def findings(selections: Sequence[MethodRuns]) -> list[str]:
     """What could not be reproduced, as lines of Markdown; none if there is nothing to compare."""
     lines: list[str] = []
     for own in by_data_set([each for each in selections if each.preset == "paper"]):
@@ -366,7 +366,7 @@ def findings(selections: Sequence[Selection]) -> list[str]:
     return ["## What could not be reproduced", "", *lines] if lines else []
 
 
-def _differences(plain: dict[str, Selection]) -> list[str]:
+def _differences(plain: dict[str, MethodRuns]) -> list[str]:
     lines = []
     for method, selection in plain.items():
         for metric in METRICS:
@@ -381,7 +381,7 @@ def _differences(plain: dict[str, Selection]) -> list[str]:
     ]
 
 
-def _failures(selections: Sequence[Selection]) -> list[str]:
+def _failures(selections: Sequence[MethodRuns]) -> list[str]:
     return [
         f"- {DATA_SETS[each.dataset].title}, preset {each.preset}, {each.variant}: no strength keeps 95% of "
         f"ERM's validation AP at {'seeds' if len(each.failed) > 1 else 'seed'} "
@@ -395,7 +395,7 @@ def _order(methods: Sequence[str]) -> str:
     return ", ".join(TITLES[method] for method in methods)
 
 
-def comparison(selections: Sequence[Selection], records: Sequence[Record]) -> list[str]:
+def comparison(selections: Sequence[MethodRuns], records: Sequence[Record]) -> list[str]:
     """The best form of DiffMCDP against every baseline at every strength, as lines of Markdown."""
     runs_of = dict(by_grid(records))
     lines: list[str] = []
@@ -414,13 +414,13 @@ def comparison(selections: Sequence[Selection], records: Sequence[Record]) -> li
     return ["## DiffMCDP against the baselines", *lines, ""] if lines else []
 
 
-def best_form(selections: Sequence[Selection]) -> Selection | None:
+def best_form(selections: Sequence[MethodRuns]) -> MethodRuns | None:
     """The form of DiffMCDP with the lowest mean validation MCDP(0), if one is chosen at every seed."""
     forms = [each for each in selections if each.method == "diffmcdp" and each.chosen and not each.failed]
     return min(forms, key=lambda each: each.mean("mcdp_0", "val"), default=None)
 
 
-def better_baselines(ours: Selection, records: Sequence[Record]) -> list[str]:
+def better_baselines(ours: MethodRuns, records: Sequence[Record]) -> list[str]:
     """A line for each baseline and strength whose mean test AP is at least ours and whose MCDP is lower."""
     lines = []
     for variant, runs in by_variant(records):
@@ -455,7 +455,7 @@ _HOW = (
 def write_tables(store: Store, out: Path) -> list[Path]:
     """Write every table as LaTeX and CSV, all of them as one Markdown file, and return the paths."""
     records = records_of(store)
-    selections = select(records)
+    selections = choose_runs(records)
     first = {(record.run.dataset, record.run.preset): record for record in reversed(records)}
     results = [
         results_table(own, _noise_floor(store, first[own[0].dataset, own[0].preset]))
