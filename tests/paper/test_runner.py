@@ -15,7 +15,7 @@ import pytest
 import experiment_runs
 from experiment_runs import SHORT
 from localparity.paper import Run, Store, grid, run_missing
-from localparity.paper._runner import stack_runs
+from localparity.paper._runner import as_tasks
 from localparity.paper._store import DamagedRunWarning
 
 SWEEP = ["reproduce", "adult", "--methods", "diffdp,diffmcdp", "--seeds", "1", "--device", "cpu"]
@@ -99,7 +99,7 @@ def test_what_is_there_is_not_run_again_and_what_is_damaged_is(small: None, tmp_
 
 def test_stacks_hold_what_differs_in_strength_and_seed_alone(small_store: Store) -> None:
     runs = grid("adult", seeds=2, searches=["soft"], temperatures=[5.0])
-    stacks = stack_runs(runs)
+    stacks = as_tasks(runs, stacked=True)
     assert sorted(len(stack) for stack in stacks) == [2, *[10] * 8]
     for stack in stacks:
         assert len({(run.method, run.search, run.temperature) for run in stack}) == 1

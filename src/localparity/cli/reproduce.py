@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from itertools import count
 from pathlib import Path
 from typing import Annotated, Any
@@ -14,7 +15,7 @@ from localparity._progress import drawn_bar
 from localparity._text import visible_lines
 from localparity.cli._commands import Commands, print_json
 from localparity.cli._options import check_folder, parse_numbers
-from localparity.paper._runner import BACKENDS, RunListener, run_missing, stack_runs
+from localparity.paper._runner import BACKENDS, RunListener, as_tasks, run_missing
 from localparity.paper._runs import DATA_SET_NAMES, PRESET_NAMES, SEARCHES, TITLES, Run, grid
 from localparity.paper._store import Store
 
@@ -22,8 +23,6 @@ app = Commands(no_args_is_help=True, add_completion=False)
 
 StoreOption = Annotated[Path, typer.Option(help="The folder of finished runs.")]
 _STORE = Path("localparity-store")
-
-
 JsonOption = Annotated[bool, typer.Option("--json", help="Print what was done as JSON.")]
 
 
@@ -77,26 +76,14 @@ def _dataset_command(dataset: str) -> Callable[..., None]:
             temperatures=[] if temperatures is None else parse_numbers(temperatures, "--temperatures"),
         )
         check_folder(store, "--store")
+        together = _on_gpu(device) if stacked is None else stacked
         opened = Store(store)
         opened.check_version()
-        missing = opened.missing(runs)
-        together = _on_gpu(device) if stacked is None else stacked
         if dry_run:
-            _list_runs(missing, len(runs), together, json)
+            _list_runs(opened, runs, together, json)
             return
-        with sweep_progress(len(missing), shown=not quiet) as progress:
-            run_missing(
-                opened,
-                missing,
-                jobs=jobs,
-                backend=backend,
-                device=device,
-                stacked=together,
-                progress=progress,
-            )
-        there = len(runs) - len(missing)
-        outcome = {"trained": len(missing), "found": there, "store": str(opened.folder)}
-        _tell(json, outcome, [f"trained {len(missing)} runs, found {there}; all are in {opened.folder}"])
+        train = partial(run_missing, jobs=jobs, backend=backend, device=device, stacked=together)
+        _train(opened, runs, train, quiet, json)
 
     return command
 
@@ -105,12 +92,21 @@ def _names(text: str) -> list[str]:
     return [name.strip() for name in text.split(",")]
 
 
-def _list_runs(missing: list[Run], wanted: int, stacked: bool, json: bool) -> None:
-    stacks = stack_runs(missing) if stacked else [[run] for run in missing]
-    titles = [[run.title for run in stack] for stack in stacks]
+def _list_runs(store: Store, runs: list[Run], stacked: bool, json: bool) -> None:
+    missing = store.missing(runs)
+    titles = [[run.title for run in stack] for stack in as_tasks(missing, stacked)]
     lines = ["; ".join(stack) for stack in titles]
-    lines.append(f"{len(missing)} of {wanted} runs would be trained; the others are in the store")
-    _tell(json, {"runs": titles, "wanted": wanted}, lines)
+    lines.append(f"{len(missing)} of {len(runs)} runs would be trained; the others are in the store")
+    _tell(json, {"runs": titles, "wanted": len(runs)}, lines)
+
+
+def _train(store: Store, runs: list[Run], train: Callable[..., int], quiet: bool, json: bool) -> None:
+    missing = store.missing(runs)
+    with sweep_progress(len(missing), shown=not quiet) as progress:
+        train(store, missing, progress=progress)
+    there = len(runs) - len(missing)
+    outcome = {"trained": len(missing), "found": there, "store": str(store.folder)}
+    _tell(json, outcome, [f"trained {len(missing)} runs, found {there}; all are in {store.folder}"])
 
 
 def _tell(json: bool, outcome: dict[str, Any], lines: list[str]) -> None:

@@ -75,7 +75,7 @@ def run_missing(
         as_count(jobs, "jobs")
     store.check_version()
     missing = store.missing(runs)
-    tasks = stack_runs(missing) if stacked else [[run] for run in missing]
+    tasks = as_tasks(missing, stacked)
     if not tasks:
         return 0
     with _cluster(backend, jobs), parallel_config(backend=backend, n_jobs=min(jobs, len(tasks))):
@@ -89,8 +89,10 @@ def run_missing(
     return len(missing)
 
 
-def stack_runs(runs: Iterable[Run]) -> list[list[Run]]:
-    """Group the runs that differ only in strength and seed."""
+def as_tasks(runs: Iterable[Run], stacked: bool) -> list[list[Run]]:
+    """Group the runs that train together: if stacked, those that differ only in strength and seed."""
+    if not stacked:
+        return [[run] for run in runs]
     stacks: dict[tuple[Any, ...], list[Run]] = {}
     for run in runs:
         alike = run.dataset, run.preset, run.method, run.search, run.temperature

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
-import statistics
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import fmean, stdev
@@ -61,75 +60,72 @@ class TextTable:
 
     def to_markdown(self) -> str:
         """The table as GitHub reads it."""
-        lines = [f"### {self.title}", "", _joined(self.columns)]
-        lines.append("|" + "|".join("---:" if self._is_numbers(i) else "---" for i in self._places()) + "|")
-        for row in range(len(self.rows)):
-            cells = [self._shown(row, column) for column in self._places()]
-            best = [self._has(row, column, "best") for column in self._places()]
-            lines.append(
-                _joined(f"**{cell}**" if bold else cell for cell, bold in zip(cells, best, strict=True))
-            )
-        lines += ["", *(note + "\n" for note in self.notes)]
-        return "\n".join(lines)
+        rule = "|".join("---:" if self._is_numbers(column) else "---" for column in self._indices)
+        lines = [f"### {self.title}", "", _markdown_row(self.columns), f"|{rule}|"]
+        lines += [_markdown_row(cells) for cells in self._shown(lambda text: text, "**", "**")]
+        return "\n".join([*lines, "", *(note + "\n" for note in self.notes)])
 
     def to_latex(self) -> str:
         """The table as a `tabular` with booktabs' rules."""
-        kinds = "".join("r" if self._is_numbers(column) else "l" for column in self._places())
+        kinds = "".join("r" if self._is_numbers(column) else "l" for column in self._indices)
         lines = [f"% {self.title}", rf"\begin{{tabular}}{{{kinds}}}", r"\toprule"]
-        lines += [" & ".join(map(_escape, self.columns)) + r" \\", r"\midrule"]
-        for row in range(len(self.rows)):
-            cells = []
-            for column in self._places():
-                text = _escape(self._shown(row, column))
-                cells.append(rf"\textbf{{{text}}}" if self._has(row, column, "best") else text)
-            lines.append(" & ".join(cells) + r" \\")
+        lines += [" & ".join(map(_escape_latex, self.columns)) + r" \\", r"\midrule"]
+        lines += [" & ".join(cells) + r" \\" for cells in self._shown(_escape_latex, r"\textbf{", "}")]
         lines += [r"\bottomrule", r"\end{tabular}", *(f"% {note}" for note in self.notes)]
         return "\n".join(lines) + "\n"
 
     def to_csv(self) -> str:
         """The table with all digits; deviations have a column of their own."""
-        stream = io.StringIO()
-        writer = csv.writer(stream, lineterminator="\n")
-        measured = [self._is_numbers(column) for column in self._places()]
-        header: list[str] = []
-        for name, numbers in zip(self.columns, measured, strict=True):
-            header += [name, f"{name} deviation"] if numbers else [name]
-        writer.writerow(header)
+        header: list[object] = []
+        for column, name in enumerate(self.columns):
+            header += [name, f"{name} deviation"] if self._is_numbers(column) else [name]
+        rows = [header]
         for row in self.rows:
             cells: list[object] = []
-            for cell, numbers in zip(row, measured, strict=True):
+            for column, cell in enumerate(row):
                 if isinstance(cell, SeedMean):
                     cells += [cell.mean, cell.deviation]
                 else:
-                    cells += [cell, None] if numbers else [cell]
-            writer.writerow(cells)
-        return stream.getvalue()
+                    cells += [cell, None] if self._is_numbers(column) else [cell]
+            rows.append(cells)
+        return csv_text(rows)
 
-    def _places(self) -> range:
+    @property
+    def _indices(self) -> range:
         return range(len(self.columns))
 
     def _is_numbers(self, column: int) -> bool:
         return any(isinstance(row[column], SeedMean) for row in self.rows)
 
-    def _has(self, row: int, column: int, mark: str) -> bool:
-        return mark in self.marks.get((row, column), set())
+    def _shown(self, escape: Callable[[str], str], bold: str, end: str) -> Iterator[list[str]]:
+        """The cells of each row as texts, the best of a column in bold."""
+        for index, row in enumerate(self.rows):
+            marks = [self.marks.get((index, column), set()) for column in self._indices]
+            texts = [escape(self._text(cell, own)) for cell, own in zip(row, marks, strict=True)]
+            yield [
+                f"{bold}{text}{end}" if "best" in own else text
+                for text, own in zip(texts, marks, strict=True)
+            ]
 
-    def _shown(self, row: int, column: int) -> str:
-        cell = self.rows[row][column]
-        if cell is None:
-            return "-"
-        if isinstance(cell, str):
-            return cell
-        star = "*" if self._has(row, column, "outside") else ""
+    def _text(self, cell: Cell, marks: set[str]) -> str:
+        if cell is None or isinstance(cell, str):
+            return "-" if cell is None else cell
         spread = "" if cell.deviation is None else f" ± {cell.deviation:.{self.digits}f}"
-        return f"{cell.mean:.{self.digits}f}{spread}{star}"
+        return f"{cell.mean:.{self.digits}f}{spread}{'*' if 'outside' in marks else ''}"
 
 
-def _joined(cells: Iterable[str]) -> str:
+def csv_text(rows: Iterable[Iterable[object]]) -> str:
+    """Rows as CSV."""
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerows(rows)
+    return stream.getvalue()
+
+
+def _markdown_row(cells: Iterable[str]) -> str:
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 
-def _escape(text: str) -> str:
+def _escape_latex(text: str) -> str:
     return "".join(_LATEX.get(character, character) for character in text)
 
 
@@ -229,7 +225,7 @@ def results_table(selections: Sequence[MethodRuns], floor: float) -> TextTable:
     _mark_best(table)
     table.notes.append(f"The MCDP(0) expected under parity at these group sizes is {100 * floor:.2f}.")
     if DATA_SETS[first.dataset].kind == "image":
-        starts = sorted({record.start for each in selections for record in each.chosen.values()})
+        starts = sorted({record.start for selection in selections for record in selection.chosen.values()})
         table.notes.append(f"The networks start {' and '.join(starts)}.")
     return table
 
@@ -328,7 +324,7 @@ def _shared(records: Sequence[Record]) -> dict[str, Any]:
     return {
         name: value
         for name, value in settings[0].items()
-        if name not in _METHODS_OF and all(each.get(name) == value for each in settings)
+        if name not in _METHODS_OF and all(other.get(name) == value for other in settings)
     }
 
 
@@ -348,8 +344,8 @@ _COMPARED = ("mcdp_0", "mcdp_0_05")
 def findings(selections: Sequence[MethodRuns]) -> list[str]:
     """What could not be reproduced, as lines of Markdown; none if there is nothing to compare."""
     lines: list[str] = []
-    for own in by_data_set([each for each in selections if each.preset == "paper"]):
-        plain = {each.method: each for each in own if each.variant == TITLES[each.method] and each.chosen}
+    for own in by_data_set([runs for runs in selections if runs.preset == "paper"]):
+        plain = {runs.method: runs for runs in own if runs.variant == TITLES[runs.method] and runs.chosen}
         theirs = {method: published(own[0].dataset, method) for method in plain}
         if not any(theirs.values()):
             continue
@@ -383,11 +379,11 @@ def _differences(plain: dict[str, MethodRuns]) -> list[str]:
 
 def _failures(selections: Sequence[MethodRuns]) -> list[str]:
     return [
-        f"- {DATA_SETS[each.dataset].title}, preset {each.preset}, {each.variant}: no strength keeps 95% of "
-        f"ERM's validation AP at {'seeds' if len(each.failed) > 1 else 'seed'} "
-        f"{', '.join(map(str, each.failed))}, and nothing is reported there"
-        for each in selections
-        if each.failed
+        f"- {DATA_SETS[runs.dataset].title}, preset {runs.preset}, {runs.variant}: no strength keeps 95% of "
+        f"ERM's validation AP at {'seeds' if len(runs.failed) > 1 else 'seed'} "
+        f"{', '.join(map(str, runs.failed))}, and nothing is reported there"
+        for runs in selections
+        if runs.failed
     ]
 
 
@@ -416,8 +412,8 @@ def comparison(selections: Sequence[MethodRuns], records: Sequence[Record]) -> l
 
 def best_form(selections: Sequence[MethodRuns]) -> MethodRuns | None:
     """The form of DiffMCDP with the lowest mean validation MCDP(0), if one is chosen at every seed."""
-    forms = [each for each in selections if each.method == "diffmcdp" and each.chosen and not each.failed]
-    return min(forms, key=lambda each: each.mean("mcdp_0", "val"), default=None)
+    forms = [runs for runs in selections if runs.method == "diffmcdp" and runs.chosen and not runs.failed]
+    return min(forms, key=lambda runs: runs.mean("mcdp_0", "val"), default=None)
 
 
 def better_baselines(ours: MethodRuns, records: Sequence[Record]) -> list[str]:
@@ -440,7 +436,7 @@ def better_baselines(ours: MethodRuns, records: Sequence[Record]) -> list[str]:
 
 
 def _mean(records: Sequence[Record], metric: str) -> float:
-    return 100.0 * statistics.fmean(record.metrics[f"test_{metric}"] for record in records)
+    return 100.0 * fmean(record.metrics[f"test_{metric}"] for record in records)
 
 
 _HOW = (
@@ -485,11 +481,7 @@ def write_tables(store: Store, out: Path) -> list[Path]:
 def runs_csv(records: Sequence[Record]) -> str:
     """A line for each run: its configuration, its metrics as fractions, and its time."""
     rows = [{**record.run.to_dict(), **record.metrics, "seconds": record.seconds} for record in records]
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, list(rows[0]), lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return stream.getvalue()
+    return csv_text([list(rows[0]), *([row[name] for name in rows[0]] for row in rows)])
 
 
 def _made_with(records: Sequence[Record]) -> str:
