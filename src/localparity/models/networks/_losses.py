@@ -27,17 +27,16 @@ from localparity.models.networks._smoothed_gap import (
     threshold_grid,
 )
 
-# What the losses are called with, checked; the messages say how to make it fit.
-
+# What the losses are called with is checked first; the messages say how to make it fit.
 
 _CODES = "torch.as_tensor(np.unique(groups, return_inverse=True)[1])"
 
 
 def check_batch(y_score: Any, sensitive_features: Any, y_true: Any, sample_weight: Any) -> None:
-    """Raise a ValueError where a batch is no tensors of one length, or has no rows."""
-    given = {"sensitive_features": sensitive_features, "y_true": y_true, "sample_weight": sample_weight}
-    given = {name: values for name, values in given.items() if values is not None}
-    for name, values in {"y_score": y_score, **given}.items():
+    """Raise a ValueError unless a batch consists of tensors of one length, and has rows."""
+    columns = {"sensitive_features": sensitive_features, "y_true": y_true, "sample_weight": sample_weight}
+    columns = {name: values for name, values in columns.items() if values is not None}
+    for name, values in {"y_score": y_score, **columns}.items():
         if not isinstance(values, Tensor):
             advice = _CODES if name == "sensitive_features" else f"torch.as_tensor({name})"
             raise ValueError(f"{name} must be a tensor, got {type(values).__name__}; use {advice}")
@@ -50,7 +49,7 @@ def check_batch(y_score: Any, sensitive_features: Any, y_true: Any, sample_weigh
             "y_score is empty; leave out batches without rows, or, where several processes train, gather the "
             "rows of all of them with localparity.models.networks.gather_rows"
         )
-    for name, values in given.items():
+    for name, values in columns.items():
         if values.shape != y_score.shape:
             advice = f"; use {name}.squeeze(1)" if values.shape == (len(y_score), 1) else ""
             raise ValueError(
@@ -59,7 +58,7 @@ def check_batch(y_score: Any, sensitive_features: Any, y_true: Any, sample_weigh
 
 
 def check_integers(groups: Tensor) -> None:
-    """Raise a ValueError where groups are no codes."""
+    """Raise a ValueError unless groups are integers."""
     if groups.is_floating_point() or groups.is_complex():
         raise ValueError(
             f"sensitive_features must be integers or booleans, got {groups.dtype}; use "
@@ -68,7 +67,7 @@ def check_integers(groups: Tensor) -> None:
 
 
 def check_codes(groups: Tensor, n_groups: int | None = None) -> None:
-    """Raise a ValueError where a code is negative, or beyond the number of groups."""
+    """Raise a ValueError if a code is negative, or beyond the number of groups."""
     lowest, highest = (int(end) for end in torch.aminmax(groups))
     if lowest < 0:
         raise ValueError(f"sensitive_features must hold codes >= 0, got {lowest}")
@@ -88,7 +87,7 @@ def is_readable(tensor: Tensor) -> bool:
 
 
 def _one_column(y_score: Tensor) -> str:
-    """How two dimensions become one: those of a single output, or of a score for each of two classes."""
+    """Advice on how scores of two dimensions become one column."""
     if y_score.ndim != 2:
         return ""
     columns = y_score.shape[1]
@@ -99,7 +98,7 @@ def _one_column(y_score: Tensor) -> str:
     return "; call the loss on the column of one class"
 
 
-# Recent scores, kept to find in them what a batch is too small to show.
+# Recent scores, which show what a batch is too small to show.
 
 
 class ScoredRows(NamedTuple):
@@ -139,10 +138,10 @@ class ScoreMemory(nn.Module):
     def remember(self, batch: ScoredRows) -> None:
         """Write the batch over the oldest rows."""
         size, count = len(self.scores), len(batch.scores)
-        places = (self.written + torch.arange(count, device=self.scores.device))[-size:] % size
+        slots = (self.written + torch.arange(count, device=self.scores.device))[-size:] % size
         for name, values in _complete(batch)._asdict().items():
             buffer = getattr(self, name)
-            buffer[places] = values[-size:].to(buffer)
+            buffer[slots] = values[-size:].to(buffer)
         self.written += count
         self.begun = True
 
@@ -255,7 +254,7 @@ class _DisparityLoss(nn.Module):
         )
 
     def _count(self, groups: Tensor, *others: Tensor) -> int:
-        """The number of groups: as given, or by the largest code of these and of others."""
+        """The number of groups: as given, or one more than the largest code."""
         check_integers(groups)
         if self.n_groups is not None:
             if is_readable(groups):

@@ -418,7 +418,14 @@ class LossMethod(Method):
     """Cross-entropy plus a loss of the whole batch's logits."""
 
     criteria = CRITERIA
-    loss: nn.Module
+
+    def __init__(self, strength: float, n_groups: int, settings: TrainingSettings) -> None:
+        super().__init__(strength, n_groups, settings)
+        self.loss = self.new_loss()
+
+    def new_loss(self) -> DPLoss | ABCCLoss | MCDPLoss:
+        """The loss of logits that the settings describe."""
+        return DPLoss(criterion=self.settings.criterion, from_logits=True, n_groups=self.n_groups)
 
     def penalty(self, network: Network, batch: ScoredBatch) -> Tensor:
         """The strength times the loss."""
@@ -432,20 +439,17 @@ class DiffDP(LossMethod):
 
     name = "diffdp"
 
-    def __init__(self, strength: float, n_groups: int, settings: TrainingSettings) -> None:
-        super().__init__(strength, n_groups, settings)
-        self.loss = DPLoss(criterion=settings.criterion, from_logits=True, n_groups=n_groups)
-
 
 class DiffABCC(LossMethod):
     """Cross-entropy plus `ABCCLoss`, the area between the groups' smoothed distributions."""
 
     name = "diffabcc"
 
-    def __init__(self, strength: float, n_groups: int, settings: TrainingSettings) -> None:
-        super().__init__(strength, n_groups, settings)
-        self.loss = ABCCLoss(
-            settings.temperature, criterion=settings.criterion, from_logits=True, n_groups=n_groups
+    def new_loss(self) -> ABCCLoss:
+        """The area at the temperature of the settings."""
+        settings = self.settings
+        return ABCCLoss(
+            settings.temperature, criterion=settings.criterion, from_logits=True, n_groups=self.n_groups
         )
 
 
@@ -459,9 +463,10 @@ class DiffMCDP(LossMethod):
     name = "diffmcdp"
     loss: MCDPLoss
 
-    def __init__(self, strength: float, n_groups: int, settings: TrainingSettings) -> None:
-        super().__init__(strength, n_groups, settings)
-        self.loss = MCDPLoss(
+    def new_loss(self) -> MCDPLoss:
+        """The maximal local disparity, with the search of the settings."""
+        settings = self.settings
+        return MCDPLoss(
             settings.temperature,
             settings.epsilon,
             search=settings.search,
@@ -470,7 +475,7 @@ class DiffMCDP(LossMethod):
             memory=settings.memory,
             criterion=settings.criterion,
             from_logits=True,
-            n_groups=n_groups,
+            n_groups=self.n_groups,
         )
 
     def prepare(self, training: TensorRows, network: Network) -> None:
@@ -492,10 +497,6 @@ class DRAlign(LossMethod):
 
     name = "dralign"
     criteria = ("demographic_parity",)
-
-    def __init__(self, strength: float, n_groups: int, settings: TrainingSettings) -> None:
-        super().__init__(strength, n_groups, settings)
-        self.loss = DPLoss(from_logits=True, n_groups=n_groups)
 
     def penalty(self, network: Network, batch: ScoredBatch) -> Tensor:
         """The strength times the difference of mean scores, less the alignment."""
