@@ -81,23 +81,6 @@ def test_a_file_is_hashed_once_while_it_does_not_change(
     assert len(hashed) == 3
 
 
-def test_sql(tmp_path: Path) -> None:
-    store = Store(tmp_path / "it's a store")
-    with pytest.raises(ValueError, match="has no runs to query"):
-        store.query("select 1")
-    runs = [Run("adult", "diffmcdp", strength, seed) for strength in (0.1, 0.3) for seed in (0, 1)]
-    for run in [*runs, Run("bank", "erm", 0.0, 0)]:
-        store.add(*trained(run, run.seed))
-    found = store.query(
-        "select method, strength, avg(test_mcdp_0), count(*) from runs where dataset = 'adult' "
-        "group by all order by all"
-    ).fetchall()
-    mean = np.mean([trained(seed=seed)[0].metrics["test_mcdp_0"] for seed in (0, 1)])
-    assert found == [("diffmcdp", strength, pytest.approx(mean), 2) for strength in (0.1, 0.3)]
-    counted = store.query(f"select count(*), max(score) from scores where key = '{runs[0].key}'").fetchall()
-    assert counted == [(200, pytest.approx(float(trained()[1].score.max())))]
-
-
 def test_an_interrupted_write_leaves_no_run(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import localparity.paper._store as module
 

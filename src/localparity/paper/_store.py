@@ -1,4 +1,4 @@
-"""The store: one file per run, complete or absent, and queried with SQL."""
+"""The store: a run is complete or absent, and what the library would not train so today is left out."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import warnings
 from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,6 @@ from localparity._progress import foretold
 from localparity.metrics import abcc, delta_dp, mcdp_profile
 from localparity.metrics._mcdp import PAPER_EPSILONS
 from localparity.paper._runs import Run
-
-if TYPE_CHECKING:
-    import duckdb
-
 
 # The scores of a part of a data set, and their metrics.
 
@@ -219,47 +215,6 @@ class Store:
             Those to train.
         """
         return [run for run in runs if run not in self]
-
-    def query(self, sql: str) -> duckdb.DuckDBPyRelation:
-        """Query the store with SQL, through DuckDB.
-
-        There are two tables: `runs`, with a row for each run (key, dataset, method, strength, seed, preset,
-        search, temperature, the metrics, seconds, device), and `scores`, with a row for each person (key,
-        score, group, label).
-
-        Parameters
-        ----------
-        sql : str
-            A query.
-
-        Returns
-        -------
-        duckdb.DuckDBPyRelation
-            With `fetchall()`, `df()` and so on.
-
-        Examples
-        --------
-        >>> from localparity.paper import Store
-        >>> store = Store("localparity-store")  # doctest: +SKIP
-        >>> store.query("select method, avg(test_mcdp_0) from runs group by all").fetchall()  # doctest: +SKIP
-        """
-        import duckdb
-
-        if not any(self.runs.glob("*.json")):
-            raise ValueError(f"the store {self.folder} has no runs to query")
-        connection = duckdb.connect()
-        json_files, score_files = (quote_text(f"{self.runs}/*.{kind}") for kind in ("json", "parquet"))
-        connection.execute(
-            "CREATE VIEW runs AS SELECT key, run.*, metrics.*, seconds, device, "
-            "parse_filename(filename, true) AS file "
-            f"FROM read_json({json_files}, filename = true, sample_size = -1)"
-        )
-        connection.execute(
-            "CREATE VIEW scores AS SELECT runs.key, s.score, s.group, s.label "
-            f"FROM read_parquet({score_files}, filename = true) s "
-            "JOIN runs ON runs.file = parse_filename(s.filename, true)"
-        )
-        return connection.sql(sql)
 
     def check_version(self) -> None:
         """Raise a ValueError if another version of localparity wrote the store: it may train otherwise."""

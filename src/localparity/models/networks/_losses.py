@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from localparity._types import Criterion
 from localparity._validation import (
+    InputError,
     as_choice,
     as_count,
     as_epsilon,
@@ -55,24 +56,6 @@ def check_batch(y_score: Any, sensitive_features: Any, y_true: Any, sample_weigh
             raise ValueError(
                 f"{name} has shape {tuple(values.shape)}, y_score has {tuple(y_score.shape)}{advice}"
             )
-
-
-def check_integers(groups: Tensor) -> None:
-    """Raise a ValueError unless groups are integers."""
-    if groups.is_floating_point() or groups.is_complex():
-        raise ValueError(
-            f"sensitive_features must be integers or booleans, got {groups.dtype}; use "
-            "sensitive_features.long() for codes"
-        )
-
-
-def check_codes(groups: Tensor, n_groups: int | None = None) -> None:
-    """Raise a ValueError if a code is negative, or beyond the number of groups."""
-    lowest, highest = (int(end) for end in torch.aminmax(groups))
-    if lowest < 0:
-        raise ValueError(f"sensitive_features must hold codes >= 0, got {lowest}")
-    if n_groups is not None and highest >= n_groups:
-        raise ValueError(f"sensitive_features must hold codes below n_groups={n_groups}, got {highest}")
 
 
 def is_readable(tensor: Tensor) -> bool:
@@ -226,25 +209,15 @@ class _DisparityLoss(nn.Module):
         return self._disparity(ScoredRows(scores, sensitive_features, y_true, sample_weight))
 
     def _disparity(self, rows: ScoredRows) -> Tensor:
-        return self._of_comparisons(rows.scores, self._contrasts(rows)).amax()
+        return self._of_comparisons(rows.scores, self._contrasts(rows, self._count(rows.groups))).amax()
 
     def _of_comparisons(self, scores: Tensor, contrast: Tensor) -> Tensor:
         """The disparity of each comparison."""
         raise NotImplementedError
 
-    def _contrasts(self, rows: ScoredRows) -> Tensor:
-        return self._checked_contrasts(rows, self._count(rows.groups))
-
-    def _checked_contrasts(self, rows: ScoredRows, n_groups: int) -> Tensor:
-        """The contrasts, or NaN if a code that could not be read belongs to no group."""
-        contrast = self._contrasts_of(rows, n_groups)
-        if self.n_groups is None or is_readable(rows.groups):
-            return contrast
-        unknown = (rows.groups < 0) | (rows.groups >= self.n_groups)
-        return torch.where(unknown.any(), math.nan, contrast)
-
-    def _contrasts_of(self, rows: ScoredRows, n_groups: int) -> Tensor:
-        return contrasts(
+    def _contrasts(self, rows: ScoredRows, n_groups: int, *, checked: bool = True) -> Tensor:
+        """The contrasts; if checked, NaN where a code that could not be read belongs to no group."""
+        contrast = contrasts(
             rows.groups,
             n_groups,
             criterion=self.criterion,
@@ -252,16 +225,31 @@ class _DisparityLoss(nn.Module):
             sample_weight=rows.sample_weight,
             dtype=rows.scores.dtype,
         )
+        if not checked or self.n_groups is None or is_readable(rows.groups):
+            return contrast
+        unknown = (rows.groups < 0) | (rows.groups >= self.n_groups)
+        return torch.where(unknown.any(), math.nan, contrast)
 
     def _count(self, groups: Tensor, *others: Tensor) -> int:
-        """The number of groups: as given, or one more than the largest code."""
-        check_integers(groups)
-        if self.n_groups is not None:
-            if is_readable(groups):
-                check_codes(groups, self.n_groups)
+        """The number of groups: as given, or one more than the largest code; other codes are refused."""
+        if groups.is_floating_point() or groups.is_complex():
+            raise InputError(
+                f"must be integers or booleans, got {groups.dtype}; use sensitive_features.long() for codes",
+                argument="sensitive_features",
+            )
+        if self.n_groups is not None and not is_readable(groups):
             return self.n_groups
-        check_codes(groups)
-        return max(2, *(int(codes.max()) + 1 for codes in (groups, *others)))
+        lowest, highest = (int(end) for end in torch.aminmax(groups))
+        if lowest < 0:
+            raise InputError(f"must hold codes >= 0, got {lowest}", argument="sensitive_features")
+        if self.n_groups is None:
+            return max(2, highest + 1, *(int(codes.max()) + 1 for codes in others))
+        if highest >= self.n_groups:
+            raise InputError(
+                f"must hold codes below n_groups={self.n_groups}, got {highest}",
+                argument="sensitive_features",
+            )
+        return self.n_groups
 
 
 class DPLoss(_DisparityLoss):
@@ -415,7 +403,7 @@ class MCDPLoss(_DisparityLoss):
     def _disparity(self, rows: ScoredRows) -> Tensor:
         if self.memory is not None:
             return self._disparity_in(self.memory, rows)
-        contrast = self._contrasts(rows)
+        contrast = self._contrasts(rows, self._count(rows.groups))
         thresholds, shares = self._where(rows.scores.detach(), contrast)
         gaps = soft_gap(rows.scores, contrast, thresholds, self.temperature).abs()
         return (shares * gaps).sum(-1).amax()
@@ -424,8 +412,8 @@ class MCDPLoss(_DisparityLoss):
         """The disparity of the memory, with the gradient of the batch at the memory's thresholds."""
         past = memory.rows(rows)
         n_groups = self._count(rows.groups, past.groups)
-        contrast = self._checked_contrasts(rows, n_groups)
-        remembered = self._contrasts_of(past, n_groups)
+        contrast = self._contrasts(rows, n_groups)
+        remembered = self._contrasts(past, n_groups, checked=False)
         thresholds, shares = self._where(past.scores, remembered)
         known = soft_gap(past.scores, remembered, thresholds, self.temperature)
         here = soft_gap(rows.scores, contrast, thresholds, self.temperature)

@@ -31,57 +31,24 @@ from localparity.models.networks._networks import Dropout, Network, frozen_stati
 
 @dataclass(frozen=True)
 class TrainingSettings:
-    """How a network is built and trained; the defaults are what the paper's published code ran on tables.
+    """How a network is built and trained; each method reads what concerns it.
 
-    Each method reads the settings that concern it.
+    The defaults are what the paper's published code ran on tables.
 
     Parameters
     ----------
-    hidden : sequence of int, default=(512, 256, 64)
-        The widths of the hidden layers of a network for tables.
-    dropout : float, default=0.5
-        The share of hidden units left out in a training step.
-    steps : int, default=150
-        The maximum number of optimiser steps.
-    batch_size : int, default=1024
-        The number of rows of a batch.
-    learning_rate : float, default=1e-3
-        Adam's initial learning rate.
-    schedule : str, default="steps"
-        "steps" multiplies the learning rate by `decay_factor` after every `decay_every` steps; "cosine"
-        lowers it to 0 along half a cosine.
-    temperature : float, default=10.0
-        The steepness of the sigmoid that replaces the step of a distribution, for DiffABCC and DiffMCDP.
-    search : str, default="exact"
-        How `MCDPLoss` finds its threshold.
-    memory : int, default=0
-        The number of recent rows that `MCDPLoss` remembers.
-    balanced : bool, default=False
-        Whether every batch has equally many rows of each group, reweighted.
-    precision : str, default="float32"
-        "float32" or "float64", as the rows are; or "bfloat16" for the network's forward pass.
-    alignment : float, default=0.05
-        The weight of DRAlign's cosines.
+    hidden, dropout, steps, batch_size, learning_rate, schedule, temperature, search, memory, balanced
+        As in `LocalParityClassifier`, whose preset "paper" has the defaults.
+    precision, alignment, sharpness, epsilon, criterion, weight_decay, clip_norm, patience
+        As in `LocalParityClassifier`, with the same defaults.
     augment : bool, default=False
         Whether a network for images sees random views of them in training.
-    sharpness : float, default=8.0
-        The power of the soft search.
-    epsilon : float, default=0.0
-        The half-width of the windows.
-    criterion : str, default="demographic_parity"
-        Who is compared.
     decay_every : int, default=50
         The number of steps at one learning rate, for the schedule "steps".
     decay_factor : float, default=0.1
-        The factor of the schedule "steps".
-    weight_decay : float, default=0.0
-        Decoupled, as in AdamW.
-    clip_norm : float, optional
-        The largest norm of a gradient; a larger one is scaled down to it.
+        What the learning rate is then multiplied by.
     check_every : int, default=25
         The number of steps between evaluations of the validation rows.
-    patience : int, optional
-        The number of evaluations without improvement after which training stops and returns to the best.
 
     Examples
     --------
