@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from localparity._types import ArrayLike, FloatArray, IntArray, Seed
-from localparity._validation import as_choice, as_count, as_epsilon, as_numbers, as_rng, require
+from localparity._validation import InputError, as_choice, as_count, as_epsilon, as_numbers, as_rng, require
 from localparity.metrics import GapCurve
 
 _SHARE_OF_MEN = 0.55
@@ -152,7 +152,9 @@ def census_probabilities(data: Any) -> tuple[FloatArray, FloatArray]:
     named = np.asarray(data["occupation"])
     wrong = np.flatnonzero(~np.isin(named, _OCCUPATIONS))
     if wrong.size:
-        raise ValueError(f"occupation must be one of {', '.join(_OCCUPATIONS)}, got {named[wrong[0]]!r}")
+        raise InputError(
+            f"must be one of {', '.join(_OCCUPATIONS)}, got {named[wrong[0]]!r}", argument="occupation"
+        )
     occupation = np.searchsorted(_OCCUPATIONS, named)
     return _chance(_index(education, hours, occupation), age), _groups_given(hours, occupation)
 

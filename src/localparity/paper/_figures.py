@@ -417,7 +417,7 @@ class _Drawing:
         self.written: list[Path] = []
         self.floors: dict[tuple[str, str, float], float] = {}
         self.selections = choose_runs(records)
-        self.grids = dict(by_grid(records))
+        self.grids = by_grid(records)
 
     def of_preset(self, preset: str) -> None:
         """The figures of a preset's runs."""

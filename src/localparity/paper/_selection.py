@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
-from typing import NamedTuple
+from typing import NamedTuple, TypeVar
 
 from localparity.paper._runs import TITLES
 from localparity.paper._store import METRIC_NAMES, Record, Store
 
+Item = TypeVar("Item")
+Key = TypeVar("Key", bound=Hashable)
 KEPT_SHARE = 0.95
 METRICS_NEEDED = [f"{part}_{name}" for part in ("val", "test") for name in METRIC_NAMES]
 
@@ -79,7 +81,7 @@ def choose_runs(records: Iterable[Record]) -> list[MethodRuns]:
     and nothing is reported in its place. Runs at other temperatures than the preset's are left out.
     """
     selections: list[MethodRuns] = []
-    for (dataset, preset), runs in by_grid(records):
+    for (dataset, preset), runs in by_grid(records).items():
         accuracy = {
             record.run.seed: record.metrics["val_ap"] for record in runs if record.run.method == "erm"
         }
@@ -90,31 +92,36 @@ def choose_runs(records: Iterable[Record]) -> list[MethodRuns]:
     return selections
 
 
-def by_grid(records: Iterable[Record]) -> Iterator[tuple[tuple[str, str], list[Record]]]:
+def grouped(items: Iterable[Item], key: Callable[[Item], Key]) -> dict[Key, list[Item]]:
+    """The items of each key, in the order in which the keys come first."""
+    groups: dict[Key, list[Item]] = {}
+    for item in items:
+        groups.setdefault(key(item), []).append(item)
+    return groups
+
+
+def by_grid(records: Iterable[Record]) -> dict[tuple[str, str], list[Record]]:
     """The records of each data set and preset, at the preset's temperature."""
-    grids: dict[tuple[str, str], list[Record]] = {}
-    for record in records:
-        if record.run.temperature is None:
-            grids.setdefault((record.run.dataset, record.run.preset), []).append(record)
-    yield from sorted(grids.items())
+    plain = [record for record in records if record.run.temperature is None]
+    return dict(sorted(grouped(plain, lambda record: (record.run.dataset, record.run.preset)).items()))
 
 
 def by_variant(records: Iterable[Record]) -> Iterator[tuple[str, list[Record]]]:
     """The records of each method and form of it, in the order of the paper's tables."""
     order = list(TITLES)
-    variants: dict[tuple[int, str], list[Record]] = {}
-    for record in records:
-        variants.setdefault((order.index(record.run.method), record.run.variant), []).append(record)
+    variants = grouped(records, lambda record: (order.index(record.run.method), record.run.variant))
     for (_, variant), own in sorted(variants.items()):
         yield variant, own
 
 
 def by_strength(records: Iterable[Record]) -> dict[float, list[Record]]:
     """The records of each strength, from the lowest on."""
-    strengths: dict[float, list[Record]] = {}
-    for record in records:
-        strengths.setdefault(record.run.strength, []).append(record)
-    return dict(sorted(strengths.items()))
+    return dict(sorted(grouped(records, lambda record: record.run.strength).items()))
+
+
+def by_data_set(selections: Iterable[MethodRuns]) -> list[list[MethodRuns]]:
+    """The selections grouped by data set and preset."""
+    return list(grouped(selections, lambda runs: (runs.dataset, runs.preset)).values())
 
 
 def _choose(selection: MethodRuns, records: Sequence[Record], accuracy: dict[int, float]) -> None:
@@ -128,11 +135,3 @@ def _choose(selection: MethodRuns, records: Sequence[Record], accuracy: dict[int
             selection.chosen[seed] = min(enough, key=lambda record: record.metrics["val_mcdp_0"])
         else:
             selection.failed.append(seed)
-
-
-def by_data_set(selections: Sequence[MethodRuns]) -> list[list[MethodRuns]]:
-    """The selections grouped by data set and preset."""
-    grids: dict[tuple[str, str], list[MethodRuns]] = {}
-    for selection in selections:
-        grids.setdefault((selection.dataset, selection.preset), []).append(selection)
-    return list(grids.values())

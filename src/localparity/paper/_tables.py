@@ -279,7 +279,7 @@ def hyperparameter_table(records: Iterable[Record]) -> TextTable:
     """The strengths of every method, the settings in which methods differ, and those that they share."""
     columns = ["data", "preset", "method", "strengths compared", "of the grid", "settings of its own"]
     table = TextTable("hyper-parameters", "Hyper-parameters", columns, [])
-    for (dataset, preset), own in by_grid(records):
+    for (dataset, preset), own in by_grid(records).items():
         title = DATA_SETS[dataset].title
         shared = _shared(own)
         for variant, runs in by_variant(own):
@@ -299,7 +299,7 @@ def training_time_table(records: Iterable[Record]) -> TextTable:
     """The training time, by method and device."""
     columns = ["data", "preset", "method", "device", "runs", "seconds per run"]
     table = TextTable("training-times", "Training time", columns, [])
-    for (dataset, preset), own in by_grid(records):
+    for (dataset, preset), own in by_grid(records).items():
         for variant, runs in by_variant(own):
             for device in sorted({record.device for record in runs}):
                 seconds = [record.seconds for record in runs if record.device == device]
@@ -393,7 +393,7 @@ def _order(methods: Sequence[str]) -> str:
 
 def comparison(selections: Sequence[MethodRuns], records: Sequence[Record]) -> list[str]:
     """The best form of DiffMCDP against every baseline at every strength, as lines of Markdown."""
-    runs_of = dict(by_grid(records))
+    runs_of = by_grid(records)
     lines: list[str] = []
     for own in by_data_set(selections):
         ours = best_form(own)
