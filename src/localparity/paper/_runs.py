@@ -179,16 +179,8 @@ SEARCHES = ("exact", "probe", "frozen", "soft")
 
 # What every key hashes; other settings only where they differ from their default.
 _PRESET_FIELDS = (
-    "hidden",
-    "dropout",
-    "steps",
-    "batch_size",
-    "learning_rate",
-    "schedule",
-    "temperature",
-    "search",
-    "memory",
-    "balanced",
+    *("hidden", "dropout", "steps", "batch_size", "learning_rate", "schedule"),
+    *("temperature", "search", "memory", "balanced"),
 )
 
 

@@ -193,15 +193,13 @@ class Method(nn.Module):
         """
         return network
 
-    def batches(self, training: TensorRows, batch_size: int, seed: int) -> Batches:
+    def batches(self, training: TensorRows, seed: int) -> Batches:
         """Choose how rows are drawn.
 
         Parameters
         ----------
         training : TensorRows
             All training rows.
-        batch_size : int
-            The number of rows of a batch.
         seed : int
             The same seed gives the same batches.
 
@@ -211,8 +209,8 @@ class Method(nn.Module):
             An object whose `draw` returns the row numbers of the next batch.
         """
         if self.settings.balanced:
-            return BalancedBatches(training.groups, self.n_groups, batch_size, seed)
-        return Batches(len(training.labels), batch_size, seed)
+            return BalancedBatches(training.groups, self.n_groups, self.settings.batch_size, seed)
+        return Batches(len(training.labels), self.settings.batch_size, seed)
 
     def reweighted(self, training: TensorRows) -> TensorRows:
         """Give the training rows the weights that go with the batches.
@@ -357,9 +355,9 @@ class FairMixup(Method):
         """Draw the share t of the mixture."""
         self.share.uniform_(generator=generator)
 
-    def batches(self, training: TensorRows, batch_size: int, seed: int) -> Batches:
+    def batches(self, training: TensorRows, seed: int) -> Batches:
         """Equally many rows of each group, group after group."""
-        return BalancedBatches(training.groups, self.n_groups, batch_size, seed)
+        return BalancedBatches(training.groups, self.n_groups, self.settings.batch_size, seed)
 
     def penalty(self, network: Network, batch: ScoredBatch) -> Tensor:
         """The strength times how the score changes between groups."""

@@ -47,7 +47,7 @@ class Training:
             method.prepare(rows, network)
         self.method, self.network = method.to(rows.weights).train(), network.train()
         self.generator = torch.Generator(device).manual_seed(seed)
-        self.batches = method.batches(rows, method.settings.batch_size, seed)
+        self.batches = method.batches(rows, seed)
         self.rows = method.reweighted(rows)
 
     def parameters(self) -> list[Tensor]:
