@@ -18,7 +18,15 @@ from numpy.typing import NDArray
 
 from localparity._io._files import reading
 from localparity._types import ArrayLike, IntArray, Seed
-from localparity._validation import as_count, as_probability, as_rng, as_vector, require, unknown_name
+from localparity._validation import (
+    InputError,
+    as_count,
+    as_probability,
+    as_rng,
+    as_vector,
+    require,
+    unknown_name,
+)
 from localparity.datasets import fetch_adult, fetch_bank
 from localparity.datasets._fetch import cache_folder
 
@@ -137,9 +145,10 @@ def _find(title: str, paths: tuple[str, ...], what: str) -> Path:
         for path in paths:
             if (folder / path).exists():
                 return folder / path
-    raise ValueError(
-        f"{title} was not found: get {what}, and put it at {folders[0] / paths[0]}, or set LOCALPARITY_DATA "
-        f"to another folder (looked for {', '.join(paths)} in {', '.join(map(str, folders))})"
+    raise InputError(
+        f"was not found: get {what}, and put it at {folders[0] / paths[0]}, or set LOCALPARITY_DATA "
+        f"to another folder (looked for {', '.join(paths)} in {', '.join(map(str, folders))})",
+        title,
     )
 
 
@@ -185,7 +194,7 @@ def load_utkface(source: Any, *, size: int = _SIDE) -> Any:
         genders.append(_GENDERS[int(parts[1])])
         names.append(name)
     if not images:
-        raise ValueError(f"{source} has no image named age_gender_race_date")
+        raise InputError("has no image named age_gender_race_date", file=source)
     return Bunch(
         images=np.stack(images),
         age=np.asarray(ages, dtype=np.int64),
@@ -228,7 +237,7 @@ def _image_files(source: Path) -> Iterator[tuple[str, bytes]]:
                 if name.lower().endswith(endings):
                     yield name, archive.read(name)
     except (OSError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
-        raise ValueError(f"{source} cannot be read as a folder or a zip archive: {error}") from error
+        raise InputError(f"cannot be read as a folder or a zip archive: {error}", file=source) from error
 
 
 def _decode(content: bytes, name: str, size: int) -> NDArray[np.uint8]:
@@ -246,9 +255,9 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}") from error
+        raise InputError(f"cannot be read: {error.strerror}", file=path) from error
     except ValueError as error:
-        raise ValueError(f"{path} cannot be read: {error}") from error
+        raise InputError(f"cannot be read: {error}", file=path) from error
 
 
 def _read_attributes(path: Path, wanted: Sequence[str]) -> tuple[list[str], dict[str, NDArray[np.int64]]]:
@@ -261,7 +270,9 @@ def _read_attributes(path: Path, wanted: Sequence[str]) -> tuple[list[str], dict
         raise ValueError(f"{path} lists no image")
     for number, row in enumerate(rows, start=3):
         if len(row) != len(columns) + 1:
-            raise ValueError(f"{path} must have {len(columns) + 1} values in line {number}, got {len(row)}")
+            raise InputError(
+                f"must have {len(columns) + 1} values in line {number}, got {len(row)}", file=path
+            )
     indices = [_index(name, columns, path) + 1 for name in wanted]
     values = {
         name: np.asarray([row[index] == "1" for row in rows], dtype=np.int64)
@@ -290,10 +301,10 @@ def _square(text: str, path: Path, line: int) -> NDArray[np.uint8]:
     numbers = np.asarray(text.replace(",", " ").split(), dtype=np.float64)
     side = round((numbers.size / 3) ** 0.5)
     if side == 0 or side * side * 3 != numbers.size:
-        raise ValueError(f"{path} must have side x side x 3 numbers in line {line}, got {numbers.size}")
+        raise InputError(f"must have side x side x 3 numbers in line {line}, got {numbers.size}", file=path)
     if not ((numbers >= 0.0) & (numbers <= 255.0)).all():
         extremes = f"{numbers.min():g} to {numbers.max():g}"
-        raise ValueError(f"{path} must have pixels from 0 to 255 in line {line}, got {extremes}")
+        raise InputError(f"must have pixels from 0 to 255 in line {line}, got {extremes}", file=path)
     return numbers.astype(np.uint8).reshape(side, side, 3)
 
 

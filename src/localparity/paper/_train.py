@@ -15,6 +15,7 @@ from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
 from localparity._types import IntArray
+from localparity._validation import InputError
 from localparity.models.networks._batches import TensorRows
 from localparity.models.networks._classifier import as_device
 from localparity.models.networks._methods import make_method
@@ -222,17 +223,17 @@ class _Stack:
 
 def _check_alike(trainers: Sequence[Trainer], rows: Sequence[TensorRows]) -> None:
     if len(trainers) != len(rows):
-        raise ValueError(f"rows has {len(rows)} entries, trainers has {len(trainers)}")
+        raise InputError(f"has {len(rows)} entries, trainers has {len(trainers)}", "rows")
     first = trainers[0].method
     for method in (trainer.method for trainer in trainers):
         for name in ("name", "settings", "n_groups", "penalised"):
             one, other = getattr(first, name), getattr(method, name)
             if one != other:
-                raise ValueError(f"{name} must be the same in all runs of a stack, got {one!r} and {other!r}")
+                raise InputError(f"must be the same in all runs of a stack, got {one!r} and {other!r}", name)
     for name in ("patience", "clip_norm"):
         value = getattr(first.settings, name)
         if value is not None:
-            raise ValueError(f"{name} must be None in a stack of runs, got {value!r}")
+            raise InputError(f"must be None in a stack of runs, got {value!r}", name)
 
 
 def _joined(rows: Sequence[TensorRows]) -> tuple[TensorRows, list[int]]:

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from localparity._progress import Progress
 from localparity._types import Criterion, FloatArray, Seed
-from localparity._validation import InputError, as_choice, require
+from localparity._validation import InputError, as_choice, require, setting
 from localparity.models._base import Backend, BoundedClassifier, Model, Pace
 from localparity.models._encoding import TableEncoder
 from localparity.models._folder import Files
@@ -81,7 +81,7 @@ def _network(width: int, hidden: Sequence[int], tensors: Mapping[str, Tensor]) -
     shapes = [tuple(tensor.shape) for tensor in tensors.values() if tensor.ndim == 2]
     widths = [width, *hidden, 1]
     if sorted(shapes) != sorted(zip(widths[1:], widths[:-1], strict=True)):
-        raise ValueError(f"hidden is {hidden} and width {width}, the tensors have shapes {shapes}")
+        raise InputError(f"is {hidden} and width {width}, the tensors have shapes {shapes}", "hidden")
     network = multilayer(width, hidden, 0.0).to(tensors["head.weight"].dtype)
     network.load_state_dict(tensors)
     network.eval()
@@ -345,12 +345,11 @@ class LocalParityClassifier(BoundedClassifier):
         as_choice(self.method, "method", METHODS)
         as_choice(self.preset, "preset", PRESETS)
         if self.max_mcdp is not None and self.method == "erm":
-            raise InputError("needs a method with a strength, got method='erm'", argument="max_mcdp")
+            raise InputError(f"needs a method with a strength, got {setting(method='erm')}", "max_mcdp")
 
     def _default_strength(self) -> float:
         if self.method not in STRENGTHS:
-            reason = f"must be given for method {self.method!r}, which has no default"
-            raise InputError(reason, argument="strength")
+            raise InputError(f"must be given for method {self.method!r}, which has no default", "strength")
         return STRENGTHS[self.method]
 
     def _make_backend(self, rows: TrainingRows, validation: TrainingRows | None, seed: int) -> NetworkBackend:

@@ -163,8 +163,8 @@ class Method(nn.Module):
         self.settings = settings
         if settings.criterion not in self.criteria:
             known = ", ".join(map(repr, self.criteria))
-            raise ValueError(
-                f"criterion must be one of {known} for method {self.name!r}, got {settings.criterion!r}"
+            raise InputError(
+                f"must be one of {known} for method {self.name!r}, got {settings.criterion!r}", "criterion"
             )
 
     def prepare(self, training: TensorRows, network: Network) -> None:
