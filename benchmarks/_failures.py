@@ -11,8 +11,8 @@ from numpy.typing import NDArray
 
 import localparity as lp
 from benchmarks import _designs as designs
-from benchmarks._blind_designs import BlindDesign, BlindPeople
 from benchmarks._designs import Design, Drawn, Rng
+from blind_designs import BlindDesign, BlindPeople
 from localparity.metrics._gap_curve import gap_curves
 from localparity.models import GroupBlindRepair, ScoreRepair
 from localparity.uncertainty._bands import upper_end, upper_ends

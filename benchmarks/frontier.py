@@ -27,6 +27,7 @@ from benchmarks.boosting import Fold, gradient_scores, penalised_scores, plain_s
 from localparity.models._encoding import with_categories
 from localparity.models._rows import check_training_rows
 from localparity.models.repair._group_blind import assign_folds, cross_fit, mean_prediction
+from localparity.paper._data import paper_split
 
 RESULTS = Path(__file__).parent.parent / "results"
 RUNS = RESULTS / "frontier.csv"
@@ -169,7 +170,7 @@ def load(data: str) -> tuple[Any, np.ndarray, np.ndarray]:
 def measure(data: str, seed: int, method: str) -> list[Run]:
     """All settings of a method on one split."""
     X, y, groups = load(data)
-    rows = lp.paper.paper_split(y, seed)
+    rows = paper_split(y, seed)
     train, *parts = [
         Fold(X.iloc[part].reset_index(drop=True), y[part], groups[part])
         for part in (rows.train, rows.validation, rows.test)

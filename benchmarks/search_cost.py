@@ -23,6 +23,7 @@ from benchmarks._commit import current_commit
 from localparity.models._base import Pace
 from localparity.models._bound import Trial, choose, search_strength
 from localparity.models._rows import check_training_rows
+from localparity.paper._data import paper_split
 
 RESULTS = Path(__file__).parent.parent / "results"
 FITS, TABLE = RESULTS / "search_cost.csv", RESULTS / "search_cost.md"
@@ -82,7 +83,7 @@ class Fits:
     def prepare(self) -> None:
         """Hold rows of the training part out, as `fit` does."""
         bunch = getattr(lp.datasets, f"fetch_{self.data}")()
-        split = lp.paper.paper_split(bunch.target, self.seed)
+        split = paper_split(bunch.target, self.seed)
         model = MODELS[self.model](self.seed)
         table = bunch.data.iloc[split.train].reset_index(drop=True)
         rows = check_training_rows(

@@ -20,7 +20,7 @@ from sklearn.metrics import average_precision_score
 
 import localparity as lp
 from benchmarks._commit import current_commit
-from benchmarks._known_truth import Fall, KnownTruthClassifier, draw_people
+from known_truth import Fall, KnownTruthClassifier, draw_people
 from localparity.models._base import BoundedClassifier
 
 RESULTS = Path(__file__).parents[1] / "results" / "selection.md"

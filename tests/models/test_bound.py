@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 import pytest
-from benchmarks._known_truth import Fall, KnownTruthClassifier, draw_people
 
 import localparity as lp
+from known_truth import Fall, KnownTruthClassifier, draw_people
 from localparity.models import BoundNotMetWarning, LocalParityClassifier, LocalParityLGBMClassifier
 from localparity.models._bound import BoundCheck, find_sequence, search_strength
 from localparity.models._rows import check_training_rows
