@@ -178,8 +178,10 @@ def group_codes(keys: Sequence[Key], comparison: Comparison) -> tuple[tuple[Grou
     """
     groups = tuple(dict.fromkeys(group for group, _ in keys))
     place_of = {group: place for place, group in enumerate(groups)}
-    codes = [[place_of[group] if label in (None, of) else -1 for group, of in keys] for label in comparison.labels]
-    return groups, np.array(codes, dtype=np.int64).reshape(len(codes), len(keys))
+    codes = [
+        [place_of[group] if label in (None, of) else -1 for group, of in keys] for label in comparison.labels
+    ]
+    return groups, np.array(codes)
 
 
 class ComparedKeys(NamedTuple):

@@ -28,9 +28,7 @@ _MASK = np.int64(2**LIMB_BITS - 1)
 _WHOLE_LIMB = UNIT_BITS // LIMB_BITS
 
 
-def limbs_of(
-    times: Callable[[float], T], floor: Callable[[T], T], minus: Callable[[T, T], T]
-) -> Iterator[T]:
+def limbs_of(times: Callable[[float], T], floor: Callable[[T], T], minus: Callable[[T, T], T]) -> Iterator[T]:
     """The limbs of a number that is not negative, the least significant first, in any language.
 
     A number times ``2**(96 - 32 * limb)``, rounded down, has the limb at its end; what is above it is 2**32
@@ -64,8 +62,10 @@ def to_units(numbers: FloatArray) -> Units:
     >>> to_units(np.array([1.0, 0.5]))[:, 0]
     array([0, 0, 0, 1, 0])
     """
-    limbs = limbs_of(lambda scale: numbers * scale, np.floor, lambda whole, above: whole - above * 2.0**LIMB_BITS)
-    return np.array(list(limbs)).reshape(LIMBS, numbers.size).astype(np.int64)
+    limbs: Iterator[FloatArray] = limbs_of(
+        lambda scale: numbers * scale, np.floor, lambda whole, above: whole - above * 2.0**LIMB_BITS
+    )
+    return np.array(list(limbs)).astype(np.int64)
 
 
 def units_of_rows(rows: IntArray) -> Units:

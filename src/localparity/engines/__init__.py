@@ -5,7 +5,7 @@ from localparity.engines._arrays import from_arrays
 from localparity.engines._duckdb import from_duckdb
 from localparity.engines._ibis import from_ibis
 from localparity.engines._spark import from_spark
-from localparity.engines._torch import from_torch, mcdp_from_torch
+from localparity.engines._torch import from_torch
 
 __all__ = [
     "from_arrays",
@@ -13,6 +13,5 @@ __all__ = [
     "from_ibis",
     "from_spark",
     "from_torch",
-    "mcdp_from_torch",
     "protocol",
 ]

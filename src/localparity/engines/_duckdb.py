@@ -202,7 +202,7 @@ class DuckDBScores(SqlScores):
         raise self._changed()
 
     def _with_keys(self, table: CellTable) -> CellTable:
-        """A table of a stream, which may have groups that do not occur, with the groups and labels that do."""
+        """A table of a stream, whose groups need not all occur, with the groups and labels that do."""
         keys = self._keys or []
         places = [table.keys.index(key) for key in keys]
         return replace(table, keys=keys, entries=np.ascontiguousarray(table.entries[:, places]))

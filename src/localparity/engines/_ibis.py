@@ -235,7 +235,9 @@ class IbisScores(TableScores):
         """Count the rows by an expression of the score."""
         if self._people is None:
             self._people = self._check_rows()
-            self._note_groups(list(self._people), {group for (group, _), rows in self._people.items() if rows})
+            self._note_groups(
+                list(self._people), {group for (group, _), rows in self._people.items() if rows}
+            )
         parts = [self._counted_rows()]
         if within is not None:
             cell = self._cell(parts[0].s, within.level)
@@ -289,7 +291,9 @@ class IbisScores(TableScores):
         """How many rows that weigh anything each group and label has, where all rows are valid."""
         rows = self._rows
         weighing = (rows.w > 0.0).sum() if self.columns.weight else rows.count()
-        keyed = rows.group_by(*self._short_keys).aggregate(n=weighing, rows=rows.count(), valid=rows.valid.sum())
+        keyed = rows.group_by(*self._short_keys).aggregate(
+            n=weighing, rows=rows.count(), valid=rows.valid.sum()
+        )
         found = self._fetch(keyed.limit(2 * MOST_GROUPS + 1)).to_pylist()
         if not found:
             raise ValueError("the table has no rows")

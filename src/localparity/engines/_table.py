@@ -102,14 +102,14 @@ class TableScores(ABC):
         return Counted(keys, codes, {name: found[name].to_numpy() for name in columns})
 
     def _note_groups(self, keys: Sequence[Key], weighted: Collection[Group]) -> None:
-        """Note every group and label, given those of all rows; one group only, or one without weight, is an error."""
+        """Note all groups and labels; one group only, or one without weight, is an error."""
         groups, labels = dict.fromkeys(key[0] for key in keys), dict.fromkeys(key[1] for key in keys)
-        names = [f"column {name!r}" for name in (self.columns.group[0], self.columns.weight)]
-        check_weighted_groups(list(groups), weighted, *names)
+        of_groups, of_weights = FileColumn(self.columns.group[0]), FileColumn(self.columns.weight or "")
+        check_weighted_groups(list(groups), weighted, of_groups, of_weights)
         self._keys = [(group, label) for group in groups for label in labels]
 
     def _checked(self, counted: Counted, within: CellSelection | None) -> Counted:
-        """What was counted, with the places of keys among those of all rows; places without weight are left out."""
+        """What was counted where there is weight, with the places of keys among those of all rows."""
         kept = np.flatnonzero(counted.columns["n"] > 0)
         if within is None and self._keys is None:
             weighted = {counted.keys[code][0] for code in np.unique(counted.codes[kept])}

@@ -13,7 +13,7 @@ from typing import NamedTuple, Protocol
 import numpy as np
 
 from localparity._types import BoolArray, Group, IntArray, ScoreRange
-from localparity._validation import InputError, as_count, as_epsilons
+from localparity._validation import Argument, InputError, as_count, as_epsilons
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._coarsen import MAX_SCORES, cell_edges
 from localparity.counts._rows import Key
@@ -257,7 +257,7 @@ def _edge_to_edge(table: CellTable, level: int, score_range: ScoreRange) -> Cell
 
 
 def check_weighted_groups(
-    groups: Sequence[Group], weighted: Collection[Group], of_groups: str, of_weights: str
+    groups: Sequence[Group], weighted: Collection[Group], of_groups: Argument, of_weights: Argument
 ) -> None:
     """Raise a ValueError where there is one group only, or one without weight."""
     if len(groups) == 1:

@@ -108,7 +108,8 @@ class CellTable:
     def empty(cls, keys: list[Key], cells: int, *, weighted: bool) -> CellTable:
         """Cells without rows, in which the rows of a source are counted, batch by batch."""
         entries = np.zeros((cells, len(keys), 1 + 2 * LIMBS if weighted else 1), dtype=np.int64)
-        return cls(keys, np.arange(cells), *_no_ends(cells), entries)
+        lowest, highest = _no_ends(cells)
+        return cls(keys, np.arange(cells), lowest, highest, entries)
 
     @classmethod
     def of_scores(cls, keys: list[Key], counts: ScoreCounts) -> CellTable:
@@ -152,7 +153,8 @@ class CellTable:
 
     def at(self, cells: IntArray | BoolArray) -> CellTable:
         """Some of the cells."""
-        return CellTable(self.keys, *(column[cells] for column in self.steps))
+        ends = self.lowest[cells], self.highest[cells]
+        return CellTable(self.keys, self.numbers[cells], *ends, self.entries[cells])
 
     def occupied(self) -> CellTable:
         """The cells that have rows."""
@@ -468,9 +470,9 @@ class ArrayRows:
         """The rows by the cells of the grid."""
         entries, ends = self.count()
         numbers = np.arange(len(entries))
-        if not self._ends:
-            return CellTable(self.rows.keys, numbers, *self.grid.edges(numbers, self._score_range), entries)
-        return CellTable(self.rows.keys, numbers, *ends, entries).occupied()
+        lowest, highest = ends if self._ends else self.grid.edges(numbers, self._score_range)
+        table = CellTable(self.rows.keys, numbers, lowest, highest, entries)
+        return table.occupied() if self._ends else table
 
     def open(self, table: CellTable, opened: BoolArray) -> CellTable | None:
         """Cut cells of many rows, and sort the rows of others; None where they are too many for a table."""

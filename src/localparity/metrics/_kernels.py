@@ -500,7 +500,7 @@ def entries_below(entries: IntArray, group_of: IntArray, groups: int) -> IntArra
         for place in range(first, last if group_of[key] >= 0 else first):
             running = 0
             for cell in range(cells):
-                running += entries[cell, key, place]
+                running += int(entries[cell, key, place])
                 below[group_of[key], place - first, cell + 1] += running
                 below[groups, place - first, cell + 1] += running
     return below
@@ -564,9 +564,9 @@ def decide(steps: Any, terms: Any) -> tuple[BoolArray, BoolArray]:
             floor = np.maximum(floor, bounds[label, 0, pair])
     opened, matters = np.zeros(known.size, np.bool_), np.zeros(compared.shape, np.bool_)
     for label in range(len(bounds)):
-        for pair in np.flatnonzero(compared[label]):
+        for pair in range(len(pairs)):
             least, most = np.maximum(bounds[label, 0, pair], floor), bounds[label, 1, pair]
-            if (most >= floor).any():
+            if compared[label, pair] and (most >= floor).any():
                 matters[label, pair] = True
                 opened |= open_cells(
                     begins,
