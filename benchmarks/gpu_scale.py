@@ -116,7 +116,7 @@ class TimedScores(TorchScores):
         """Count by cells."""
         start = time.perf_counter()
         table = super().count_cells(level, within)
-        self._note(start, int(table.rows.sum()), np.count_nonzero(table.rows))
+        self._note(start, int(table.rows.sum()), int(np.count_nonzero(table.rows)))
         return table
 
     def count_scores(self, within: CellSelection | None = None) -> lp.ScoreCounts:
