@@ -11,7 +11,7 @@ import numpy as np
 from localparity._types import ArrayLike, MeasuredScale, Scale, ScoreRange
 from localparity._validation import as_choice, as_vector, range_length
 from localparity.counts import ScoreCounts
-from localparity.counts._ranks import ranked
+from localparity.counts._score_counts import ranked
 from localparity.predictions import Predictions
 
 DATA = "data"

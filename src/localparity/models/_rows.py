@@ -20,8 +20,7 @@ from sklearn.utils.validation import _check_sample_weight, _num_samples, column_
 from localparity._types import ArrayLike, FloatArray, Group, Groups, IntArray, Seed
 from localparity._validation import Grouping, as_groups, as_rng, check_indexes, check_rows, is_missing
 from localparity.counts._comparison import group_text
-from localparity.counts._copies import copies_in, warn_of_copies
-from localparity.counts._score_counts import ScoreCounts
+from localparity.counts._score_counts import ScoreCounts, copies_in, warn_of_copies
 
 # Who a model was fitted on: how many people, of which groups, and a checksum of their rows.
 

@@ -17,7 +17,7 @@ from localparity._io._table import Table
 from localparity._types import Compare, Criterion, ScoreRange
 from localparity._validation import as_choice, as_count, as_score_range
 from localparity.counts import Comparison
-from localparity.counts._copies import copies_in, warn_of_copies
+from localparity.counts._score_counts import copies_in, warn_of_copies
 from localparity.monitoring._results import PeriodResult, WindowResult
 from localparity.monitoring._sketch import ScoreSketch
 from localparity.monitoring._store import (
