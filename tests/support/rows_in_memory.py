@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 import localparity as lp
-from localparity._validation import at_ends, score_resolution
+from localparity._scale import clip_to_range, score_resolution
 from localparity.counts._coarsen import cell_numbers
 from localparity.counts._rows import KeyedRows
 from localparity.engines.protocol import CellSelection, CellTable
@@ -30,7 +30,7 @@ class RowsInMemory:
             score_range=score_range,
         )
         self.rows = KeyedRows.of(predictions)
-        self.scores = at_ends(self.rows.scores, score_range).astype(np.float64) + 0.0
+        self.scores = clip_to_range(self.rows.scores, score_range).astype(np.float64) + 0.0
         self.calls: list[str] = []
 
     def _inside(self, within: CellSelection | None) -> NDArray[np.int64]:

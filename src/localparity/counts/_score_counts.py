@@ -11,8 +11,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._scale import clip_to_range
 from localparity._types import ArrayLike, FloatArray, Group, Groups, IntArray, ScoreRange
-from localparity._validation import NO_BLANKS, Blanks, as_whole_counts, at_ends, check_indexes, sort_groups
+from localparity._validation import (
+    NO_BLANKS,
+    Blanks,
+    InputError,
+    as_whole_counts,
+    check_indexes,
+    setting,
+    sort_groups,
+)
 from localparity.counts._atoms import Atoms, Cells
 from localparity.counts._comparison import EVERYONE, Comparison, check_names, check_sizes, require_labels
 from localparity.counts._rows import ClusteredRows, KeyedRows
@@ -91,7 +100,7 @@ class ScoreCounts:
         clusters = None
         if predictions.clusters is not None:
             clusters = ClusteredRows(
-                at_ends(predictions.scores, predictions.score_range),
+                clip_to_range(predictions.scores, predictions.score_range),
                 predictions.codes.astype(np.int64),
                 predictions.clusters,
                 predictions.groups,
@@ -146,7 +155,7 @@ class ScoreCounts:
         check_indexes({"score": score, "count": count})
         rows = as_whole_counts(count, len(found), "count")
         check_group_weights(found.codes, found.groups, rows, "count")
-        scores = at_ends(found.scores, found.score_range) + 0.0  # which turns -0.0 into 0.0
+        scores = clip_to_range(found.scores, found.score_range) + 0.0  # which turns -0.0 into 0.0
         labels: list[int | None] = [None] if found.labels is None else [0, 1]
         atoms = {}
         for code, name in enumerate(found.groups):
@@ -262,7 +271,7 @@ class ScoreCounts:
 
     def _stratum(self, label: int | None, criterion: str) -> Stratum:
         if label is not None and not self.labelled:
-            raise ValueError(f"criterion={criterion!r} needs labels, the counts have none")
+            raise InputError(f"{setting(criterion=criterion)} needs labels, the counts have none")
         if label not in self._strata:
             kept: dict[Group, list[Atoms]] = {group: [] for group in self.groups}
             for (group, own), atoms in self.atoms.items():
@@ -319,6 +328,7 @@ def as_data(
     sample_weight: ArrayLike | None = None,
     cluster: ArrayLike | None = None,
     score_range: ScoreRange = (0.0, 1.0),
+    pos_label: Any = None,
     keep_labels: bool = False,
     blanks: Blanks = NO_BLANKS,
 ) -> Data:
@@ -326,7 +336,7 @@ def as_data(
     if not isinstance(y_true, Predictions | ScoreCounts):
         require_labels(comparison, y_true)
         if y_score is None:
-            raise ValueError("y_score must be the score of each row, got None")
+            raise InputError("must be the score of each row, got None", "y_score")
         return check_predictions(
             y_true if comparison.needs_labels or keep_labels else None,
             y_score,
@@ -334,6 +344,7 @@ def as_data(
             sample_weight=sample_weight,
             cluster=cluster,
             score_range=score_range,
+            pos_label=pos_label,
             blanks=blanks,
         )
     if isinstance(y_true, Predictions):
@@ -343,13 +354,14 @@ def as_data(
         "sensitive_features": sensitive_features,
         "sample_weight": sample_weight,
         "cluster": cluster,
+        "pos_label": pos_label,
     }
     for name, given in arrays.items():
         if given is not None:
-            raise ValueError(f"{name} must be None with {type(y_true).__name__}, which has it already")
+            raise InputError(f"must be None with {type(y_true).__name__}, which has it already", name)
     if score_range not in ((0.0, 1.0), y_true.score_range):
-        raise ValueError(
-            f"score_range is {score_range}, that of the {type(y_true).__name__} is {y_true.score_range}"
+        raise InputError(
+            f"is {score_range}, that of the {type(y_true).__name__} is {y_true.score_range}", "score_range"
         )
     return y_true
 
@@ -391,9 +403,9 @@ def ranked(counts: ScoreCounts) -> ScoreCounts:
     {'f': [0.25, 0.5], 'm': [0.75, 1.0]}
     """
     if counts.cells is not None or counts.rank_error:
-        raise ValueError(
-            "scale='rank' needs every score to be counted by itself, got counts on a grid of cells or of a "
-            "sketch; round the scores to fewer distinct ones"
+        raise InputError(
+            f"{setting(scale='rank')} needs every score to be counted by itself, got counts on a grid of "
+            "cells or of a sketch; round the scores to fewer distinct ones"
         )
     everyone = Atoms.join(counts.atoms.values())
     shares = everyone.shares_at_or_below(everyone.scores)

@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._scale import range_scale, representable_range, score_resolution
 from localparity._types import Group, IntArray, ScoreRange
 from localparity._validation import (
     LEAST_WEIGHT,
@@ -20,9 +21,6 @@ from localparity._validation import (
     as_labels,
     as_scores,
     as_weights,
-    held_ends,
-    range_scale,
-    score_resolution,
 )
 from localparity.counts import ScoreCounts
 from localparity.counts._atoms import Atoms
@@ -227,7 +225,7 @@ class SqlScores(TableScores):
     def _score(self) -> str:
         """The score; one beyond an end of the range that its dtype cannot represent is at that end."""
         score = f"CAST({self._number(self.columns.score)} AS DOUBLE)"
-        held = held_ends(self.score_range, self._dtype)
+        held = representable_range(self.score_range, self._dtype)
         if held == self.score_range:
             return score
         (lowest, highest), (low, high) = map(_double, held), map(_double, self.score_range)

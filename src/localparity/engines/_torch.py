@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from localparity._scale import score_resolution
 from localparity._types import Compare, Criterion, FloatArray, IntArray, ScoreRange
-from localparity._validation import as_score_range, require, score_resolution
+from localparity._validation import as_score_range, require
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._atoms import Atoms
 from localparity.counts._coarsen import MAX_SCORES, cell_edges, cell_numbers

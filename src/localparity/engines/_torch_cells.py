@@ -7,16 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from localparity._scale import range_scale, representable_range
 from localparity._types import IntArray, ScoreRange
-from localparity._validation import (
-    LEAST_WEIGHT,
-    MOST_WEIGHT,
-    InputError,
-    check_rows,
-    held_ends,
-    range_scale,
-    setting,
-)
+from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, InputError, check_rows, setting
 from localparity.counts._rows import Key
 from localparity.counts._weights import LIMB_BITS, LIMBS, limbs_of
 from localparity.engines.protocol import CellSelection
@@ -75,7 +68,7 @@ def numpy_dtype(scores: Tensor) -> np.dtype[Any]:
 def ends_of(scores: Tensor, score_range: ScoreRange) -> ScoreRange:
     """The ends of the range that scores of a dtype may reach, as in memory."""
     dtype = numpy_dtype(scores)
-    return held_ends(score_range, dtype) if dtype == np.float32 else score_range
+    return representable_range(score_range, dtype) if dtype == np.float32 else score_range
 
 
 def as_flat_scores(y_score: Tensor) -> Tensor:

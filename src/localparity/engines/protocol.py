@@ -55,7 +55,7 @@ class ScoreSource(Protocol):
     score_range : tuple of float
         The lowest and the highest score there can be.
     resolution : float
-        `localparity._validation.score_resolution` of the scores' dtype.
+        `localparity._scale.score_resolution` of the scores' dtype.
     max_refined : int
         The most cells or scores that one further pass may return.
 

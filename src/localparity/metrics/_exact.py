@@ -17,8 +17,8 @@ from typing import Any, NamedTuple, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._scale import range_scale, threshold_reach
 from localparity._types import BoolArray, FloatArray, Group, IntArray, ScoreRange
-from localparity._validation import range_scale, reach_of
 from localparity.counts._atoms import Atoms, Cells
 from localparity.counts._coarsen import ordinals
 from localparity.counts._comparison import Comparison, check_sizes
@@ -247,7 +247,7 @@ class Search:
         large = np.column_stack([large, np.ones(len(large), dtype=bool)])
         scale = range_scale(self.score_range)
         low, high = (scale * end for end in self.score_range)
-        bottom = reach_of(self.score_range[0], self.resolution, self.score_range)
+        bottom = threshold_reach(self.score_range[0], self.resolution, self.score_range)
         reach = reach_bounds(self.epsilons, self.resolution)
         compared = large[:, self._pairs].all(axis=2)
         frame = scale, low, high - low, bottom
