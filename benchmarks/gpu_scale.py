@@ -5,11 +5,11 @@ Run from the root of the repository: ``PYTHONPATH=src python benchmarks/gpu_scal
 
 It prints the time of ``torch.sort``, the time of MCDP at four epsilons from counts (``from_torch``), and with
 its bounds for every pair as an audit has them, their ratios, the peak of the device's memory over the bytes
-of the scores, whether the values are exact, and where the time of the counts goes: each pass over the rows on the
-device, what the search takes between them on the host, and MCDP from the counts. The same follows for a tenth
-of the rows, for five groups, for labels and for scores that are hard to count: all equal, half of them equal,
-sorted, and of three and five decimals. The first 10 million rows of each are counted again on the CPU, and
-the values must be the same to the last bit.
+of the scores, whether the values are exact, and where the time of the counts goes: each pass over the rows on
+the device, what the search takes between them on the host, and MCDP from the counts. The same follows for a
+tenth of the rows, for five groups, for labels and for scores that are hard to count: all equal, half of them
+equal, sorted, and of three and five decimals. The first 10 million rows of each are counted again on the CPU,
+and the values must be the same to the last bit.
 """
 
 from __future__ import annotations
