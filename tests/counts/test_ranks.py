@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import localparity as lp
-from localparity.counts._ranks import ranked
+from localparity.counts._score_counts import ranked
 
 ROWS = st.lists(
     st.tuples(st.integers(-5, 5), st.sampled_from("abc"), st.integers(1, 4)), min_size=3, max_size=30

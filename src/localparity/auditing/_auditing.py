@@ -52,8 +52,7 @@ from localparity.auditing._findings import (
 from localparity.auditing._missing import MissingPolicy, checked_rows
 from localparity.auditing._scale import ScoreScale
 from localparity.counts import Comparison, ScoreCounts
-from localparity.counts._copies import copies_of, warn_of_copies
-from localparity.counts._score_counts import Data, as_counts
+from localparity.counts._score_counts import Data, as_counts, copies_of, warn_of_copies
 from localparity.metrics import GapCurve, Interval, Window
 from localparity.metrics._gap_curve import each_gap_curve
 from localparity.metrics._mcdp import PAPER_EPSILONS

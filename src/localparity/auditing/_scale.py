@@ -12,7 +12,7 @@ from localparity._scale import range_length
 from localparity._types import ArrayLike, MeasuredScale, Scale, ScoreRange
 from localparity._validation import InputError, as_choice, as_vector, setting
 from localparity.counts import ScoreCounts
-from localparity.counts._ranks import ranked
+from localparity.counts._score_counts import ranked
 from localparity.predictions import Predictions
 
 DATA = "data"

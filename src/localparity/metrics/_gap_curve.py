@@ -458,8 +458,7 @@ class SortedRows:
         """The rows that are compared, for each label; a group that is too small is an error."""
         rows = KeyedRows.of(predictions)
         scores, codes = sort_rows(rows.scores, rows.codes)
-        in_all = np.bincount(rows.codes, minlength=len(rows.keys))
-        for label, group_of, sizes in rows.strata(comparison, in_all):
+        for label, group_of, sizes in rows.strata(comparison):
             yield cls(predictions, label, scores, codes, group_of, np.append(sizes, sizes.sum()))
 
     def largest_gaps(self, pairs: IntArray) -> FloatArray:

@@ -28,8 +28,7 @@ from localparity._validation import (
     is_missing,
 )
 from localparity.counts._comparison import group_text
-from localparity.counts._copies import copies_in, warn_of_copies
-from localparity.counts._score_counts import ScoreCounts
+from localparity.counts._score_counts import ScoreCounts, copies_in, warn_of_copies
 
 # Who a model was fitted on: how many people, of which groups, and a checksum of their rows.
 

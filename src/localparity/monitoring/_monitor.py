@@ -23,7 +23,7 @@ from localparity._types import FloatArray, Group, ScoreRange
 from localparity._validation import InputError, as_choice, as_count, as_score_range, setting
 from localparity._version import __version__
 from localparity.counts import Comparison
-from localparity.counts._copies import copies_in, warn_of_copies
+from localparity.counts._score_counts import copies_in, warn_of_copies
 from localparity.metrics import Interval
 from localparity.monitoring._alarms import LONGEST, AlarmSearch, Outline
 from localparity.monitoring._periods import Period

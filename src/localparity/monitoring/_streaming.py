@@ -20,8 +20,8 @@ from localparity.counts._comparison import require_labels
 from localparity.counts._score_counts import on_cells
 from localparity.engines._torch import counting_of, from_torch
 from localparity.engines._torch_cells import (
-    Grid,
-    TensorRows,
+    CellPlaces,
+    DeviceRows,
     as_flat_scores,
     as_groups,
     as_labels,
@@ -172,7 +172,7 @@ class LocalDisparity(Metric):
             self._codes.append(codes)
             return
         counting = counting_of(torch, scores)
-        counted = counting.count_places(torch, TensorRows(scores, codes), self._grid(self.level))
+        counted = counting.count_places(torch, DeviceRows(scores, codes), self._grid(self.level))
         self._cells = self._cells.to(scores.device) + counted.rows.flatten()
         self._coarsest = self._coarsest.to(scores.device).clamp_min(_DTYPES.index(scores.dtype))
 
@@ -238,8 +238,8 @@ class LocalDisparity(Metric):
         finally:
             self.unsync(not stays)
 
-    def _grid(self, level: int) -> Grid:
-        return Grid(self.score_range, self.n_groups * self._n_labels, level)
+    def _grid(self, level: int) -> CellPlaces:
+        return CellPlaces(self.score_range, self.n_groups * self._n_labels, level)
 
     def _counts_of_scores(self) -> ScoreCounts:
         scores, codes = _joined(self._scores), _joined(self._codes)

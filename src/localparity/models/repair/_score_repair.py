@@ -28,8 +28,14 @@ from localparity._validation import (
 )
 from localparity.counts import Comparison
 from localparity.counts._atoms import Atoms
-from localparity.counts._copies import copies_of, warn_of_copies, without_copies
-from localparity.counts._score_counts import ScoreCounts, Stratum, strata_of
+from localparity.counts._score_counts import (
+    ScoreCounts,
+    Stratum,
+    copies_of,
+    strata_of,
+    warn_of_copies,
+    without_copies,
+)
 from localparity.metrics import mcdp, mcdp_bounds
 from localparity.models._folder import Files, FolderMixin, plain, restore_groups
 from localparity.models._rows import ADVICE, describe_counts, describe_rows
