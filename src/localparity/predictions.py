@@ -20,6 +20,7 @@ from localparity._validation import (
     as_labels,
     as_score_range,
     as_scores,
+    as_texts,
     as_weights,
     check_indexes,
 )
@@ -92,6 +93,7 @@ class Predictions:
         cluster: ArrayLike | None = None,
         score_range: ScoreRange = (0.0, 1.0),
         min_groups: int = 2,
+        missing_values: str | Sequence[Any] | None = None,
     ) -> Predictions:
         """Check and freeze arrays, lists, data frames' columns, Arrow arrays or tensors on the CPU.
 
@@ -111,6 +113,10 @@ class Predictions:
             The lowest and the highest score there can be.
         min_groups : int
             The fewest groups there may be: 2, or 1 for a part of a larger whole.
+        missing_values : str or sequence, optional
+            Keeps rows whose group is not known, as `unknown_groups`, `scoring_rates` and `audit` take them:
+            what stands for no group beside None and NaN, () for nothing else. By default such a row is an
+            error.
 
         Returns
         -------
@@ -118,7 +124,7 @@ class Predictions:
             Arrays that cannot be written to.
         """
         # What checking has not converted is still the caller's, who may change it: keep a copy.
-        found = check_predictions(
+        checked = check_predictions(
             y_true,
             y_score,
             sensitive_features,
@@ -126,12 +132,14 @@ class Predictions:
             cluster=cluster,
             score_range=score_range,
             min_groups=min_groups,
+            blanks=_blanks(missing_values),
         )
-        arrays = {name: getattr(found, name) for name in ("scores", "codes", "labels", "weights", "clusters")}
+        names = ("scores", "codes", "labels", "weights", "clusters")
+        arrays = {name: getattr(checked, name) for name in names}
         copies: dict[str, Any] = {
             name: _frozen(array.copy()) for name, array in arrays.items() if array is not None
         }
-        return replace(found, **copies)
+        return replace(checked, **copies)
 
     @classmethod
     def read(
@@ -145,6 +153,7 @@ class Predictions:
         cluster: str | None = None,
         score_range: ScoreRange = (0.0, 1.0),
         min_groups: int = 2,
+        missing_values: str | Sequence[Any] | None = None,
         allow_remote: bool = False,
     ) -> Predictions:
         r"""Read the columns of a CSV, TSV, Parquet or JSON lines file, of a glob, or of several files.
@@ -168,6 +177,8 @@ class Predictions:
             The lowest and the highest score there can be.
         min_groups : int
             The fewest groups there may be: 2, or 1 for a part of a larger whole.
+        missing_values : str or sequence, optional
+            Keeps rows whose group is not known, as in `from_arrays`.
         allow_remote : bool
             Whether files may be on other machines, which DuckDB then installs extensions for.
 
@@ -202,6 +213,7 @@ class Predictions:
             cluster=None if cluster is None else columns[cluster],
             score_range=score_range,
             min_groups=min_groups,
+            blanks=_blanks(missing_values),
             names=Names(*named),
         )
         table.warn(found.groups)
@@ -217,6 +229,13 @@ class Predictions:
 
     def __repr__(self) -> str:
         return f"Predictions({len(self)} rows, {len(self.groups)} groups)"
+
+
+def _blanks(missing_values: str | Sequence[Any] | None) -> Blanks:
+    """What stands for no group, of columns each of which may lack a value."""
+    if missing_values is None:
+        return NO_BLANKS
+    return Blanks(as_texts(missing_values, "missing_values"), kept=True, by_column=True)
 
 
 def check_predictions(

@@ -46,6 +46,7 @@ from localparity._validation._groups import (
     as_texts,
     check_group_count,
     group_columns,
+    has_unknown,
     is_unknown,
     warn_of_unmatched,
 )
@@ -125,6 +126,7 @@ __all__ = [
     "example_rows",
     "fractions_of",
     "group_columns",
+    "has_unknown",
     "held_ends",
     "is_missing",
     "is_unknown",

@@ -53,12 +53,13 @@ UNKNOWN = UnknownGroup.UNKNOWN
 class Blanks(NamedTuple):
     """What stands for no group beside None and NaN, and whether rows without one are kept, as `UNKNOWN`.
 
-    Of a text that no row has, there is a warning, unless this is `quiet`.
+    A text that no row has is warned of. Of several columns, a row that lacks one value is of the group
+    `UNKNOWN`, or, `by_column`, of a group that has `UNKNOWN` for that part.
     """
 
     texts: tuple[str, ...] = ()
     kept: bool = False
-    quiet: bool = False
+    by_column: bool = False
 
     def among(self, values: NDArray[Any]) -> BoolArray:
         """Which values stand for no group."""
@@ -69,7 +70,7 @@ class Blanks(NamedTuple):
 
     def unmatched(self, columns: Iterable[NDArray[Any]]) -> tuple[str, ...]:
         """The texts that no value of some columns has."""
-        found = [] if self.quiet else [Blanks((text,)) for text in self.texts]
+        found = [Blanks((text,)) for text in self.texts]
         values = [value for column in columns for value in column.tolist()] if found else []
         return tuple(each.texts[0] for each in found if not any(map(each._names, values)))
 
@@ -91,6 +92,11 @@ def is_unknown(group: Group) -> bool:
     """Whether a group, or a part of one, is nothing or blank."""
     parts = group if isinstance(group, tuple) else (group,)
     return any(part is UNKNOWN or (isinstance(part, str) and not part.strip()) for part in parts)
+
+
+def has_unknown(group: Group) -> bool:
+    """Whether a group, or a part of one, is `UNKNOWN`."""
+    return group is UNKNOWN or (isinstance(group, tuple) and UNKNOWN in group)
 
 
 def as_texts(texts: str | Sequence[Any], name: str) -> tuple[str, ...]:
@@ -137,7 +143,7 @@ def as_groups(
     coded = {key: _coded(column, rows, key, at_most) for key, column in columns}
     warn_of_unmatched(blanks.unmatched(each.values for each in coded.values()))
     groupings = [_as_grouping(each, key, blanks) for key, each in coded.items()]
-    grouping = groupings[0] if len(groupings) == 1 else _intersect(groupings)
+    grouping = groupings[0] if len(groupings) == 1 else _intersect(groupings, by_column=blanks.by_column)
     check_group_count(len(grouping.names), name, at_most)
     if len(grouping.names) < at_least:
         if is_unknown(grouping.names[0]):
@@ -233,7 +239,7 @@ def _as_grouping(coded: Coded, name: str, blanks: Blanks) -> Grouping:
     return Grouping(recode(codes, new), names)
 
 
-def _intersect(groupings: Sequence[Grouping]) -> Grouping:
+def _intersect(groupings: Sequence[Grouping], *, by_column: bool) -> Grouping:
     """The combinations of the columns' groups that occur."""
     first, *others = groupings
     codes, combinations = first.codes, [(group,) for group in first.names]
@@ -246,7 +252,7 @@ def _intersect(groupings: Sequence[Grouping]) -> Grouping:
         combinations = [(*combinations[one], grouping.names[other]) for one, other in pairs]
         codes = recode(both, (np.cumsum(occurs) - 1).astype(smallest_dtype(len(pairs))))
     known = [group for group in combinations if UNKNOWN not in group]
-    if len(known) == len(combinations):
+    if by_column or len(known) == len(combinations):
         return Grouping(codes, tuple(combinations))
     # Of a row that has no value in one of the columns, the group is not known.
     place_of = {group: number for number, group in enumerate(known)}

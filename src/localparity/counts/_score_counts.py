@@ -10,7 +10,16 @@ from typing import Any
 import numpy as np
 
 from localparity._types import ArrayLike, Group, Groups, ScoreRange
-from localparity._validation import NO_BLANKS, Blanks, as_whole_counts, at_ends, check_indexes, sort_groups
+from localparity._validation import (
+    NO_BLANKS,
+    Blanks,
+    InputError,
+    as_whole_counts,
+    at_ends,
+    check_indexes,
+    has_unknown,
+    sort_groups,
+)
 from localparity.counts._atoms import Atoms, Cells
 from localparity.counts._comparison import EVERYONE, Comparison, check_names, check_sizes, require_labels
 from localparity.counts._rows import ClusteredRows, KeyedRows
@@ -334,8 +343,6 @@ def as_data(
             score_range=score_range,
             blanks=blanks,
         )
-    if isinstance(y_true, Predictions):
-        require_labels(comparison, y_true.labels)
     arrays = {
         "y_score": y_score,
         "sensitive_features": sensitive_features,
@@ -349,7 +356,25 @@ def as_data(
         raise ValueError(
             f"score_range is {score_range}, that of the {type(y_true).__name__} is {y_true.score_range}"
         )
-    return y_true
+    return checked_data(y_true, comparison, unknown=blanks.kept)
+
+
+def checked_data(data: Data, comparison: Comparison, *, unknown: bool = False) -> Data:
+    """Predictions or counts that have what a comparison needs; people of unknown group only where allowed."""
+    if not isinstance(data, Data):
+        kind = type(data).__name__
+        raise InputError(
+            f"must be Predictions or ScoreCounts, got {kind}; make them with Predictions.from_arrays",
+            argument="data",
+        )
+    if isinstance(data, Predictions):
+        require_labels(comparison, data.labels)
+    if not unknown and any(map(has_unknown, data.groups)):
+        raise InputError(
+            "must not have rows of unknown group here; `audit` and `unknown_groups` take them",
+            argument="data",
+        )
+    return data
 
 
 def as_counts(data: Data) -> ScoreCounts:

@@ -13,14 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, ScoreRange, Seed
-from localparity._validation import Grouping, as_count, as_epsilons, as_groups, as_vector, is_unknown
+from localparity._types import Criterion, FloatArray, Group, Groups, IntArray, Seed
+from localparity._validation import Grouping, InputError, as_count, as_epsilons, as_groups, is_unknown
 from localparity.counts._atoms import Atoms
 from localparity.counts._comparison import Comparison, group_text
-from localparity.counts._score_counts import ScoreCounts, input_counts
+from localparity.counts._score_counts import ScoreCounts, as_counts, checked_data
 from localparity.metrics._gap_curve import GapCurve, curve_between, units_of
 from localparity.metrics._profile import mcdp_of
 from localparity.metrics._window import Window, percent
+from localparity.predictions import Predictions
 from localparity.uncertainty._permutation import least_p_value, p_value_of, p_value_text
 from localparity.uncertainty._permutation_draws import Dealer
 from localparity.uncertainty._resampling import Draws, repeat
@@ -271,10 +272,9 @@ class StratumSummary:
     --------
     >>> import localparity as lp
     >>> scores, sex, job = [0.2, 0.4, 0.6, 0.7], ["f", "m", "f", "m"], ["cook", "cook", "nurse", "nurse"]
-    >>> found = lp.within_strata(
-    ...     None, scores, sensitive_features=sex, control_features=job, n_resamples=0
-    ... )
-    >>> [(each.stratum, each.mcdp) for each in found.strata]
+    >>> rows = lp.Predictions.from_arrays(None, scores, sensitive_features=sex)
+    >>> strata = lp.within_strata(rows, job, n_resamples=0).strata
+    >>> [(stratum.stratum, stratum.mcdp) for stratum in strata]
     [('cook', (1.0,)), ('nurse', (1.0,))]
     """
 
@@ -327,12 +327,10 @@ class WithinStrata:
     --------
     >>> import localparity as lp
     >>> scores = [0.2, 0.4, 0.3, 0.5] * 20 + [0.7, 0.9, 0.6, 0.8] * 20
-    >>> sex = ["f", "m", "f", "m"] * 40
-    >>> job = ["cook"] * 80 + ["nurse"] * 80
-    >>> found = lp.within_strata(
-    ...     None, scores, sensitive_features=sex, control_features=job, random_state=0
-    ... )
-    >>> found.overall, found.standardised, found.p_value < 0.01, found.turned
+    >>> sex, job = ["f", "m", "f", "m"] * 40, ["cook"] * 80 + ["nurse"] * 80
+    >>> rows = lp.Predictions.from_arrays(None, scores, sensitive_features=sex)
+    >>> within = lp.within_strata(rows, job, random_state=0)
+    >>> within.overall, within.standardised, within.p_value < 0.01, within.turned
     ((0.5,), (0.5,), True, False)
     """
 
@@ -408,15 +406,11 @@ def _pair(window: Window) -> str:
 
 
 def within_strata(
-    y_true: ArrayLike | None,
-    y_score: ArrayLike,
-    *,
-    sensitive_features: Groups,
+    data: Predictions,
     control_features: Groups,
+    *,
     epsilon: float | Sequence[float] | FloatArray = 0.0,
     criterion: Criterion = "demographic_parity",
-    sample_weight: ArrayLike | None = None,
-    score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
     n_resamples: int = 1000,
     random_state: Seed = None,
@@ -426,12 +420,8 @@ def within_strata(
 
     Parameters
     ----------
-    y_true : array-like or None
-        Labels 0 and 1; None where the criterion does not need them.
-    y_score : array-like
-        Scores inside `score_range`.
-    sensitive_features : array-like, data frame or mapping of columns
-        The group of each row. Of several columns, the groups are the combinations that occur.
+    data : Predictions
+        The people, as `Predictions.from_arrays` makes them; with weights there is no test.
     control_features : array-like, data frame or mapping of columns
         The stratum of each row. Of several columns, the strata are the combinations that occur.
     epsilon : float or sequence of float
@@ -439,10 +429,6 @@ def within_strata(
     criterion : str
         Which people are compared: "demographic_parity" (everyone), "equal_opportunity" (label 1),
         "predictive_equality" (label 0) or "equalized_odds" (the worse of the two labels).
-    sample_weight : array-like, optional
-        Weights that are not negative; there is no test with weights.
-    score_range : tuple of float
-        The lowest and the highest score there can be.
     min_group_size : int
         A group with fewer rows in a stratum is left out there; a stratum with one group is left out.
     n_resamples : int
@@ -461,20 +447,20 @@ def within_strata(
     >>> import localparity as lp
     >>> scores = [0.2, 0.4, 0.3, 0.5] * 20 + [0.7, 0.9, 0.6, 0.8] * 20
     >>> sex, job = ["f", "m", "f", "m"] * 40, ["cook"] * 80 + ["nurse"] * 80
-    >>> found = lp.within_strata(
-    ...     None, scores, sensitive_features=sex, control_features=job, random_state=0
-    ... )
-    >>> print(found.sentences[0])
+    >>> rows = lp.Predictions.from_arrays(None, scores, sensitive_features=sex)
+    >>> print(lp.within_strata(rows, job, random_state=0).sentences[0])
     Within 2 strata the standardised MCDP(0) is 50.00% between f and m (p-value <= 0.001); overall MCDP(0) is
     50.00%.
     """
     comparison = Comparison(criterion, min_group_size=min_group_size)
-    rows = as_vector(y_score, "y_score").size
-    groups = as_groups(sensitive_features, rows)
-    control = as_groups(control_features, rows, "control_features", at_least=1)
-    both = {"group": groups.codes, "stratum": control.codes}
-    arrays = {"sample_weight": sample_weight, "score_range": score_range}
-    counts = input_counts(comparison, y_true, y_score, both, **arrays)
+    if not isinstance(data, Predictions):
+        raise InputError(f"must be Predictions, got {type(data).__name__}", argument="data")
+    checked_data(data, comparison)
+    control = as_groups(control_features, len(data), "control_features", at_least=1)
+    groups = Grouping(data.codes, data.groups)
+    both = as_groups({"group": groups.codes, "stratum": control.codes}, len(data))
+    labels = data.labels if comparison.needs_labels else None
+    counts = as_counts(replace(data, codes=both.codes, groups=both.names, labels=labels))
     names = strata_names(counts, groups, control)
     draws = Draws(as_count(n_resamples, "n_resamples", at_least=0), random_state, n_jobs)
     return strata_compared(counts, names, comparison, np.atleast_1d(as_epsilons(epsilon)), draws)
@@ -495,17 +481,17 @@ def strata_compared(
     epsilons: FloatArray,
     draws: Draws,
     *,
-    disclosure_limit: int = 1,
+    fewest_left_out: int = 1,
 ) -> WithinStrata:
     """Compare groups within strata, of counts whose groups are both; `names` tells the two apart.
 
-    Of each group, nobody is left out or at least `disclosure_limit` people are.
+    Of each group, nobody is left out or at least `fewest_left_out` people are.
     """
     if counts.rank_error > 0.0:
         raise ValueError("control_features needs counts of every score; there are too many: round the scores")
     totals = totals_of(counts, names, comparison)
     strata = {key: (group, stratum) for key, (group, stratum) in names.items() if not is_unknown(stratum)}
-    people = hide_few(people_of(counts, strata, comparison), totals, disclosure_limit)
+    people = hide_few(people_of(counts, strata, comparison), totals, fewest_left_out)
     if not people:
         raise ValueError(
             f"control_features leaves no stratum with two groups of at least {comparison.min_group_size} rows"

@@ -12,9 +12,10 @@ from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, 
 from localparity._validation import require
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._comparison import group_text
-from localparity.counts._score_counts import as_counts, as_data
+from localparity.counts._score_counts import Data, as_counts, checked_data
 from localparity.metrics import GapCurve, Interval, Window
 from localparity.metrics._gap_curve import curve_of_pair, gap_curves
+from localparity.predictions import Predictions
 
 # Okabe and Ito's colours, which readers of all kinds of colour vision tell apart.
 FIRST, SECOND, WINDOW, QUIET = "#0072B2", "#D55E00", "#CC79A7", "#6B7280"
@@ -83,12 +84,19 @@ class PredictionsDisplay(Display):
 
     @classmethod
     @abstractmethod
-    def from_predictions(cls, *arrays: Any, **options: Any) -> Self:
+    def from_predictions(cls, *data: Any, **options: Any) -> Self:
         """Draw scores."""
 
     @classmethod
     def from_estimator(
-        cls, estimator: Any, X: Rows, y: ArrayLike | None, *, sensitive_features: Groups, **options: Any
+        cls,
+        estimator: Any,
+        X: Rows,
+        y: ArrayLike | None,
+        *,
+        sensitive_features: Groups,
+        sample_weight: ArrayLike | None = None,
+        **options: Any,
     ) -> Self:
         """Draw the scores that a classifier gives, its probability of label 1.
 
@@ -102,6 +110,8 @@ class PredictionsDisplay(Display):
             The labels; None where the criterion does not need them.
         sensitive_features : array-like, data frame or mapping of columns
             The group of each row.
+        sample_weight : array-like, optional
+            Weights that are not negative.
         **options
             The keyword arguments of `from_predictions`.
 
@@ -110,9 +120,8 @@ class PredictionsDisplay(Display):
         Display
             The display, drawn.
         """
-        return cls.from_predictions(
-            y, scores_of(estimator, X), sensitive_features=sensitive_features, **options
-        )
+        people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
+        return cls.from_predictions(Predictions.from_arrays(y, scores_of(estimator, X), **people), **options)
 
 
 class PairDisplay(PredictionsDisplay):
@@ -159,18 +168,15 @@ def scores_of(estimator: Any, X: Rows) -> Any:
     return estimator.predict_proba(X)[:, 1]
 
 
-def counts_of(criterion: Criterion, *arrays: Any, **options: Any) -> ScoreCounts:
-    """The counts of what a display was given; arguments as in `as_data`."""
-    return as_counts(as_data(Comparison(criterion), *arrays, **options))
-
-
-def chosen_curve(
-    counts: ScoreCounts, criterion: Criterion, groups: tuple[Group, Group] | None, epsilon: float = 0.0
-) -> GapCurve:
-    """The curve of the pair asked for, or of the worst pair at `epsilon`."""
+def counts_and_curve(
+    data: Data, criterion: Criterion, groups: tuple[Group, Group] | None, epsilon: float
+) -> tuple[ScoreCounts, GapCurve]:
+    """The counts of a display, and the curve of the pair asked for, or of the worst at `epsilon`."""
+    comparison = Comparison(criterion)
+    counts = as_counts(checked_data(data, comparison))
     if groups is not None:
-        return curve_of_pair(counts, groups, Comparison(criterion))
-    return max(gap_curves(counts, Comparison(criterion)), key=lambda curve: curve.mcdp(epsilon))
+        return counts, curve_of_pair(counts, groups, comparison)
+    return counts, max(gap_curves(counts, comparison), key=lambda curve: curve.mcdp(epsilon))
 
 
 def shown_name(group: Group) -> str:

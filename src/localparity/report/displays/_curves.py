@@ -6,21 +6,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from localparity._types import (
-    ArrayLike,
-    Compare,
-    Criterion,
-    FloatArray,
-    Group,
-    Groups,
-    IntArray,
-    ScoreRange,
-    Seed,
-)
+from localparity._types import Compare, Criterion, FloatArray, Group, IntArray, Seed
 from localparity._validation import as_count, as_fraction, as_probability
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._comparison import EVERYONE
-from localparity.counts._score_counts import Data, strata_of, with_everyone
+from localparity.counts._score_counts import Data, as_counts, checked_data, strata_of, with_everyone
 from localparity.metrics import GapCurve, McdpProfile, Window
 from localparity.metrics._gap_curve import gap_curves
 from localparity.report.displays._base import (
@@ -31,8 +21,7 @@ from localparity.report.displays._base import (
     SECOND,
     PairDisplay,
     PredictionsDisplay,
-    chosen_curve,
-    counts_of,
+    counts_and_curve,
     shown_name,
     thin_steps,
     thin_thresholds,
@@ -70,7 +59,8 @@ class GapCurveDisplay(PairDisplay):
     --------
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(2000, random_state=0)
-    >>> curve = lp.gap_curve(None, census.score, sensitive_features=census.sensitive_features)
+    >>> sex = census.sensitive_features
+    >>> curve = lp.gap_curve(lp.Predictions.from_arrays(None, census.score, sensitive_features=sex))
     >>> lp.report.GapCurveDisplay(curve, epsilon=0.05).plot().ax_.get_ylabel()
     'gap, Female less Male'
     """
@@ -88,19 +78,14 @@ class GapCurveDisplay(PairDisplay):
     @classmethod
     def from_predictions(
         cls,
-        y_true: ArrayLike | Data | None,
-        y_score: ArrayLike | None = None,
+        data: Data,
         *,
-        sensitive_features: Groups | None = None,
         groups: tuple[Group, Group] | None = None,
         epsilon: float = 0.0,
         criterion: Criterion = "demographic_parity",
         confidence: float = 0.95,
         n_resamples: int = 1000,
         random_state: Seed = None,
-        sample_weight: ArrayLike | None = None,
-        cluster: ArrayLike | None = None,
-        score_range: ScoreRange = (0.0, 1.0),
         ax: Any = None,
     ) -> Self:
         """Draw the gap of a pair of groups.
@@ -109,8 +94,8 @@ class GapCurveDisplay(PairDisplay):
 
         Parameters
         ----------
-        y_true, y_score, sensitive_features, sample_weight, cluster, score_range : array-like
-            The rows, as in `localparity.mcdp_interval`; `y_true` may be Predictions or ScoreCounts instead.
+        data : Predictions or ScoreCounts
+            The people.
         groups : tuple, optional
             The pair, of which the second may be ``"everyone"``; by default the worst.
         epsilon : float
@@ -131,9 +116,7 @@ class GapCurveDisplay(PairDisplay):
         GapCurveDisplay
             The display, drawn.
         """
-        options = {"sample_weight": sample_weight, "cluster": cluster, "score_range": score_range}
-        counts = counts_of(criterion, y_true, y_score, sensitive_features, **options)
-        curve = chosen_curve(counts, criterion, groups, epsilon)
+        counts, curve = counts_and_curve(data, criterion, groups, epsilon)
         radius = _radius(counts, criterion, curve, confidence, Draws(n_resamples, random_state))
         return cls(curve, confidence=confidence, epsilon=epsilon, radius=radius).plot(ax)
 
@@ -187,10 +170,8 @@ class GroupCdfDisplay(PairDisplay):
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(2000, random_state=0)
     >>> sex = census.sensitive_features
-    >>> display = lp.report.GroupCdfDisplay.from_predictions(
-    ...     None, census.score, sensitive_features=sex, epsilon=0.05
-    ... )
-    >>> display.ax_.get_xlabel()
+    >>> rows = lp.Predictions.from_arrays(None, census.score, sensitive_features=sex)
+    >>> lp.report.GroupCdfDisplay.from_predictions(rows, epsilon=0.05).ax_.get_xlabel()
     'threshold'
     """
 
@@ -202,23 +183,19 @@ class GroupCdfDisplay(PairDisplay):
     @classmethod
     def from_predictions(
         cls,
-        y_true: ArrayLike | Data | None,
-        y_score: ArrayLike | None = None,
+        data: Data,
         *,
-        sensitive_features: Groups | None = None,
         groups: tuple[Group, Group] | None = None,
         epsilon: float = 0.0,
         criterion: Criterion = "demographic_parity",
-        sample_weight: ArrayLike | None = None,
-        score_range: ScoreRange = (0.0, 1.0),
         ax: Any = None,
     ) -> Self:
         """Draw the cumulative distributions of a pair of groups.
 
         Parameters
         ----------
-        y_true, y_score, sensitive_features, sample_weight, score_range : array-like
-            The rows, as in `localparity.mcdp`; `y_true` may be Predictions or ScoreCounts instead.
+        data : Predictions or ScoreCounts
+            The people.
         groups : tuple, optional
             The pair, of which the second may be ``"everyone"``; by default the worst.
         epsilon : float
@@ -233,9 +210,7 @@ class GroupCdfDisplay(PairDisplay):
         GroupCdfDisplay
             The display, drawn.
         """
-        options = {"sample_weight": sample_weight, "score_range": score_range}
-        counts = counts_of(criterion, y_true, y_score, sensitive_features, **options)
-        curve = chosen_curve(counts, criterion, groups, epsilon)
+        counts, curve = counts_and_curve(data, criterion, groups, epsilon)
         stratum = strata_of(counts, Comparison(criterion))[curve.label]
         sides = with_everyone(stratum) if EVERYONE in curve.groups else stratum
         thresholds = thin_thresholds(curve)
@@ -282,10 +257,9 @@ class McdpProfileDisplay(PredictionsDisplay):
     --------
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(2000, random_state=0)
-    >>> display = lp.report.McdpProfileDisplay.from_predictions(
-    ...     None, census.score, sensitive_features=census.sensitive_features, random_state=0
-    ... )
-    >>> display.ax_.get_ylabel()
+    >>> sex = census.sensitive_features
+    >>> rows = lp.Predictions.from_arrays(None, census.score, sensitive_features=sex)
+    >>> lp.report.McdpProfileDisplay.from_predictions(rows, random_state=0).ax_.get_ylabel()
     'MCDP'
     """
 
@@ -307,26 +281,21 @@ class McdpProfileDisplay(PredictionsDisplay):
     @classmethod
     def from_predictions(
         cls,
-        y_true: ArrayLike | Data | None,
-        y_score: ArrayLike | None = None,
+        data: Data,
         *,
-        sensitive_features: Groups | None = None,
         criterion: Criterion = "demographic_parity",
         compare: Compare = "between_groups",
         confidence: float = 0.95,
         n_resamples: int = 200,
         random_state: Seed = None,
-        sample_weight: ArrayLike | None = None,
-        cluster: ArrayLike | None = None,
-        score_range: ScoreRange = (0.0, 1.0),
         ax: Any = None,
     ) -> Self:
         """Draw MCDP of the worst pair at every epsilon.
 
         Parameters
         ----------
-        y_true, y_score, sensitive_features, sample_weight, cluster, score_range : array-like
-            The rows, as in `localparity.mcdp_interval`; `y_true` may be Predictions or ScoreCounts instead.
+        data : Predictions or ScoreCounts
+            The people.
         criterion, compare : str
             Who is compared, as in `localparity.mcdp`.
         confidence : float
@@ -344,14 +313,13 @@ class McdpProfileDisplay(PredictionsDisplay):
         McdpProfileDisplay
             The display, drawn.
         """
-        options = {"sample_weight": sample_weight, "cluster": cluster, "score_range": score_range}
-        counts = counts_of(criterion, y_true, y_score, sensitive_features, **options)
         comparison, floor, radii = Comparison(criterion, compare), None, None
+        counts = as_counts(checked_data(data, comparison))
         if as_count(n_resamples, "n_resamples", at_least=0):
             draws = Draws(n_resamples, random_state)
-            found = parity_resamples(counts, comparison, _FLOOR_EPSILONS, draws)
-            floor = (_FLOOR_EPSILONS, found.worst.mean(axis=0))
-            radii = None if counts.exchangeable else bootstrap_radii(found, as_probability(confidence))
+            resampled = parity_resamples(counts, comparison, _FLOOR_EPSILONS, draws)
+            floor = (_FLOOR_EPSILONS, resampled.worst.mean(axis=0))
+            radii = None if counts.exchangeable else bootstrap_radii(resampled, as_probability(confidence))
         profile = McdpProfile(gap_curves(counts, comparison))
         return cls(profile, confidence=confidence, noise_floor=floor, radii=radii).plot(ax)
 
@@ -400,10 +368,9 @@ class ImpactRatioDisplay(PredictionsDisplay):
     --------
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(2000, random_state=0)
-    >>> display = lp.report.ImpactRatioDisplay.from_predictions(
-    ...     None, census.score, sensitive_features=census.sensitive_features
-    ... )
-    >>> display.ax_.get_ylabel()
+    >>> sex = census.sensitive_features
+    >>> rows = lp.Predictions.from_arrays(None, census.score, sensitive_features=sex)
+    >>> lp.report.ImpactRatioDisplay.from_predictions(rows).ax_.get_ylabel()
     'ratio to the best-off group'
     """
 
@@ -414,10 +381,8 @@ class ImpactRatioDisplay(PredictionsDisplay):
     @classmethod
     def from_predictions(
         cls,
-        y_true: ArrayLike | Data | None,
-        y_score: ArrayLike | None = None,
+        data: Data,
         *,
-        sensitive_features: Groups | None = None,
         min_ratio: float = 0.8,
         ax: Any = None,
         **options: Any,
@@ -426,9 +391,8 @@ class ImpactRatioDisplay(PredictionsDisplay):
 
         Parameters
         ----------
-        y_true, y_score, sensitive_features : array-like
-            The rows, as in `localparity.impact_ratio_curve`; `y_true` may be Predictions or ScoreCounts
-            instead.
+        data : Predictions or ScoreCounts
+            The people.
         min_ratio : float
             The least ratio that is safe.
         ax : matplotlib.axes.Axes, optional
@@ -441,8 +405,7 @@ class ImpactRatioDisplay(PredictionsDisplay):
         ImpactRatioDisplay
             The display, drawn.
         """
-        curve = impact_ratio_curve(y_true, y_score, sensitive_features=sensitive_features, **options)
-        return cls(curve, min_ratio=min_ratio).plot(ax)
+        return cls(impact_ratio_curve(data, **options), min_ratio=min_ratio).plot(ax)
 
     def _draw(self, ax: Any) -> None:
         curve = self.curve

@@ -6,9 +6,11 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
 from localparity._types import ArrayLike, Groups, Rows
+from localparity._validation import InputError
 from localparity.metrics import Interval
 from localparity.models._frontier import Frontier
 from localparity.models._outcomes import ModelComparison, Outcome
+from localparity.predictions import Predictions
 from localparity.report.displays._base import COLOURS, MARKERS, QUIET, ModelsDisplay, scores_of, shown_name
 from localparity.uncertainty import mcdp_interval
 
@@ -33,11 +35,9 @@ class TradeOffDisplay(ModelsDisplay):
     --------
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(2000, random_state=0)
-    >>> scores = {"the model": census.score, "its square": census.score**2}
-    >>> display = lp.report.TradeOffDisplay.from_predictions(
-    ...     census.target, scores, sensitive_features=census.sensitive_features
-    ... )
-    >>> display.ax_.get_xlabel()
+    >>> sex = census.sensitive_features
+    >>> rows = lp.Predictions.from_arrays(census.target, census.score, sensitive_features=sex)
+    >>> lp.report.TradeOffDisplay.from_predictions({"the model": rows}).ax_.get_xlabel()
     'MCDP(0)'
     """
 
@@ -56,30 +56,16 @@ class TradeOffDisplay(ModelsDisplay):
 
     @classmethod
     def from_predictions(
-        cls,
-        y_true: ArrayLike,
-        y_scores: Mapping[str, ArrayLike],
-        *,
-        sensitive_features: Groups,
-        epsilon: float = 0.0,
-        sample_weight: ArrayLike | None = None,
-        ax: Any = None,
-        **options: Any,
+        cls, models: Mapping[str, Predictions], *, epsilon: float = 0.0, ax: Any = None, **options: Any
     ) -> Self:
-        """Draw the scores of several models on the same people.
+        """Draw the scores of several models.
 
         Parameters
         ----------
-        y_true : array-like
-            Labels 0 and 1.
-        y_scores : mapping
-            The scores of each model, by the model's name.
-        sensitive_features : array-like, data frame or mapping of columns
-            The group of each row. Of several columns, the groups are the combinations that occur.
+        models : mapping
+            The scores and labels of each model, as `Predictions.from_arrays` makes them, by its name.
         epsilon : float
             The half-width of the windows.
-        sample_weight : array-like, optional
-            Weights that are not negative.
         ax : matplotlib.axes.Axes, optional
             Where to draw.
         **options
@@ -92,12 +78,15 @@ class TradeOffDisplay(ModelsDisplay):
         """
         from sklearn.metrics import average_precision_score
 
-        options |= {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
         intervals, precision = [], []
-        for score in y_scores.values():
-            intervals.append(mcdp_interval(y_true, score, epsilon=epsilon, **options))
-            precision.append(float(average_precision_score(y_true, score, sample_weight=sample_weight)))
-        return cls(list(y_scores), precision, intervals, epsilon=epsilon).plot(ax)
+        for name, rows in models.items():
+            if rows.labels is None:
+                raise InputError(f"must have labels, which {name!r} has not", argument="models")
+            intervals.append(mcdp_interval(rows, epsilon=epsilon, **options))
+            precision.append(
+                float(average_precision_score(rows.labels, rows.scores, sample_weight=rows.weights))
+            )
+        return cls(list(models), precision, intervals, epsilon=epsilon).plot(ax)
 
     @classmethod
     def from_estimators(
@@ -129,8 +118,11 @@ class TradeOffDisplay(ModelsDisplay):
         TradeOffDisplay
             The display, drawn.
         """
-        scores = {name: scores_of(estimator, X) for name, estimator in estimators.items()}
-        return cls.from_predictions(y, scores, sensitive_features=sensitive_features, **options)
+        models = {
+            name: Predictions.from_arrays(y, scores_of(estimator, X), sensitive_features=sensitive_features)
+            for name, estimator in estimators.items()
+        }
+        return cls.from_predictions(models, **options)
 
     def _draw(self, ax: Any) -> None:
         found = zip(self.names, self.average_precision, self.intervals, strict=True)

@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from localparity._types import ArrayLike, BoolArray, Criterion, Groups, ScoreRange
-from localparity._validation import check_indexes, check_rows
-from localparity.counts import Comparison
-from localparity.counts._score_counts import Data, as_data
+from localparity._types import ArrayLike, BoolArray
+from localparity._validation import InputError, check_rows
 from localparity.metrics import Interval
 from localparity.predictions import Predictions
 from localparity.report.displays._base import FIRST, SECOND, PredictionsDisplay
@@ -45,10 +43,9 @@ class McdpOverTimeDisplay(PredictionsDisplay):
     >>> import localparity as lp
     >>> census = lp.datasets.make_census(3000, random_state=0)
     >>> month = [f"2024-{1 + row % 3:02d}" for row in range(3000)]
-    >>> display = lp.report.McdpOverTimeDisplay.from_predictions(
-    ...     None, census.score, sensitive_features=census.sensitive_features, times=month, max_mcdp=0.2
-    ... )
-    >>> display.times
+    >>> sex = census.sensitive_features
+    >>> rows = lp.Predictions.from_arrays(None, census.score, sensitive_features=sex)
+    >>> lp.report.McdpOverTimeDisplay.from_predictions(rows, month, max_mcdp=0.2).times
     ['2024-01', '2024-02', '2024-03']
     """
 
@@ -134,17 +131,11 @@ class McdpOverTimeDisplay(PredictionsDisplay):
     @classmethod
     def from_predictions(
         cls,
-        y_true: ArrayLike | Data | None,
-        y_score: ArrayLike | None = None,
-        *,
-        sensitive_features: Groups | None = None,
+        data: Predictions,
         times: ArrayLike = None,
+        *,
         epsilon: float = 0.0,
         max_mcdp: float | None = None,
-        criterion: Criterion = "demographic_parity",
-        sample_weight: ArrayLike | None = None,
-        cluster: ArrayLike | None = None,
-        score_range: ScoreRange = (0.0, 1.0),
         ax: Any = None,
         **options: Any,
     ) -> Self:
@@ -152,42 +143,32 @@ class McdpOverTimeDisplay(PredictionsDisplay):
 
         Parameters
         ----------
-        y_true, y_score, sensitive_features, sample_weight, cluster, score_range : array-like
-            The rows, as in `localparity.mcdp_interval`; `y_true` may be Predictions instead.
+        data : Predictions
+            The people, as `Predictions.from_arrays` makes them.
         times : array-like
             The period of each row; periods are drawn in sorted order.
         epsilon : float
             The half-width of the windows.
         max_mcdp : float, optional
             The most that MCDP may be.
-        criterion : str
-            Which people are compared, as in `localparity.mcdp`.
         ax : matplotlib.axes.Axes, optional
             Where to draw.
         **options
-            Further arguments of `localparity.mcdp_interval`, such as ``compare`` or ``confidence``.
+            Further arguments of `localparity.mcdp_interval`, such as ``criterion`` or ``confidence``.
 
         Returns
         -------
         McdpOverTimeDisplay
             The display, drawn.
         """
-        rows: dict[str, Any] = {
-            "sample_weight": sample_weight,
-            "cluster": cluster,
-            "score_range": score_range,
-        }
-        data = as_data(Comparison(criterion), y_true, y_score, sensitive_features, **rows)
         if not isinstance(data, Predictions):
-            raise ValueError("y_true must be labels or Predictions, got ScoreCounts, which have no rows")
+            raise InputError(f"must be Predictions, got {type(data).__name__}", argument="data")
         if times is None:
-            raise ValueError("times must be the period of each row, got None")
-        check_indexes({"y_score": y_score, "sensitive_features": sensitive_features, "times": times})
+            raise InputError("must be the period of each row, got None", argument="times")
         check_rows("times", len(times), len(data))
         periods, place = np.unique(np.asarray(times), return_inverse=True)
-        options |= {"epsilon": epsilon, "criterion": criterion}
         parts = [_rows_of(data, place == period) for period in range(periods.size)]
-        intervals = [mcdp_interval(part, score_range=part.score_range, **options) for part in parts]
+        intervals = [mcdp_interval(part, epsilon=epsilon, **options) for part in parts]
         return cls(periods.tolist(), intervals, epsilon=epsilon, max_mcdp=max_mcdp).plot(ax)
 
     def _draw(self, ax: Any) -> None:
