@@ -28,7 +28,7 @@ from localparity.metrics import _exact
 from localparity.metrics._kernels import deciding_steps, profile_runs
 from localparity.models import MCDPObjective, ScoreRepair
 from localparity.models.repair import _kernels as blind_kernels
-from localparity.uncertainty import _permutation_draws as _pool
+from localparity.uncertainty import _permutation as _pool
 
 EPSILONS = [0.0, 0.01, 0.1]
 

@@ -190,26 +190,14 @@ def test_counts_are_drawn_as_predictions_are(census: Any, kind: Any) -> None:
         np.testing.assert_array_equal(one.get_xydata(), other.get_xydata())
 
 
-def test_several_estimators_trade_off(census: Any) -> None:
-    from sklearn.linear_model import LogisticRegression
+def test_a_trade_off_has_each_models_precision_and_disparity(census: Any) -> None:
     from sklearn.metrics import average_precision_score
 
-    X = np.column_stack([census.data["education_years"], census.data["hours_per_week"]])
-    model = LogisticRegression().fit(X, census.target)
-    display = report.TradeOffDisplay.from_estimators(
-        {"a": model}, X, census.target, sensitive_features=census.sensitive_features, epsilon=0.05
-    )
-    scores = model.predict_proba(X)[:, 1]
-    assert display.average_precision == [average_precision_score(census.target, scores)]
-    truth = lp.mcdp(None, scores, sensitive_features=census.sensitive_features, epsilon=0.05)
-    assert display.intervals[0].estimate == truth
+    rows = predictions_of(census)
+    display = report.TradeOffDisplay.from_predictions({"a": rows}, epsilon=0.05)
+    assert display.average_precision == [average_precision_score(census.target, census.score)]
+    assert display.intervals[0].estimate == lp.mcdp(rows, epsilon=0.05)
     assert display.ax_.get_xlabel() == "MCDP(0.05)"
-
-
-def test_audits_over_time(census: Any) -> None:
-    audit = lp.audit(None, census.score, sensitive_features=census.sensitive_features, n_resamples=0)
-    display = report.McdpOverTimeDisplay.from_audits([2023, 2024], [audit, audit], epsilon=0.05)
-    assert [interval.estimate for interval in display.intervals] == [audit.finding(0.05).mcdp] * 2
 
 
 def test_periods_of_a_monitor_with_an_alarm_and_one_that_is_empty() -> None:

@@ -12,7 +12,7 @@ import pytest
 import localparity as lp
 from localparity.counts import Comparison
 from localparity.uncertainty import _resampling
-from localparity.uncertainty._permutation_draws import Pool
+from localparity.uncertainty._permutation import Pool
 from localparity.uncertainty._resampling import Draws, repeat, repeat_together, resample
 
 

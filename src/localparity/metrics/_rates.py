@@ -17,7 +17,7 @@ from localparity._validation import (
 from localparity.counts._comparison import Comparison
 from localparity.counts._score_counts import Data, as_counts, as_data, strata_of, with_everyone
 from localparity.metrics._gap_curve import input_curves
-from localparity.metrics._selection import Selection, quotients
+from localparity.metrics._selection import SelectionCounts, quotients
 
 
 def delta_dp(
@@ -217,7 +217,7 @@ def p_rule(
     ratios = []
     for stratum in strata_of(as_counts(data), comparison).values():
         sides = with_everyone(stratum) if compare == "to_overall" else stratum
-        rates = Selection.at(sides, np.array([reach]), "better").rates
+        rates = SelectionCounts.at(sides, np.array([reach]), "better").rates
         if not rates.any():
             raise ValueError(f"no score is above threshold {threshold:g}, so no ratio is defined")
         found = rates[comparison.pair_places(list(stratum)), 0]

@@ -218,7 +218,7 @@ def _parts(counts: ScoreCounts, columns: Sequence[str] | None) -> dict[tuple[str
     names = _names(columns, numbered)
     if width == 1:
         return {(names[0],): counts}
-    parts = {}
+    parts: dict[tuple[str, ...], ScoreCounts] = {}
     for place, name in enumerate(names):
         atoms: dict[tuple[Group, int | None], list[Atoms]] = {}
         for (group, _), scores in counts.atoms.items():

@@ -18,44 +18,29 @@ from localparity.counts._score_counts import ScoreCounts, Stratum
 
 
 @dataclass(frozen=True, eq=False)
-class Selection:
+class SelectionCounts:
     """Who is selected at each of some cutoffs: people above it, or at or below it where higher is worse.
 
     From a cutoff up to, but not at, the next, the same people are selected. Where scores are known in cells,
     or from a sketch, `least` and `most` bound what is selected at all cutoffs of such a stretch.
-
-    Attributes
-    ----------
-    groups : tuple
-        The groups.
-    cutoffs : ndarray
-        The cutoffs, ascending, in the scores' own units.
-    selected : ndarray of shape (groups, cutoffs)
-        The weight of each group that is selected at the cutoff.
-    least, most : ndarray of shape (groups, cutoffs)
-        The least and the most that is selected from the cutoff up to the next.
-    sizes : ndarray
-        The weight of each group.
-    people : ndarray of shape (groups, cutoffs + 1)
-        How many people of each group, at the least, are selected at the cutoff; in the last column, of all.
-    exact : bool
-        Whether `selected` is exact at each cutoff, whatever is known from there up to the next.
-    complete : bool
-        Whether no other cutoff selects other people.
     """
 
-    groups: tuple[Group, ...]
-    cutoffs: FloatArray
-    selected: NDArray[Any]
+    groups: tuple[Group, ...]  # the groups
+    cutoffs: FloatArray  # the cutoffs, ascending, in the scores' own units
+    selected: NDArray[Any]  # (groups, cutoffs): The weight of each group that is selected at the cutoff
+    # (groups, cutoffs): The least and the most that is selected from the cutoff up to the next
     least: NDArray[Any]
     most: NDArray[Any]
-    sizes: NDArray[Any]
+    sizes: NDArray[Any]  # the weight of each group
+    # (groups, cutoffs + 1): How many people of each group, at the least, are selected at the cutoff; in the
+    # last column, of all
     people: NDArray[Any]
+    # Whether `selected` is exact at each cutoff, whatever is known from there up to the next
     exact: bool = True
-    complete: bool = True
+    complete: bool = True  # whether no other cutoff selects other people
 
     @classmethod
-    def at(cls, sides: Mapping[Group, Atoms], reach: FloatArray, higher_is: HigherIs) -> Selection:
+    def at(cls, sides: Mapping[Group, Atoms], reach: FloatArray, higher_is: HigherIs) -> SelectionCounts:
         """At some cutoffs, each as far as its reach, of scores that are all known."""
         places = [np.searchsorted(atoms.scores, reach, side="right") for atoms in sides.values()]
         selected, sizes = _selected([atoms.below() for atoms in sides.values()], places, higher_is)
@@ -64,7 +49,7 @@ class Selection:
         return cls(tuple(sides), reach, selected, selected, selected, sizes, people)
 
     @classmethod
-    def everywhere(cls, counts: ScoreCounts, stratum: Stratum, higher_is: HigherIs) -> Selection:
+    def everywhere(cls, counts: ScoreCounts, stratum: Stratum, higher_is: HigherIs) -> SelectionCounts:
         """At the bottom of the score range and at every score of a stratum."""
         scores = np.unique(np.concatenate([atoms.scores for atoms in stratum.values()]))
         exact = cls.at(stratum, np.union1d(scores, counts.score_range[:1]), higher_is)
@@ -72,7 +57,7 @@ class Selection:
             exact = replace(exact, people=exact.people / int(np.bincount(counts.clusters.clusters).max()))
         return exact if counts.rank_error == 0.0 else exact._bounded(counts.cells, counts.rank_error)
 
-    def _bounded(self, cells: Cells | None, rank_error: float) -> Selection:
+    def _bounded(self, cells: Cells | None, rank_error: float) -> SelectionCounts:
         """The same, where cells hide who is selected inside them, or any count may be off."""
         if cells is None:
             off = np.ceil(rank_error * self.sizes.astype(np.float64))[:, None]
@@ -96,7 +81,7 @@ class Selection:
         """Weights of each group as shares of the group."""
         return np.asarray(selected / self.sizes[:, None], dtype=np.float64)
 
-    def disclosed(self, limit: int, most: int, higher_is: HigherIs) -> Selection:
+    def disclosed(self, limit: int, most: int, higher_is: HigherIs) -> SelectionCounts:
         """At so few cutoffs that no group has only a few people between any two of them, or beyond.
 
         What is selected in between is known by bounds.
@@ -119,7 +104,7 @@ class Selection:
             complete=self.complete and len(kept) == count,
         )
 
-    def only(self, place: int, *, at_cutoff: bool) -> Selection:
+    def only(self, place: int, *, at_cutoff: bool) -> SelectionCounts:
         """At one of the cutoffs by itself, or anywhere from it up to the next."""
         selected, least, most = (part[:, [place]] for part in (self.selected, self.least, self.most))
         if at_cutoff and self.exact:

@@ -139,18 +139,14 @@ def _smallest_gap(sides: Unassigned) -> End:
     """The smallest MCDP(0) over all assignments; a bound where too many would have to be tried."""
     everybody = int(sides.unknown[-1])
 
-    def falls(joined: int) -> float:
-        return _falls_and_rises(sides, joined)[0]
+    def ends(joined: int) -> tuple[float, float]:
+        return _falls_and_rises(sides, joined)
 
-    def rises(joined: int) -> float:
-        return _falls_and_rises(sides, joined)[1]
-
-    turn = _first(lambda joined: falls(joined) <= rises(joined), everybody)
-    nearby = {max(turn - 1, 0), min(turn, everybody)}
-    bound, start = min((max(_falls_and_rises(sides, joined)), joined) for joined in nearby)
+    turn = _first(lambda joined: ends(joined)[0] <= ends(joined)[1], everybody)
+    bound, start = min((max(ends(joined)), joined) for joined in {max(turn - 1, 0), min(turn, everybody)})
     value = _smallest_gap_of(sides, start)
-    lower = _first(lambda joined: falls(joined) < value - _ROUNDING, everybody)
-    upper = _first(lambda joined: rises(joined) >= value - _ROUNDING, everybody)
+    lower = _first(lambda joined: ends(joined)[0] < value - _ROUNDING, everybody)
+    upper = _first(lambda joined: ends(joined)[1] >= value - _ROUNDING, everybody)
     if upper - lower > _MOST_TRIED:
         return End(bound, exact=False)
     for joined in range(lower, upper):
@@ -202,69 +198,51 @@ def _first(holds: Callable[[int], bool], last: int) -> int:
 # found at an end, or by thirds where the gap is concave.
 
 
-Gaps = Callable[[IntArray, IntArray], FloatArray]
-"""The gap at each knot, where so many move at or below it and so many above it."""
-
-Moving = Callable[..., tuple[Gaps, IntArray, IntArray]]
-
-
-def _best_shares(gaps: Gaps, below: IntArray, above: IntArray, moves: int) -> FloatArray:
-    """The largest gap at each knot for so many moves, of people at or below it and above it."""
+def _best_shares(sides: Unassigned, moves: int, *, wrong: bool, passes: bool) -> FloatArray:
+    """The largest gap at each knot after so many moves, of people in the wrong group or without one."""
+    first, second, unknown = sides.first, sides.second, sides.unknown
+    below, above = (second, first[-1] - first) if wrong else (unknown, unknown[-1] - unknown)
     total = np.minimum(moves, below + above)
-    low, high = np.maximum(total - above, 0), np.minimum(total, below)
-    best = np.maximum(gaps(low, total - low), gaps(high, total - high))
-    while np.any(high - low > 2):
-        third = (high - low) // 3
-        one, other = low + third, high - third
-        rises = gaps(one, total - one) < gaps(other, total - other)
-        low, high = np.where(rises, one, low), np.where(rises, high, other)
-    for step in range(3):
-        middle = np.minimum(low + step, high)
-        best = np.maximum(best, gaps(middle, total - middle))
-    return best
 
-
-def _wrong(sides: Unassigned, *, passes: bool) -> tuple[Gaps, IntArray, IntArray]:
-    """The gap where known people change to the other group, and how many could at or below and above."""
-    first, second = sides.first, sides.second
-
-    def gaps(below: IntArray, above: IntArray) -> FloatArray:
-        in_first, in_second = first[-1] + below - above, second[-1] - below + above
-        gap = (first + below) / np.maximum(in_first, 1) - (second - below) / np.maximum(in_second, 1)
+    def gaps(at_or_below: IntArray) -> FloatArray:
+        others = total - at_or_below
+        in_first, in_second = (
+            first[-1] + at_or_below - wrong * others,
+            second[-1] + others - wrong * at_or_below,
+        )
+        gap = (first + at_or_below) / np.maximum(in_first, 1)
+        gap = gap - (second - wrong * at_or_below) / np.maximum(in_second, 1)
         # A group that lost everybody exceeds no bound; it may count as within one, which is a bound only.
         return np.where((in_first > 0) & (in_second > 0) | (not passes), gap, -1.0)
 
-    return gaps, second, first[-1] - first
+    low, high = np.maximum(total - above, 0), np.minimum(total, below)
+    best = np.maximum(gaps(low), gaps(high))
+    while np.any(high - low > 2):
+        third = (high - low) // 3
+        rises = gaps(low + third) < gaps(high - third)
+        low, high = np.where(rises, low + third, low), np.where(rises, high, high - third)
+    for step in range(3):
+        best = np.maximum(best, gaps(np.minimum(low + step, high)))
+    return best
 
 
-def _added(sides: Unassigned, *, passes: bool) -> tuple[Gaps, IntArray, IntArray]:
-    """The gap where unknown people join, and how many could at or below each knot and above it."""
-    first, second, unknown = sides.first, sides.second, sides.unknown
-
-    def gaps(below: IntArray, above: IntArray) -> FloatArray:
-        return np.asarray((first + below) / (first[-1] + below) - second / (second[-1] + above))
-
-    return gaps, unknown, unknown[-1] - unknown
-
-
-def fewest_moves(sides: Unassigned, moving: Moving, max_mcdp: float, *, passes: bool) -> float:
+def fewest_moves(sides: Unassigned, max_mcdp: float, *, wrong: bool, passes: bool) -> float:
     """The fewest moves that take MCDP(0) of a pair above a bound, or, at the least, within it.
 
     To exceed a bound, one threshold is enough. To come within it, every threshold must: each says how many
     moves it takes there, and all together may take more. Infinite where there are not enough people to move.
     """
-    numbers = []
-    for way in (sides, sides.swapped):
-        gaps, below, above = moving(way, passes=passes)
 
-        def changes(moves: int, gaps: Gaps = gaps, below: IntArray = below, above: IntArray = above) -> bool:
-            best = _best_shares(gaps, below, above, moves)
+    def fewest(way: Unassigned) -> float:
+        def changes(moves: int) -> bool:
+            best = _best_shares(way, moves, wrong=wrong, passes=passes)
             return not within_bound(best.max(), max_mcdp) if passes else within_bound(-best.min(), max_mcdp)
 
-        most = int((below + above).max())
+        most = int((way.second + way.first[-1] - way.first).max() if wrong else way.unknown[-1])
         moves = _first(changes, most)
-        numbers.append(moves if moves <= most else np.inf)
-    return min(numbers) if passes else max(numbers)
+        return moves if moves <= most else np.inf
+
+    return (min if passes else max)(fewest(way) for way in (sides, sides.swapped))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -427,10 +405,10 @@ class UnknownGroups:
         two = all(len(stratum) == 1 for stratum in self.sides)
         passes = all(within_bound(pair.known_gap, bound) for pair in pairs)
 
-        def fewest(moving: Moving) -> int | None:
+        def fewest(*, wrong: bool) -> int | None:
             # To pass, every label must come within the bound; of its pairs, the worst.
             moves = [
-                [fewest_moves(pair, moving, bound, passes=passes) for pair in stratum]
+                [fewest_moves(pair, bound, wrong=wrong, passes=passes) for pair in stratum]
                 for stratum in self.sides
             ]
             number = min(map(min, moves)) if passes else sum(map(max, moves))
@@ -439,9 +417,9 @@ class UnknownGroups:
         return Breakdown(
             max_mcdp=bound,
             passes=passes,
-            wrong=fewest(_wrong) if two else None,
+            wrong=fewest(wrong=True) if two else None,
             known=self.known,
-            added=fewest(_added),
+            added=fewest(wrong=False),
             unknown=self.unknown,
             exact=passes,
         )

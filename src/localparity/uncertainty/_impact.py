@@ -16,7 +16,12 @@ from localparity.counts._comparison import Comparison, group_text
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.counts._score_counts import Data, ScoreCounts, as_counts, checked_data, strata_of
 from localparity.metrics._gap_curve import Interval
-from localparity.metrics._selection import Selection, quotients, ratios_to_best, standardised_differences
+from localparity.metrics._selection import (
+    SelectionCounts,
+    quotients,
+    ratios_to_best,
+    standardised_differences,
+)
 from localparity.metrics._window import capitalised, number_text, percent, round_inward, run_text
 
 if TYPE_CHECKING:
@@ -117,18 +122,6 @@ def rate_band(size: int, error: float) -> tuple[FloatArray, FloatArray]:
     more than 1,500 rows, k runs over about as many ranks, which are the closer to each other the nearer the
     tails, and a rank between two of them has the end of its neighbour.
 
-    Parameters
-    ----------
-    size : int
-        How many rows the group has.
-    error : float
-        The probability with which the band may miss.
-
-    Returns
-    -------
-    tuple of ndarray
-        The lower and the upper ends, for 0 to `size` rows selected.
-
     Examples
     --------
     >>> low, high = rate_band(100, 0.05)
@@ -182,19 +175,8 @@ def hold_probability(size: int, ranks: IntArray, ends: FloatArray) -> float:
     rank's upper end; the distribution of the process that has met all ends so far is carried from one to the
     next.
 
-    Parameters
-    ----------
-    size : int
-        How many uniform numbers there are.
-    ranks : ndarray
-        Ranks from 1 to `size`, ascending.
-    ends : ndarray
-        What the order statistic of each rank must not be below; that of rank ``size + 1 - ranks`` must not
-        be above 1 less the same.
-
-    Returns
-    -------
-    float
+    No order statistic of a rank may lie below the rank's end, and none of rank ``size + 1 - ranks`` above 1
+    less the same.
 
     Examples
     --------
@@ -264,7 +246,7 @@ class ImpactRatioCurve:
 
     Attributes
     ----------
-    selection : Selection
+    selection : SelectionCounts
         Who is selected at each cutoff.
     reference : hashable or None
         The group that the others are compared with; None for the best-off group at each cutoff.
@@ -298,7 +280,7 @@ class ImpactRatioCurve:
            [1.  , 1.  , 1.  , 1.  , 1.  ,  nan]])
     """
 
-    selection: Selection
+    selection: SelectionCounts
     reference: Group | None
     higher_is: HigherIs
     score_range: ScoreRange
@@ -870,7 +852,7 @@ def curve_of_counts(
             why = "clusters" if counts.clusters is not None else "weights"
             raise ValueError(f"the bands do not hold with {why}; pass confidence=None for a curve without")
     ((label, stratum),) = strata.items()
-    selection = Selection.everywhere(counts, stratum, higher_is)
+    selection = SelectionCounts.everywhere(counts, stratum, higher_is)
     known = counts.rank_error == 0.0
     return ImpactRatioCurve(
         selection,

@@ -32,31 +32,16 @@ _ROOM = 1024
 
 
 class CellArrays(NamedTuple):
-    """The cells of a pool.
+    """The cells of a pool."""
 
-    Attributes
-    ----------
-    starts, knots : ndarray
-        Where each cell begins, which is where the one before ends, and where it ends.
-    first : ndarray
-        The place of each cell's first distinct score, and behind the last cell how many scores there are.
-    scores : ndarray
-        The distinct scores, the last of each cell its knot.
-    people : ndarray
-        How many people are before each score, and behind the last how many there are.
-    log_factorials : ndarray
-        Up to the people of the largest cell that can be parted.
-    n_groups : int
-        How many groups the people are dealt to.
-    """
-
-    starts: FloatArray
+    starts: FloatArray  # where each cell begins, which is where the one before ends, and where it ends
     knots: FloatArray
+    # The place of each cell's first distinct score, and behind the last cell how many scores there are
     first: IntArray
-    scores: FloatArray
-    people: IntArray
-    log_factorials: FloatArray
-    n_groups: int
+    scores: FloatArray  # the distinct scores, the last of each cell its knot
+    people: IntArray  # how many people are before each score, and behind the last how many there are
+    log_factorials: FloatArray  # up to the people of the largest cell that can be parted
+    n_groups: int  # how many groups the people are dealt to
 
 
 class Pair(NamedTuple):
@@ -190,23 +175,12 @@ _SLACK = 0.5
 
 
 class WindowArrays(NamedTuple):
-    """The cells that windows hold, at each half-width (rows) from the start of each cell (columns).
+    """The cells that windows hold, at each half-width (rows) from the start of each cell (columns)."""
 
-    Attributes
-    ----------
-    reach : ndarray
-        The half-width that a run must exceed.
-    ends : ndarray
-        How many knots are at or below the end of the window.
-    levels : int
-        How many levels of minima over a power of two knots the windows need.
-    places : ndarray
-        Where the two powers of two begin that make up the window's knots, in a flat table of all levels.
-    """
-
-    reach: FloatArray
-    ends: IntArray
-    levels: int
+    half_widths: FloatArray  # the half-width that a run must exceed
+    ends: IntArray  # how many knots are at or below the end of the window
+    levels: int  # how many levels of minima over a power of two knots the windows need
+    # Where the two powers of two begin that make up the window's knots, in a flat table of all levels
     places: NDArray[np.int32]
 
 
@@ -301,7 +275,7 @@ def _half_width(start: float, end: float) -> float:
 
 
 @compiled
-def _highest_run(steps: FloatArray, bound: int, reach: float, floor: float) -> float:
+def _highest_run(steps: FloatArray, bound: int, half_width: float, floor: float) -> float:
     """The highest of the runs that carry a window, by one of the two bounds; the floor if none is higher."""
     stack = np.empty((len(steps) + 1, 2))
     stack[0, 1] = floor
@@ -311,7 +285,7 @@ def _highest_run(steps: FloatArray, bound: int, reach: float, floor: float) -> f
         start = at
         while stack[depth, 1] > value:
             start = stack[depth, 0]
-            if stack[depth, 1] > floor and (reach == 0.0 or _half_width(start, at) > reach):
+            if stack[depth, 1] > floor and (half_width == 0.0 or _half_width(start, at) > half_width):
                 floor = stack[depth, 1]
             depth -= 1
         if value > stack[depth, 1]:
@@ -321,7 +295,7 @@ def _highest_run(steps: FloatArray, bound: int, reach: float, floor: float) -> f
 
 
 @compiled
-def _kept(steps: FloatArray, between: tuple[float, float], reach: float) -> tuple[FloatArray, IntArray]:
+def _kept(steps: FloatArray, between: tuple[float, float], half_width: float) -> tuple[FloatArray, IntArray]:
     """The steps that MCDP, which lies between two numbers, depends on, and the parts among them."""
     least, most = between
     parts = np.empty((len(steps), 2), np.int64)
@@ -330,7 +304,9 @@ def _kept(steps: FloatArray, between: tuple[float, float], reach: float) -> tupl
         end = start
         while steps[end, _UPPER] > least:
             end += 1
-        if end > start and (reach == 0.0 or _half_width(steps[start, _AT], steps[end, _AT]) > reach):
+        if end > start and (
+            half_width == 0.0 or _half_width(steps[start, _AT], steps[end, _AT]) > half_width
+        ):
             for step in range(start, end):
                 for column in range(5):
                     steps[kept, column] = steps[step, column]
@@ -390,19 +366,19 @@ def _mcdp(
     soon as some do, the others need not be looked at.
     """
     found, ceiling = between
-    reach, ends = window
+    half_width, ends = window
     # The largest gap at a knot is floor enough where any run carries a window.
-    slack = np.inf if reach == 0.0 else _SLACK * np.sqrt((pair.one_first + pair.one_second) / above.size)
+    slack = np.inf if half_width == 0.0 else _SLACK * np.sqrt((pair.one_first + pair.one_second) / above.size)
     while ceiling > found:
         floor = max(found, ceiling - slack)
         steps = _steps_of(_stretches(above, ends, floor), cuts, pair, cells, ceiling)
         least = floor
         while True:
-            most = _highest_run(steps, _UPPER, reach, least)
-            least = _highest_run(steps, _LOWER, reach, least)
+            most = _highest_run(steps, _UPPER, half_width, least)
+            least = _highest_run(steps, _LOWER, half_width, least)
             if most <= least:
                 break
-            steps, parts = _kept(steps, (least, most), reach)
+            steps, parts = _kept(steps, (least, most), half_width)
             if used + len(parts) > len(cuts):
                 larger = np.zeros((2 * (used + len(parts)), cuts.shape[1]), np.int64)
                 larger[:used] = cuts[:used]
@@ -442,14 +418,14 @@ def worst_of_deal(
     first, second, scale = pairs
     one = 1.0 / dealt.sum(axis=1)
     cuts, used = cuts_of(dealt, cells.first), dealt.shape[1] + 1
-    worst, scaled = np.zeros(windows.reach.size), np.zeros(windows.reach.size)
+    worst, scaled = np.zeros(windows.half_widths.size), np.zeros(windows.half_widths.size)
     for place in range(first.size):
         pair = Pair(first[place], second[place], one[first[place]], one[second[place]])
         largest, above = _bound_windows(cuts, pair, windows)
-        for row in range(windows.reach.size):
+        for row in range(windows.half_widths.size):
             floor = max(min(worst[row], scaled[row] / scale[place]), _negligible(pair))
-            between = (max(floor, largest) if windows.reach[row] == 0.0 else floor, above[row].max())
-            window = (windows.reach[row], windows.ends[row])
+            between = (max(floor, largest) if windows.half_widths[row] == 0.0 else floor, above[row].max())
+            window = (windows.half_widths[row], windows.ends[row])
             found, cuts, used = _mcdp(above[row], between, window, cuts, used, pair, cells, rng)
             worst[row], scaled[row] = max(worst[row], found), max(scaled[row], scale[place] * found)
     return worst, scaled
@@ -461,50 +437,33 @@ def worst_of_deal(
 
 
 class ScoreArrays(NamedTuple):
-    """The scores of both models together, ascending.
+    """The scores of both models together, ascending."""
 
-    Attributes
-    ----------
-    codes : ndarray
-        The group of the person that each score belongs to.
-    ends : ndarray
-        How many scores are at or below each knot.
-    knots : ndarray
-        The distinct scores, as fractions of the score range.
-    """
-
-    codes: NDArray[np.int32]
-    ends: IntArray
-    knots: FloatArray
+    codes: NDArray[np.int32]  # the group of the person that each score belongs to
+    ends: IntArray  # how many scores are at or below each knot
+    knots: FloatArray  # the distinct scores, as fractions of the score range
 
 
 class PairSteps(NamedTuple):
-    """What a score of weight 1 adds to the gap of each pair.
+    """What a score of weight 1 adds to the gap of each pair."""
 
-    Attributes
-    ----------
-    steps : ndarray of shape (pairs, groups)
-        What one of each group adds, times the weights of the pair's two sides: whole numbers without weights,
-        so that equal gaps are equal floats.
-    scale : ndarray
-        One over the product of the weights of each pair's two sides.
-    """
-
+    # (pairs, groups): What one of each group adds, times the weights of the pair's two sides: whole numbers
+    # without weights, so that equal gaps are equal floats
     steps: FloatArray
-    scale: FloatArray
+    scale: FloatArray  # one over the product of the weights of each pair's two sides
 
 
 @compiled
 def mcdp_of_models(
-    scores: ScoreArrays, models: NDArray[np.uint8], weights: FloatArray, pairs: PairSteps, reach: float
+    scores: ScoreArrays, models: NDArray[np.uint8], weights: FloatArray, pairs: PairSteps, half_width: float
 ) -> tuple[float, float]:
     """MCDP of the worst pair under each of two models, given which of them, 0 or 1, each score is of.
 
-    A run carries a window if it is longer than `reach`; where that is 0, any run does.
+    A run carries a window if it is longer than `half_width`; where that is 0, any run does.
     """
     found = np.zeros(2)
     gap = np.zeros((2, scores.knots.size))
-    half_width = np.array([reach])
+    half_widths = np.array([half_width])
     for pair in range(pairs.scale.size):
         so_far = np.zeros(2)
         largest = np.zeros(2)
@@ -518,8 +477,8 @@ def mcdp_of_models(
                 gap[model, knot] = so_far[model] * pairs.scale[pair]
                 largest[model] = max(largest[model], abs(gap[model, knot]))
         for model in range(2):
-            if reach > 0.0 and largest[model] > found[model]:
-                largest[model] = highest_runs(scores.knots, gap[model], half_width)[0]
+            if half_width > 0.0 and largest[model] > found[model]:
+                largest[model] = highest_runs(scores.knots, gap[model], half_widths)[0]
             found[model] = max(found[model], largest[model])
     return found[0], found[1]
 

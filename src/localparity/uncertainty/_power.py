@@ -37,11 +37,10 @@ from localparity.counts._score_counts import ScoreCounts
 from localparity.metrics._mcdp import PAPER_EPSILONS
 from localparity.predictions import Predictions
 from localparity.uncertainty._bands import check_resamples
-from localparity.uncertainty._deviations import variances_of
+from localparity.uncertainty._deviations import deviation_resamples, variances_of
 from localparity.uncertainty._noise_floor import as_sizes
-from localparity.uncertainty._pairs import pair_rows
 from localparity.uncertainty._permutation import critical_first, parity_resamples
-from localparity.uncertainty._resampling import Draws, Resampled, deviation_resamples
+from localparity.uncertainty._resampling import Draws, Resampled, studentised_pairs
 
 _MANY_PEOPLE = 4000
 _MANY_OF_A_GROUP = 1000
@@ -258,7 +257,7 @@ class Critical(NamedTuple):
         """What the gap of each pair must exceed."""
         people = sizes.astype(np.float64)
         dealt, confirmed = (
-            pair_rows(Comparison(), variances, sizes).scale
+            studentised_pairs(Comparison(), variances, sizes).scale
             for variances in (1.0 / sizes, variances_of(people, people, 1.0 / people))
         )
         return np.maximum(self.dealt / dealt, self.confirmed / confirmed)
@@ -304,18 +303,10 @@ def _spread(sizes: IntArray, close: float) -> ScoreCounts:
 
 @dataclass(frozen=True, eq=False)
 class Threshold:
-    """People at or below the one threshold around which two groups differ.
+    """People at or below the one threshold around which two groups differ."""
 
-    Attributes
-    ----------
-    critical : Critical
-        What the gap of some pair must exceed for parity to be rejected.
-    uniforms : ndarray of shape (groups, draws)
-        What numbers of people are drawn with, the same ones for any gap.
-    """
-
-    critical: Critical
-    uniforms: FloatArray
+    critical: Critical  # what the gap of some pair must exceed for parity to be rejected
+    uniforms: FloatArray  # (groups, draws): What numbers of people are drawn with, the same ones for any gap
 
     def power(self, sizes: IntArray, differ: tuple[int, int], gap: float) -> float:
         """How often the test finds a gap between two groups, where that is the least often."""
@@ -410,7 +401,7 @@ def _binomial(size: int, share: float, uniforms: FloatArray) -> FloatArray:
 
     if size > _NEARLY_NORMAL:
         return np.asarray(np.rint(size * share + np.sqrt(size * share * (1.0 - share)) * ndtri(uniforms)))
-    reach = _SURE * np.sqrt(size * share * (1.0 - share)) + 1.0
-    lowest = max(0.0, np.floor(size * share - reach))
-    numbers = np.arange(lowest, min(float(size), np.ceil(size * share + reach)))
+    spread = _SURE * np.sqrt(size * share * (1.0 - share)) + 1.0
+    lowest = max(0.0, np.floor(size * share - spread))
+    numbers = np.arange(lowest, min(float(size), np.ceil(size * share + spread)))
     return np.asarray(lowest + np.searchsorted(bdtr(numbers, size, share), uniforms))

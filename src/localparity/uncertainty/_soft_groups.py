@@ -255,21 +255,11 @@ def _intervals(counts: ScoreCounts, epsilons: FloatArray, confidence: float, dra
 
 @dataclass(frozen=True, eq=False)
 class _SoftPeople:
-    """People by score and set.
+    """People by score and set."""
 
-    Attributes
-    ----------
-    knots : ndarray
-        The distinct scores as fractions of the range.
-    below : ndarray of shape (sets, knots)
-        How many people of each set have a score at or below each knot.
-    sizes : ndarray of shape (sets, groups)
-        How many people of each set are of each group.
-    """
-
-    knots: FloatArray
-    below: FloatArray
-    sizes: FloatArray
+    knots: FloatArray  # the distinct scores as fractions of the range
+    below: FloatArray  # (sets, knots): How many people of each set have a score at or below each knot
+    sizes: FloatArray  # (sets, groups): How many people of each set are of each group
     score_range: ScoreRange
     resolution: float
 

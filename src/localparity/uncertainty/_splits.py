@@ -28,17 +28,6 @@ from localparity.uncertainty._resampling import Draws, repeat
 class OrderedPeople:
     """People in the order of a sensitive feature, as the search for its worst split takes them.
 
-    Attributes
-    ----------
-    places : ndarray
-        Each person's place among the distinct scores, in the order of the feature.
-    totals : ndarray
-        How many people are at or below each distinct score.
-    values, ends : ndarray
-        The distinct values of the feature, ascending, and how many people are at or below each.
-    least : int
-        How many people there must be on either side.
-
     Examples
     --------
     >>> people = OrderedPeople.of_rows(np.array([0.1, 0.4, 0.3]), np.array([30.0, 20.0, 20.0]), 1)
@@ -48,11 +37,12 @@ class OrderedPeople:
     (2, 1.0)
     """
 
-    places: IntArray
-    totals: IntArray
+    places: IntArray  # each person's place among the distinct scores, in the order of the feature
+    totals: IntArray  # how many people are at or below each distinct score
+    # The distinct values of the feature, ascending, and how many people are at or below each
     values: FloatArray
     ends: IntArray
-    least: int
+    least: int  # how many people there must be on either side
 
     @classmethod
     def of_rows(cls, scores: NDArray[np.floating], feature: FloatArray, least: int) -> OrderedPeople:

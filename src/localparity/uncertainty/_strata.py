@@ -22,8 +22,7 @@ from localparity.metrics._gap_curve import GapCurve, curve_between, units_of
 from localparity.metrics._profile import mcdp_of
 from localparity.metrics._window import Window, percent
 from localparity.predictions import Predictions
-from localparity.uncertainty._permutation import least_p_value, p_value_of, p_value_text
-from localparity.uncertainty._permutation_draws import Dealer
+from localparity.uncertainty._permutation import Dealer, least_p_value, p_value_of, p_value_text
 from localparity.uncertainty._resampling import Draws, repeat
 
 # The people of each stratum, the gap within them, and a test that deals groups out within strata.
@@ -162,27 +161,14 @@ def standardised_curve(counts: ScoreCounts, people: Sequence[StratumPeople], pai
 
 @dataclass(frozen=True, eq=False)
 class StratumTest:
-    """Groups dealt out at random within strata, and what is measured of each deal.
+    """Groups dealt out at random within strata, and what is measured of each deal."""
 
-    Attributes
-    ----------
-    thresholds : ndarray
-        Where distributions are compared, as fractions of the score range.
-    people : list of StratumPeople
-        The strata.
-    cells : list of ndarray
-        For each stratum, how many people of each group (rows) lie between a threshold and the one before.
-    counts : ScoreCounts
-        For the range and the resolution of the scores.
-    epsilon : float
-        The half-width of windows.
-    """
-
-    thresholds: FloatArray
-    people: Sequence[StratumPeople]
+    thresholds: FloatArray  # where distributions are compared, as fractions of the score range
+    people: Sequence[StratumPeople]  # the strata
+    # For each stratum, how many people of each group (rows) lie between a threshold and the one before
     cells: list[IntArray]
-    counts: ScoreCounts
-    epsilon: float
+    counts: ScoreCounts  # for the range and the resolution of the scores
+    epsilon: float  # the half-width of windows
 
     @classmethod
     def of(cls, counts: ScoreCounts, people: Sequence[StratumPeople], epsilon: float) -> StratumTest:

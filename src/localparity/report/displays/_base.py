@@ -13,7 +13,7 @@ from localparity._validation import require
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._comparison import group_text
 from localparity.counts._score_counts import Data, as_counts, checked_data
-from localparity.metrics import GapCurve, Interval, Window
+from localparity.metrics import GapCurve
 from localparity.metrics._gap_curve import curve_of_pair, gap_curves
 from localparity.predictions import Predictions
 
@@ -121,47 +121,12 @@ class PredictionsDisplay(Display):
             The display, drawn.
         """
         people = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        return cls.from_predictions(Predictions.from_arrays(y, scores_of(estimator, X), **people), **options)
+        return cls.from_predictions(
+            Predictions.from_arrays(y, positive_scores(estimator, X), **people), **options
+        )
 
 
-class PairDisplay(PredictionsDisplay):
-    """A display of one pair of groups at every threshold."""
-
-    @staticmethod
-    def _shade_window(ax: Any, window: Window) -> None:
-        """Shade the worst window; its edges make the narrowest visible."""
-        if window.gap > 0.0:
-            ax.axvspan(window.low, window.high, facecolor=WINDOW, alpha=0.3, lw=0, label="worst window")
-            for edge in {window.low, window.high}:
-                ax.axvline(edge, color=WINDOW, lw=0.8)
-
-    @staticmethod
-    def _show_thresholds(ax: Any, thresholds: FloatArray, label: int | None) -> None:
-        """The axis of thresholds."""
-        ax.set_xlim(thresholds[0], thresholds[-1])
-        ax.set_xlabel("threshold" if label is None else f"threshold, among people with label {label}")
-
-
-class ModelsDisplay(Display):
-    """A display of average precision against MCDP, for several models."""
-
-    @staticmethod
-    def _add_model(ax: Any, interval: Interval, average_precision: float, **look: Any) -> None:
-        """A model at its MCDP and average precision, with the interval of the former."""
-        ends = [[interval.estimate - interval.low], [interval.high - interval.estimate]]
-        ax.errorbar(interval.estimate, average_precision, xerr=ends, capsize=3, **look)
-
-    def _show_axes(self, ax: Any, epsilon: float, names: Sequence[str], *, part: str = "") -> None:
-        """The two axes, measured on a part of the data, and the models' names above."""
-        ax.set_xlim(0.0, None)
-        ax.margins(y=0.15)
-        self._show_percent(ax.xaxis, f"MCDP({epsilon:g}){part}")
-        self._show_percent(ax.yaxis, f"average precision{part}")
-        ax.grid(alpha=0.3)
-        self._add_legend(ax, names)
-
-
-def scores_of(estimator: Any, X: Rows) -> Any:
+def positive_scores(estimator: Any, X: Rows) -> Any:
     """The probability of label 1 that a classifier gives."""
     if not hasattr(estimator, "predict_proba"):
         raise ValueError(f"estimator must have predict_proba, got {estimator!r}")

@@ -1,32 +1,35 @@
-"""The gap curve with its band."""
+"""Figures of one model's scores: gaps, distributions, the profile, impact ratios, and MCDP over time."""
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
-from localparity._types import Compare, Criterion, FloatArray, Group, IntArray, Seed
-from localparity._validation import as_count, as_fraction, as_probability
+from localparity._types import ArrayLike, BoolArray, Compare, Criterion, FloatArray, Group, IntArray, Seed
+from localparity._validation import InputError, as_count, as_fraction, as_probability, check_rows
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._comparison import EVERYONE
 from localparity.counts._score_counts import Data, as_counts, checked_data, strata_of, with_everyone
-from localparity.metrics import GapCurve, McdpProfile, Window
+from localparity.metrics import GapCurve, Interval, McdpProfile, Window
 from localparity.metrics._gap_curve import gap_curves
+from localparity.predictions import Predictions
 from localparity.report.displays._base import (
     COLOURS,
     FIRST,
     MOST_POINTS,
     QUIET,
     SECOND,
-    PairDisplay,
+    WINDOW,
     PredictionsDisplay,
     counts_and_curve,
     shown_name,
     thin_steps,
     thin_thresholds,
 )
-from localparity.uncertainty import ImpactRatioCurve, impact_ratio_curve
+from localparity.uncertainty import ImpactRatioCurve, impact_ratio_curve, mcdp_interval
 from localparity.uncertainty._bands import (
     as_interval_method,
     band_radii,
@@ -36,6 +39,27 @@ from localparity.uncertainty._bands import (
 from localparity.uncertainty._intervals import band_intervals, measured_pair, worst_intervals
 from localparity.uncertainty._permutation import parity_resamples
 from localparity.uncertainty._resampling import Draws
+
+if TYPE_CHECKING:
+    from localparity.monitoring import PeriodResult
+
+
+class PairDisplay(PredictionsDisplay):
+    """A display of one pair of groups at every threshold."""
+
+    @staticmethod
+    def _shade_window(ax: Any, window: Window) -> None:
+        """Shade the worst window; its edges make the narrowest visible."""
+        if window.gap > 0.0:
+            ax.axvspan(window.low, window.high, facecolor=WINDOW, alpha=0.3, lw=0, label="worst window")
+            for edge in {window.low, window.high}:
+                ax.axvline(edge, color=WINDOW, lw=0.8)
+
+    @staticmethod
+    def _show_thresholds(ax: Any, thresholds: FloatArray, label: int | None) -> None:
+        """The axis of thresholds."""
+        ax.set_xlim(thresholds[0], thresholds[-1])
+        ax.set_xlabel("threshold" if label is None else f"threshold, among people with label {label}")
 
 
 class GapCurveDisplay(PairDisplay):
@@ -452,3 +476,156 @@ class ImpactRatioDisplay(PredictionsDisplay):
 def _extended(values: Any) -> Any:
     """Steps up to the top of the score range."""
     return np.append(values, values[-1])
+
+
+# MCDP over time.
+
+
+class McdpOverTimeDisplay(PredictionsDisplay):
+    """MCDP of one period after the other with its interval, the bound that it should keep, and alarms.
+
+    Make one with `from_predictions`, `from_estimator` or `from_periods`.
+
+    Parameters
+    ----------
+    times : sequence
+        The periods: dates, numbers or names, in order.
+    intervals : sequence of Interval or None
+        MCDP in each period with its interval; None where there is nothing to compare.
+    epsilon : float
+        The half-width of the windows.
+    max_mcdp : float, optional
+        The most that MCDP may be.
+    alarms : sequence of bool, optional
+        Whether each period raises an alarm.
+
+    Examples
+    --------
+    >>> import localparity as lp
+    >>> census = lp.datasets.make_census(3000, random_state=0)
+    >>> month = [f"2024-{1 + row % 3:02d}" for row in range(3000)]
+    >>> sex = census.sensitive_features
+    >>> rows = lp.Predictions.from_arrays(None, census.score, sensitive_features=sex)
+    >>> lp.report.McdpOverTimeDisplay.from_predictions(rows, month, max_mcdp=0.2).times
+    ['2024-01', '2024-02', '2024-03']
+    """
+
+    def __init__(
+        self,
+        times: Sequence[Any],
+        intervals: Sequence[Interval | None],
+        *,
+        epsilon: float = 0.0,
+        max_mcdp: float | None = None,
+        alarms: Sequence[bool] | None = None,
+    ) -> None:
+        self.times = list(times)
+        self.intervals = list(intervals)
+        self.epsilon = epsilon
+        self.max_mcdp = max_mcdp
+        self.alarms = [False] * len(self.times) if alarms is None else list(alarms)
+
+    @classmethod
+    def from_periods(
+        cls,
+        periods: Sequence[PeriodResult],
+        *,
+        epsilon: float = 0.0,
+        max_mcdp: float | None = None,
+        ax: Any = None,
+    ) -> Self:
+        """Draw what `Monitor.series` gives, with its alarms.
+
+        Parameters
+        ----------
+        periods : sequence of PeriodResult
+            The periods, in order.
+        epsilon : float
+            The epsilon of the series.
+        max_mcdp : float, optional
+            The bound of the series.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw.
+
+        Returns
+        -------
+        McdpOverTimeDisplay
+            The display, drawn; a period without an interval leaves a gap.
+        """
+        times, intervals = [one.period for one in periods], [one.interval for one in periods]
+        alarms = [one.alarm is not None for one in periods]
+        return cls(times, intervals, epsilon=epsilon, max_mcdp=max_mcdp, alarms=alarms).plot(ax)
+
+    @classmethod
+    def from_predictions(
+        cls,
+        data: Predictions,
+        times: ArrayLike = None,
+        *,
+        epsilon: float = 0.0,
+        max_mcdp: float | None = None,
+        ax: Any = None,
+        **options: Any,
+    ) -> Self:
+        """Draw scores, each row of which has its period.
+
+        Parameters
+        ----------
+        data : Predictions
+            The people, as `Predictions.from_arrays` makes them.
+        times : array-like
+            The period of each row; periods are drawn in sorted order.
+        epsilon : float
+            The half-width of the windows.
+        max_mcdp : float, optional
+            The most that MCDP may be.
+        ax : matplotlib.axes.Axes, optional
+            Where to draw.
+        **options
+            Further arguments of `localparity.mcdp_interval`, such as ``criterion`` or ``confidence``.
+
+        Returns
+        -------
+        McdpOverTimeDisplay
+            The display, drawn.
+        """
+        if not isinstance(data, Predictions):
+            raise InputError(f"must be Predictions, got {type(data).__name__}", argument="data")
+        if times is None:
+            raise InputError("must be the period of each row, got None", argument="times")
+        check_rows("times", len(times), len(data))
+        periods, place = np.unique(np.asarray(times), return_inverse=True)
+        parts = [_rows_of(data, place == period) for period in range(periods.size)]
+        intervals = [mcdp_interval(part, epsilon=epsilon, **options) for part in parts]
+        return cls(periods.tolist(), intervals, epsilon=epsilon, max_mcdp=max_mcdp).plot(ax)
+
+    def _draw(self, ax: Any) -> None:
+        known = [interval for interval in self.intervals if interval is not None]
+        ends = [(each.low, each.estimate, each.high) if each else (np.nan,) * 3 for each in self.intervals]
+        low, estimate, high = np.array(ends).T
+        confidence = f"{100 * known[0].confidence:g}% interval" if known else "interval"
+        ax.fill_between(self.times, low, high, color=FIRST, alpha=0.2, lw=0, label=confidence)
+        ax.plot(self.times, estimate, "o-", color=FIRST, ms=4, label=f"MCDP({self.epsilon:g})")
+        if self.max_mcdp is not None:
+            ax.axhline(self.max_mcdp, color=SECOND, ls="--", label=f"bound of {100 * self.max_mcdp:g}%")
+        if any(self.alarms):
+            alarmed = np.where(self.alarms, estimate, np.nan)
+            ax.plot(self.times, alarmed, "X", color=SECOND, ms=9, label="alarm")
+        ax.set_ylim(0.0, None)
+        self._show_percent(ax.yaxis, f"MCDP({self.epsilon:g})")
+        ax.tick_params(axis="x", rotation=30 if len(self.times) > 4 else 0)
+        self._add_legend(ax, [confidence])
+
+
+def _rows_of(data: Predictions, rows: BoolArray) -> Predictions:
+    """Some rows of predictions, with the groups that occur among them."""
+    present, codes = np.unique(data.codes[rows], return_inverse=True)
+    return replace(
+        data,
+        scores=data.scores[rows],
+        codes=codes.astype(data.codes.dtype),
+        groups=tuple(data.groups[code] for code in present),
+        labels=None if data.labels is None else data.labels[rows],
+        weights=None if data.weights is None else data.weights[rows],
+        clusters=None if data.clusters is None else data.clusters[rows],
+    )

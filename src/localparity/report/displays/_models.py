@@ -5,20 +5,38 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Self
 
-from localparity._types import ArrayLike, Groups, Rows
 from localparity._validation import InputError
 from localparity.metrics import Interval
 from localparity.models._frontier import Frontier
 from localparity.models._outcomes import ModelComparison, Outcome
 from localparity.predictions import Predictions
-from localparity.report.displays._base import COLOURS, MARKERS, QUIET, ModelsDisplay, scores_of, shown_name
+from localparity.report.displays._base import COLOURS, MARKERS, QUIET, Display, shown_name
 from localparity.uncertainty import mcdp_interval
+
+
+class ModelsDisplay(Display):
+    """A display of average precision against MCDP, for several models."""
+
+    @staticmethod
+    def _add_model(ax: Any, interval: Interval, average_precision: float, **look: Any) -> None:
+        """A model at its MCDP and average precision, with the interval of the former."""
+        ends = [[interval.estimate - interval.low], [interval.high - interval.estimate]]
+        ax.errorbar(interval.estimate, average_precision, xerr=ends, capsize=3, **look)
+
+    def _show_axes(self, ax: Any, epsilon: float, names: Sequence[str], *, part: str = "") -> None:
+        """The two axes, measured on a part of the data, and the models' names above."""
+        ax.set_xlim(0.0, None)
+        ax.margins(y=0.15)
+        self._show_percent(ax.xaxis, f"MCDP({epsilon:g}){part}")
+        self._show_percent(ax.yaxis, f"average precision{part}")
+        ax.grid(alpha=0.3)
+        self._add_legend(ax, names)
 
 
 class TradeOffDisplay(ModelsDisplay):
     """How well models rank people and how large their local disparity is: up and to the left is better.
 
-    Make one with `from_predictions` or `from_estimators`.
+    Make one with `from_predictions`.
 
     Parameters
     ----------
@@ -88,42 +106,6 @@ class TradeOffDisplay(ModelsDisplay):
             )
         return cls(list(models), precision, intervals, epsilon=epsilon).plot(ax)
 
-    @classmethod
-    def from_estimators(
-        cls,
-        estimators: Mapping[str, Any],
-        X: Rows,
-        y: ArrayLike,
-        *,
-        sensitive_features: Groups,
-        **options: Any,
-    ) -> Self:
-        """Draw the scores that several fitted classifiers give.
-
-        Parameters
-        ----------
-        estimators : mapping
-            Fitted classifiers with `predict_proba`, by their names.
-        X : array-like or data frame
-            The features.
-        y : array-like
-            Labels 0 and 1.
-        sensitive_features : array-like, data frame or mapping of columns
-            The group of each row.
-        **options
-            The keyword arguments of `from_predictions`.
-
-        Returns
-        -------
-        TradeOffDisplay
-            The display, drawn.
-        """
-        models = {
-            name: Predictions.from_arrays(y, scores_of(estimator, X), sensitive_features=sensitive_features)
-            for name, estimator in estimators.items()
-        }
-        return cls.from_predictions(models, **options)
-
     def _draw(self, ax: Any) -> None:
         found = zip(self.names, self.average_precision, self.intervals, strict=True)
         for i, (name, precision, interval) in enumerate(found):
@@ -139,21 +121,7 @@ _LINE = "#1F2937"
 
 
 class FrontierDisplay(ModelsDisplay):
-    """The best average precision that group-blind scores reach at each bound, with its band.
-
-    Parameters
-    ----------
-    frontier : Frontier
-        What `frontier` found.
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> measured = (0.02, 0.1), (0.7, 0.78), (0.68, 0.76), (0.72, 0.8)
-    >>> found = lp.results.Frontier((0.0, 0.1), *measured, 0.02, 0.0, "demographic_parity", 0.95, 2000)
-    >>> FrontierDisplay(found).plot().ax_.get_xlabel()
-    'MCDP(0)'
-    """
+    """The best average precision that group-blind scores reach at each bound, with its band."""
 
     def __init__(self, frontier: Frontier) -> None:
         self.frontier = frontier
@@ -182,22 +150,6 @@ class ComparisonDisplay(ModelsDisplay):
     A method has one colour and marker, hollow where its scores are repaired. Large markers, with their
     interval, are the settings that were chosen; small ones are the others. The line is the
     frontier, which repaired scores, as they look at the group, may lie beyond.
-
-    Parameters
-    ----------
-    comparison : ModelComparison
-        What `compare` found.
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> interval = lp.results.Interval(0.1, 0.2, 0.3, 0.95)
-    >>> outcome = lp.results.Outcome("ERM", False, "", 0.8, 0.2, False, 0.8, interval, 0.01, ((0.2, 0.8),))
-    >>> found = lp.results.ModelComparison(
-    ...     (outcome,), 0.05, 0.0, "demographic_parity", (2, 1, 1), {}
-    ... )
-    >>> ComparisonDisplay(found).plot().ax_.get_xlabel()
-    'MCDP(0) on test data'
     """
 
     def __init__(self, comparison: ModelComparison) -> None:
