@@ -13,11 +13,14 @@ from localparity._io._table import Source, Table, as_group_columns, as_table
 from localparity._types import ArrayLike, FloatArray, Group, Groups, ScoreRange
 from localparity._validation import (
     NO_BLANKS,
+    Argument,
     Blanks,
-    Column,
+    FileColumn,
+    InputError,
     as_count,
     as_groups,
     as_labels,
+    as_positive,
     as_score_range,
     as_scores,
     as_texts,
@@ -29,11 +32,11 @@ from localparity._validation import (
 class Names(NamedTuple):
     """What messages call the arguments: their own names, or the columns of a file."""
 
-    y_true: str = "y_true"
-    y_score: str = "y_score"
-    sensitive_features: str = "sensitive_features"
-    sample_weight: str = "sample_weight"
-    cluster: str = "cluster"
+    y_true: Argument = "y_true"
+    y_score: Argument = "y_score"
+    sensitive_features: Argument = "sensitive_features"
+    sample_weight: Argument = "sample_weight"
+    cluster: Argument = "cluster"
 
 
 ARGUMENTS = Names()
@@ -94,13 +97,14 @@ class Predictions:
         score_range: ScoreRange = (0.0, 1.0),
         min_groups: int = 2,
         missing_values: str | Sequence[Any] | None = None,
+        pos_label: Any = None,
     ) -> Predictions:
         """Check and freeze arrays, lists, data frames' columns, Arrow arrays or tensors on the CPU.
 
         Parameters
         ----------
         y_true : array-like or None
-            Labels 0 and 1, where a criterion needs them.
+            Labels, where a criterion needs them.
         y_score : array-like
             Scores inside `score_range`.
         sensitive_features : array-like, data frame or mapping of columns
@@ -117,13 +121,15 @@ class Predictions:
             Keeps rows whose group is not known, as `unknown_groups`, `scoring_rates` and `audit` take them:
             what stands for no group beside None and NaN, () for nothing else. By default such a row is an
             error.
+        pos_label : object, optional
+            The label that counts as 1, the other one as 0; without it, labels are 0 and 1.
 
         Returns
         -------
         Predictions
             Arrays that cannot be written to.
         """
-        # What checking has not converted is still the caller's, who may change it: keep a copy.
+        # Arrays that needed no conversion are still the caller's, who may change them.
         checked = check_predictions(
             y_true,
             y_score,
@@ -133,6 +139,7 @@ class Predictions:
             score_range=score_range,
             min_groups=min_groups,
             blanks=_blanks(missing_values),
+            pos_label=pos_label,
         )
         names = ("scores", "codes", "labels", "weights", "clusters")
         arrays = {name: getattr(checked, name) for name in names}
@@ -154,6 +161,7 @@ class Predictions:
         score_range: ScoreRange = (0.0, 1.0),
         min_groups: int = 2,
         missing_values: str | Sequence[Any] | None = None,
+        pos_label: Any = None,
         allow_remote: bool = False,
     ) -> Predictions:
         r"""Read the columns of a CSV, TSV, Parquet or JSON lines file, of a glob, or of several files.
@@ -168,7 +176,7 @@ class Predictions:
         group : str or sequence of str
             The column of the groups; of several, the groups are the combinations that occur.
         label : str, optional
-            The column of the labels, 0 and 1.
+            The column of the labels.
         weight : str, optional
             The column of the weights.
         cluster : str, optional
@@ -179,6 +187,9 @@ class Predictions:
             The fewest groups there may be: 2, or 1 for a part of a larger whole.
         missing_values : str or sequence, optional
             Keeps rows whose group is not known, as in `from_arrays`.
+        pos_label : object, optional
+            The label that counts as 1, the other one as 0; in a column of texts, its text. Without it,
+            labels are 0 and 1.
         allow_remote : bool
             Whether files may be on other machines, which DuckDB then installs extensions for.
 
@@ -197,15 +208,18 @@ class Predictions:
         """
         group_columns = as_group_columns(score, group)
         table = as_table(source, allow_remote=allow_remote)
+        as_read = (cluster, None if pos_label is None else label)
         columns = table.read(
-            numbers=[name for name in (score, label, weight) if name is not None],
-            values=[] if cluster is None else [cluster],
+            numbers=[name for name in (score, label, weight) if name not in (None, *as_read)],
+            values=[name for name in as_read if name is not None],
             groups=group_columns,
         )
+        if label is not None and columns[label].dtype.kind == "O" and pos_label is not None:
+            pos_label = str(pos_label)  # the file has texts
         table.check_scores(score, score_range)
         groups = {name: columns[name] for name in group_columns}
-        named = (Column(f"column {name!r}") for name in (label, score, group_columns[0], weight, cluster))
-        found = check_predictions(
+        named = (FileColumn(str(name)) for name in (label, score, group_columns[0], weight, cluster))
+        predictions = check_predictions(
             None if label is None else columns[label],
             columns[score],
             groups if len(groups) > 1 else groups[group_columns[0]],
@@ -214,10 +228,11 @@ class Predictions:
             score_range=score_range,
             min_groups=min_groups,
             blanks=_blanks(missing_values),
+            pos_label=pos_label,
             names=Names(*named),
         )
-        table.warn(found.groups)
-        return found
+        table.warn(predictions.groups)
+        return predictions
 
     @property
     def exchangeable(self) -> bool:
@@ -247,13 +262,14 @@ def check_predictions(
     cluster: ArrayLike | None = None,
     score_range: ScoreRange = (0.0, 1.0),
     min_groups: int = 2,
+    pos_label: Any = None,
     blanks: Blanks = NO_BLANKS,
     names: Names = ARGUMENTS,
 ) -> Predictions:
     """Checked predictions over arrays that may still be the caller's: for use at once."""
     score_range = as_score_range(score_range)
-    given = (y_true, y_score, sensitive_features, sample_weight, cluster)
-    check_indexes(dict(zip(names, given, strict=True)))
+    arguments = (y_true, y_score, sensitive_features, sample_weight, cluster)
+    check_indexes(dict(zip(names, arguments, strict=True)))
     scores, resolution = as_scores(y_score, score_range, names.y_score)
     codes, groups = as_groups(
         sensitive_features,
@@ -262,7 +278,11 @@ def check_predictions(
         at_least=as_count(min_groups, "min_groups"),
         blanks=blanks,
     )
-    labels = None if y_true is None else as_labels(y_true, scores.size, names.y_true)
+    labels = None
+    if y_true is not None and pos_label is None:
+        labels = as_labels(y_true, scores.size, names.y_true)
+    elif y_true is not None:
+        labels = as_positive(y_true, scores.size, names.y_true, pos_label=pos_label)
     weights = None
     if sample_weight is not None:
         weights = as_weights(sample_weight, scores.size, names.sample_weight)
@@ -290,11 +310,13 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def check_group_weights(
-    codes: NDArray[Any], groups: tuple[Group, ...], weights: NDArray[Any], name: str
+    codes: NDArray[Any], groups: tuple[Group, ...], weights: NDArray[Any], name: Argument
 ) -> None:
     """Raise a ValueError where all rows of a group have weight 0."""
     if weights.min() > 0.0:
         return
     for group, total in zip(groups, np.bincount(codes, weights), strict=True):
         if total == 0.0:
-            raise ValueError(f"{name} must be > 0 in some row of group {group!r}, got 0 in all of them")
+            raise InputError(
+                f"must be > 0 in some row of group {group!r}, got 0 in all of them", argument=name
+            )
