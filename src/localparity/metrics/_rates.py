@@ -220,8 +220,8 @@ def p_rule(
         rates = SelectionCounts.at(sides, np.array([reach]), "better").rates
         if not rates.any():
             raise ValueError(f"no score is above threshold {threshold:g}, so no ratio is defined")
-        found = rates[comparison.pair_places(list(stratum)), 0]
-        ratios.append(float(np.nanmin(quotients(found.min(axis=1), found.max(axis=1)))))
+        of_pairs = rates[comparison.pair_places(list(stratum)), 0]
+        ratios.append(float(np.nanmin(quotients(of_pairs.min(axis=1), of_pairs.max(axis=1)))))
     return min(ratios)
 
 

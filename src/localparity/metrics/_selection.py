@@ -88,20 +88,20 @@ class SelectionCounts:
         """
         count = self.cutoffs.size
         places = np.unique(np.linspace(0, count - 1, min(most, count)).astype(np.int64))
-        kept = _far_apart(self.people, places, limit, higher_is)
-        gaps = np.diff([*kept, count]) > 1
+        chosen = _far_apart(self.people, places, limit, higher_is)
+        gaps = np.diff([*chosen, count]) > 1
         last = 0 * self.sizes if higher_is == "better" else self.sizes
-        least, largest = (part[:, kept] for part in (self.least, self.most))
+        least, largest = (part[:, chosen] for part in (self.least, self.most))
         least = np.where(gaps, np.minimum(least, np.column_stack([least[:, 1:], last])), least)
         largest = np.where(gaps, np.maximum(largest, np.column_stack([largest[:, 1:], last])), largest)
         return replace(
             self,
-            cutoffs=self.cutoffs[kept],
-            selected=self.selected[:, kept],
+            cutoffs=self.cutoffs[chosen],
+            selected=self.selected[:, chosen],
             least=least,
             most=largest,
-            people=self.people[:, [*kept, count]],
-            complete=self.complete and len(kept) == count,
+            people=self.people[:, [*chosen, count]],
+            complete=self.complete and len(chosen) == count,
         )
 
     def only(self, place: int, *, at_cutoff: bool) -> SelectionCounts:
@@ -122,25 +122,25 @@ def _far_apart(people: NDArray[Any], places: IntArray, limit: int, higher_is: Hi
     """Places between any two of which, and beyond the first and the last, no group has only a few people."""
     nobody, everybody = np.zeros(len(people)), people[:, -1]
     before, end = (everybody, nobody) if higher_is == "better" else (nobody, everybody)
-    kept: list[int] = []
+    chosen: list[int] = []
     for place in places.tolist():
         here = people[:, place]
         steps = np.abs(np.stack([here - before, here - end]))
         if not ((steps > 0) & (steps < limit)).any():
-            kept.append(place)
+            chosen.append(place)
             before = here
-    return kept
+    return chosen
 
 
 def _selected(
     below: list[NDArray[Any]], places: list[IntArray], higher_is: HigherIs
 ) -> tuple[NDArray[Any], NDArray[Any]]:
     """Of cumulated weights or rows, those selected in each group, and all of each group."""
-    found = [
+    selected = [
         up_to[-1] - up_to[at] if higher_is == "better" else up_to[at]
         for up_to, at in zip(below, places, strict=True)
     ]
-    return np.stack(found), np.stack([up_to[-1] for up_to in below])
+    return np.stack(selected), np.stack([up_to[-1] for up_to in below])
 
 
 def _cumulated(rows: IntArray) -> IntArray:

@@ -217,8 +217,8 @@ def bootstrap_band(
 ) -> FloatArray:
     """The radius of the band of each of the counts' pairs, by the multiplier bootstrap; all hold together."""
     check_resamples(as_count(draws.n_resamples, "n_resamples", at_least=0), confidence)
-    found = deviation_resamples(counts, comparison, np.zeros(1), draws)
-    return bootstrap_radii(found, confidence)
+    resampled = deviation_resamples(counts, comparison, np.zeros(1), draws)
+    return bootstrap_radii(resampled, confidence)
 
 
 def repair_radii(
@@ -240,9 +240,9 @@ def repair_radii(
         return finite_sample_radii(pairs, confidence)
     check_resamples(draws.n_resamples, confidence)
     deviations = deviations_of(counts, comparison)
-    found = repeat(lambda rng: max(each.farthest(comparison, rng) for each in deviations), draws)
+    farthest = repeat(lambda rng: max(each.farthest(comparison, rng) for each in deviations), draws)
     scale = np.concatenate([each.pairs(comparison).scale for each in deviations])
-    return np.asarray(critical_value(found.ravel(), confidence) / scale)
+    return np.asarray(critical_value(farthest.ravel(), confidence) / scale)
 
 
 def band_radii(

@@ -57,13 +57,13 @@ class Deviations:
     def of_stratum(cls, stratum: Stratum, n_knots: int, clusters: ClusteredRows | None = None) -> Deviations:
         """Lay the groups of a stratum on common thresholds, in the scores' own units."""
         knots = common_knots(stratum, n_knots)
-        found = []
+        sums = []
         for atoms in stratum.values():
             at = np.searchsorted(knots, atoms.scores)
-            found.append(
+            sums.append(
                 [np.bincount(at, each, minlength=knots.size) for each in (atoms.weights, atoms.squares)]
             )
-        weights, squares = np.swapaxes(found, 0, 1)
+        weights, squares = np.swapaxes(sums, 0, 1)
         heaviest = np.array([np.max(atoms.squares / atoms.weights) for atoms in stratum.values()])
         degrees = np.array([atoms.degrees for atoms in stratum.values()])
         if clusters is not None:
@@ -208,13 +208,13 @@ def deviations_of(counts: ScoreCounts, comparison: Comparison) -> list[Deviation
     strata = strata_of(counts, comparison)
     n_pairs = len(comparison.pairs(range(len(counts.groups)))) * len(strata)
     n_knots = int(np.clip(_PAIRS_BY_KNOTS // n_pairs, LEAST_KNOTS, MOST_KNOTS))
-    found = []
+    deviations = []
     for label, stratum in strata.items():
         clusters = None if counts.clusters is None else counts.clusters.among(list(stratum), label)
         each = Deviations.of_stratum(stratum, n_knots, clusters)
         unit_knots = units_of(each.unit_knots, counts.score_range, counts.resolution)
-        found.append(replace(each, unit_knots=unit_knots))
-    return found
+        deviations.append(replace(each, unit_knots=unit_knots))
+    return deviations
 
 
 def deviation_resamples(

@@ -144,8 +144,8 @@ def _ranks(size: int) -> IntArray:
     angles = np.linspace(0.0, 0.5 * np.pi, _MOST_RANKS)
     middle = np.rint(size * np.sin(angles) ** 2).astype(np.int64)
     tail = np.arange(1, _TAIL_RANKS + 1)
-    found = np.unique(np.concatenate([tail, middle, size + 1 - tail]))
-    return found[found >= 1]
+    ranks = np.unique(np.concatenate([tail, middle, size + 1 - tail]))
+    return ranks[ranks >= 1]
 
 
 def _ends(size: int, ranks: IntArray, level: float) -> FloatArray:
@@ -503,8 +503,8 @@ class ImpactRatioCurve:
                 f"no cutoff that selects anybody parts every group into {limit} people and more, or none; "
                 "leave small groups out, or pass a smaller min_group_size"
             )
-        kept = np.searchsorted(self.cutoffs, shown.cutoffs)
-        accuracy = None if self.accuracy is None else self.accuracy[kept]
+        columns = np.searchsorted(self.cutoffs, shown.cutoffs)
+        accuracy = None if self.accuracy is None else self.accuracy[columns]
         return replace(self, selection=shown, accuracy=accuracy)
 
     def to_dict(self, *, min_group_size: int = DISCLOSURE_LIMIT) -> dict[str, Any]:
@@ -527,10 +527,10 @@ class ImpactRatioCurve:
             for name in ("rate", "ratio", "odds_ratio"):
                 arrays[f"{name}s_low"], arrays[f"{name}s_high"] = getattr(shown, f"{name}_bands")
         groups: list[dict[str, Any]] = [{"group": group} for group in self.groups]
-        for row, found in enumerate(groups):
+        for row, of_group in enumerate(groups):
             if self.standardised_differences is not None:
-                found["standardised_difference"] = finite(self.standardised_differences[self.groups[row]])
-            found |= {name: finite(array[row].tolist()) for name, array in arrays.items()}
+                of_group["standardised_difference"] = finite(self.standardised_differences[self.groups[row]])
+            of_group |= {name: finite(array[row].tolist()) for name, array in arrays.items()}
         return {
             "reference": self.reference,
             "higher_is": self.higher_is,
@@ -564,9 +564,9 @@ class ImpactRatioCurve:
         if self.reference is None:
             return ratios_to_best(part, whole)
         row = self.groups.index(self.reference)
-        found = quotients(part, whole[row])
-        found[row] = np.where(np.isnan(found[row]), np.nan, 1.0)
-        return found
+        ratios = quotients(part, whole[row])
+        ratios[row] = np.where(np.isnan(ratios[row]), np.nan, 1.0)
+        return ratios
 
     def __repr__(self) -> str:
         reference = "the best-off group" if self.reference is None else repr(self.reference)
@@ -745,7 +745,7 @@ def _ranges(curve: ImpactRatioCurve, safe: BoolArray) -> tuple[CutoffRange, ...]
     edges = np.flatnonzero(np.diff(np.concatenate([[False], safe, [False]])))
     selection = curve.selection
     shares = selection.selected.sum(axis=0) / selection.sizes.sum()
-    found = []
+    ranges = []
     for start, end in edges.reshape(-1, 2).tolist():
         low, top = float(curve.cutoffs[start]), end == curve.cutoffs.size
         high = curve.score_range[1] if top else float(curve.cutoffs[end])
@@ -755,8 +755,8 @@ def _ranges(curve: ImpactRatioCurve, safe: BoolArray) -> tuple[CutoffRange, ...]
             best, accuracy = float(curve.cutoffs[place]), float(curve.accuracy[place])
         text = _text(low, high, top, curve.whole)
         ends = float(shares[start]), float(shares[end - 1])
-        found.append(CutoffRange(low, high, top, *ends, best, accuracy, text))
-    return tuple(found)
+        ranges.append(CutoffRange(low, high, top, *ends, best, accuracy, text))
+    return tuple(ranges)
 
 
 def _text(low: float, high: float, top: bool, whole: bool) -> str:

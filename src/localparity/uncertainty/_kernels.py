@@ -198,11 +198,11 @@ def _minima(values: FloatArray, most: FloatArray, windows: WindowArrays) -> Floa
         for place in range(width - half):
             here[place] = min(below[place], above[place])
     one, other = windows.places
-    found = np.empty(one.shape)
+    minima = np.empty(one.shape)
     for row in range(one.shape[0]):
         for place in range(one.shape[1]):
-            found[row, place] = min(table[one[row, place]], table[other[row, place]], most[place])
-    return found
+            minima[row, place] = min(table[one[row, place]], table[other[row, place]], most[place])
+    return minima
 
 
 @compiled
@@ -221,16 +221,18 @@ def _bound_windows(cuts: IntArray, pair: Pair, windows: WindowArrays) -> tuple[f
 @compiled
 def _stretches(above: FloatArray, ends: IntArray, floor: float) -> IntArray:
     """The stretches of cells that windows meet whose least gap may exceed a floor, as their two ends."""
-    found = np.empty((above.size // 2 + 1, 2), np.int64)
+    stretches = np.empty((above.size // 2 + 1, 2), np.int64)
     number = -1
     for cell in range(above.size):
         if above[cell] > floor:
-            if number < 0 or cell > found[number, 1]:
+            if number < 0 or cell > stretches[number, 1]:
                 number += 1
-                found[number, 0] = cell
+                stretches[number, 0] = cell
             # A window from inside the cell may end as late as one from the cell's end.
-            found[number, 1] = above.size if cell + 1 == above.size else min(ends[cell + 1] + 1, above.size)
-    return found[: number + 1]
+            stretches[number, 1] = (
+                above.size if cell + 1 == above.size else min(ends[cell + 1] + 1, above.size)
+            )
+    return stretches[: number + 1]
 
 
 @compiled
@@ -255,17 +257,17 @@ def _steps_of(stretches: IntArray, cuts: IntArray, pair: Pair, cells: CellArrays
     starts, knots, scores = cells.starts, cells.knots, cells.scores
     lengths = stretches[:, 1] - stretches[:, 0]
     steps = np.empty((2 * lengths.sum() + len(stretches), 5))
-    found = 0
+    count = 0
     for begin, end in stretches:
         for cell in range(begin, end):
             gap = gap_at(cuts, cell, pair)
-            found = _append(steps, found, starts[cell], (gap, gap), _KNOWN, most)
+            count = _append(steps, count, starts[cell], (gap, gap), _KNOWN, most)
             if cuts[cell + 1, PLACE] - cuts[cell, PLACE] > 1:
                 part = cell, cell + 1
                 at, bounds = scores[cuts[cell, PLACE]], bounds_inside(cuts, part, pair)
-                found = _append(steps, found, at, bounds, part, most)
-        found = _append(steps, found, knots[end - 1], (0.0, 0.0), _KNOWN, most)
-    return steps[:found]
+                count = _append(steps, count, at, bounds, part, most)
+        count = _append(steps, count, knots[end - 1], (0.0, 0.0), _KNOWN, most)
+    return steps[:count]
 
 
 @compiled
@@ -299,7 +301,7 @@ def _kept(steps: FloatArray, between: tuple[float, float], half_width: float) ->
     """The steps that MCDP, which lies between two numbers, depends on, and the parts among them."""
     least, most = between
     parts = np.empty((len(steps), 2), np.int64)
-    kept = found = start = 0
+    n_steps = n_parts = start = 0
     while start < len(steps):
         end = start
         while steps[end, _UPPER] > least:
@@ -309,18 +311,18 @@ def _kept(steps: FloatArray, between: tuple[float, float], half_width: float) ->
         ):
             for step in range(start, end):
                 for column in range(5):
-                    steps[kept, column] = steps[step, column]
-                if steps[kept, _LOWER] >= most:
-                    steps[kept, _LEFT] = -1.0
-                elif steps[kept, _LEFT] >= 0.0:
-                    parts[found, 0], parts[found, 1] = steps[kept, _LEFT], steps[kept, _RIGHT]
-                    found += 1
-                kept += 1
-            steps[kept, _AT], steps[kept, _LOWER], steps[kept, _UPPER] = steps[end, _AT], 0.0, 0.0
-            steps[kept, _LEFT] = -1.0
-            kept += 1
+                    steps[n_steps, column] = steps[step, column]
+                if steps[n_steps, _LOWER] >= most:
+                    steps[n_steps, _LEFT] = -1.0
+                elif steps[n_steps, _LEFT] >= 0.0:
+                    parts[n_parts, 0], parts[n_parts, 1] = steps[n_steps, _LEFT], steps[n_steps, _RIGHT]
+                    n_parts += 1
+                n_steps += 1
+            steps[n_steps, _AT], steps[n_steps, _LOWER], steps[n_steps, _UPPER] = steps[end, _AT], 0.0, 0.0
+            steps[n_steps, _LEFT] = -1.0
+            n_steps += 1
         start = end + 1
-    return steps[:kept], parts[:found]
+    return steps[:n_steps], parts[:n_parts]
 
 
 @compiled
@@ -329,24 +331,24 @@ def _refined(
 ) -> FloatArray:
     """The steps once more, with those inside of parts known at the middle of the part."""
     new = np.empty((len(steps) + 2 * middles.size, 5))
-    found = number = 0
+    count = number = 0
     for step in range(len(steps)):
         at, bounds = steps[step, _AT], (steps[step, _LOWER], steps[step, _UPPER])
         left, right = int(steps[step, _LEFT]), int(steps[step, _RIGHT])
         if left < 0:
-            found = _append(new, found, at, bounds, _KNOWN, most)
+            count = _append(new, count, at, bounds, _KNOWN, most)
             continue
         middle = middles[number]
         number += 1
         place, gap = cuts[middle, PLACE], gap_at(cuts, middle, pair)
         if place - cuts[left, PLACE] > 1:
             part = left, middle
-            found = _append(new, found, at, bounds_inside(cuts, part, pair), part, most)
-        found = _append(new, found, scores[place - 1], (gap, gap), _KNOWN, most)
+            count = _append(new, count, at, bounds_inside(cuts, part, pair), part, most)
+        count = _append(new, count, scores[place - 1], (gap, gap), _KNOWN, most)
         if cuts[right, PLACE] - place > 1:
             part = middle, right
-            found = _append(new, found, scores[place], bounds_inside(cuts, part, pair), part, most)
-    return new[:found]
+            count = _append(new, count, scores[place], bounds_inside(cuts, part, pair), part, most)
+    return new[:count]
 
 
 @compiled
@@ -398,8 +400,8 @@ def _negligible(pair: Pair) -> float:
     Where the sizes of two groups have no common factor, a gap that changes its sign is hardly ever 0, and how
     near it comes to 0 would have to be found out wherever it does.
     """
-    found = 1e-3 * np.sqrt(pair.one_first + pair.one_second)
-    return found if found > pair.one_first * pair.one_second else 0.0
+    negligible = 1e-3 * np.sqrt(pair.one_first + pair.one_second)
+    return negligible if negligible > pair.one_first * pair.one_second else 0.0
 
 
 @compiled
@@ -426,8 +428,8 @@ def worst_of_deal(
             floor = max(min(worst[row], scaled[row] / scale[place]), _negligible(pair))
             between = (max(floor, largest) if windows.half_widths[row] == 0.0 else floor, above[row].max())
             window = (windows.half_widths[row], windows.ends[row])
-            found, cuts, used = _mcdp(above[row], between, window, cuts, used, pair, cells, rng)
-            worst[row], scaled[row] = max(worst[row], found), max(scaled[row], scale[place] * found)
+            mcdp, cuts, used = _mcdp(above[row], between, window, cuts, used, pair, cells, rng)
+            worst[row], scaled[row] = max(worst[row], mcdp), max(scaled[row], scale[place] * mcdp)
     return worst, scaled
 
 
@@ -461,7 +463,7 @@ def mcdp_of_models(
 
     A run carries a window if it is longer than `half_width`; where that is 0, any run does.
     """
-    found = np.zeros(2)
+    worst = np.zeros(2)
     gap = np.zeros((2, scores.knots.size))
     half_widths = np.array([half_width])
     for pair in range(pairs.scale.size):
@@ -477,10 +479,10 @@ def mcdp_of_models(
                 gap[model, knot] = so_far[model] * pairs.scale[pair]
                 largest[model] = max(largest[model], abs(gap[model, knot]))
         for model in range(2):
-            if half_width > 0.0 and largest[model] > found[model]:
+            if half_width > 0.0 and largest[model] > worst[model]:
                 largest[model] = highest_runs(scores.knots, gap[model], half_widths)[0]
-            found[model] = max(found[model], largest[model])
-    return found[0], found[1]
+            worst[model] = max(worst[model], largest[model])
+    return worst[0], worst[1]
 
 
 # The worst gap over all splits of an ordered sensitive feature, without a pass over the scores for each.

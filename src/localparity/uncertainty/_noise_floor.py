@@ -105,13 +105,13 @@ def noise_floor(
     if scores is not None:
         places = np.quantile(_unit_scores(scores), places, method="inverted_cdf")
     source = OneDistribution(sizes, *np.unique(places, return_counts=True))
-    found = resample(
+    resampled = resample(
         [source],
         Draws(n_resamples, random_state, n_jobs),
         comparison=Comparison(compare=compare),
         epsilons=epsilons,
     )
-    null = found.worst[:, 0]
+    null = resampled.worst[:, 0]
     return NoiseFloor(float(null.mean()), null_quantiles(null))
 
 

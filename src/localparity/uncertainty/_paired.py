@@ -193,20 +193,20 @@ def compare_scores(
     named = {"first_scores": first_scores, "second_scores": second_scores}
     n_first, n_second = (as_vector(scores, name).size for name, scores in named.items())
     check_rows("second_scores", n_second, n_first, "first_scores")
-    given: dict[str, Any] = {"sample_weight": sample_weight, "cluster": cluster, "score_range": score_range}
+    options: dict[str, Any] = {"sample_weight": sample_weight, "cluster": cluster, "score_range": score_range}
     models = [
-        check_predictions(labels, scores, sensitive_features, **given, names=Names(y_score=name))
+        check_predictions(labels, scores, sensitive_features, **options, names=Names(y_score=name))
         for name, scores in named.items()
     ]
     first, second = (worst_mcdp(model, comparison, epsilons, as_jobs(n_jobs)).item() for model in models)
     people = SamePeople(models[0], models[1], comparison)
     draws = Draws(n_resamples, random_state, n_jobs)
     check_resamples(draws.n_resamples, confidence)
-    found = people.resampled(float(epsilons[0]), draws)
-    margins = found.margins(confidence, people.fewest)
+    resampled = people.resampled(float(epsilons[0]), draws)
+    margins = resampled.margins(confidence, people.fewest)
     ends = np.clip(second - first + margins, -1.0, 1.0).tolist()
     return PairedComparison(
-        first, second, Interval(ends[0], second - first, ends[1], confidence), found.p_value
+        first, second, Interval(ends[0], second - first, ends[1], confidence), resampled.p_value
     )
 
 
@@ -278,15 +278,15 @@ class SamePeople:
     @cached_property
     def fewest(self) -> float:
         """The fewest independent rows of one weight that would be as precise as a group compared."""
-        found = []
+        sizes = []
         for label in self.comparison.labels:
             rows = slice(None) if label is None else self.labels == label
             keys = self.clusters[rows] * len(self.groups) + self.codes[rows]
             distinct, place = np.unique(keys, return_inverse=True)
             totals = np.bincount(place, self.weights[rows])
             of_group = distinct % len(self.groups)
-            found.append((np.bincount(of_group, totals) ** 2 / np.bincount(of_group, totals**2)).min())
-        return float(min(found))
+            sizes.append((np.bincount(of_group, totals) ** 2 / np.bincount(of_group, totals**2)).min())
+        return float(min(sizes))
 
     def _strata(self) -> Iterator[PairedStratum]:
         """The people under each label that is compared."""
@@ -316,8 +316,8 @@ class SamePeople:
         half_width = float(carried_half_widths(np.array([epsilon]), self.resolution)[0])
         n_clusters = int(self.clusters.max()) + 1
 
-        def worst(found: Sequence[tuple[float, float]]) -> FloatArray:
-            return np.asarray(np.max(found, axis=0))
+        def worst(strata_mcdp: Sequence[tuple[float, float]]) -> FloatArray:
+            return np.asarray(np.max(strata_mcdp, axis=0))
 
         def weighted(weights: FloatArray) -> FloatArray:
             return worst([stratum.weighted(weights, half_width) for stratum in strata])
@@ -328,14 +328,14 @@ class SamePeople:
             swapped = rng.integers(0, 2, n_clusters, dtype=np.uint8)
             weights = rng.standard_exponential(n_clusters)
             nudges = _NUDGE * (rng.standard_exponential(n_clusters) - 1.0)
-            found = weighted(weights)
-            slopes = [weighted(1.0 + nudges) - seen, weighted(np.maximum(weights + nudges, 0.0)) - found]
+            measured = weighted(weights)
+            slopes = [weighted(1.0 + nudges) - seen, weighted(np.maximum(weights + nudges, 0.0)) - measured]
             mixed = worst([stratum.swapped(swapped, half_width) for stratum in strata])
             deviated = worst([stratum.deviated(weights) for stratum in strata])
-            return np.concatenate([mixed, found, deviated, *(slope / _NUDGE for slope in slopes)])
+            return np.concatenate([mixed, measured, deviated, *(slope / _NUDGE for slope in slopes)])
 
-        mixed, found, deviated, *slopes = np.hsplit(repeat(one, draws, 10), 5)
-        return PairedDraws(seen, mixed, found, deviated, np.stack(slopes))
+        mixed, measured, deviated, *slopes = np.hsplit(repeat(one, draws, 10), 5)
+        return PairedDraws(seen, mixed, measured, deviated, np.stack(slopes))
 
 
 @dataclass(frozen=True, eq=False)

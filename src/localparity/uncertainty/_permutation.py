@@ -185,10 +185,10 @@ class ParityTest:
 
     def detectable(self, confidence: float) -> FloatArray:
         """For each pair, what MCDP at the first epsilon must exceed to be significant at its sizes."""
-        found = [
+        critical = [
             critical_first(each.studentised, each.scaled, confidence) / each.scale for each in self.resampled
         ]
-        return np.asarray(np.max(found, axis=0), dtype=np.float64)
+        return np.asarray(np.max(critical, axis=0), dtype=np.float64)
 
     def confirmed_by(self, resampled: Resampled) -> ParityTest:
         """The larger of this test's p-values and those of other resamples."""
@@ -376,12 +376,12 @@ class BinomialTable:
         """How many people of cells of these sizes join."""
         uniform = rng.random(sizes.size)
         parts = (uniform * _BINS).astype(np.int64)
-        found = self.known.ravel().take(sizes * _BINS + parts, mode="clip").astype(np.int64)
-        open_ones = np.flatnonzero(found < 0)
+        joined = self.known.ravel().take(sizes * _BINS + parts, mode="clip").astype(np.int64)
+        open_ones = np.flatnonzero(joined < 0)
         among = sizes[open_ones]
         places = np.searchsorted(self.cumulative.ravel(), among + uniform[open_ones], side="right")
-        found[open_ones] = np.minimum(places - among * len(self.cumulative), among)
-        return found
+        joined[open_ones] = np.minimum(places - among * len(self.cumulative), among)
+        return joined
 
 
 def binomial(table: BinomialTable, sizes: IntArray, rng: np.random.Generator) -> IntArray:
@@ -389,9 +389,9 @@ def binomial(table: BinomialTable, sizes: IntArray, rng: np.random.Generator) ->
     large = np.flatnonzero(sizes > _MOST_IN_TABLE)
     if not large.size:
         return table.draw(sizes, rng)
-    found = table.draw(np.where(sizes > _MOST_IN_TABLE, 0, sizes), rng)
-    found[large] = rng.binomial(sizes[large], table.share)
-    return found
+    joined = table.draw(np.where(sizes > _MOST_IN_TABLE, 0, sizes), rng)
+    joined[large] = rng.binomial(sizes[large], table.share)
+    return joined
 
 
 def picked(people: IntArray, number: int, rng: np.random.Generator) -> IntArray:
@@ -424,11 +424,11 @@ class Dealer:
         # Once some are dealt out, a cell may have any smaller number of people left.
         smaller = np.arange(1 + (small.max() if small.size > people.size else _MOST_IN_TABLE))
         left = np.cumsum(sizes[::-1])[::-1]
-        found = [
+        tables = [
             BinomialTable.of_sizes(float(size / among), smaller if group else small)
             for group, (size, among) in enumerate(zip(sizes[:-1], left[:-1], strict=True))
         ]
-        return cls(sizes, people, tuple(found))
+        return cls(sizes, people, tuple(tables))
 
     def deal(self, rng: np.random.Generator) -> IntArray:
         """How many people of each group (rows) come to lie in each cell."""

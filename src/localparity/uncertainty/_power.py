@@ -164,8 +164,8 @@ def minimum_detectable(
     check_resamples(as_count(n_resamples, "n_resamples"), confidence)
     about = _worst(Threshold(_about(sizes.size, confidence), uniforms[:, :_FEW]).least_gaps(sizes, power))
     critical = needed_to_reject(sizes, 1.0 if about is None else about, at, confidence, draws)
-    found = Threshold(critical, uniforms).least_gaps(sizes, power)
-    return Detectable(_worst(found), found, tuple(sizes.tolist()), power, confidence)
+    gaps = Threshold(critical, uniforms).least_gaps(sizes, power)
+    return Detectable(_worst(gaps), gaps, tuple(sizes.tolist()), power, confidence)
 
 
 def _worst(gaps: Mapping[tuple[int, int], float | None]) -> float | None:
@@ -238,10 +238,10 @@ def rows_needed(
 
 def _as_epsilons(epsilons: Sequence[float]) -> FloatArray:
     """Check the epsilons of an audit that finds an MCDP(0)."""
-    found = np.unique(as_epsilons(epsilons, "epsilons"))
-    if 0.0 not in found:
-        raise ValueError(f"epsilons must contain 0, got {found.tolist()}")
-    return found
+    distinct = np.unique(as_epsilons(epsilons, "epsilons"))
+    if 0.0 not in distinct:
+        raise ValueError(f"epsilons must contain 0, got {distinct.tolist()}")
+    return distinct
 
 
 class Critical(NamedTuple):
@@ -266,8 +266,8 @@ class Critical(NamedTuple):
 def _about(n_groups: int, confidence: float) -> Critical:
     """About what must be exceeded: Kolmogorov's quantile, with a share of the error for each pair."""
     error = (1.0 - confidence) / (n_groups * (n_groups - 1) / 2)
-    found = float(np.sqrt(0.5 * np.log(2.0 / error)))
-    return Critical(found, found if n_groups > 2 else 0.0)
+    quantile = float(np.sqrt(0.5 * np.log(2.0 / error)))
+    return Critical(quantile, quantile if n_groups > 2 else 0.0)
 
 
 def needed_to_reject(
@@ -346,15 +346,15 @@ class Threshold:
 
     def least_gaps(self, sizes: IntArray, power: float) -> dict[tuple[int, int], float | None]:
         """The least gap of each pair that is found with some probability; None where none is."""
-        found: dict[tuple[int, int], float | None] = {}
+        least: dict[tuple[int, int], float | None] = {}
         known: dict[frozenset[int], float | None] = {}
         for first, second in combinations(range(sizes.size), 2):
             # Groups of the same sizes are found alike.
             of_sizes = frozenset(sizes[[first, second]].tolist())
             if of_sizes not in known:
                 known[of_sizes] = self.least_gap(sizes, (first, second), power)
-            found[first, second] = known[of_sizes]
-        return found
+            least[first, second] = known[of_sizes]
+        return least
 
     def least_gap(self, sizes: IntArray, differ: tuple[int, int], power: float) -> float | None:
         """The least gap between two groups that is found with some probability."""

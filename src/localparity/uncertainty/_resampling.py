@@ -47,10 +47,10 @@ def studentised_pairs(
     if comparison.compare == "to_overall":
         # F_g - F_all is (1 - p_g) F_g less p_h F_h of every other group.
         shares = totals / totals.sum()
-        found = _of_others(shares) ** 2 * variances + _of_others(shares**2 * variances)
+        variance = _of_others(shares) ** 2 * variances + _of_others(shares**2 * variances)
     else:
-        found = variances[first] + variances[second]
-    return PairRows(first, second, 1.0 / np.maximum(np.sqrt(found), _LEAST_DEVIATION))
+        variance = variances[first] + variances[second]
+    return PairRows(first, second, 1.0 / np.maximum(np.sqrt(variance), _LEAST_DEVIATION))
 
 
 def _of_others(values: FloatArray) -> FloatArray:
@@ -90,12 +90,12 @@ def window_ends(starts: FloatArray, knots: FloatArray, half_widths: FloatArray) 
     array([[1, 2, 3, 4],
            [2, 3, 4, 4]])
     """
-    found = np.empty((half_widths.size, starts.size), dtype=np.int64)
+    counts = np.empty((half_widths.size, starts.size), dtype=np.int64)
     at_start = np.searchsorted(knots, starts, side="right")
     lengths = np.where(starts > 0.0, 0.5, 1.0)
     for row, half_width in enumerate(half_widths.tolist()):
         if half_width == 0.0:
-            found[row] = at_start
+            counts[row] = at_start
             continue
         ends = np.searchsorted(knots, starts + half_width / lengths, side="right")
         # What rounding has put on the wrong side of the end.
@@ -104,8 +104,8 @@ def window_ends(starts: FloatArray, knots: FloatArray, half_widths: FloatArray) 
         padded = np.append(knots, np.inf)
         while (inside := lengths * (padded[ends] - starts) <= half_width).any():
             ends += inside
-        found[row] = ends
-    return found
+        counts[row] = ends
+    return counts
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,12 +123,12 @@ class Ranges:
     @cached_property
     def _of_level(self) -> list[list[tuple[IntArray, IntArray]]]:
         """At each level and half-width, where the two halves of the ranges begin."""
-        found = []
+        halves = []
         for level in range(int(self.levels.max(initial=-1)) + 1):
             places = [np.flatnonzero(row == level) for row in self.levels]
             ends = [row[at] - (1 << level) for row, at in zip(self.ends, places, strict=True)]
-            found.append([(self.begins[at], end) for at, end in zip(places, ends, strict=True)])
-        return found
+            halves.append([(self.begins[at], end) for at, end in zip(places, ends, strict=True)])
+        return halves
 
     def places(self, width: int, levels: int) -> NDArray[np.int32]:
         """Where the two halves of each range begin in a flat table of so many levels of a width.
@@ -136,8 +136,8 @@ class Ranges:
         The halves of an empty range are the place behind the table.
         """
         halves = np.stack(np.broadcast_arrays(self.begins, self.ends - (1 << np.maximum(self.levels, 0))))
-        found = np.where(self.levels < 0, levels * width, self.levels * width + halves)
-        return found.astype(np.int32)
+        places = np.where(self.levels < 0, levels * width, self.levels * width + halves)
+        return places.astype(np.int32)
 
     def largest_minimum(self, values: FloatArray) -> FloatArray:
         """At each half-width (columns) the largest of the ranges' least values, for each row of values.
@@ -149,7 +149,7 @@ class Ranges:
         array([[3., 2.],
                [4., 4.]])
         """
-        found = np.zeros((len(values), len(self.ends)))
+        largest = np.zeros((len(values), len(self.ends)))
         # What lies past the last whole power of two is no range's and stays unset.
         spare = [np.zeros_like(values) for _ in self._of_level[1:3]]
         for level, rows in enumerate(self._of_level):
@@ -163,8 +163,8 @@ class Ranges:
                     least = values.take(begins, axis=1, mode="clip")
                     if level:
                         np.minimum(least, values.take(ends, axis=1, mode="clip"), out=least)
-                    np.maximum(found[:, row], least.max(axis=1), out=found[:, row])
-        return found
+                    np.maximum(largest[:, row], least.max(axis=1), out=largest[:, row])
+        return largest
 
 
 def mcdp_of_pairs(shares: FloatArray, pairs: PairRows, ranges: Ranges) -> FloatArray:
@@ -181,9 +181,9 @@ def worst_of_pairs(shares: FloatArray, pairs: PairRows, ranges: Ranges) -> Float
     """
     worst, scaled = np.zeros((2, shares.shape[1], len(ranges.ends)))
     for first, second, scale in zip(*pairs, strict=True):
-        found = ranges.largest_minimum(_gap(shares[first], shares[second]))
-        np.maximum(worst, found, out=worst)
-        np.maximum(scaled, scale * found, out=scaled)
+        mcdp = ranges.largest_minimum(_gap(shares[first], shares[second]))
+        np.maximum(worst, mcdp, out=worst)
+        np.maximum(scaled, scale * mcdp, out=scaled)
     return np.hstack([worst, scaled])
 
 
@@ -314,8 +314,8 @@ def resample(
         return np.asarray(np.max([measure(streams) for measure in measures], axis=0))
 
     n_knots = max(source.n_knots for source in sources)
-    found = repeat_together(several, draws, 2 * at.size, at_once=_VALUES_AT_ONCE // n_knots)
-    worst, scaled = found[:, : at.size], found[:, at.size :]
+    measured = repeat_together(several, draws, 2 * at.size, at_once=_VALUES_AT_ONCE // n_knots)
+    worst, scaled = measured[:, : at.size], measured[:, at.size :]
     columns = np.searchsorted(at, epsilons)
     scale = np.concatenate([source.pairs(comparison).scale for source in sources])
     seen = np.broadcast_to(seen, (scale.size, epsilons.size))
@@ -342,7 +342,7 @@ def repeat_together(several: Measure, draws: Draws, columns: int, *, at_once: in
     n_resamples = as_count(draws.n_resamples, "n_resamples")
     rng, jobs = as_rng(draws.random_state), as_jobs(draws.n_jobs)
     at_once = int(np.clip(at_once, 1, _MOST_AT_ONCE))
-    found = np.empty((n_resamples, columns))
+    values = np.empty((n_resamples, columns))
     measured, forecast = 0, Forecast(n_resamples, "resamples")
     with ThreadPoolExecutor(jobs) as executor:
         while measured < n_resamples:
@@ -350,10 +350,10 @@ def repeat_together(several: Measure, draws: Draws, columns: int, *, at_once: in
             streams = rng.spawn(min(n_resamples - measured, _MOST_STREAMS))
             together = [streams[start : start + at_once] for start in range(0, len(streams), at_once)]
             for rows in executor.map(several, together) if jobs > 1 else map(several, together):
-                found[measured : measured + len(rows)] = rows
+                values[measured : measured + len(rows)] = rows
                 measured += len(rows)
                 forecast.advance(len(rows))
                 if draws.on_resample is not None:
                     for _ in rows:
                         draws.on_resample()
-    return found
+    return values

@@ -275,7 +275,7 @@ def _strata(
     share = as_number(min_share, "min_share")
     if not 0.0 <= share <= 0.5:
         raise ValueError(f"min_share must be >= 0 and <= 0.5, got {share:g}")
-    found = []
+    strata = []
     for label in comparison.labels:
         who = "" if label is None else f" with y_true = {label}"
         among = np.ones(len(data), dtype=bool) if label is None else np.asarray(data.labels == label)
@@ -289,5 +289,5 @@ def _strata(
                 f"no split of the feature leaves {least} of {rows} rows{who} on either side; "
                 "lower min_share or min_group_size"
             )
-        found.append(_SplitPeople(label, data.scores[among], feature[among], people))
-    return found
+        strata.append(_SplitPeople(label, data.scores[among], feature[among], people))
+    return strata

@@ -50,12 +50,12 @@ class StratumPeople:
     @property
     def rows(self) -> int:
         """How many rows there are."""
-        return sum(found.size for found in self.atoms.values())
+        return sum(atoms.size for atoms in self.atoms.values())
 
     @property
     def weight(self) -> float:
         """How much all rows weigh."""
-        return float(sum(found.weights.sum() for found in self.atoms.values()))
+        return float(sum(atoms.weights.sum() for atoms in self.atoms.values()))
 
     def has(self, pair: Pair) -> bool:
         """Whether both groups of a pair are there."""
@@ -70,7 +70,7 @@ def people_of(
     counts: ScoreCounts, names: Mapping[Group, tuple[Group, Group]], comparison: Comparison
 ) -> list[StratumPeople]:
     """The people of each label in each stratum where two groups have enough of them."""
-    found = []
+    people = []
     for label in comparison.labels:
         strata: dict[Group, dict[Group, Atoms]] = {}
         for key, (group, stratum) in names.items():
@@ -78,8 +78,8 @@ def people_of(
             atoms = Atoms.join(counts.atoms[key, y] for y in labels if (key, y) in counts.atoms)
             if atoms.size >= comparison.min_group_size:
                 strata.setdefault(stratum, {})[group] = atoms
-        found += [StratumPeople(stratum, label, each) for stratum, each in strata.items() if len(each) > 1]
-    return found
+        people += [StratumPeople(stratum, label, each) for stratum, each in strata.items() if len(each) > 1]
+    return people
 
 
 def hide_few(people: Sequence[StratumPeople], totals: Totals, limit: int) -> list[StratumPeople]:
@@ -93,8 +93,8 @@ def hide_few(people: Sequence[StratumPeople], totals: Totals, limit: int) -> lis
         if of_group and 0 < left_out < limit:
             smallest = min(of_group, key=lambda each: each.atoms[group].size)
             others = {name: atoms for name, atoms in smallest.atoms.items() if name != group}
-            kept = [replace(each, atoms=others) if each is smallest else each for each in people]
-            return hide_few([each for each in kept if len(each.atoms) > 1], totals, limit)
+            left = [replace(each, atoms=others) if each is smallest else each for each in people]
+            return hide_few([each for each in left if len(each.atoms) > 1], totals, limit)
     return list(people)
 
 
@@ -102,13 +102,13 @@ def totals_of(
     counts: ScoreCounts, names: Mapping[Group, tuple[Group, Group]], comparison: Comparison
 ) -> Totals:
     """How many rows each group has of each label that is compared."""
-    found: dict[tuple[Group, int | None], int] = {}
+    totals: dict[tuple[Group, int | None], int] = {}
     for (key, y), atoms in counts.atoms.items():
         for label in comparison.labels:
             if label is None or label == y:
                 cell = (names[key][0], label)
-                found[cell] = found.get(cell, 0) + atoms.size
-    return found
+                totals[cell] = totals.get(cell, 0) + atoms.size
+    return totals
 
 
 def joined(counts: ScoreCounts, names: Mapping[Group, tuple[Group, Group]]) -> ScoreCounts:
@@ -132,8 +132,8 @@ def together(people: Sequence[StratumPeople]) -> list[StratumPeople]:
 
 def pairs_of(people: Sequence[StratumPeople]) -> list[Pair]:
     """The pairs of groups that are together in some stratum."""
-    found = (pair for each in people for pair in combinations(sorted(each.atoms, key=str), 2))
-    return list(dict.fromkeys(found))
+    pairs = (pair for each in people for pair in combinations(sorted(each.atoms, key=str), 2))
+    return list(dict.fromkeys(pairs))
 
 
 def standardised_curve(counts: ScoreCounts, people: Sequence[StratumPeople], pair: Pair) -> GapCurve:
@@ -352,30 +352,30 @@ class WithinStrata:
         at = f"MCDP({self.epsilons[0]:g})"
         own = self._p_values(self.window_p_value, self.p_value, "of any pair")
         among = f" ({percent(self.pooled[0])} among the people compared within strata)"
-        found = [
+        sentences = [
             f"Within {len(self.strata):,} strata the standardised {at} is {percent(self.standardised[0])} "
             f"between {_pair(self.window)}{own}; overall {at} is {percent(self.overall[0])}"
             f"{among if self.rows_left_out else ''}."
         ]
         worst = self.strata[0]
         own = self._p_values(worst.p_value, self.worst_p_value, "of any pair in any stratum")
-        found.append(
+        sentences.append(
             f"The worst stratum is {group_text(worst.stratum)}, where it is {percent(worst.mcdp[0])} between "
             f"{_pair(worst.window)}{own}."
         )
         if self.turned:
-            found.append(self.turn)
+            sentences.append(self.turn)
         few = self.rows_left_out - self.rows_without_stratum
         if few:
             strata = f", those of {self.left_out:,} strata among them," if self.left_out else ""
-            found.append(
+            sentences.append(
                 f"{few:,} rows are in no comparison{strata} since too few people are of their group there, "
                 "or since the few could be told from the others."
             )
         if self.rows_without_stratum:
             have, count = ("row has", "counts") if self.rows_without_stratum == 1 else ("rows have", "count")
-            found.append(f"{self.rows_without_stratum:,} {have} no stratum and {count} overall only.")
-        return tuple(found)
+            sentences.append(f"{self.rows_without_stratum:,} {have} no stratum and {count} overall only.")
+        return tuple(sentences)
 
     def _p_values(self, own: float | None, any_pair: float | None, of_any: str) -> str:
         """The p-value of the pair that was named, and that of any where it is another."""

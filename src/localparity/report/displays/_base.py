@@ -172,12 +172,12 @@ def thin_steps(knots: FloatArray, values: FloatArray, most: int = MOST_POINTS) -
         return np.arange(knots.size)
     edges = np.linspace(knots[0], knots[-1], (most - 2) // 2 + 1)[1:-1]
     bounds = np.concatenate([[0], np.searchsorted(knots, edges), [knots.size]])
-    kept = {0, knots.size - 1}
+    places = {0, knots.size - 1}
     for start, end in zip(bounds[:-1].tolist(), bounds[1:].tolist(), strict=True):
         if start < end:
             part = values[start:end]
-            kept |= {start + int(part.argmin()), start + int(part.argmax())}
-    return np.array(sorted(kept), dtype=np.int64)
+            places |= {start + int(part.argmin()), start + int(part.argmax())}
+    return np.array(sorted(places), dtype=np.int64)
 
 
 def thin_thresholds(curve: GapCurve) -> FloatArray:

@@ -457,9 +457,9 @@ class ImpactRatioDisplay(PredictionsDisplay):
         self._add_legend(ax, [*names, *safe, f"ratio {self.min_ratio:g}"])
 
     def _shade_safe(self, ax: Any) -> list[str]:
-        found = self.curve.safe_cutoffs(self.min_ratio)
-        ranges = found.by_estimate if found.by_band is None else found.by_band
-        sure = "" if found.confidence is None else f" with {100.0 * found.confidence:g}% confidence"
+        safe = self.curve.safe_cutoffs(self.min_ratio)
+        ranges = safe.by_estimate if safe.by_band is None else safe.by_band
+        sure = "" if safe.confidence is None else f" with {100.0 * safe.confidence:g}% confidence"
         names = [f"safe{sure}"] if ranges else []
         for place, each in enumerate(ranges):
             ax.axvspan(each.low, each.high, color=_SAFE, alpha=0.12, lw=0, label=None if place else names[0])
