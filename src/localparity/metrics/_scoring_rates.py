@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from localparity._types import Group, HigherIs
-from localparity._validation import InputError, as_choice, as_count, as_fraction, is_unknown
+from localparity._validation import InputError, as_choice, as_count, as_fraction, is_missing_group
 from localparity.counts._atoms import Atoms
 from localparity.counts._comparison import Comparison
 from localparity.counts._disclosure import DISCLOSURE_LIMIT, in_steps, suppressed
@@ -256,7 +256,7 @@ def _table(
     for (group, _), atoms in counts.atoms.items():
         parts[group].append(atoms)
     of = {group: Atoms.join(atoms) for group, atoms in parts.items()}
-    unknown = sum(of.pop(group).size for group in counts.groups if is_unknown(group))
+    unknown = sum(of.pop(group).size for group in counts.groups if is_missing_group(group))
     people = {group: atoms.size for group, atoms in of.items()}
     cells = {group if isinstance(group, tuple) else (group,): size for group, size in people.items()}
     hidden = suppressed(cells, limit)

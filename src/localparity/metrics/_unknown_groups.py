@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._types import Criterion, FloatArray, IntArray, ScoreRange
-from localparity._validation import InputError, as_epsilons, as_fraction, has_unknown
+from localparity._validation import InputError, as_epsilons, as_fraction, lacks_group
 from localparity.counts._atoms import Atoms
 from localparity.counts._comparison import Comparison
 from localparity.counts._score_counts import Data, ScoreCounts, as_counts, checked_data, strata_of
@@ -486,13 +486,13 @@ def bounds_of(counts: ScoreCounts, comparison: Comparison, epsilons: FloatArray)
             "scores: round them",
             argument="data",
         )
-    known = counts.without([group for group in counts.groups if has_unknown(group)])
+    known = counts.without([group for group in counts.groups if lacks_group(group)])
     curves = gap_curves(known, comparison)
     estimates = np.max([curve.mcdp_at(epsilons) for curve in curves], axis=0)
     sides, n_unknown, n_known = [], 0, 0
     for label, stratum in strata_of(known, comparison).items():
         unknown = Atoms.join(
-            atoms for (group, of), atoms in counts.atoms.items() if has_unknown(group) and label in (None, of)
+            atoms for (group, of), atoms in counts.atoms.items() if lacks_group(group) and label in (None, of)
         )
         neither = len(stratum) > 2
         pairs = combinations(stratum.values(), 2)

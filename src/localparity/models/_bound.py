@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol, TypeVar
 
 from localparity._types import Criterion, FloatArray
-from localparity._validation import as_fraction, as_probability
+from localparity._validation import InputError, InputWarning, as_fraction, as_probability, setting
 from localparity.metrics import mcdp
 from localparity.metrics._within import within_bound
 from localparity.models._rows import TrainingRows
@@ -26,7 +26,7 @@ _LARGEST_STEP = 4.0
 _SAFER, _SAFER_STEP, _LEAST_STRENGTH = 2, 3.0, 0.05
 
 
-class BoundNotMetWarning(UserWarning):
+class BoundNotMetWarning(InputWarning):
     """No strength that was tried is within the bound, or with a confidence known to be.
 
     Examples
@@ -107,7 +107,7 @@ class BoundCheck(NamedTuple):
 
     def describe_failure(self, trials: Sequence[Trial], chosen: Trial) -> str:
         """Return the message for a bound that no trial met."""
-        opening = f"max_mcdp={self.max_mcdp} was not met: "
+        opening = f"{setting(max_mcdp=self.max_mcdp)} was not met: "
         if self.confidence is None:
             return (
                 f"{opening}of {len(trials)} strengths up to {max(trial.strength for trial in trials):g}, "
@@ -115,7 +115,7 @@ class BoundCheck(NamedTuple):
                 "model is kept"
             )
         return (
-            f"{opening}with confidence={self.confidence:g}, the first model to be tested, of strength "
+            f"{opening}with {setting(confidence=self.confidence)}, the first model to be tested, of strength "
             f"{chosen.strength:g}, is only known to be within {round_up(chosen.bounded):g} from "
             f"{self.rows.labels.size:,} people held out; that model is kept"
         )
@@ -146,11 +146,13 @@ def check_bound(strength: float | None, max_mcdp: float | None, confidence: floa
     if max_mcdp is not None:
         as_fraction(max_mcdp, "max_mcdp")
         if strength is not None:
-            raise ValueError(f"pass strength or max_mcdp, not both, got {strength:g} and {max_mcdp:g}")
+            raise InputError(
+                f"pass strength or {setting('max_mcdp')}, not both, got {strength:g} and {max_mcdp:g}"
+            )
     if confidence is not None:
         as_probability(confidence)
         if max_mcdp is None:
-            raise ValueError(f"confidence={confidence:g} needs max_mcdp, got None")
+            raise InputError(f"{setting(confidence=confidence)} needs {setting('max_mcdp')}, got None")
 
 
 AnyModel = TypeVar("AnyModel", covariant=True)

@@ -15,6 +15,7 @@ from sklearn.metrics import average_precision_score
 
 from localparity._io._files import parse_sealed, read_settled, reading, seal_json, sha256_of, write_whole
 from localparity._types import Criterion, FloatArray, Seed
+from localparity._validation import InputError
 from localparity.metrics import Interval
 from localparity.metrics._window import percent
 from localparity.metrics._within import within_bound
@@ -176,8 +177,8 @@ class ModelCard:
         try:
             return read_settled(path, lambda model: cls._read(path, model))
         except OSError as error:
-            raise ValueError(
-                f"{folder} has no model card: {CARD} cannot be read ({error.strerror})"
+            raise InputError(
+                f"has no model card: {CARD} cannot be read ({error.strerror})", file=folder
             ) from error
 
     @classmethod

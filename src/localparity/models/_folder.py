@@ -33,6 +33,7 @@ from localparity._io._files import (
     sha256_of,
     write_whole,
 )
+from localparity._validation import InputError
 from localparity.models._card import CARD, ModelCard, remove_shown_card, show_card, versions_of
 from localparity.models._rows import FittedOn
 
@@ -247,7 +248,7 @@ def _load_described(folder: Path, content: bytes, kind: type[FolderMixin] | None
         described = _parse_description(content, str(path))
         found, kind = described["estimator"], kind or _estimator_class(described)
     if found != kind.__name__:
-        raise ValueError(f"{folder} holds a {found}, not a {kind.__name__}; use localparity.load")
+        raise InputError(f"holds a {found}, not a {kind.__name__}; use localparity.load", file=folder)
     with reading(str(path)):
         if not _DATA.fullmatch(described["data"]):
             raise ValueError(f"data must be the name of a subfolder, got {described['data']!r}")
@@ -287,7 +288,7 @@ def _read(folder: Path, name: str, digest: str) -> bytes:
     try:
         content = (folder / path).read_bytes()
     except OSError as error:
-        raise ValueError(f"{name} cannot be read ({error.strerror})") from error
+        raise InputError(f"cannot be read ({error.strerror})", name) from error
     found = sha256_of(content)
     if found != digest:
         raise ValueError(f"the sha256 of {name} is {found}, expected {digest}")
@@ -309,7 +310,7 @@ def plain(value: Any, name: str) -> Any:
         return [plain(part, name) for part in found]
     if found is None or isinstance(found, str | int | float | bool):
         return found
-    raise ValueError(f"{name} has {value!r}, which cannot be written as JSON")
+    raise InputError(f"has {value!r}, which cannot be written as JSON", name)
 
 
 def dump_classes(classes: NDArray[Any]) -> dict[str, Any]:

@@ -18,7 +18,15 @@ from sklearn.utils.multiclass import check_classification_targets, type_of_targe
 from sklearn.utils.validation import _check_sample_weight, _num_samples, column_or_1d
 
 from localparity._types import ArrayLike, FloatArray, Group, Groups, IntArray, Seed
-from localparity._validation import Grouping, as_groups, as_rng, check_indexes, check_rows, is_missing
+from localparity._validation import (
+    Grouping,
+    InputError,
+    as_groups,
+    as_rng,
+    check_indexes,
+    check_rows,
+    is_missing,
+)
 from localparity.counts._comparison import group_text
 from localparity.counts._copies import copies_in, warn_of_copies
 from localparity.counts._score_counts import ScoreCounts
@@ -358,7 +366,9 @@ def check_training_rows(
     kept = weights > 0.0
     classes = np.unique(targets[kept])
     if classes.size < 2:
-        raise ValueError(f"y must have two classes among weights above 0, got one class: {classes.tolist()}")
+        raise InputError(
+            f"must have two classes among weights above 0, got one class: {classes.tolist()}", "y"
+        )
     labels = np.searchsorted(classes, targets).astype(np.float64)
     codes, names = groups_of_rows(sensitive_features, rows)
     groups = codes.astype(np.int64)
@@ -375,7 +385,7 @@ def as_classes(owner: Any, y: ArrayLike, rows: int, *, multiclass: bool = False)
     targets: NDArray[Any] = column_or_1d(y, warn=True)
     for row, value in enumerate(targets if targets.dtype.kind == "O" else ()):
         if is_missing(value):
-            raise ValueError(f"y has no value at row {row}")
+            raise InputError(f"has no value at row {row}", "y")
     check_classification_targets(targets)
     kind = type_of_target(targets, input_name="y")
     if kind != "binary" and not (multiclass and kind == "multiclass"):

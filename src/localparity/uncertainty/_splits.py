@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._types import ArrayLike, Criterion, FloatArray, IntArray, ScoreRange, Seed
-from localparity._validation import InputError, as_count, as_number, as_numbers, check_rows
+from localparity._validation import InputError, as_count, as_number, as_numbers, check_rows, setting
 from localparity.counts import Comparison
 from localparity.counts._rows import places_of, sort_rows
 from localparity.counts._score_counts import checked_data
@@ -274,20 +274,20 @@ def _strata(
     """The people of each label that is compared, in the order of the feature."""
     share = as_number(min_share, "min_share")
     if not 0.0 <= share <= 0.5:
-        raise ValueError(f"min_share must be >= 0 and <= 0.5, got {share:g}")
+        raise InputError(f"must be >= 0 and <= 0.5, got {share:g}", "min_share")
     strata = []
     for label in comparison.labels:
         who = "" if label is None else f" with y_true = {label}"
         among = np.ones(len(data), dtype=bool) if label is None else np.asarray(data.labels == label)
         if not among.any():
-            raise ValueError(f"y_true must have a row of each label compared, got no rows{who}")
+            raise InputError(f"must have a row of each label compared, got no rows{who}", "y_true")
         rows = int(np.count_nonzero(among))
         least = max(math.ceil(share * rows), comparison.min_group_size)
         people = OrderedPeople.of_rows(data.scores[among], feature[among], least)
         if not people.splits.size:
-            raise ValueError(
-                f"no split of the feature leaves {least} of {rows} rows{who} on either side; "
-                "lower min_share or min_group_size"
+            raise InputError(
+                f"no split of the feature leaves {least} of {rows} rows{who} on either "
+                f"side; lower min_share or {setting('min_group_size')}"
             )
         strata.append(_SplitPeople(label, data.scores[among], feature[among], people))
     return strata

@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
 from localparity._types import Criterion, Seed
-from localparity._validation import as_fraction, require
+from localparity._validation import InputError, as_fraction, require, setting
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._score_counts import strata_of
 from localparity.metrics._gap_curve import gap_curves
@@ -51,9 +51,10 @@ def check_wrapped(**estimators: Any) -> None:
     """Raise a ValueError for an estimator, by the name of its parameter, without probabilities."""
     for name, estimator in estimators.items():
         if estimator is not None and not hasattr(estimator, "predict_proba"):
-            raise ValueError(
-                f"{name} must have predict_proba, got a {type(estimator).__name__}; "
-                "wrap it in sklearn.calibration.CalibratedClassifierCV"
+            raise InputError(
+                f"must have predict_proba, got a {type(estimator).__name__}; "
+                "wrap it in sklearn.calibration.CalibratedClassifierCV",
+                name,
             )
 
 
@@ -64,7 +65,9 @@ def fit_wrapped(estimator: Any, rows: TrainingRows, targets: NDArray[Any], *, we
         options["sensitive_features"] = rows.named_groups
     if weighted:
         if not has_fit_parameter(estimator, "sample_weight"):
-            raise ValueError(f"sample_weight must be None: {type(estimator).__name__}.fit does not take it")
+            raise InputError(
+                f"must be None: {type(estimator).__name__}.fit does not take it", "sample_weight"
+            )
         options["sample_weight"] = rows.weights
     return clone(estimator).fit(rows.features, targets, **options)
 
@@ -100,9 +103,10 @@ def _dump(estimator: Any, name: str) -> bytes:
     except TypeError as error:
         unknown = [str(error)]
     if unknown:
-        raise ValueError(
-            f"{name} is a {type(estimator).__name__} with {', '.join(unknown)}, which only pickle could "
-            "save; save it by other means, and repair_ alone"
+        raise InputError(
+            f"is a {type(estimator).__name__} with {', '.join(unknown)}, which only pickle could "
+            "save; save it by other means, and repair_ alone",
+            name,
         )
     return content
 
@@ -115,8 +119,8 @@ def _parse(content: bytes, name: str) -> Any:
         if not unknown:
             return skops.loads(content, trusted=sorted(_SKLEARN_TYPES))
     except Exception as error:  # whatever skops or scikit-learn says of content that was made to harm
-        raise ValueError(f"{name} cannot be read: {error}") from error
-    raise ValueError(f"{name} must have types of scikit-learn alone, got {', '.join(unknown)}")
+        raise InputError(f"cannot be read: {error}", name) from error
+    raise InputError(f"must have types of scikit-learn alone, got {', '.join(unknown)}", name)
 
 
 def _unknown_types(content: bytes) -> list[str]:
@@ -177,12 +181,13 @@ def check_reached(repair: ScoreRepair, counts: ScoreCounts, reached: float) -> N
     share, who = _largest_tie(counts, repair.criterion)
     if bound == 0.0 and repair.confidence is None and reached <= share:
         return  # the distributions coincide up to ties
-    hint = f"use max_mcdp >= {round_up(reached + repair.margin_):g}"
+    hint = f"use {setting('max_mcdp')} >= {round_up(reached + repair.margin_):g}"
     if repair.confidence is not None and not within_bound(repair.margin_ + share, bound):
         strata = strata_of(counts, Comparison(repair.criterion)).values()
         sizes = ", ".join(f"{atoms.size:,}" for stratum in strata for atoms in stratum.values())
         pairs = sum(math.comb(len(stratum), 2) for stratum in strata)
-        why = f"confidence={repair.confidence:g} takes a margin of {repair.margin_:.4f} for groups of {sizes}"
+        margin = f"{setting(confidence=repair.confidence)} takes a margin of {repair.margin_:.4f}"
+        why = f"{margin} for groups of {sizes}"
         if bound > 0.0:
             needed = sufficient_group_size(pairs, repair.confidence, bound)
             hint += f", or fit on {needed:,} people of each group with distinct scores"
@@ -190,7 +195,7 @@ def check_reached(repair: ScoreRepair, counts: ScoreCounts, reached: float) -> N
         why = f"one map per group for both labels leaves at least {reached:.4f}"
     else:
         why = f"people who share a score move together and leave at least {reached:.4f}: {who}"
-    raise ValueError(f"max_mcdp={bound:g} is out of reach: {why}; {hint}")
+    raise InputError(f"{setting(max_mcdp=bound)} is out of reach: {why}; {hint}")
 
 
 def promise_sentence(repair: ScoreRepair, counts: ScoreCounts) -> str:

@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, Seed
 from localparity._validation import (
+    InputError,
     as_choice,
     as_count,
     as_epsilon,
@@ -23,6 +24,7 @@ from localparity._validation import (
     as_probability,
     as_scores,
     require,
+    setting,
 )
 from localparity.counts import Comparison
 from localparity.counts._comparison import group_text
@@ -110,10 +112,10 @@ class Ingredients(NamedTuple):
         check_is_fitted(group_estimator)
         classes, wanted = np.asarray(estimator.classes_).tolist(), rows.classes.tolist()
         if classes != wanted:
-            raise ValueError(f"estimator must predict {wanted}, got {classes}")
+            raise InputError(f"must predict {wanted}, got {classes}", "estimator")
         names, found = list(rows.group_names), np.asarray(group_estimator.classes_).tolist()
         if set(found) != set(names):
-            raise ValueError(f"group_estimator must predict {names}, got {found}")
+            raise InputError(f"must predict {names}, got {found}", "group_estimator")
         codes = np.array([names.index(name) for name in found])
         return cls(estimator, (group_estimator,) * n_labels, (codes,) * n_labels, len(names))
 
@@ -126,7 +128,7 @@ class Ingredients(NamedTuple):
             if not set(known) <= set(range(n_groups)) or not len(one.classes_) == len(known) == len(
                 set(known)
             ):
-                raise ValueError(f"codes must be {len(one.classes_)} of {n_groups} groups, got {known}")
+                raise InputError(f"must be {len(one.classes_)} of {n_groups} groups, got {known}", "codes")
         return cls(
             estimator, group_estimators, tuple(np.array(one, dtype=np.int64) for one in codes), n_groups
         )
@@ -203,10 +205,10 @@ def promise_sentence(repair: GroupBlindRepair, fitted: FloatArray, tested: Float
 
 def out_of_reach(repair: GroupBlindRepair, least: float) -> ValueError:
     """Return the error for a bound that no repair of the people fitted on meets."""
-    return ValueError(
-        f"max_mcdp={repair.max_mcdp:g} is out of reach: group-blind scores leave at least {least:.4f} among "
-        f"the people fitted on; use max_mcdp >= {round_up(least):g}, more rows, or a group-aware "
-        "repair, which needs the group at prediction"
+    return InputError(
+        f"{setting(max_mcdp=repair.max_mcdp)} is out of reach: group-blind scores leave at least {least:.4f} "
+        f"among the people fitted on; use {setting('max_mcdp')} >= {round_up(least):g}, more rows, or a "
+        "group-aware repair, which needs the group at prediction"
     )
 
 
@@ -215,10 +217,10 @@ def untested(repair: GroupBlindRepair, upper: float, tested: BlindRows) -> Value
     sizes = least_sizes(tested.groups, tested.labels, repair.criterion, len(repair.groups_))
     named = zip(repair.groups_, sizes, strict=True)
     shown = ", ".join(f"{size:,}" for group, size in named if group not in repair.left_out_)
-    return ValueError(
-        f"max_mcdp={repair.max_mcdp:g} is out of reach: with confidence={repair.confidence:g}, the strongest "
-        f"repair is only known to be within {upper:.4f} from held-out groups of {shown}"
-        f"{AMONG[repair.criterion]}; use max_mcdp >= {round_up(upper):g}, or more rows"
+    return InputError(
+        f"{setting(max_mcdp=repair.max_mcdp)} is out of reach: with {setting(confidence=repair.confidence)}, "
+        f"the strongest repair is only known to be within {upper:.4f} from held-out groups of "
+        f"{shown}{AMONG[repair.criterion]}; use {setting('max_mcdp')} >= {round_up(upper):g}, or more rows"
     )
 
 
@@ -259,7 +261,7 @@ def _finite(values: Any, shape: tuple[int, ...], name: str) -> FloatArray:
     """Return numbers from a file as an array of a shape, or raise a ValueError."""
     array = np.asarray(values, dtype=np.float64)
     if array.shape != shape or not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite numbers of shape {shape}, got shape {array.shape}")
+        raise InputError(f"must be finite numbers of shape {shape}, got shape {array.shape}", name)
     return array
 
 
@@ -300,7 +302,7 @@ def _as_tables(
     )
     if any(len(table) != len(groups) for table in tables) or len(tables) not in (1, n_labels):
         listed = ", ".join(map(repr, groups))
-        raise ValueError(f"group_probabilities must name a column for each of {listed}, got {columns!r}")
+        raise InputError(f"must name a column for each of {listed}, got {columns!r}", "group_probabilities")
     return tables
 
 
@@ -632,9 +634,9 @@ class GroupBlindRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
             name for name, size in zip(names, least, strict=True) if size < self.min_group_size
         )
         if len(names) - len(self.left_out_) < 2:
-            raise ValueError(
-                f"at least two groups must have min_group_size={self.min_group_size} of the people compared, "
-                f"got groups of {', '.join(f'{size:,}' for size in least)}"
+            raise InputError(
+                f"at least two groups must have {setting(min_group_size=self.min_group_size)} of the people "
+                f"compared, got groups of {', '.join(f'{size:,}' for size in least)}"
             )
 
     def _repaired(self, scores: FloatArray, probabilities: FloatArray) -> FloatArray:
@@ -956,7 +958,7 @@ class GroupBlindClassifier(FolderMixin, TwoClassMixin, BaseEstimator):  # type: 
             if self.estimator is None or self.group_estimator is None:
                 raise ValueError("cv='prefit' needs a fitted estimator and group_estimator, got None")
         elif as_count(self.cv, "cv") < 2:
-            raise ValueError(f"cv must be >= 2 or 'prefit', got {self.cv}")
+            raise InputError(f"must be >= 2 or 'prefit', got {self.cv}", "cv")
         return repair
 
     def _fit_ingredients(self, rows: TrainingRows, seed: int, *, weighted: bool) -> BlindRows:

@@ -13,7 +13,7 @@ from sklearn.utils import get_tags, indexable
 from sklearn.utils.validation import _check_sample_weight, _num_samples, check_is_fitted
 
 from localparity._types import ArrayLike, Criterion, FloatArray, Groups, Seed
-from localparity._validation import as_probability
+from localparity._validation import InputError, InputWarning, as_probability, setting
 from localparity.models._folder import Files, FolderMixin
 from localparity.models._rows import TrainingRows, as_classes, as_seed, check_training_rows, groups_of_rows
 from localparity.models.repair._base import check_wrapped, dump_parts, fit_wrapped, parse_part
@@ -222,9 +222,9 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
         if self.validation_fraction is not None:
             as_probability(self.validation_fraction, "validation_fraction")
         elif self.confidence is not None and not self.prefit:
-            raise ValueError(
-                f"confidence={self.confidence:g} needs a validation_fraction, got None: the scores of the "
-                "classifier's own training rows promise nothing for new people"
+            raise InputError(
+                f"{setting(confidence=self.confidence)} needs a validation_fraction, got None: the scores of "
+                "the classifier's own training rows promise nothing for new people"
             )
         return repair
 
@@ -250,7 +250,7 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
         check_is_fitted(self.estimator)
         self.estimator_, self.classes_ = self.estimator, self.estimator.classes_
         if len(self.classes_) != 2:
-            raise ValueError(f"estimator must have two classes, got {list(self.classes_)}")
+            raise InputError(f"must have two classes, got {list(self.classes_)}", "estimator")
         n_rows = _num_samples(X)
         weights = _check_sample_weight(sample_weight, np.empty(n_rows), dtype=np.float64)
         labels = np.zeros(n_rows)
@@ -279,9 +279,10 @@ class RepairedClassifier(FolderMixin, ClassifierMixin, BaseEstimator):  # type: 
         else:
             return
         warnings.warn(
-            f"confidence={self.confidence:g} promises nothing on the classifier's own training rows, which "
-            f"these may be: {why}; fit the repair on rows that were held out",
-            UserWarning,
+            InputWarning(
+                f"{setting(confidence=self.confidence)} promises nothing on the classifier's own training "
+                f"rows, which these may be: {why}; fit the repair on rows that were held out"
+            ),
             stacklevel=3,
         )
 

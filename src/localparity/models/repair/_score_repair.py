@@ -12,8 +12,10 @@ from sklearn.base import BaseEstimator
 from sklearn.utils import TransformerTags
 from sklearn.utils.validation import check_is_fitted
 
+from localparity._scale import score_resolution
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, ScoreRange, Seed
 from localparity._validation import (
+    InputError,
     as_count,
     as_epsilon,
     as_fraction,
@@ -22,7 +24,7 @@ from localparity._validation import (
     as_probability,
     as_score_range,
     as_scores,
-    score_resolution,
+    setting,
 )
 from localparity.counts import Comparison
 from localparity.counts._atoms import Atoms
@@ -277,7 +279,7 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
             return self._fit_counts(scores, given)
         needs_labels = Comparison(self.criterion).needs_labels
         if needs_labels and y is None:
-            raise ValueError(f"criterion={self.criterion!r} needs y, got None")
+            raise InputError(f"{setting(criterion=self.criterion)} needs y, got None")
         predictions = check_predictions(
             y if needs_labels else None,
             scores,
@@ -297,11 +299,13 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         """`fit`, from counts, in place of which there must be no arrays."""
         for name, given in arrays.items():
             if given is not None:
-                raise ValueError(f"{name} must be None with ScoreCounts, which have it already")
+                raise InputError("must be None with ScoreCounts, which have it already", name)
         if counts.clusters is not None:
-            raise ValueError("counts must be of independent rows, got counts with clusters")
+            raise InputError("must be of independent rows, got counts with clusters", "counts")
         if as_score_range(self.score_range) != counts.score_range:
-            raise ValueError(f"score_range is {self.score_range}, that of the counts is {counts.score_range}")
+            raise InputError(
+                f"is {self.score_range}, that of the counts is {counts.score_range}", "score_range"
+            )
         self.groups_ = counts.groups
         self._fitted_on = describe_counts(counts)
         self._learn(counts)
@@ -371,7 +375,7 @@ class ScoreRepair(FolderMixin, BaseEstimator):  # type: ignore[misc]
         as_epsilon(self.epsilon)
         low, high = as_score_range(self.score_range)
         if not np.isfinite(high - low):
-            raise ValueError(f"score_range must be no longer than float64 holds, got ({low}, {high})")
+            raise InputError(f"must be no longer than float64 holds, got ({low}, {high})", "score_range")
         Comparison(self.criterion)
         if self.confidence is not None:
             as_probability(self.confidence)
