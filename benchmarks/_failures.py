@@ -109,7 +109,7 @@ def turns(size: int, *jobs: designs.Job) -> Callable[[Rng], bool]:
     def fails(rng: Rng) -> bool:
         scores, groups, job = design(rng)
         rows = lp.Predictions.from_arrays(None, scores, sensitive_features=groups)
-        return lp.within_strata(lp.Predictions.from_arrays(rows, job), n_resamples=99, random_state=rng).turned
+        return lp.within_strata(rows, job, n_resamples=99, random_state=rng).turned
 
     return fails
 
