@@ -28,6 +28,7 @@ from localparity.paper._data import DATA_SETS
 from localparity.paper._selection import SeedMean, records_of
 from localparity.paper._store import PartScores
 from localparity.paper._tables import TextTable
+from localparity.predictions import Predictions
 
 OUT = Path(__file__).parent.parent / "results" / "reproduce"
 EPSILONS = (0.01, 0.05, 0.1)
@@ -89,13 +90,16 @@ def study_store(store: Store) -> list[AlgorithmStudy]:
 
 def study(dataset: str, models: Sequence[PartScores]) -> AlgorithmStudy:
     """Measure the algorithms on several models' scores; the times are those of the first."""
-    curves = [gap_curve(None, model.score, sensitive_features=model.group) for model in models]
+    curves = [
+        gap_curve(Predictions.from_arrays(None, model.score, sensitive_features=model.group))
+        for model in models
+    ]
     exact = {epsilon: np.array([curve.mcdp(epsilon) for curve in curves]) for epsilon in EPSILONS}
     scores = models[0].score.astype(np.float64)
     groups = np.unique(models[0].group, return_inverse=True)[1].astype(np.int64)
 
     def profile() -> object:
-        return gap_curve(None, scores, sensitive_features=groups).profile().values
+        return gap_curve(Predictions.from_arrays(None, scores, sensitive_features=groups)).profile().values
 
     slow = [_seconds(partial(algorithm_1, scores, groups, epsilon), 1) for epsilon in EPSILONS]
     approximations = []

@@ -27,7 +27,7 @@ from localparity.metrics._exact import CellTable
 from localparity.metrics._kernels import deciding_steps, profile_runs
 from localparity.models import MCDPObjective, ScoreRepair
 from localparity.models.repair import _kernels as blind_kernels
-from localparity.uncertainty import _permutation_draws as _pool
+from localparity.uncertainty import _permutation as _pool
 
 EPSILONS = [0.0, 0.01, 0.1]
 
@@ -116,7 +116,11 @@ def measure(rng: np.random.Generator, rows: int, decimals: int) -> None:
         lp.mcdp_bounds(coarse, epsilon=epsilon)
     lp.gap_curve(counts, groups=(0, 1)).worst_windows(np.array(EPSILONS))
     lp.worst_split(
-        None, scores, sensitive_features=ages, min_group_size=1, n_resamples=3, n_jobs=1, random_state=0
+        lp.Predictions.from_arrays(None, scores, sensitive_features=ages),
+        min_group_size=1,
+        n_resamples=3,
+        n_jobs=1,
+        random_state=0,
     )
     repair = ScoreRepair(max_mcdp=0.02 if decimals > 1 else 0.5).fit(scores, sensitive_features=groups)
     repair.transform(scores, sensitive_features=groups)

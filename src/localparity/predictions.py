@@ -22,6 +22,7 @@ from localparity._validation import (
     as_positive,
     as_score_range,
     as_scores,
+    as_texts,
     as_weights,
     check_indexes,
 )
@@ -97,6 +98,7 @@ class Predictions:
         cluster: ArrayLike | None = None,
         score_range: ScoreRange = (0.0, 1.0),
         min_groups: int = 2,
+        missing_values: str | Sequence[Any] | None = None,
         pos_label: Any = None,
     ) -> Predictions:
         """Check and freeze arrays, lists, data frames' columns, Arrow arrays or tensors on the CPU.
@@ -117,6 +119,10 @@ class Predictions:
             The lowest and the highest score there can be.
         min_groups : int
             The fewest groups there may be: 2, or 1 for a part of a larger whole.
+        missing_values : str or sequence, optional
+            Keeps rows whose group is not known, as `unknown_groups`, `scoring_rates` and `audit` take them:
+            what stands for no group beside None and NaN, () for nothing else. By default such a row is an
+            error.
         pos_label : object, optional
             The label that counts as 1, the other one as 0; without it, labels are 0 and 1.
 
@@ -134,6 +140,7 @@ class Predictions:
             cluster=cluster,
             score_range=score_range,
             min_groups=min_groups,
+            blanks=_blanks(missing_values),
             pos_label=pos_label,
         )
         names = ("scores", "codes", "labels", "weights", "clusters")
@@ -155,6 +162,7 @@ class Predictions:
         cluster: str | None = None,
         score_range: ScoreRange = (0.0, 1.0),
         min_groups: int = 2,
+        missing_values: str | Sequence[Any] | None = None,
         pos_label: Any = None,
         allow_remote: bool = False,
     ) -> Predictions:
@@ -179,6 +187,8 @@ class Predictions:
             The lowest and the highest score there can be.
         min_groups : int
             The fewest groups there may be: 2, or 1 for a part of a larger whole.
+        missing_values : str or sequence, optional
+            Keeps rows whose group is not known, as in `from_arrays`.
         pos_label : object, optional
             The label that counts as 1, the other one as 0; in a column of texts, its text. Without it,
             labels are 0 and 1.
@@ -221,6 +231,7 @@ class Predictions:
             cluster=None if cluster is None else columns[cluster],
             score_range=score_range,
             min_groups=min_groups,
+            blanks=_blanks(missing_values),
             pos_label=pos_label,
             names=Names(*named),
         )
@@ -237,6 +248,13 @@ class Predictions:
 
     def __repr__(self) -> str:
         return f"Predictions({len(self)} rows, {len(self.groups)} groups)"
+
+
+def _blanks(missing_values: str | Sequence[Any] | None) -> Blanks:
+    """What stands for no group, of columns each of which may lack a value."""
+    if missing_values is None:
+        return NO_BLANKS
+    return Blanks(as_texts(missing_values, "missing_values"), kept=True, by_column=True)
 
 
 def check_predictions(

@@ -384,7 +384,7 @@ def test_small_gaps_and_what_a_high_score_means_are_told_as_the_library_tells_th
     options = {"sensitive_features": groups, "score_range": (0, 11)}
     path = tmp_path / "small.html"
     lp.audit(None, scores, n_resamples=0, **options).to_html(path, disclosure_limit=1)
-    window = lp.gap_curve(None, scores, **options).worst_window()
+    window = lp.gap_curve(lp.Predictions.from_arrays(None, scores, **options)).worst_window()
     assert "of 1, people in b are at least 0.02 points more" in window.sentence
     text = path.read_text(encoding="utf-8")
     for higher_is in (None, "better", "worse"):

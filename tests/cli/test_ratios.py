@@ -90,7 +90,7 @@ def test_groups_too_small_for_any_cutoff_are_said(tmp_path: Path) -> None:
     path.write_text("\n".join(["p,sex", *rows]) + "\n")
     found = run("audit", path, "--score", "p", "--group", "sex", "--resamples", 0, "--min-ratio", 0.8)
     assert found.returncode == 2
-    assert "leave small groups out, or pass a smaller --disclosure-limit" in found.stderr
+    assert "leave small groups out, or pass a smaller --min-group-size" in found.stderr
 
 
 def test_scoring_rates_turn_round_where_higher_is_worse(tmp_path: Path) -> None:

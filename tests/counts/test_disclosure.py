@@ -31,7 +31,7 @@ scores_of_groups = st.lists(
 def test_every_step_has_enough_people_and_the_error_is_stated(rows, limit):
     scores, groups = map(np.array, zip(*rows, strict=True))
     counts = counts_of(scores, groups)
-    shown = lp.counts.disclosed(counts, disclosure_limit=limit)
+    shown = lp.counts.disclosed(counts, min_group_size=limit)
     assert shown.size == counts.size
     for key, atoms in shown.atoms.items():
         assert atoms.rows.min() >= limit
@@ -44,7 +44,7 @@ def test_every_step_has_enough_people_and_the_error_is_stated(rows, limit):
 
 def test_a_limit_of_one_changes_nothing():
     counts = counts_of([0.1, 0.4, 0.6], ["a", "a", "b"])
-    assert lp.counts.disclosed(counts, disclosure_limit=1) is counts
+    assert lp.counts.disclosed(counts, min_group_size=1) is counts
 
 
 def test_whole_scores_stay_whole_and_shared_scores_stay_where_they_are():
@@ -59,7 +59,7 @@ def test_weights_stay_with_their_people():
     rng = np.random.default_rng(0)
     weight = rng.random(60) + 0.5
     counts = counts_of(rng.random(60), ["a", "b"] * 30, sample_weight=weight)
-    shown = lp.counts.disclosed(counts, disclosure_limit=5)
+    shown = lp.counts.disclosed(counts, min_group_size=5)
     for atoms in shown.atoms.values():
         assert atoms.rows.min() >= 5
     assert shown.atoms["a", None].weights.sum() == pytest.approx(weight[::2].sum())
@@ -67,7 +67,7 @@ def test_weights_stay_with_their_people():
 
 def test_a_small_group_is_an_error_that_names_it_and_the_way_out():
     counts = counts_of(np.linspace(0, 1, 33), ["a"] * 15 + ["b"] * 15 + ["tiny"] * 3)
-    with pytest.raises(ValueError, match=r"disclosure_limit=10.*'tiny'.*disclosure_limit=1"):
+    with pytest.raises(ValueError, match=r"min_group_size=10.*'tiny'.*min_group_size=1"):
         lp.counts.disclosed(counts)
     assert lp.counts.disclosed(counts.without(["tiny"])).groups == ("a", "b")
 
@@ -95,7 +95,7 @@ def test_people_with_several_rows_count_once():
     shown = lp.counts.disclosed(counts)
     assert min(atoms.rows.min() for atoms in shown.atoms.values()) >= 50
     few = counts_of(rng.random(120), np.where(person < 5, "a", "b"), cluster=person)
-    with pytest.raises(ValueError, match=r"disclosure_limit=10.*'a'"):
+    with pytest.raises(ValueError, match=r"min_group_size=10.*'a'"):
         lp.counts.disclosed(few)
 
 
@@ -166,7 +166,7 @@ def test_bounds_of_what_is_shown_hold_the_definition(data: st.DataObject, gridde
     counts = lp.ScoreCounts.from_predictions(predictions)
     if gridded:
         counts = lp.counts.bounded(counts, max_scores=1, level=data.draw(st.integers(1, 6)))
-    shown = lp.counts.disclosed(counts, disclosure_limit=limit)
+    shown = lp.counts.disclosed(counts, min_group_size=limit)
     a, b = drawn.samples()
     for found, value in (
         (lp.mcdp_bounds(shown, epsilon=float(epsilon)), oracles.mcdp(a, b, epsilon)),
@@ -179,6 +179,6 @@ def test_bounds_of_what_is_shown_hold_the_definition(data: st.DataObject, gridde
 def test_people_beyond_the_first_and_the_last_mean() -> None:
     predictions = lp.Predictions.from_arrays(None, [0.1, 0.9, 0.5, 0.5], sensitive_features=list("aabb"))
     counts = lp.ScoreCounts.from_predictions(predictions)
-    shown = lp.counts.disclosed(counts, disclosure_limit=2)
+    shown = lp.counts.disclosed(counts, min_group_size=2)
     assert lp.mcdp_bounds(shown, epsilon=0.1) == lp.results.Interval(0.0, 0.0, 1.0)
     assert lp.mcdp(counts, epsilon=0.1) == 0.5

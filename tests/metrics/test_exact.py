@@ -182,7 +182,9 @@ def test_jobs_and_epsilons_are_checked() -> None:
     with pytest.raises(ValueError, match=r"n_jobs must be .* got 0"):
         lp.mcdp(None, scores, sensitive_features=groups, n_jobs=0)
     with pytest.raises(ValueError, match=r"epsilon must be one number, got .* \(2,\)"):
-        lp.mcdp_bounds(None, scores, sensitive_features=groups, epsilon=[0.1, 0.2])  # type: ignore[arg-type]
+        lp.mcdp_bounds(
+            lp.Predictions.from_arrays(None, scores, sensitive_features=groups), epsilon=[0.1, 0.2]
+        )  # type: ignore[arg-type]
 
 
 def test_a_group_without_rows_is_named() -> None:

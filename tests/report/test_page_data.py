@@ -54,7 +54,8 @@ def test_every_slider_position_has_the_values_of_the_library(people: People) -> 
             assert unpack(data["sides"][side]["rates"]) == pytest.approx(rates, abs=1e-9)
         for place in range(0, plan.epsilons.size, 25):
             window = lp.gap_curve(
-                None, people.scores, sensitive_features=people.groups, groups=(pair[0], pair[1])
+                lp.Predictions.from_arrays(None, people.scores, sensitive_features=people.groups),
+                groups=(pair[0], pair[1]),
             ).worst_window(plan.epsilons[place])
             ends = unpack(view["low"])[place], unpack(view["high"])[place]
             assert ends == pytest.approx((window.low, window.high), abs=1e-9)

@@ -16,7 +16,8 @@ from scipy.stats import ks_2samp
 import localparity as lp
 import oracles
 from localparity.metrics._gap_curve import gap_curves
-from localparity.uncertainty import _permutation_draws as _pool
+from localparity.uncertainty import _permutation as _pool
+from localparity.uncertainty._deviations import deviation_resamples
 from localparity.uncertainty._intervals import measured_pair
 from localparity.uncertainty._permutation import (
     ParityTest,
@@ -28,7 +29,7 @@ from localparity.uncertainty._permutation import (
     share_of_audits,
     summarise_null,
 )
-from localparity.uncertainty._resampling import Draws, deviation_resamples
+from localparity.uncertainty._resampling import Draws
 
 
 @pytest.mark.compiled

@@ -64,6 +64,7 @@ from localparity.uncertainty._bands import (
     bootstrap_radii,
     finite_sample_radii,
 )
+from localparity.uncertainty._deviations import deviation_resamples
 from localparity.uncertainty._intervals import (
     MeasuredPair,
     band_intervals,
@@ -72,7 +73,7 @@ from localparity.uncertainty._intervals import (
     worst_intervals,
 )
 from localparity.uncertainty._permutation import ParityTest, parity_test
-from localparity.uncertainty._resampling import Draws, deviation_resamples, least_resamples
+from localparity.uncertainty._resampling import Draws, least_resamples
 
 # What is measured of all pairs for an audit: intervals, the test against parity, and what they say.
 

@@ -66,7 +66,7 @@ class Strata:
         kept = {key: (group, stratum) for key, (group, stratum) in self.names.items() if group in groups}
         counts = self.counts.without(set(self.names) - set(kept))
         comparison = replace(comparison, min_group_size=max(comparison.min_group_size, disclosure_limit))
-        found = strata_compared(counts, kept, comparison, epsilons, draws, disclosure_limit=disclosure_limit)
+        found = strata_compared(counts, kept, comparison, epsilons, draws, fewest_left_out=disclosure_limit)
         if found.turned:
             warnings.warn(found.turn, stacklevel=4)
         return found

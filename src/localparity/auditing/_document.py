@@ -100,7 +100,7 @@ class RatioResult:
 
     def to_dict(self) -> dict[str, Any]:
         """The ratios as plain dictionaries and lists."""
-        curve = self.curve.to_dict(disclosure_limit=self.disclosure_limit)
+        curve = self.curve.to_dict(min_group_size=self.disclosure_limit)
         return {"sentences": list(self.sentences), "safe_cutoffs": self.safe.to_dict(), **curve}
 
 

@@ -58,6 +58,7 @@ from localparity.engines._table import ScoreColumns
 from localparity.metrics import ScoringRates, scoring_rates
 from localparity.metrics._window import percent
 from localparity.metrics._within import within_bound
+from localparity.predictions import Predictions
 from localparity.report._terminal import paired_parts, ratio_parts, terminal_parts
 from localparity.uncertainty import WorstSplit
 
@@ -266,8 +267,7 @@ def scoring_rates_of(
     """The scoring rates of files, in which rows without a category count as unknown."""
     score = columns["score"]
     names = as_group_columns(score, columns["group"])
-    options: dict[str, Any] = {"disclosure_limit": asked["disclosure_limit"]}
-    options["higher_is"] = asked["higher_is"] or "better"
+    options = {"min_group_size": asked["disclosure_limit"], "higher_is": asked["higher_is"] or "better"}
     scale = ScoreScale.of(asked["scale"], asked["score_range"])
     found = {}
     for file, table in tables.items():
@@ -275,9 +275,15 @@ def scoring_rates_of(
         scored = without_missing(table, named, groups="raise", missing=asked["missing"], texts=())
         values = scored.read(numbers=[score], groups=names)
         categories = {name: values[name] for name in names}
-        options["missing_values"] = table.as_joined(asked["missing_values"])
-        options["score_range"] = scale.range_of(None, values[score])
-        found[file] = scoring_rates(None, values[score], sensitive_features=categories, **options)
+        rows = Predictions.from_arrays(
+            None,
+            values[score],
+            sensitive_features=categories,
+            score_range=scale.range_of(None, values[score]),
+            min_groups=1,
+            missing_values=table.as_joined(asked["missing_values"]),
+        )
+        found[file] = scoring_rates(rows, columns=names, **options)
     return found
 
 
@@ -372,12 +378,17 @@ def _worst_split(table: Table, feature: str, score: str, asked: Mapping[str, Any
     kept = without_missing(table, columns, texts=texts, **drop)
     rows = kept.read(numbers=[score, feature, *([label] if label else [])])
     table.warn()
-    return worst_split(
+    people = Predictions.from_arrays(
         rows[label] if label else None,
         rows[score],
-        sensitive_features=rows[feature],
-        criterion=asked["criterion"],
+        sensitive_features=np.zeros(len(rows[score]), dtype=np.uint8),
         score_range=score_range,
+        min_groups=1,
+    )
+    return worst_split(
+        people,
+        rows[feature],
+        criterion=asked["criterion"],
         min_group_size=max(asked["min_group_size"], asked["disclosure_limit"]),
         n_resamples=asked["n_resamples"],
         random_state=asked["random_state"],

@@ -21,11 +21,11 @@ DISCLOSURE_LIMIT = 10
 
 
 def disclosed(
-    counts: ScoreCounts, comparison: Comparison | None = None, *, disclosure_limit: int = DISCLOSURE_LIMIT
+    counts: ScoreCounts, comparison: Comparison | None = None, *, min_group_size: int = DISCLOSURE_LIMIT
 ) -> ScoreCounts:
     """Return counts whose every step rests on enough people, to be drawn or handed on.
 
-    Neighbouring scores of a group are counted together, at their mean, until there are `disclosure_limit`
+    Neighbouring scores of a group are counted together, at their mean, until there are `min_group_size`
     people in each step. Labels that only a few people of a group have are not told apart, since the others'
     distributions would tell theirs.
 
@@ -35,7 +35,7 @@ def disclosed(
         Counts of any kind.
     comparison : Comparison, optional
         Who is compared: everyone by default.
-    disclosure_limit : int
+    min_group_size : int
         The fewest people of a step; a group with fewer is an error.
 
     Returns
@@ -50,11 +50,11 @@ def disclosed(
     ...     None, [0.1, 0.2, 0.3, 0.6, 0.8], sensitive_features=["a", "a", "a", "b", "b"]
     ... )
     >>> counts = lp.ScoreCounts.from_predictions(predictions)
-    >>> shown = lp.counts.disclosed(counts, disclosure_limit=2)
+    >>> shown = lp.counts.disclosed(counts, min_group_size=2)
     >>> [atoms.scores.round(2).tolist() for atoms in shown.atoms.values()]
     [[0.2], [0.7]]
     """
-    limit = as_count(disclosure_limit, "disclosure_limit")
+    limit = as_count(min_group_size, "min_group_size")
     comparison = comparison or Comparison()
     check_disclosure(counts, comparison, limit)
     if limit == 1:
@@ -87,9 +87,9 @@ def check_disclosure(counts: ScoreCounts, comparison: Comparison, limit: int) ->
     if few:
         names = ", ".join(map(repr, few[:5])) + (f" and {len(few) - 5:,} more" if len(few) > 5 else "")
         raise InputError(
-            f"{setting(disclosure_limit=limit)} allows no group of fewer people to be shown: {names}; audit "
-            f"with {setting(disclosure_limit=limit)} to leave them out, or pass "
-            f"{setting(disclosure_limit=1)} to show them"
+            f"{setting(min_group_size=limit)} allows no group of fewer people to be shown: {names}; audit "
+            f"with {setting(min_group_size=limit)} to leave them out, or pass "
+            f"{setting(min_group_size=1)} to show them"
         )
 
 
@@ -137,12 +137,12 @@ def _exposed(
     if not totals.size:
         return set()
     determined = np.diag(np.linalg.pinv(totals) @ totals) > 1.0 - 1e-9
-    found = {cell for cell, known in zip(unknown, determined.tolist(), strict=True) if known}
+    determined_cells = {cell for cell, known in zip(unknown, determined.tolist(), strict=True) if known}
     left_out = [hidden & set(line) for line in lines]
     # Cells that follow can be taken off a total: what is left of a line must be enough people without them.
-    few = [cells for cells in left_out if 0 < sum(people[cell] for cell in cells - found) < limit]
+    few = [cells for cells in left_out if 0 < sum(people[cell] for cell in cells - determined_cells) < limit]
     # A small cell may follow from others that follow first: of these too, more is hidden.
-    return (found if found & small else set()).union(*few)
+    return (determined_cells if determined_cells & small else set()).union(*few)
 
 
 def in_steps(atoms: Atoms, limit: int) -> Atoms:

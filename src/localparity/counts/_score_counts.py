@@ -19,6 +19,7 @@ from localparity._validation import (
     InputError,
     as_whole_counts,
     check_indexes,
+    lacks_group,
     setting,
     sort_groups,
 )
@@ -347,8 +348,6 @@ def as_data(
             pos_label=pos_label,
             blanks=blanks,
         )
-    if isinstance(y_true, Predictions):
-        require_labels(comparison, y_true.labels)
     arrays = {
         "y_score": y_score,
         "sensitive_features": sensitive_features,
@@ -363,7 +362,25 @@ def as_data(
         raise InputError(
             f"is {score_range}, that of the {type(y_true).__name__} is {y_true.score_range}", "score_range"
         )
-    return y_true
+    return checked_data(y_true, comparison, unknown=blanks.kept)
+
+
+def checked_data(data: Data, comparison: Comparison, *, unknown: bool = False) -> Data:
+    """Predictions or counts that have what a comparison needs; people of unknown group only where allowed."""
+    if not isinstance(data, Data):
+        kind = type(data).__name__
+        raise InputError(
+            f"must be Predictions or ScoreCounts, got {kind}; make them with Predictions.from_arrays",
+            argument="data",
+        )
+    if isinstance(data, Predictions):
+        require_labels(comparison, data.labels)
+    if not unknown and any(map(lacks_group, data.groups)):
+        raise InputError(
+            "must not have rows of unknown group here; `audit` and `unknown_groups` take them",
+            argument="data",
+        )
+    return data
 
 
 def as_counts(data: Data) -> ScoreCounts:

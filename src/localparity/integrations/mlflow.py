@@ -325,7 +325,7 @@ def _images(document: Document) -> dict[str, Any]:
     figure, pillow = (require(name, extra="mlflow") for name in ("matplotlib.figure", "PIL.Image"))
     found = document.first
     comparison, window = found.comparison, found.findings[0].window
-    shown = disclosed(found.counts, comparison, disclosure_limit=document.disclosure_limit)
+    shown = disclosed(found.counts, comparison, min_group_size=document.disclosure_limit)
     axes = {name: figure.Figure(layout="constrained").subplots() for name in ("gap_curve", "mcdp_profile")}
     asked: dict[str, Any] = {"confidence": found.confidence, "random_state": 0}
     GapCurveDisplay.from_predictions(

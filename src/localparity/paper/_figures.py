@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -28,6 +28,7 @@ from localparity.paper._selection import (
 )
 from localparity.paper._store import PartScores, Record, Store
 from localparity.paper._tables import METRIC_TITLES, published
+from localparity.predictions import Predictions
 from localparity.report import GroupCdfDisplay
 from localparity.report.displays._base import COLOURS, QUIET, thin_steps
 from localparity.uncertainty import noise_floor
@@ -154,11 +155,13 @@ def save(figure: Any, out: Path, name: str, *, kinds: Sequence[str] = FORMATS) -
 
 def draw_cdfs(ax: Any, part: PartScores, title: str = "") -> None:
     """Two groups' cumulative distributions, the gap, and the difference of means, ABCC and MCDP(0)."""
-    GroupCdfDisplay.from_predictions(None, part.score, sensitive_features=part.group, ax=ax)
+    rows = Predictions.from_arrays(None, part.score, sensitive_features=part.group)
+    GroupCdfDisplay.from_predictions(rows, ax=ax)
     ax.get_legend().remove()
-    measures: dict[str, Callable[..., float]] = {"means differ": delta_dp, "ABCC": abcc, "MCDP(0)": mcdp}
     numbers = {
-        name: measure(None, part.score, sensitive_features=part.group) for name, measure in measures.items()
+        "means differ": delta_dp(rows),
+        "ABCC": abcc(rows),
+        "MCDP(0)": mcdp(rows),
     }
     corner_text(ax, "\n".join(f"{name} {value:.2%}" for name, value in numbers.items()))
     finish(ax, title)
@@ -368,7 +371,7 @@ def draw_windows(
     ax: Any, part: PartScores, epsilons: Sequence[float] = WINDOW_EPSILONS, title: str = ""
 ) -> None:
     """The absolute gap at every threshold, and for each epsilon the window that carries MCDP(epsilon)."""
-    curve = gap_curve(None, part.score, sensitive_features=part.group)
+    curve = gap_curve(Predictions.from_arrays(None, part.score, sensitive_features=part.group))
     drawn = thin_steps(curve.knots, np.abs(curve.gap))
     thresholds = np.union1d(curve.knots[drawn], [0.0, 1.0])
     ax.step(thresholds, np.abs(curve(thresholds)), where="post", color="black", lw=1.1, zorder=3)

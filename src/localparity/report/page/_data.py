@@ -61,7 +61,7 @@ class PageModel:
 
     def __init__(self, name: str, audit: Audit, limit: int) -> None:
         self.name, self.audit = name, audit
-        self.counts = disclosed(audit.counts, audit.comparison, disclosure_limit=limit)
+        self.counts = disclosed(audit.counts, audit.comparison, min_group_size=limit)
         self.strata: dict[int | None, Stratum] = {}
         self.exact: dict[int | None, Stratum] = {}
         self.off: dict[tuple[int | None, Group], float] = {}
