@@ -28,7 +28,7 @@ from localparity._validation import (
     missing_among,
     sort_groups,
 )
-from localparity.models._folder import plain
+from localparity.models._folder import as_json
 
 if TYPE_CHECKING:
     from narwhals import Series
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
 # The columns of tables as people have them: numbers and texts, some of them missing.
 
 
-class Column(NamedTuple):
+class FeatureColumn(NamedTuple):
     """A column's values, float64 with NaN where missing or texts as codes, and the categories it declares."""
 
     name: str
@@ -60,7 +60,7 @@ class Column(NamedTuple):
         return self.values if isinstance(self.values, Coded) else encode(self.values)
 
 
-def table_columns(owner: Any, X: Any, *, reset: bool) -> list[Column]:
+def table_columns(owner: Any, X: Any, *, reset: bool) -> list[FeatureColumn]:
     """Return the columns of a data frame or an array, checked as scikit-learn does on behalf of `owner`.
 
     A data frame may have text columns; an array holds numbers. With `reset`, at `fit`, the owner learns the
@@ -77,28 +77,28 @@ def table_columns(owner: Any, X: Any, *, reset: bool) -> list[Column]:
         validate_data(owner, X, skip_check_array=True, reset=reset)
         return [_column(frame.get_column(name), str(name)) for name in frame.columns]
     matrix = validate_data(owner, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
-    return [Column(f"x{place}", values, None) for place, values in enumerate(matrix.T)]
+    return [FeatureColumn(f"x{place}", values, None) for place, values in enumerate(matrix.T)]
 
 
-def _column(column: Series[Any], name: str) -> Column:
+def _column(column: Series[Any], name: str) -> FeatureColumn:
     """Return a column of a data frame; one that declares categories is a text, whatever they are."""
     coded = encode_column(column)
     if coded is not None:
         declared = getattr(getattr(column.to_native(), "cat", None), "categories", None)
-        return Column(name, coded, declared)
+        return FeatureColumn(name, coded, declared)
     values = column_values(column)
     if values.dtype.kind in "mM":
         raise ValueError(f"column {name!r} of X must be numbers or texts, got dates")
     if values.dtype.kind not in "biuf":
         coded = encode(values)
         if not all(isinstance(value, numbers.Real | Decimal) or is_missing(value) for value in coded.values):
-            return Column(name, coded, None)
+            return FeatureColumn(name, coded, None)
         values = as_floats(coded)
     found = values.astype(np.float64, copy=False)
     if np.isinf(found).any():
         row = int(np.argmax(np.isinf(found)))
         raise ValueError(f"column {name!r} of X must be finite or missing, got {found[row]} at row {row}")
-    return Column(name, found, None)
+    return FeatureColumn(name, found, None)
 
 
 def as_floats(coded: Coded) -> FloatArray:
@@ -171,7 +171,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         return self.encode(table_columns(self, X, reset=False))
 
-    def learn(self, columns: Sequence[Column], weights: FloatArray) -> Self:
+    def learn(self, columns: Sequence[FeatureColumn], weights: FloatArray) -> Self:
         """`fit`, from checked columns."""
         self.names_ = [column.name for column in columns]
         self.categories_: list[list[Any] | None] = [_categories_of(column) for column in columns]
@@ -183,7 +183,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         )
         return self
 
-    def encode(self, columns: Sequence[Column]) -> FloatArray:
+    def encode(self, columns: Sequence[FeatureColumn]) -> FloatArray:
         """`transform`, from checked columns."""
         return np.column_stack(self._codes(columns))
 
@@ -197,7 +197,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return {
             "names": self.names_,
             "categories": [
-                None if known is None else plain(known, f"column {name!r}")
+                None if known is None else as_json(known, f"column {name!r}")
                 for name, known in zip(self.names_, self.categories_, strict=True)
             ],
             "missing": self.missing_.tolist(),
@@ -222,7 +222,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if not self.missing_.shape == (len(self.categories_),) == (width,):
             raise ValueError(f"the encoder has {width} names, but not as many categories and missing")
 
-    def _codes(self, columns: Sequence[Column]) -> list[FloatArray]:
+    def _codes(self, columns: Sequence[FeatureColumn]) -> list[FloatArray]:
         """Return each column's numbers or its categories' codes, and warn of what `fit` did not see."""
         found, news = list[FloatArray](), list[str]()
         for column, known, had_missing in zip(columns, self.categories_, self.missing_, strict=True):
@@ -259,7 +259,7 @@ class TableEncoder(CategoryEncoder):
     ['hours_per_week', 'occupation=care']
     """
 
-    def learn(self, columns: Sequence[Column], weights: FloatArray) -> Self:
+    def learn(self, columns: Sequence[FeatureColumn], weights: FloatArray) -> Self:
         """`fit`, from checked columns."""
         super().learn(columns, weights)
         self.means_, self.scales_ = np.zeros(len(columns)), np.ones(len(columns))
@@ -273,7 +273,7 @@ class TableEncoder(CategoryEncoder):
             self.scales_[place] = deviation if deviation > 1e-12 * max(1.0, abs(mean)) else 1.0
         return self
 
-    def encode(self, columns: Sequence[Column]) -> FloatArray:
+    def encode(self, columns: Sequence[FeatureColumn]) -> FloatArray:
         """`transform`, from checked columns."""
         blocks: list[FloatArray] = []
         for place, codes in enumerate(self._codes(columns)):
@@ -322,7 +322,7 @@ class TableEncoder(CategoryEncoder):
             raise ValueError("the encoder's means must be finite and its scales > 0")
 
 
-def _categories_of(column: Column) -> list[Any] | None:
+def _categories_of(column: FeatureColumn) -> list[Any] | None:
     """Return a text column's categories, None the last if values are missing; None for numbers."""
     if not column.is_text:
         return None
@@ -333,7 +333,7 @@ def _categories_of(column: Column) -> list[Any] | None:
     return [*known, None] if (occurs & missing).any() else known
 
 
-def _numbers_of(column: Column) -> FloatArray:
+def _numbers_of(column: FeatureColumn) -> FloatArray:
     """Return the values of a column that held numbers at `fit`."""
     if isinstance(column.values, np.ndarray):
         return column.values
@@ -348,7 +348,7 @@ def _numbers_of(column: Column) -> FloatArray:
     return as_floats(column.values)
 
 
-def _codes_of(column: Column, known: Sequence[Any]) -> FloatArray:
+def _codes_of(column: FeatureColumn, known: Sequence[Any]) -> FloatArray:
     """Return the place of each value among the known categories, NaN where it is none of them."""
     codes, values = column.coded
     missing = missing_among(values)
@@ -362,7 +362,7 @@ def _codes_of(column: Column, known: Sequence[Any]) -> FloatArray:
     return np.asarray(np.array([place_of.get(key, np.nan) for key in keys])[codes])
 
 
-def _describe_unseen(column: Column, unseen: NDArray[Any]) -> list[str]:
+def _describe_unseen(column: FeatureColumn, unseen: NDArray[Any]) -> list[str]:
     """Return, in words, how many of the unseen values of a column are in new categories or missing."""
     codes, values = column.coded
     counts = np.bincount(codes[unseen], minlength=values.size)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any, ClassVar
 
+from localparity._io._sealed import Files
 from localparity._types import Criterion, Seed
 from localparity._validation import as_choice
 from localparity.models._base import BoundedClassifier
 from localparity.models._encoding import TableEncoder
-from localparity.models._folder import Files
 from localparity.models._rows import TrainingRows
 from localparity.models.networks._backend import NetworkBackend, NetworkModel, as_device, as_tensors
 from localparity.models.networks._methods import METHODS
@@ -146,8 +146,9 @@ class LocalParityClassifier(BoundedClassifier):
         What turns a table into the network's input.
     text_features_ : list of str
         The names of the text columns.
-    trials_ : list of Trial
-        With `max_mcdp`, the strengths that were tried; with a `confidence`, those that were tested, in order.
+    trials_ : dict of Measured
+        With `max_mcdp`, how each strength that was tried does; with a `confidence`, how those that were
+        tested do, in order.
     bound_met_ : bool
         With `max_mcdp`, whether the bound is met; with a `confidence`, whether it is promised.
     promise_ : str

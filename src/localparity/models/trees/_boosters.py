@@ -476,8 +476,9 @@ class LocalParityXGBClassifier(BoostedClassifier):
         The number of trees.
     text_features_ : list of str
         The names of the text columns.
-    trials_ : list of Trial
-        With `max_mcdp`, the strengths that were tried; with a `confidence`, those that were tested, in order.
+    trials_ : dict of Measured
+        With `max_mcdp`, how each strength that was tried does; with a `confidence`, how those that were
+        tested do, in order.
     bound_met_ : bool
         With `max_mcdp`, whether the bound is met; with a `confidence`, whether it is promised.
     promise_ : str

@@ -262,7 +262,7 @@ class MCDPObjective:
         scores = np.empty(margins.size)
 
         def count(rows: slice) -> FloatArray:
-            scores[rows] = scores_of(margins[rows])
+            scores[rows] = logistic(margins[rows])
             counted = scores[rows], self._weights[rows], cells.codes[rows]
             return _kernels.bin_moments(*counted, cells.totals.size, smoother.bins, self.temperature)
 
@@ -284,7 +284,7 @@ class MCDPObjective:
         cells = self._cells
         pulls = np.zeros(cells.totals.size)
         if self.strength == 0.0:
-            scores, bump = scores_of(margins), np.zeros((1, 4))
+            scores, bump = logistic(margins), np.zeros((1, 4))
         else:
             scores, (first, second), maximum = self._worst(margins)
             bump = self._smoother.bump(maximum.thresholds, maximum.shares).cubics()
@@ -311,7 +311,7 @@ def each_part(work: Callable[[slice], Result], rows: int) -> list[Result]:
         return list(executor.map(work, slices))
 
 
-def scores_of(margins: Any) -> FloatArray:
+def logistic(margins: Any) -> FloatArray:
     """Return the logistic function of margins."""
     scores: FloatArray = np.negative(margins, dtype=np.float64)
     with np.errstate(over="ignore"):

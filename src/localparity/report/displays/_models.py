@@ -200,7 +200,8 @@ class ComparisonDisplay(ModelsDisplay):
     --------
     >>> import localparity as lp
     >>> interval = lp.results.Interval(0.1, 0.2, 0.3, 0.95)
-    >>> outcome = lp.results.Outcome("ERM", False, "", 0.8, 0.2, False, 0.8, interval, 0.01, ((0.2, 0.8),))
+    >>> measured = lp.results.Measured(1, 0.8, 0.2, interval, 0.01)
+    >>> outcome = lp.results.Outcome("ERM", False, "", measured, False, measured, ((0.2, 0.8),))
     >>> found = lp.results.ModelComparison(
     ...     (outcome,), 0.05, 0.0, "demographic_parity", (2, 1, 1), {}
     ... )
@@ -220,7 +221,7 @@ class ComparisonDisplay(ModelsDisplay):
         for outcome in found.outcomes:
             self._draw_outcome(ax, outcome, methods.index(outcome.method))
         ax.axvline(found.max_mcdp, color=QUIET, lw=1.0, ls="--", zorder=0, label="the bound")
-        floor = found.recommended.noise_floor
+        floor = found.recommended.test.noise_floor
         ax.axvline(floor, color=QUIET, lw=1.0, ls=":", zorder=0, label="expected under parity")
         self._show_axes(ax, found.epsilon, names, part=" on test data")
 
@@ -229,4 +230,5 @@ class ComparisonDisplay(ModelsDisplay):
         look: dict[str, Any] = {"color": colour, "mfc": "white" if outcome.repaired else colour}
         ax.plot(*zip(*outcome.settings, strict=True), marker, ms=3.0, alpha=0.55, zorder=2, **look)
         look |= {"fmt": marker, "ms": 7.5, "lw": 1.2, "zorder": 3, "label": shown_name(outcome.name)}
-        self._add_model(ax, outcome.interval, outcome.average_precision, **look)
+        assert outcome.test.interval is not None
+        self._add_model(ax, outcome.test.interval, outcome.test.average_precision, **look)
