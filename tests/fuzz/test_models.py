@@ -20,8 +20,8 @@ from localparity.models import (
     LocalParityLGBMClassifier,
     LocalParityXGBClassifier,
     ScoreRepair,
-    TableClassifier,
 )
+from localparity.models.trees._stock import StockTrees
 from model_folders import data_file
 
 CENSUS = make_census(300, random_state=0)
@@ -130,7 +130,7 @@ def test_a_damaged_group_blind_repair_is_refused_or_works(tmp_path: Path) -> Non
 
 @pytest.mark.filterwarnings("ignore:X has feature names")
 def test_a_damaged_group_blind_classifier_is_refused_or_works(tmp_path: Path) -> None:
-    trees = TableClassifier(n_estimators=2, random_state=0)
+    trees = StockTrees(n_estimators=2, random_state=0)
     model = GroupBlindClassifier(trees, trees, max_mcdp=0.6, cv=2, random_state=0)
     model.fit(NUMBERS, CENSUS.target, sensitive_features=CENSUS.sensitive_features).save(tmp_path)
     path = tmp_path / "model.json"

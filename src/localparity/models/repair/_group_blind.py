@@ -492,7 +492,7 @@ def blind_rows(rows: TrainingRows, scores: FloatArray, probabilities: FloatArray
     return BlindRows(scores, probabilities, rows.labels.astype(np.int64), rows.groups, rows.weights)
 
 
-def _assign_folds(rows: TrainingRows, folds: int, seed: int) -> IntArray:
+def assign_folds(rows: TrainingRows, folds: int, seed: int) -> IntArray:
     """Return the fold of each row, at random among the people of each group and class."""
     cells = 2 * rows.groups + rows.labels.astype(np.int64)
     order = np.random.default_rng(seed).permutation(cells.size)
@@ -502,7 +502,7 @@ def _assign_folds(rows: TrainingRows, folds: int, seed: int) -> IntArray:
     return fold_of
 
 
-def _cross_fit(
+def cross_fit(
     pair: tuple[Any, Any], rows: TrainingRows, labels: tuple[int | None, ...], folds: IntArray
 ) -> tuple[list[PredictorPair], BlindRows]:
     """Return a pair of models for each fold, fitted without it, and what they predict for it."""
@@ -706,7 +706,7 @@ class GroupBlindClassifier(RepairingClassifier):
             _trees(seed) if one is None else one for one in (self.estimator, self.group_estimator)
         )
         pair = estimator, group_estimator
-        self.pairs_, predicted = _cross_fit(pair, rows, labels, _assign_folds(rows, int(self.cv), seed))
+        self.pairs_, predicted = cross_fit(pair, rows, labels, assign_folds(rows, int(self.cv), seed))
         if not self.ensemble:
             self.pairs_ = [PredictorPair.fit(pair, rows, labels)]
         return predicted
