@@ -4,11 +4,15 @@ from __future__ import annotations
 
 import csv
 from pathlib import Path
+from typing import Any
 
 import numpy as np
+import pandas
 import pytest
 
 import localparity as lp
+
+SCORES, GROUPS = [0.2, 0.9, 0.4], ["f", "m", "f"]
 
 
 def test_arrays_are_frozen_without_touching_the_callers() -> None:
@@ -104,3 +108,38 @@ def test_many_groups_by_label_are_those_counted_one_by_one(n_groups: int) -> Non
 
 def _samples(groups: np.ndarray, scores: np.ndarray) -> list[tuple[int, np.ndarray]]:
     return [(group, np.sort(scores[groups == group])) for group in range(20)]
+
+
+@pytest.mark.parametrize(
+    "labels", [["no", "yes", "yes"], [1, 2, 2], [-1, 1, 1], [False, True, True], [2.0, 3.0, 3.0]]
+)
+def test_pos_label_is_the_label_that_counts_as_one(labels: list[Any]) -> None:
+    for y_true in (labels, np.array(labels), pandas.Series(labels)):
+        found = lp.Predictions.from_arrays(y_true, SCORES, sensitive_features=GROUPS, pos_label=labels[1])
+        np.testing.assert_array_equal(found.labels, [0, 1, 1])
+        other = lp.Predictions.from_arrays(y_true, SCORES, sensitive_features=GROUPS, pos_label=labels[0])
+        np.testing.assert_array_equal(other.labels, [1, 0, 0])
+
+
+def test_pos_label_must_be_one_of_two_labels() -> None:
+    for labels, pos_label, message in (
+        (["a", "b", "b"], "c", "^pos_label must be one of 'a', 'b', got 'c'"),
+        (["a", "b", "c"], "a", "^y_true must have two labels with pos_label='a', got 'a', 'b', 'c'"),
+        (["a", None, "b"], "a", "^y_true has no value at row 1"),
+        (["a", "b"], "a", "^y_true has 2 rows, y_score has 3"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            lp.Predictions.from_arrays(labels, SCORES, sensitive_features=GROUPS, pos_label=pos_label)
+    with pytest.raises(ValueError, match=r"^y_true must be 0 or 1, got 2 at row 1; pass pos_label"):
+        lp.Predictions.from_arrays([1, 2, 2], SCORES, sensitive_features=GROUPS)
+    # as in scikit-learn, people of one class need not have the positive label
+    found = lp.Predictions.from_arrays(["b"] * 3, SCORES, sensitive_features=GROUPS, pos_label="a")
+    np.testing.assert_array_equal(found.labels, [0, 0, 0])
+
+
+def test_pos_label_of_a_file_may_be_a_text_or_a_number(tmp_path: Path) -> None:
+    path = tmp_path / "scores.csv"
+    path.write_text("p,sex,won,n\n0.2,f,no,1\n0.9,m,yes,2\n0.4,f,yes,2\n")
+    for label, pos_label in (("won", "yes"), ("n", 2), ("n", "2")):
+        found = lp.Predictions.read(path, score="p", group="sex", label=label, pos_label=pos_label)
+        np.testing.assert_array_equal(found.labels, [0, 1, 1])

@@ -21,8 +21,8 @@ class LazyNames(NamedTuple):
 def lazy_names(module: str, file: str) -> LazyNames:
     """Return what a module needs to import its names on first use.
 
-    The names are those that the stub beside the module imports,
-    as in ``from localparity.metrics import mcdp as mcdp``. They are written once, where type checkers and editors read them too.
+    The names are those that the stub beside the module imports. They are written once, where type checkers
+    read them too.
 
     Parameters
     ----------

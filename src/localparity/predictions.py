@@ -13,11 +13,14 @@ from localparity._io._table import Source, Table, as_group_columns, as_table
 from localparity._types import ArrayLike, FloatArray, Group, Groups, ScoreRange
 from localparity._validation import (
     NO_BLANKS,
+    Argument,
     Blanks,
-    Column,
+    FileColumn,
+    InputError,
     as_count,
     as_groups,
     as_labels,
+    as_positive,
     as_score_range,
     as_scores,
     as_weights,
@@ -28,11 +31,11 @@ from localparity._validation import (
 class Names(NamedTuple):
     """What messages call the arguments: their own names, or the columns of a file."""
 
-    y_true: str = "y_true"
-    y_score: str = "y_score"
-    sensitive_features: str = "sensitive_features"
-    sample_weight: str = "sample_weight"
-    cluster: str = "cluster"
+    y_true: Argument = "y_true"
+    y_score: Argument = "y_score"
+    sensitive_features: Argument = "sensitive_features"
+    sample_weight: Argument = "sample_weight"
+    cluster: Argument = "cluster"
 
 
 ARGUMENTS = Names()
@@ -92,13 +95,14 @@ class Predictions:
         cluster: ArrayLike | None = None,
         score_range: ScoreRange = (0.0, 1.0),
         min_groups: int = 2,
+        pos_label: Any = None,
     ) -> Predictions:
         """Check and freeze arrays, lists, data frames' columns, Arrow arrays or tensors on the CPU.
 
         Parameters
         ----------
         y_true : array-like or None
-            Labels 0 and 1, where a criterion needs them.
+            Labels, where a criterion needs them.
         y_score : array-like
             Scores inside `score_range`.
         sensitive_features : array-like, data frame or mapping of columns
@@ -111,14 +115,16 @@ class Predictions:
             The lowest and the highest score there can be.
         min_groups : int
             The fewest groups there may be: 2, or 1 for a part of a larger whole.
+        pos_label : object, optional
+            The label that counts as 1, the other one as 0; without it, labels are 0 and 1.
 
         Returns
         -------
         Predictions
             Arrays that cannot be written to.
         """
-        # What checking has not converted is still the caller's, who may change it: keep a copy.
-        found = check_predictions(
+        # Arrays that needed no conversion are still the caller's, who may change them.
+        checked = check_predictions(
             y_true,
             y_score,
             sensitive_features,
@@ -126,12 +132,14 @@ class Predictions:
             cluster=cluster,
             score_range=score_range,
             min_groups=min_groups,
+            pos_label=pos_label,
         )
-        arrays = {name: getattr(found, name) for name in ("scores", "codes", "labels", "weights", "clusters")}
+        names = ("scores", "codes", "labels", "weights", "clusters")
+        arrays = {name: getattr(checked, name) for name in names}
         copies: dict[str, Any] = {
             name: _frozen(array.copy()) for name, array in arrays.items() if array is not None
         }
-        return replace(found, **copies)
+        return replace(checked, **copies)
 
     @classmethod
     def read(
@@ -145,6 +153,7 @@ class Predictions:
         cluster: str | None = None,
         score_range: ScoreRange = (0.0, 1.0),
         min_groups: int = 2,
+        pos_label: Any = None,
         allow_remote: bool = False,
     ) -> Predictions:
         r"""Read the columns of a CSV, TSV, Parquet or JSON lines file, of a glob, or of several files.
@@ -159,7 +168,7 @@ class Predictions:
         group : str or sequence of str
             The column of the groups; of several, the groups are the combinations that occur.
         label : str, optional
-            The column of the labels, 0 and 1.
+            The column of the labels.
         weight : str, optional
             The column of the weights.
         cluster : str, optional
@@ -168,6 +177,9 @@ class Predictions:
             The lowest and the highest score there can be.
         min_groups : int
             The fewest groups there may be: 2, or 1 for a part of a larger whole.
+        pos_label : object, optional
+            The label that counts as 1, the other one as 0; in a column of texts, its text. Without it,
+            labels are 0 and 1.
         allow_remote : bool
             Whether files may be on other machines, which DuckDB then installs extensions for.
 
@@ -186,15 +198,18 @@ class Predictions:
         """
         group_columns = as_group_columns(score, group)
         table = as_table(source, allow_remote=allow_remote)
+        as_read = (cluster, None if pos_label is None else label)
         columns = table.read(
-            numbers=[name for name in (score, label, weight) if name is not None],
-            values=[] if cluster is None else [cluster],
+            numbers=[name for name in (score, label, weight) if name not in (None, *as_read)],
+            values=[name for name in as_read if name is not None],
             groups=group_columns,
         )
+        if label is not None and columns[label].dtype.kind == "O" and pos_label is not None:
+            pos_label = str(pos_label)  # the file has texts
         table.check_scores(score, score_range)
         groups = {name: columns[name] for name in group_columns}
-        named = (Column(f"column {name!r}") for name in (label, score, group_columns[0], weight, cluster))
-        found = check_predictions(
+        named = (FileColumn(str(name)) for name in (label, score, group_columns[0], weight, cluster))
+        predictions = check_predictions(
             None if label is None else columns[label],
             columns[score],
             groups if len(groups) > 1 else groups[group_columns[0]],
@@ -202,10 +217,11 @@ class Predictions:
             cluster=None if cluster is None else columns[cluster],
             score_range=score_range,
             min_groups=min_groups,
+            pos_label=pos_label,
             names=Names(*named),
         )
-        table.warn(found.groups)
-        return found
+        table.warn(predictions.groups)
+        return predictions
 
     @property
     def exchangeable(self) -> bool:
@@ -228,13 +244,14 @@ def check_predictions(
     cluster: ArrayLike | None = None,
     score_range: ScoreRange = (0.0, 1.0),
     min_groups: int = 2,
+    pos_label: Any = None,
     blanks: Blanks = NO_BLANKS,
     names: Names = ARGUMENTS,
 ) -> Predictions:
     """Checked predictions over arrays that may still be the caller's: for use at once."""
     score_range = as_score_range(score_range)
-    given = (y_true, y_score, sensitive_features, sample_weight, cluster)
-    check_indexes(dict(zip(names, given, strict=True)))
+    arguments = (y_true, y_score, sensitive_features, sample_weight, cluster)
+    check_indexes(dict(zip(names, arguments, strict=True)))
     scores, resolution = as_scores(y_score, score_range, names.y_score)
     codes, groups = as_groups(
         sensitive_features,
@@ -243,7 +260,11 @@ def check_predictions(
         at_least=as_count(min_groups, "min_groups"),
         blanks=blanks,
     )
-    labels = None if y_true is None else as_labels(y_true, scores.size, names.y_true)
+    labels = None
+    if y_true is not None and pos_label is None:
+        labels = as_labels(y_true, scores.size, names.y_true)
+    elif y_true is not None:
+        labels = as_positive(y_true, scores.size, names.y_true, pos_label=pos_label)
     weights = None
     if sample_weight is not None:
         weights = as_weights(sample_weight, scores.size, names.sample_weight)
@@ -271,11 +292,13 @@ def _frozen(array: NDArray[Any]) -> NDArray[Any]:
 
 
 def check_group_weights(
-    codes: NDArray[Any], groups: tuple[Group, ...], weights: NDArray[Any], name: str
+    codes: NDArray[Any], groups: tuple[Group, ...], weights: NDArray[Any], name: Argument
 ) -> None:
     """Raise a ValueError where all rows of a group have weight 0."""
     if weights.min() > 0.0:
         return
     for group, total in zip(groups, np.bincount(codes, weights), strict=True):
         if total == 0.0:
-            raise ValueError(f"{name} must be > 0 in some row of group {group!r}, got 0 in all of them")
+            raise InputError(
+                f"must be > 0 in some row of group {group!r}, got 0 in all of them", argument=name
+            )

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from localparity._io._files import locked, parse_json, reading, sha256_of, write_whole
+from localparity._validation import InputError
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="permissions of POSIX")
@@ -154,7 +155,7 @@ def test_errors_in_the_content_name_the_file() -> None:
         with pytest.raises(ValueError, match=message), reading("a.json"):
             broken()
     with pytest.raises(ValueError, match=r"^a.json has format 2"), reading("a.json"):
-        raise ValueError("a.json has format 2")
+        raise InputError("has format 2", file="a.json")
     with pytest.raises(OSError, match="gone"), reading("a.json"):
         raise OSError("gone")
 

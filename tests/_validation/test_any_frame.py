@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import localparity as lp
-from localparity._validation._codes import library_of
+from localparity._validation import library_of
 
 pa = pytest.importorskip("pyarrow")
 pd = pytest.importorskip("pandas")

@@ -192,7 +192,7 @@ def test_a_name_that_is_not_there_gets_the_nearest_ones() -> None:
 
 
 def test_a_column_of_a_file_counts_its_rows_from_one() -> None:
-    name = validation.Column("column 'p'")
+    name = validation.FileColumn("p")
     with pytest.raises(ValueError, match=r"column 'p' .*got nan at data row 2"):
         validation.as_numbers([0.1, float("nan")], name)
     with pytest.raises(ValueError, match="column 'sex' has no value at data row 1"):

@@ -8,61 +8,7 @@ from unittest.mock import Mock
 import duckdb
 import pytest
 
-from localparity.cli._commands import in_options
 from typed_commands import run, run_here
-
-OPTIONS = {
-    "allow_duplicate": "--allow-duplicate",
-    "compare": "--compare",
-    "confidence": "--confidence",
-    "engine": "--engine",
-    "epsilon": "--epsilon",
-    "epsilons": "--epsilon",
-    "force": "--force",
-    "group": "--group",
-    "label": "--label",
-    "min_group_size": "--min-group-size",
-    "n_resamples": "--resamples",
-    "score_range": "--score-range",
-    "small_groups": "--small-groups",
-    "y_true": "--label",
-}
-
-
-@pytest.mark.parametrize(
-    ("message", "expected"),
-    [
-        ("n_resamples must be >= 19 with confidence=0.95, got 5", "--resamples must be >= 19 with --confidence 0.95, got 5"),
-        (
-            "there are many; use compare='to_overall', or min_group_size and small_groups='drop'",
-            "there are many; use --compare to_overall, or --min-group-size and --small-groups drop",
-        ),
-        ("column 'p' has 7 at data row 2, outside score_range (0.0, 1.0)", "column 'p' has 7 at data row 2, outside --score-range (0.0, 1.0)"),
-        ("x already exists; pass force=True to overwrite", "x already exists; pass --force to overwrite"),
-        ("pass allow_duplicate=True to count it again", "pass --allow-duplicate to count it again"),
-        ("criterion='equal_opportunity' needs y_true, got None", "criterion='equal_opportunity' needs --label, got None"),
-        ("cluster needs engine='duckdb', got 'spark'", "cluster needs --engine duckdb, got 'spark'"),
-        ("epsilons must have at least one number", "--epsilon must have at least one number"),
-        ("is score_range right?", "is --score-range right?"),
-    ],
-)  # fmt: skip
-def test_arguments_are_called_by_their_options(message: str, expected: str) -> None:
-    assert in_options(message, OPTIONS) == expected
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
-        "group 'label' has no rows with label 1",
-        "there is no column in score_range.csv named 'min_group_size'; did you mean 'n_resamples'?",
-        "folder/score_range cannot be read",
-        "the epsilon of a window, its label and its group",
-        "n_resamples_too must be known",
-    ],
-)
-def test_what_people_named_stays(message: str) -> None:
-    assert in_options(message, OPTIONS) == message
-    assert in_options(message, {}) == message
 
 
 @pytest.mark.parametrize(

@@ -15,10 +15,10 @@ import numpy as np
 import pytest
 
 LIMITS: dict[str, Sequence[Any]] = {
-    "_validation._codes.MANY": [0, 2**16],
-    "_validation._codes._BUCKETS": [(2, 2), (16, 32)],
-    "_validation._codes._ROWS": [3, 20],
-    "_validation._codes._TRIES": [0, 1, 4],
+    "_validation._groups.MANY": [0, 2**16],
+    "_validation._groups._BUCKETS": [(2, 2), (16, 32)],
+    "_validation._groups._ROWS": [3, 20],
+    "_validation._groups._TRIES": [0, 1, 4],
     "counts._cells._MANY_ROWS": [0, 30],
     "counts._cells._NUMBER_BITS": [16, 30],
     "counts._cells._SAMPLED": [2, 5, 16],

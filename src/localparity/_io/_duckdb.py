@@ -12,6 +12,8 @@ from functools import cache
 from tempfile import mkdtemp
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from localparity._validation import InputError, setting
+
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection
     from numpy.typing import NDArray
@@ -113,7 +115,7 @@ def check_remote(paths: Iterable[str], *, allow_remote: bool) -> None:
     remote = remote_among(paths)
     if remote and not allow_remote:
         shown = without_password(remote[0])
-        raise ValueError(f"{shown} is on another machine; pass allow_remote=True to fetch it")
+        raise InputError(f"is on another machine; pass {setting(allow_remote=True)} to fetch it", file=shown)
 
 
 # SQL: names and texts in it, and what comes back.
@@ -149,14 +151,17 @@ def with_none(column: NDArray[Any]) -> NDArray[Any]:
 
 
 _ADVICE = {
-    "Invalid unicode": "pass its encoding, e.g. encoding='latin-1'",
-    "requires the extension": "pass allow_remote=True to let DuckDB install it",
+    "Invalid unicode": f"pass its encoding, e.g. {setting(encoding='latin-1')}",
+    "requires the extension": f"pass {setting(allow_remote=True)} to let DuckDB install it",
     "state machine": "do all of its lines end alike, and are its quotes closed?",
 }
 
 
 def first_reason(message: str) -> str:
-    """The line number and the reason in one of DuckDB's long messages, as one line."""
+    """The line number and the reason in one of DuckDB's long messages, as one line.
+
+    Its errors have no fields, so the text is all there is to read.
+    """
     lines = [line.strip() for line in message.splitlines()]
     reason = re.sub(r"^[A-Za-z ]+ Error: ", "", lines[0])
     at_line = re.search(r"CSV Error on Line: (\d+)", reason)

@@ -17,6 +17,8 @@ from pathlib import Path
 from typing import Any, BinaryIO, TypeVar
 from uuid import uuid4
 
+from localparity._validation import InputError, OutputExistsError
+
 if sys.platform != "win32":
     import fcntl
 
@@ -210,9 +212,9 @@ def parse_json(content: bytes) -> dict[str, Any]:
     try:
         found = json.loads(content)
     except RecursionError as error:
-        raise ValueError("its JSON is nested too deeply") from error
+        raise InputError("its JSON is nested too deeply") from error
     if not isinstance(found, dict):
-        raise ValueError(f"its JSON must be an object, got {type(found).__name__}")
+        raise InputError(f"its JSON must be an object, got {type(found).__name__}")
     return found
 
 
@@ -233,12 +235,12 @@ def parse_sealed(content: bytes) -> dict[str, Any]:
     {'epsilon': 0.1}
     >>> parse_sealed(seal_json({"epsilon": 0.1}).replace(b"0.1", b"0.2"))
     Traceback (most recent call last):
-    ValueError: its values do not match their sha256
+    localparity._validation.InputError: its values do not match their sha256
     """
     found = parse_json(content)
     seal = found.pop(_SEAL, None)
     if seal is not None and seal != _sha256_of_values(found):
-        raise ValueError("its values do not match their sha256")
+        raise InputError("its values do not match their sha256")
     return found
 
 
@@ -253,49 +255,43 @@ def check_format(found: Any, known: int, name: str, *, advice: str) -> None:
     --------
     >>> check_format(7, 3, "model.json", advice="train the model again")
     Traceback (most recent call last):
-    ValueError: model.json was written by a newer localparity, in format 7; this version reads format 3: ...
+    localparity._validation.InputError: model.json was written by a newer localparity, in format 7; ...
     """
     if type(found) is not int:
-        raise ValueError(f"{name} is damaged: its format must be a whole number, got {found!r}")
+        raise InputError(f"is damaged: its format must be a whole number, got {found!r}", file=name)
     if found != known:
         newer = found > known
         author, advice = ("a newer localparity", "update it") if newer else ("localparity 0.1", advice)
-        raise ValueError(
-            f"{name} was written by {author}, in format {found}; this version reads format {known}: {advice}"
-        )
+        reason = f"was written by {author}, in format {found}; this version reads format {known}: {advice}"
+        raise InputError(reason, file=name)
 
 
 @contextmanager
 def reading(name: str, *errors: type[Exception]) -> Iterator[None]:
-    """Turn errors in a file's content into a ValueError that names the file.
-
-    `errors` are those that a parser of the content has of its own.
+    """Turn errors in a file's content, also a parser's own `errors`, into an InputError that names the file.
 
     Examples
     --------
     >>> with reading("model.json"):
     ...     parse_json(b"{}")["format"]
     Traceback (most recent call last):
-    ValueError: model.json is damaged: 'format' is missing
+    localparity._validation.InputError: model.json is damaged: 'format' is missing
     """
     parse_errors: tuple[type[Exception], ...] = (*_PARSE_ERRORS, *errors)
     try:
         yield
     except KeyError as error:
-        raise ValueError(f"{name} is damaged: {error} is missing") from error
+        raise InputError(f"is damaged: {error} is missing", file=name) from error
     except parse_errors as error:
-        if isinstance(error, ValueError) and str(error).startswith(f"{name} "):
+        if isinstance(error, InputError) and error.file == name:
             raise
-        raise ValueError(f"{name} is damaged: {error}") from error
-
-
-# Reports on the disk: whole or not at all, and never over what is there unasked.
+        raise InputError(f"is damaged: {error}", file=name) from error
 
 
 def write_new(path: Path, content: bytes, *, force: bool) -> None:
-    """Write a file that does not exist yet, or take its place where `force` says so."""
+    """Write a whole file that does not exist yet, or overwrite one if `force`."""
     if path.exists() and not force:
-        raise FileExistsError(f"{path} already exists; pass force=True to overwrite")
+        raise OutputExistsError(path)
     try:
         write_whole(path, content)
     except OSError as error:

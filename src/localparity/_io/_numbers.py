@@ -9,6 +9,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from localparity._validation import InputError, setting
+
 Decimal = Literal[".", ","]
 
 _MISSING = ("", "-", "--", ".", "?", "#n/a", "<na>", "n/a", "na", "nan", "none", "null")
@@ -111,7 +113,7 @@ def survey(text: str, decimal: Decimal | None) -> dict[str, str]:
 def format_of(found: Mapping[str, int], decimal: Decimal | None) -> NumberFormat | None:
     """The one other way to read a column, given what the survey counted; None where there is none.
 
-    Two ways that differ, as for 1,234, are a ValueError.
+    Two ways that differ, as for 1,234, are an InputError.
 
     Examples
     --------
@@ -125,7 +127,8 @@ def format_of(found: Mapping[str, int], decimal: Decimal | None) -> NumberFormat
         return None
     fits: list[Decimal] = [point for point in (".", ",") if found.get(point) == found["n"]]
     if len(fits) == 2 and found["differ"]:
-        raise ValueError("can be read with a decimal point or with a decimal comma")
+        choices = f"{setting(decimal='.')} or {setting(decimal=',')}"
+        raise InputError(f"can be read with a decimal point or with a decimal comma; pass {choices}")
     return NumberFormat(fits[0], percent) if fits else None
 
 

@@ -20,7 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._io._duckdb import quote_text, with_none
-from localparity._validation import require, unknown_name
+from localparity._validation import InputError, require, setting, unknown_name
 
 # The first lines of a CSV: what separates its values, and what its columns are called.
 
@@ -65,16 +65,16 @@ def header_of(lines: Sequence[str | None], kind: str) -> Header:
             break
         delimiter, skipped = found[1] if found else delimiter, skipped + 1
     else:
-        raise ValueError("has no line with the names of its columns")
+        raise InputError("has no line with the names of its columns")
     assert line is not None
     number = skipped + 1
     if line.count('"') % 2:
-        raise ValueError(f"cannot be read: line {number}: a quote in the header is not closed")
+        raise InputError(f"cannot be read: line {number}: a quote in the header is not closed")
     delimiter = delimiter or delimiter_of(line, kind)
     try:
         found_names = next(csv.reader([line], delimiter=delimiter, skipinitialspace=delimiter != " "))
     except csv.Error as error:  # such as a name of more than 128 KB
-        raise ValueError(f"cannot be read: line {number}: {error}") from error
+        raise InputError(f"cannot be read: line {number}: {error}") from error
     names = [name.strip() or f"column{place}" for place, name in enumerate(found_names)]
     return Header(delimiter, names, skipped)
 
@@ -148,8 +148,8 @@ def as_encoding(encoding: str | None) -> str | None:
         name = codecs.lookup(encoding).name
         "".encode(encoding)  # which a codec of another kind, such as base64, refuses
     except (LookupError, TypeError, ValueError):
-        raise ValueError(
-            f"encoding must be the name of an encoding, such as 'latin-1', got {encoding!r}"
+        raise InputError(
+            f"must be the name of an encoding, such as 'latin-1', got {encoding!r}", argument="encoding"
         ) from None
     return None if name in ("utf-8", "utf-8-sig", "ascii") else name
 
@@ -178,7 +178,7 @@ class Transcoded:
                     copy.write(decoder.decode(read))
                 copy.write(decoder.decode(b"", final=True))
         except UnicodeError as error:
-            raise ValueError(f"{file} cannot be read as {encoding}: {error}") from error
+            raise InputError(f"cannot be read as {encoding}: {error}", file=file) from error
         return str(path)
 
 
@@ -223,7 +223,7 @@ def read_through(file: str) -> bytes:
             if ending == ".gz":
                 return _read_gzip(stream)
         except (EOFError, OSError, ValueError, zlib.error) as error:
-            raise ValueError(f"{file} cannot be read: {error}") from error
+            raise InputError(f"cannot be read: {error}", file=file) from error
         stream.seek(max(0, path.stat().st_size - _LAST))
         return stream.read()
 
@@ -297,10 +297,10 @@ def read_sheet(file: str, sheet: str | None) -> tuple[list[str], list[NDArray[An
         name = _sheet_name(file, workbook, sheet)
         cells = workbook.get_sheet_by_name(name).to_python()
     except calamine.CalamineError as error:
-        raise ValueError(f"{file} cannot be read: {error}") from error
+        raise InputError(f"cannot be read: {error}", file=file) from error
     rows = [row for row in cells if any(value not in ("", None) for value in row)]
     if len(rows) < 2:
-        raise ValueError(f"{file} has no rows in sheet {name!r}" if rows else f"{file} is empty")
+        raise InputError(f"has no rows in sheet {name!r}" if rows else "is empty", file=file)
     header, *rows = rows
     names = [str(value).strip() or f"column{place}" for place, value in enumerate(header)]
     return names, [_column(values) for values in zip(*rows, strict=True)]
@@ -312,7 +312,7 @@ def _sheet_name(file: str, workbook: Any, sheet: str | None) -> str:
         filled = [name for name in names if workbook.get_sheet_by_name(name).total_height > 0] or names
         if len(filled) > 1:
             listed = ", ".join(map(repr, filled))
-            raise ValueError(f"{file} has the sheets {listed}; name one, e.g. sheet={filled[0]!r}")
+            raise InputError(f"has the sheets {listed}; name one, e.g. {setting(sheet=filled[0])}", file=file)
         return filled[0]
     if sheet not in names:
         raise unknown_name(f"sheet in {file} named", sheet, names)
@@ -369,7 +369,7 @@ class Files:
     def __init__(self, paths: list[str], *, encoding: str | None, sheet: str | None) -> None:
         folder = next((path for path in paths if Path(path).is_dir()), None)
         if folder is not None:
-            raise ValueError(f"{folder} is a folder; name its files, e.g. {folder}/*.csv")
+            raise InputError(f"is a folder; name its files, e.g. {folder}/*.csv", file=folder)
         self.paths, self.repeated = paths, set[str]()
         self.name = f"{paths[0]} and {len(paths) - 1} more" if len(paths) > 1 else paths[0]
         self._encoding, self._sheet, self._copies = as_encoding(encoding), sheet, Transcoded()
@@ -395,12 +395,13 @@ class Files:
         lines = self._first_lines(first)
         try:
             header = header_of(lines, kind)
-        except ValueError as error:
-            raise ValueError(f"{copies[first] if others else self.name} {error}") from error
+        except InputError as error:
+            error.file = copies[first] if others else self.name
+            raise
         for other in others:
             if self._first_lines(other)[: header.skipped + 1] != lines[: header.skipped + 1]:
-                raise ValueError(
-                    f"{copies[other]} must have the columns of {copies[first]}, in the same order"
+                raise InputError(
+                    f"must have the columns of {copies[first]}, in the same order", file=copies[other]
                 )
         # DuckDB overlooks a field too many that is NULL. No value is, by a text that no field holds, until
         # empty ones are made so.
@@ -413,10 +414,10 @@ class Files:
     def _sheet_reader(self) -> str:
         """The only sheet of the only workbook, or the one that was named."""
         if len(self.paths) > 1:
-            raise ValueError(f"one workbook is read at a time, got {self.name}")
+            raise InputError(f"one workbook is read at a time, got {self.name}")
         file = self.paths[0]
         if not Path(file).is_file():
-            raise ValueError(f"{file} cannot be read: there is no file {file}")
+            raise InputError(f"cannot be read: there is no file {file}", file=file)
         names, columns = read_sheet(file, self._sheet)
         self._register(_SHEET, dict(zip(self._distinct(names), columns, strict=True)))
         return _SHEET
@@ -432,16 +433,16 @@ class Files:
         try:
             names = self._keys(f"read_json_objects({paths}, format = {quote_text(first)})")
         except ValueError as error:
-            if others and "Expected top-level JSON array" in str(error):
+            if others and "Expected top-level JSON array" in str(error):  # DuckDB says it in words alone
                 return self._json_reader(paths, others, last)
             raise
         for file, end in last.items():
             if first == "array" and ending_of(file, packed=True) == "zst":
                 end = self._last_text(file)
             if first == "array" and end.strip() and not end.rstrip().endswith(b"]"):
-                raise ValueError(f"{file} cannot be read: the array is not closed at its end")
+                raise InputError("cannot be read: the array is not closed at its end", file=file)
         if not names:
-            raise ValueError(f"{self.name} has no rows")
+            raise InputError("has no rows", file=self.name)
         return f"read_json({paths}, auto_detect = false, format = '{first}', columns = {_texts(names)})"
 
     def _last_text(self, file: str) -> bytes:
@@ -451,10 +452,10 @@ class Files:
         try:
             return str(self._fetch(query)["line"][0]).encode()
         except ValueError as error:
-            if "Maximum line size" not in str(error):
+            if "Maximum line size" not in str(error):  # DuckDB says it in words alone
                 raise
-            raise ValueError(
-                f"{file} has a line of more than {_LONGEST_LINE:,} bytes; unpack it, or write JSON lines"
+            raise InputError(
+                f"has a line of more than {_LONGEST_LINE:,} bytes; unpack it, or write JSON lines", file=file
             ) from error
 
     def _keys(self, objects: str) -> list[str]:
@@ -469,8 +470,9 @@ class Files:
                 f"FROM {objects}) WHERE {keys} IS NULL ORDER BY row LIMIT 1"
             )
             kind = _JSON_TYPES.get(str(with_none(other["kind"])[0] or "NULL"), "a number")
-            row = other["row"][0]
-            raise ValueError(f"{self.name} must have an object in each row, got {kind} at data row {row}")
+            row = int(other["row"][0])
+            reason = f"must have an object in each row, got {kind} at data row {row}"
+            raise InputError(reason, file=self.name, row=row - 1)
         for keys_of_some in found["keys"]:
             self._check_distinct(keys_of_some)
         names = list(dict.fromkeys(map(str, chain(*found["keys"]))))
@@ -483,14 +485,14 @@ class Files:
         for path in self.paths:
             found = self._fetch(f"SELECT file FROM glob({quote_text(path)}) ORDER BY file")["file"].tolist()
             if not found:
-                raise ValueError(f"{self.name} cannot be read: there is no file {path}")
+                raise InputError(f"cannot be read: there is no file {path}", file=self.name)
             files += map(str, found)
         return files
 
     def _first_lines(self, file: str) -> list[str | None]:
         lines = self._fetch(f"SELECT line FROM {_lines(file)} LIMIT {_FIRST_LINES}")["line"]
         if not lines.size:
-            raise ValueError(f"{self.name} is empty")
+            raise InputError("is empty", file=self.name)
         first, *others = with_none(lines).tolist()
         return [first and first.removeprefix("\ufeff"), *others]
 
@@ -499,9 +501,9 @@ class Files:
         if again:
             raise self.has_several(next(name for name in names if name in again))
 
-    def has_several(self, name: str) -> ValueError:
+    def has_several(self, name: str) -> InputError:
         """The error for a name that several columns have."""
-        return ValueError(f"{self.name} has more than one column named {name!r}, apart from case")
+        return InputError(f"has more than one column named {name!r}, apart from case", file=self.name)
 
 
 def _lines(file: str, *, longest: int = 2**21) -> str:
@@ -526,11 +528,11 @@ def kind_of(paths: Sequence[str]) -> str:
     """The kind of the files, from the endings of their names."""
     kinds = {ending_of(path) for path in paths}
     if len(kinds) > 1:
-        raise ValueError(f"all files must be of one kind, got {', '.join(sorted(kinds))}")
+        raise InputError(f"all files must be of one kind, got {', '.join(sorted(kinds))}")
     kind = kinds.pop()
     if kind not in KINDS:
         known = ", ".join(f".{ending}" for ending in KINDS)
-        raise ValueError(f"{paths[0]} must end in one of {known}")
+        raise InputError(f"must end in one of {known}", file=paths[0])
     return kind
 
 

@@ -33,7 +33,18 @@ from localparity._io._numbers import Decimal, NumberFormat, format_of, is_missin
 from localparity._io._readers import KINDS, Files, ending_of
 from localparity._text import brief, normal_text
 from localparity._types import FloatArray
-from localparity._validation import MOST_GROUPS, as_choice, as_score_range, check_group_count, unknown_name
+from localparity._validation import (
+    MOST_GROUPS,
+    FileColumn,
+    InputError,
+    InputWarning,
+    MissingValueError,
+    as_choice,
+    as_score_range,
+    check_group_count,
+    setting,
+    unknown_name,
+)
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyRelation
@@ -49,9 +60,9 @@ def as_group_columns(score: str, group: str | Sequence[str]) -> tuple[str, ...]:
     """The names of the group columns: at least one, none of them the score column."""
     groups = (group,) if isinstance(group, str) else tuple(group)
     if not groups:
-        raise ValueError("group must name at least one column, got none")
+        raise InputError("must name at least one column, got none", argument="group")
     if score in groups:
-        raise ValueError(f"column {score!r} cannot be both the score and a group")
+        raise InputError("cannot be both the score and a group", column=score)
     return groups
 
 
@@ -93,9 +104,10 @@ class Table:
             self._query: Callable[[str], Any] = lambda query: source.query(self.rows, query)
             self._wait: Callable[[Callable[[], Any]], Any] = lambda work: work()
         elif hasattr(type(source), "columns") or isinstance(source, duckdb.DuckDBPyConnection):
-            raise ValueError(
-                f"source must be a path, a query or a DuckDB relation, got {type(source).__name__}; "
-                "duckdb.sql(...) makes a relation, also of a data frame"
+            raise InputError(
+                f"must be a path, a query or a DuckDB relation, got {type(source).__name__}; "
+                "duckdb.sql(...) makes a relation, also of a data frame",
+                argument="source",
             )
         else:
             paths = [source] if isinstance(source, str) else _paths(source)
@@ -159,7 +171,7 @@ class Table:
                 continue
             column = quote_name(name)
             found = self.fetch(f"SELECT DISTINCT {column} AS g FROM {self.rows} LIMIT {MOST_GROUPS + 1}")
-            check_group_count(found["g"].size, f"column {name!r}")
+            check_group_count(found["g"].size, FileColumn(name))
             texts = [str(text) for text in with_none(found["g"]).tolist() if text is not None]
             new = {text: normal_text(text) for text in texts if normal_text(text) != text}
             listed = " ".join(f"WHEN {quote_text(text)} THEN {quote_text(to)}" for text, to in new.items())
@@ -186,11 +198,11 @@ class Table:
         for alike in same.values():
             if len(alike) > 1:
                 *some, last = map(repr, alike)
-                warnings.warn(
+                message = (
                     f"the groups {', '.join(some)} and {last} of {self.name} differ in case, spaces or the "
-                    "form of characters only; pass normalise_groups=True to join them",
-                    stacklevel=3,
+                    f"form of characters only; pass {setting(normalise_groups=True)} to join them"
                 )
+                warnings.warn(InputWarning(message), stacklevel=3)
 
     def repair(self, names: Iterable[str]) -> bool:
         """Find out how columns write their numbers, after the plain way failed; whether it is another way."""
@@ -205,10 +217,9 @@ class Table:
             found = self.fetch(f"SELECT {selected} FROM {self.rows}")
             try:
                 form = format_of({what: int(count[0]) for what, count in found.items()}, self._decimal)
-            except ValueError as error:
-                raise ValueError(
-                    f"column {name!r} of {self.name} {error}; pass decimal='.' or decimal=','"
-                ) from None
+            except InputError as error:
+                error.column, error.file = name, self.name
+                raise
             if form is not None:
                 self._formats[name], changed = form, True
         return changed
@@ -231,7 +242,7 @@ class Table:
         fetched = self.fetch(f"SELECT {selected} FROM {self.rows}")
         columns = {name: fetched[f"c{i}"] for i, name in enumerate((*numbers, *values))}
         if not next(iter(columns.values())).size:
-            raise ValueError(f"{self.name} has no rows")
+            raise InputError("has no rows", file=self.name)
         for name in numbers:
             missing = np.ma.getmaskarray(columns[name])
             if missing.any():
@@ -262,10 +273,8 @@ class Table:
             self._check_held(name)
         percent = name in self._formats and self._formats[name].percent
         if percent and as_score_range(score_range)[1] > 1.0:
-            raise ValueError(
-                f"column {name!r} of {self.name} has percent signs: 37% is 0.37, and score_range must be "
-                f"(0, 1), got {score_range}"
-            )
+            needs = f"{setting('score_range')} must be (0, 1), got {score_range}"
+            raise InputError(f"has percent signs: 37% is 0.37, and {needs}", column=name, file=self.name)
 
     def _check_held(self, name: str) -> None:
         """Raise a ValueError where two integers of a column would be the same float."""
@@ -277,27 +286,28 @@ class Table:
         query = f"SELECT row, CAST(whole AS VARCHAR) AS whole FROM ({rows}) WHERE whole <> held"
         found = self.fetch(f"{query} ORDER BY row LIMIT 1")
         if found["row"].size:
-            raise ValueError(
-                f"column {name!r} must be integers that float64 represents exactly, got {found['whole'][0]} "
-                f"at data row {found['row'][0]}; subtract the same number from all of them"
+            raise InputError(
+                f"must be integers that float64 represents exactly, got {found['whole'][0]} "
+                f"at data row {found['row'][0]}; subtract the same number from all of them",
+                column=name,
             )
 
-    def not_a_number(self, name: str, row: int) -> ValueError:
+    def not_a_number(self, name: str, row: int) -> InputError:
         """The error for the first value of a column that is not a number, given its data row."""
         text, number = text_of(name), self.number(name)
         query = f"SELECT {text} AS value FROM {self.rows} WHERE {number} IS NULL LIMIT 1"
         value = with_none(self.fetch(query)["value"])[0]
-        found = f"column {name!r} of {self.name} must be numbers, got "
         if is_missing_text(value):
             counted = self.fetch(
                 f"SELECT count(*) FILTER ({missing_text(text)}) AS none, count(*) AS n FROM {self.rows}"
             )
             none, n = (int(counted[what][0]) for what in ("none", "n"))
-            return ValueError(
-                f"{found}no value at data row {row}; there is no value in {none:,} of {n:,} rows"
-            )
+            reason = f"must be numbers, got no value at data row {row}; "
+            reason += f"there is no value in {none:,} of {n:,} rows"
+            return MissingValueError(reason, column=name, file=self.name, row=row - 1)
         mixed = "; either all of them or none must have a percent sign" if "%" in str(value) else ""
-        return ValueError(f"{found}{brief(str(value))} at data row {row}{mixed}")
+        reason = f"must be numbers, got {brief(str(value))} at data row {row}{mixed}"
+        return InputError(reason, column=name, file=self.name, row=row - 1)
 
     def fetch(self, query: str) -> dict[str, NDArray[Any]]:
         """The result of a query, by column; an error in the files names them."""
@@ -316,8 +326,8 @@ class Table:
         except (self._error, OSError) as error:
             raise self._unreadable(error) from error
 
-    def _unreadable(self, error: Exception) -> ValueError:
-        return ValueError(f"{self.name} cannot be read: {first_reason(str(error))}")
+    def _unreadable(self, error: Exception) -> InputError:
+        return InputError(f"cannot be read: {first_reason(str(error))}", file=self.name)
 
 
 def open_table(
@@ -378,7 +388,7 @@ def as_table(source: Source | DuckDBPyRelation | Table, **options: Any) -> Table
 def _paths(source: PathLike[str] | Sequence[str | PathLike[str]]) -> list[str]:
     paths = [source] if isinstance(source, PathLike) else list(source)
     if not paths:
-        raise ValueError("source must name at least one file, got none")
+        raise InputError("must name at least one file, got none", argument="source")
     return [fspath(path) for path in paths]
 
 

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import operator
 from collections.abc import Iterable
-from importlib import import_module
 from os import cpu_count
 from typing import Any, TypeVar, get_args
 
 import numpy as np
 
 from localparity._types import FloatArray, HigherIs, ScoreRange, Seed
+from localparity._validation._errors import Argument, InputError, setting
 
 Choice = TypeVar("Choice", bound=str | None)
 
@@ -27,25 +26,25 @@ _MOST = {
     "seeds": 1_000,
     "steps": 100_000_000,
 }
-"""The most of what takes long in proportion: beyond it a number is a slip of the hand, or a hang."""
+"""The most of what takes time in proportion: a larger number is a slip, or would hang."""
 
 
-def as_number(value: Any, name: str) -> float:
+def as_number(value: Any, name: Argument) -> float:
     """One number, NaN excepted."""
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a number, got {value!r}") from None
+        raise InputError(f"must be a number, got {value!r}", argument=name) from None
     if math.isnan(number):
-        raise ValueError(f"{name} must be a number, got nan")
+        raise InputError("must be a number, got nan", argument=name)
     return number
 
 
-def as_fraction(value: Any, name: str) -> float:
+def as_fraction(value: Any, name: Argument) -> float:
     """A number in [0, 1], the ends included."""
     number = as_number(value, name)
     if not 0.0 <= number <= 1.0:
-        raise ValueError(f"{name} must be between 0 and 1, got {number:g}")
+        raise InputError(f"must be between 0 and 1, got {number:g}", argument=name)
     return number
 
 
@@ -53,7 +52,7 @@ def as_strength(strength: Any) -> float:
     """The weight of a penalty: a finite number that is not negative."""
     number = as_number(strength, "strength")
     if not 0.0 <= number < math.inf:
-        raise ValueError(f"strength must be >= 0 and finite, got {number:g}")
+        raise InputError(f"must be >= 0 and finite, got {number:g}", argument="strength")
     return number
 
 
@@ -62,7 +61,7 @@ def as_temperature(temperature: Any, *, at_most: float = math.inf) -> float:
     number = as_number(temperature, "temperature")
     if not (0.0 < number <= at_most and number < math.inf):
         limit = "finite" if at_most == math.inf else f"<= {at_most:g}"
-        raise ValueError(f"temperature must be > 0 and {limit}, got {number:g}")
+        raise InputError(f"must be > 0 and {limit}, got {number:g}", argument="temperature")
     return number
 
 
@@ -70,16 +69,16 @@ def as_sharpness(sharpness: Any) -> float:
     """The power of a soft search: a number from 1 on."""
     number = as_number(sharpness, "sharpness")
     if not number >= 1.0:
-        raise ValueError(f"sharpness must be >= 1, got {number:g}")
+        raise InputError(f"must be >= 1, got {number:g}", argument="sharpness")
     return number
 
 
 def as_search(search: Any, choices: Iterable[str], epsilon: float) -> str:
     """How a penalty finds its threshold; windows are found by the exact search only."""
-    found = as_choice(search, "search", choices)
-    if epsilon > 0.0 and found != "exact":
-        raise ValueError(f"search={found!r} needs epsilon=0, got {epsilon:g}; use search='exact'")
-    return found
+    chosen = as_choice(search, "search", choices)
+    if epsilon > 0.0 and chosen != "exact":
+        raise InputError(f"search={chosen!r} needs {setting(epsilon=0)}, got {epsilon:g}; use search='exact'")
+    return chosen
 
 
 def as_threshold(threshold: Any, score_range: ScoreRange) -> float:
@@ -87,7 +86,9 @@ def as_threshold(threshold: Any, score_range: ScoreRange) -> float:
     number = as_number(threshold, "threshold")
     low, high = score_range
     if not low <= number <= high:
-        raise ValueError(f"threshold must be inside score_range ({low}, {high}), got {number:g}")
+        raise InputError(
+            f"must be inside {setting('score_range')} ({low}, {high}), got {number:g}", argument="threshold"
+        )
     return number
 
 
@@ -96,32 +97,32 @@ def as_rng(random_state: Seed) -> np.random.Generator:
     try:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:
-        raise ValueError(
-            f"random_state must be an integer >= 0, a Generator or None, got {random_state!r}"
+        raise InputError(
+            f"must be an integer >= 0, a Generator or None, got {random_state!r}", argument="random_state"
         ) from error
 
 
-def as_epsilons(epsilon: Any, name: str = "epsilon") -> FloatArray:
+def as_epsilons(epsilon: Any, name: Argument = "epsilon") -> FloatArray:
     """Half-widths of windows, as fractions of the score range, as an array of the input's shape."""
     try:
         epsilons = np.asarray(epsilon, dtype=np.float64)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be a number >= 0, got {epsilon!r}") from None
+        raise InputError(f"must be a number >= 0, got {epsilon!r}", argument=name) from None
     wrong = ~((epsilons >= 0.0) & np.isfinite(epsilons))
     if wrong.any():
-        raise ValueError(f"{name} must be >= 0 and finite, got {float(epsilons[wrong].flat[0])}")
+        raise InputError(f"must be >= 0 and finite, got {float(epsilons[wrong].flat[0])}", argument=name)
     return epsilons
 
 
-def as_epsilon(epsilon: Any, name: str = "epsilon") -> float:
+def as_epsilon(epsilon: Any, name: Argument = "epsilon") -> float:
     """One half-width of a window."""
     epsilons = as_epsilons(epsilon, name)
     if epsilons.ndim:
-        raise ValueError(f"{name} must be one number, got an array of shape {epsilons.shape}")
+        raise InputError(f"must be one number, got an array of shape {epsilons.shape}", argument=name)
     return float(epsilons)
 
 
-def as_count(value: Any, name: str, *, at_least: int = 1, at_most: float | None = None) -> int:
+def as_count(value: Any, name: Argument, *, at_least: int = 1, at_most: float | None = None) -> int:
     """A whole number between a least and a largest one.
 
     The largest is by default what `_MOST` has for the argument, else what every library can count to.
@@ -129,12 +130,12 @@ def as_count(value: Any, name: str, *, at_least: int = 1, at_most: float | None 
     try:
         count = operator.index(value)
     except TypeError:
-        raise ValueError(f"{name} must be an integer, got {value!r}") from None
+        raise InputError(f"must be an integer, got {value!r}", argument=name) from None
     if count < at_least:
-        raise ValueError(f"{name} must be >= {at_least}, got {count}")
-    most = _MOST.get(name, 2**31 - 1) if at_most is None else at_most
+        raise InputError(f"must be >= {at_least}, got {count}", argument=name)
+    most = _MOST.get(str(name), 2**31 - 1) if at_most is None else at_most
     if count > most:
-        raise ValueError(f"{name} must be <= {most}, got {count}")
+        raise InputError(f"must be <= {most}, got {count}", argument=name)
     return count
 
 
@@ -145,19 +146,19 @@ def as_jobs(n_jobs: int | None) -> int:
     return as_count(cpu_count() or 1 if n_jobs == -1 else n_jobs, "n_jobs")
 
 
-def as_probability(value: Any, name: str = "confidence") -> float:
+def as_probability(value: Any, name: Argument = "confidence") -> float:
     """A probability strictly between 0 and 1."""
     number = as_number(value, name)
     if not 0.0 < number < 1.0:
-        raise ValueError(f"{name} must be > 0 and < 1, got {number:g}")
+        raise InputError(f"must be > 0 and < 1, got {number:g}", argument=name)
     return number
 
 
-def as_choice(value: Any, name: str, choices: Iterable[Choice]) -> Choice:
+def as_choice(value: Any, name: Argument, choices: Iterable[Choice]) -> Choice:
     """One of a few words."""
     known = tuple(choices)
     if value not in known:
-        raise ValueError(f"{name} must be one of {', '.join(map(repr, known))}, got {value!r}")
+        raise InputError(f"must be one of {', '.join(map(repr, known))}, got {value!r}", argument=name)
     chosen: Choice = value
     return chosen
 
@@ -165,50 +166,6 @@ def as_choice(value: Any, name: str, choices: Iterable[Choice]) -> Choice:
 def as_higher_is(higher_is: Any) -> HigherIs | None:
     """What a higher score means for the person scored; None where that is not said."""
     if higher_is is not None and higher_is not in get_args(HigherIs):
-        raise ValueError(f"higher_is must be None, 'better' or 'worse', got {higher_is!r}")
-    found: HigherIs | None = higher_is
-    return found
-
-
-def unknown_name(kind: str, name: object, known: Iterable[object]) -> ValueError:
-    """The error for a name that is not there, with the nearest that are."""
-    by_text = {str(candidate): candidate for candidate in known}
-    folded = {text.casefold(): text for text in by_text}
-    nearest = difflib.get_close_matches(str(name).casefold(), folded, n=3, cutoff=0.5)
-    if nearest:
-        hint = "; did you mean " + " or ".join(repr(by_text[folded[text]]) for text in nearest) + "?"
-    else:
-        hint = "; there is " + ", ".join(repr(candidate) for candidate in list(by_text.values())[:12])
-    return ValueError(f"there is no {kind} {name!r}{hint}")
-
-
-# Optional components: a missing one is an error that says which extra to install.
-
-
-def require(module: str, *, extra: str) -> Any:
-    """Import `module`, or say which extra of localparity brings it.
-
-    Parameters
-    ----------
-    module : str
-        The module's name, as in an import statement.
-    extra : str
-        The extra that installs it.
-
-    Returns
-    -------
-    module
-        The imported module.
-
-    Examples
-    --------
-    >>> require("math", extra="data").sqrt(4.0)
-    2.0
-    """
-    try:
-        return import_module(module)
-    except ImportError as error:
-        raise ImportError(
-            f"{module} is needed here and cannot be imported ({error}); "
-            f"install it with: pip install 'localparity[{extra}]'"
-        ) from error
+        raise InputError(f"must be None, 'better' or 'worse', got {higher_is!r}", argument="higher_is")
+    meaning: HigherIs | None = higher_is
+    return meaning

@@ -1,24 +1,107 @@
-"""Scores, labels and weights: one value a row."""
+"""Scores, labels and weights, one a row, from arrays, lists, tensors and data frames of any library."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Mapping
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from localparity._compiled import MANY
+from localparity._scale import held_ends, score_resolution
 from localparity._types import ArrayLike, FloatArray, ScoreRange
-from localparity._validation._codes import as_column
+from localparity._validation._errors import Argument, InputError, at_row, require, setting
 from localparity._validation._kernels import all_inside
 
-# The score range: lengths and fractions of it, and what rounding does to scores.
+if TYPE_CHECKING:
+    from narwhals import DataFrame, Series
+
+# Data frames, their columns and Arrow arrays, through narwhals.
 
 
-_LARGEST = float(np.finfo(np.float64).max)
-_EPSILON = float(np.finfo(np.float64).eps)
+_SIGNS = ("to_numpy", "__arrow_c_stream__", "__arrow_c_array__", "collect")
+"""Frames and columns have one of these; lists, arrays and tensors have none."""
+
+
+def as_frame(values: Any) -> DataFrame[Any] | Series[Any] | None:
+    """A data frame or a column in narwhals; None for anything else.
+
+    Examples
+    --------
+    >>> as_frame([1, 2]) is None
+    True
+    """
+    if isinstance(values, np.ndarray | list | tuple) or not any(hasattr(values, sign) for sign in _SIGNS):
+        return None
+    # Imported here: only those who have frames need it.
+    import narwhals as nw
+
+    found: Any = nw.from_native(values, allow_series=True, pass_through=True)
+    if found is values and not isinstance(values, nw.DataFrame | nw.Series):
+        found = nw.from_native(_wrapped(values), allow_series=True, pass_through=True)
+    if isinstance(found, nw.LazyFrame) and found.implementation.is_duckdb():
+        require("pyarrow", extra="arrow")
+        found = nw.from_native(found.to_native().to_arrow_table(), eager_only=True)
+    if isinstance(found, nw.LazyFrame) and found.implementation.is_polars():
+        found = found.collect()
+    # The rows of other queries, such as Spark's, have no order to join them by.
+    return found if isinstance(found, nw.DataFrame | nw.Series) else None
+
+
+def library_of(*values: Any) -> str | None:
+    """The library of the first frame among some values; None where none is a frame.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> library_of([0.5], pandas.Series(["f"]))
+    'pandas'
+    """
+    for value in values:
+        if isinstance(value, np.ndarray) or not any(hasattr(value, sign) for sign in _SIGNS):
+            continue
+        import narwhals as nw
+
+        found: Any = nw.from_native(value, allow_series=True, pass_through=True)
+        if (
+            isinstance(found, nw.DataFrame | nw.LazyFrame | nw.Series)
+            and not found.implementation.is_duckdb()
+        ):
+            return str(found.implementation)
+        if hasattr(value, "__arrow_c_stream__") or hasattr(value, "__arrow_c_array__"):
+            return "pyarrow"
+    return None
+
+
+def as_column(values: Any, name: Argument) -> Series[Any] | None:
+    """A column with rows, also the only one of a data frame; None for anything else."""
+    found: Any = as_frame(values)
+    if found is not None and hasattr(found, "columns"):
+        if len(found.columns) != 1:
+            raise InputError(f"must have shape (n_samples,), got {found.shape}", argument=name)
+        found = found.get_column(found.columns[0])
+    if found is not None and not len(found):
+        raise InputError("is empty", argument=name)
+    return found  # type: ignore[no-any-return]
+
+
+def _wrapped(values: Any) -> Any:
+    """A pandas array as a column, and anything with Arrow's C interface as pyarrow's own."""
+    from narwhals import dependencies
+
+    pandas = dependencies.get_pandas()
+    if pandas is not None and isinstance(values, pandas.Index | pandas.api.extensions.ExtensionArray):
+        return pandas.Series(values)
+    if not hasattr(values, "__arrow_c_stream__") and not hasattr(values, "__arrow_c_array__"):
+        return values
+    arrow = require("pyarrow", extra="arrow")
+    column = arrow.chunked_array([values] if isinstance(values, arrow.Array) else values)
+    return arrow.Table.from_struct_array(column) if arrow.types.is_struct(column.type) else column
+
+
+# Scores, labels and weights.
 
 
 def as_score_range(score_range: Any) -> ScoreRange:
@@ -26,146 +109,12 @@ def as_score_range(score_range: Any) -> ScoreRange:
     try:
         low, high = (float(end) for end in score_range)
     except (TypeError, ValueError):
-        raise ValueError(f"score_range must be two numbers (low, high), got {score_range!r}") from None
+        raise InputError(
+            f"must be two numbers (low, high), got {score_range!r}", argument="score_range"
+        ) from None
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise ValueError(f"score_range must be finite with low < high, got ({low}, {high})")
+        raise InputError(f"must be finite with low < high, got ({low}, {high})", argument="score_range")
     return low, high
-
-
-def score_resolution(dtype: np.dtype[Any], score_range: ScoreRange) -> float:
-    """Four machine epsilons of the scores' dtype, as a fraction of the score range, at its larger end.
-
-    A score carries an error of its own size times the machine epsilon, so on a range that lies far from
-    zero the fraction grows accordingly; on [0, 1] it is four machine epsilons.
-    """
-    low, high = score_range
-    single = dtype.kind == "f" and dtype.itemsize < 8
-    machine_epsilon = float(np.finfo(dtype if single else np.float64).eps)
-    return 4.0 * machine_epsilon * max(abs(low), abs(high)) / range_length(score_range)
-
-
-def range_length(score_range: ScoreRange) -> float:
-    """The length of the score range; of one longer than the largest float, that float.
-
-    Examples
-    --------
-    >>> range_length((300.0, 850.0)), range_length((-1e308, 1e308))
-    (550.0, 1.7976931348623157e+308)
-    """
-    low, high = score_range
-    return min(high - low, _LARGEST)
-
-
-def fractions_of(scores: FloatArray, score_range: ScoreRange) -> FloatArray:
-    """Scores as fractions of the score range, which may be as long as floats go.
-
-    Examples
-    --------
-    >>> fractions_of(np.array([300.0, 575.0]), (300.0, 850.0)), fractions_of(np.zeros(1), (-1e308, 1e308))
-    (array([0. , 0.5]), array([0.5]))
-    """
-    scale = range_scale(score_range)
-    low, high = (scale * end for end in score_range)
-    return np.asarray((scale * scores - low) / (high - low))
-
-
-def range_scale(score_range: ScoreRange) -> float:
-    """What to multiply scores by before they are subtracted: 1, or 1/2 in a range too long for a float."""
-    low, high = score_range
-    return 1.0 if math.isfinite(high - low) else 0.5
-
-
-def held_ends(score_range: ScoreRange, dtype: np.dtype[Any]) -> ScoreRange:
-    """The ends of the score range as a dtype holds them; scores of that dtype go from the one to the other.
-
-    Examples
-    --------
-    >>> held_ends((0.1, 0.5), np.dtype(np.float32))
-    (0.10000000149011612, 0.5)
-    """
-    if dtype == np.float64:
-        return score_range
-    most = float(np.finfo(dtype).max)
-    low, high = (float(dtype.type(min(max(end, -most), most))) for end in score_range)
-    return low, high
-
-
-def at_ends(scores: NDArray[Any], score_range: ScoreRange) -> NDArray[Any]:
-    """Scores as they are, and those beyond an end of the range, which their dtype cannot hold, at that end.
-
-    Examples
-    --------
-    >>> at_ends(np.array([0.25, 1.1], dtype=np.float32), (0.0, 1.1)) <= 1.1
-    array([ True,  True])
-    """
-    if held_ends(score_range, scores.dtype) == score_range:
-        return scores
-    return np.clip(scores.astype(np.float64), *score_range)
-
-
-def rounding(resolution: float, score_range: ScoreRange) -> float:
-    """How far, in the scores' own units, a score may lie beyond an end of the range."""
-    return 0.5 * resolution * range_length(score_range)
-
-
-def reach_of(thresholds: Any, resolution: float, score_range: ScoreRange) -> Any:
-    """The highest scores that count as at or below thresholds: those within four machine epsilons of one.
-
-    The epsilons are those of the scores' dtype, and as large as the threshold: 0.1 of single precision
-    counts as 0.1, and no score above 0 counts as 0.
-
-    Examples
-    --------
-    >>> single = score_resolution(np.dtype(np.float32), (0.0, 1.0))
-    >>> tenth = float(np.float32(0.1))
-    >>> tenth <= 0.1, tenth <= reach_of(0.1, single, (0.0, 1.0))
-    (False, True)
-    >>> reach_of(0.0, single, (0.0, 1.0))
-    0.0
-    """
-    low, high = score_range
-    relative = resolution * (range_length(score_range) / max(abs(low), abs(high)))
-    return thresholds + relative * abs(thresholds)
-
-
-def rounding_of(fractions: FloatArray, resolution: float, score_range: ScoreRange) -> FloatArray:
-    """By how much fractions of the score range may be off: in proportion to the scores that they stand for.
-
-    Half the resolution at the larger end of the range, and an epsilon for taking the fraction.
-
-    Examples
-    --------
-    >>> rounding_of(np.array([0.0, 0.5, 1.0]), 0.25, (0.0, 100.0))
-    array([0.    , 0.0625, 0.125 ])
-    """
-    factor, origin = rounding_terms(resolution, score_range)
-    return np.asarray(factor * np.abs(fractions + origin) + _EPSILON * fractions)
-
-
-def rounding_terms(resolution: float, score_range: ScoreRange) -> tuple[float, float]:
-    """The share of its size that a score may be off by, and the bottom as a multiple of the length."""
-    low, high = score_range
-    length = range_length(score_range)
-    return 0.5 * resolution / (max(abs(low), abs(high)) / length), low / length
-
-
-def even_thresholds(score_range: ScoreRange, parts: int) -> FloatArray:
-    """The thresholds that cut the score range into equal parts, both ends included.
-
-    Each is the sum of the ends' multiples over the number of parts, which is the float of its decimals where
-    a step added up would miss it.
-
-    Examples
-    --------
-    >>> even_thresholds((-1.0, 1.0), 20)[9:12]
-    array([-0.1,  0. ,  0.1])
-    """
-    low, high = score_range
-    shrink = 2.0**-64 if max(abs(low), abs(high)) > 2.0**950 else 1.0
-    step = np.arange(parts + 1)
-    found = (low * shrink * (parts - step) + high * shrink * step) / parts / shrink
-    found[0], found[-1] = low, high
-    return np.asarray(np.clip(found, low, high))
 
 
 LEAST_WEIGHT = 2.0**-48
@@ -183,94 +132,77 @@ class Scores(NamedTuple):
     resolution: float
 
 
-class Column(str):
-    """The name of a file's column, as messages call it, and the number of the first row that is looked at."""
-
-    first_row: int | None
-
-    def __new__(cls, name: str, first_row: int | None = 1) -> Column:
-        """A column whose rows count from `first_row`; None where rows have no order."""
-        column = super().__new__(cls, name)
-        column.first_row = first_row
-        return column
-
-
-def place(name: str, row: int) -> str:
-    """Where a value stands: arrays count from 0, and the rows of a file from 1."""
-    if not isinstance(name, Column):
-        return f"row {row}"
-    return "some row" if name.first_row is None else f"data row {row + name.first_row}"
-
-
-def as_vector(values: ArrayLike, name: str, *, dtype: Any = None) -> NDArray[Any]:
-    """One value a row as a one-dimensional array, from lists, data frames' columns and tensors on the CPU."""
+def as_vector(values: ArrayLike, name: Argument, *, dtype: Any = None) -> NDArray[Any]:
+    """A one-dimensional array, from a list, a data frame's column or a tensor on the CPU."""
     if hasattr(values, "detach"):
         values = values.detach()
     if np.ma.is_masked(values):
         row = int(np.argmax(np.ma.getmaskarray(values)))
-        raise ValueError(f"{name} is masked at {place(name, row)}")
+        raise InputError(f"is masked {at_row(name, row)}", argument=name, row=row)
     column = as_column(values, name)
     try:
         array = np.asarray(values, dtype=dtype) if column is None else column.to_numpy()
     except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(f"{name} cannot be read as an array: {error}") from error
+        raise InputError(f"cannot be read as an array: {error}", argument=name) from error
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
         got = array.shape if array.ndim else f"a {type(values).__name__}"
-        raise ValueError(f"{name} must have shape (n_samples,), got {got}")
+        raise InputError(f"must have shape (n_samples,), got {got}", argument=name)
     if array.size == 0:
-        raise ValueError(f"{name} is empty")
+        raise InputError("is empty", argument=name)
     return array
 
 
-def as_numbers(values: ArrayLike, name: str) -> FloatArray:
+def as_numbers(values: ArrayLike, name: Argument) -> FloatArray:
     """One finite number a row, as float64."""
     return _as_finite(as_vector(values, name), name).values.astype(np.float64, copy=False)
 
 
 class _Finite(NamedTuple):
-    """Finite numbers, and the lowest and the highest of them."""
+    """Finite numbers, with the lowest and the highest of them."""
 
     values: NDArray[Any]
     lowest: float
     highest: float
 
 
-def _as_finite(array: NDArray[Any], name: str) -> _Finite:
+def _as_finite(array: NDArray[Any], name: Argument) -> _Finite:
     """Finite numbers: float32 as it is, everything else as float64."""
     if array.dtype.kind == "c":
-        raise ValueError(f"{name} must be real numbers, got {array.dtype}")
+        raise InputError(f"must be real numbers, got {array.dtype}", argument=name)
     try:
         numbers = array if array.dtype == np.float32 else array.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError) as error:
-        raise ValueError(f"{name} must be numbers: {error}") from error
+        raise InputError(f"must be numbers: {error}", argument=name) from error
     lowest, highest = float(numbers.min()), float(numbers.max())  # NaN where one of them is
     if array.dtype.kind in "iuO" and max(-lowest, highest) >= 2.0**53:
         _check_held(array, numbers, name)
     if not (math.isfinite(lowest) and math.isfinite(highest)):
         row = int(np.argmin(np.isfinite(numbers)))
-        raise ValueError(f"{name} must be finite, got {numbers[row]} at {place(name, row)}")
+        raise InputError(f"must be finite, got {numbers[row]} {at_row(name, row)}", argument=name, row=row)
     return _Finite(numbers, lowest, highest)
 
 
-def _check_held(array: NDArray[Any], numbers: FloatArray, name: str) -> None:
-    """Whole numbers above 2**53 may come to be equal as floats, and are an error where they are not exact."""
+def _check_held(array: NDArray[Any], numbers: FloatArray, name: Argument) -> None:
+    """Refuse integers above 2**53 that float64 does not represent: two of them may become equal."""
     for row in np.flatnonzero(np.abs(numbers) >= 2.0**53).tolist():
         whole = array[row]
         if isinstance(whole, int | np.integer) and int(whole) != int(numbers[row]):
-            raise ValueError(
-                f"{name} must be integers that float64 represents exactly, got {whole} at "
-                f"{place(name, row)}; subtract the same number from all of them"
+            raise InputError(
+                f"must be integers that float64 represents exactly, got {whole} "
+                f"{at_row(name, row)}; subtract the same number from all of them",
+                argument=name,
+                row=row,
             )
 
 
-def as_scores(y_score: ArrayLike, score_range: ScoreRange, name: str = "y_score") -> Scores:
+def as_scores(y_score: ArrayLike, score_range: ScoreRange, name: Argument = "y_score") -> Scores:
     """Finite scores inside the range, and the resolution that their dtype gives them."""
     shape: tuple[int, ...] = getattr(y_score, "shape", ())
     if len(shape) == 2 and shape[1] == 2:
-        raise ValueError(
-            f"{name} must have shape (n_samples,), got two columns; pass that of the positive class"
+        raise InputError(
+            "must have shape (n_samples,), got two columns; pass that of the positive class", argument=name
         )
     array = as_vector(y_score, name)
     if _many_inside(array, score_range):
@@ -280,14 +212,16 @@ def as_scores(y_score: ArrayLike, score_range: ScoreRange, name: str = "y_score"
     if lowest < low or highest > high:
         row = int(np.argmax((values < low) | (values > high)))
         low, high = score_range
-        raise ValueError(
-            f"{name} must be inside score_range ({low}, {high}), got {values[row]} at {place(name, row)}"
+        raise InputError(
+            f"must be inside {setting('score_range')} ({low}, {high}), got {values[row]} {at_row(name, row)}",
+            argument=name,
+            row=row,
         )
     return Scores(values, score_resolution(array.dtype, score_range))
 
 
 def _many_inside(array: NDArray[Any], ends: tuple[float, float]) -> bool:
-    """Whether there are many floats, all of them between two ends: which one pass can tell."""
+    """Whether these are many floats, all of them between two ends, as one compiled pass tells."""
     if array.size < MANY or array.dtype not in (np.float32, np.float64):
         return False
     view = array.view()
@@ -295,24 +229,18 @@ def _many_inside(array: NDArray[Any], ends: tuple[float, float]) -> bool:
     return all_inside(view, *held_ends(ends, array.dtype))
 
 
-def check_rows(name: str, rows: int, expected: int, of: str = "y_score") -> None:
-    """Every argument has as many rows as the scores."""
+def check_rows(name: Argument, rows: int, expected: int, of: str = "y_score") -> None:
+    """Check that an argument has as many rows as the scores."""
     if rows != expected:
-        raise ValueError(f"{name} has {rows} rows, {of} has {expected}")
+        raise InputError(f"has {rows} rows, {of} has {expected}", argument=name)
 
 
-def check_indexes(arguments: Mapping[str, Any]) -> None:
-    """Rows are joined by their place, so data frames and their columns must agree on what stands where.
-
-    Parameters
-    ----------
-    arguments : mapping
-        By the name that messages call it, what may have a pandas index; everything else is passed over.
-    """
+def check_indexes(arguments: Mapping[Any, Any]) -> None:
+    """Check that pandas' indexes agree, by the arguments' names: rows are joined by position."""
     indexes = list(_indexes(arguments))
     for name, index in indexes[1:]:
         first, known = indexes[0]
-        # Of other lengths, others say so.
+        # Different lengths are reported by `check_rows`.
         if len(index) == len(known) and not known.equals(index):
             raise ValueError(
                 f"{first} and {name} have different indexes, and rows are joined by position: align them, "
@@ -320,16 +248,16 @@ def check_indexes(arguments: Mapping[str, Any]) -> None:
             )
 
 
-def _indexes(arguments: Mapping[str, Any]) -> Iterator[tuple[str, Any]]:
-    """What has a pandas index, the columns of a mapping too; the index of a list is a method."""
+def _indexes(arguments: Mapping[Any, Any]) -> Iterator[tuple[str, Any]]:
+    """The pandas indexes, also of a mapping's columns; `list.index` is a method."""
     for name, values in arguments.items():
         if isinstance(values, Mapping):
             yield from _indexes({f"{name}[{key!r}]": column for key, column in values.items()})
         elif hasattr(getattr(values, "index", None), "equals"):
-            yield name, values.index
+            yield str(name), values.index
 
 
-def as_labels(y_true: ArrayLike, rows: int, name: str = "y_true") -> NDArray[np.uint8]:
+def as_labels(y_true: ArrayLike, rows: int, name: Argument = "y_true") -> NDArray[np.uint8]:
     """Labels that are 0 or 1, one a row."""
     array = as_vector(y_true, name)
     check_rows(name, array.size, rows)
@@ -338,16 +266,25 @@ def as_labels(y_true: ArrayLike, rows: int, name: str = "y_true") -> NDArray[np.
     try:
         numbers = array.astype(np.float64, copy=False)
     except (TypeError, ValueError):
-        raise ValueError(f"{name} must be 0 or 1, got {_first_word(array)!r}") from None
+        raise InputError(
+            f"must be 0 or 1, got {_first_word(array)!r}{_advice(name)}", argument=name
+        ) from None
     labels = np.equal(numbers, 1.0)
     if np.count_nonzero(labels) + np.count_nonzero(numbers == 0.0) < numbers.size:
         row = int(np.argmin(labels == numbers))
-        raise ValueError(f"{name} must be 0 or 1, got {numbers[row]:g} at {place(name, row)}")
+        raise InputError(
+            f"must be 0 or 1, got {numbers[row]:g} {at_row(name, row)}{_advice(name)}", argument=name, row=row
+        )
     return np.asarray(labels.view(np.uint8))
 
 
+def _advice(name: Argument) -> str:
+    """What to do about other labels; those of a file may come from a command that cannot do it."""
+    return f"; pass {setting('pos_label')} if there are other labels" if isinstance(name, str) else ""
+
+
 def _first_word(array: NDArray[Any]) -> str:
-    """The first value that is no number."""
+    """The first value that is not a number."""
     return str(next(value for value in array.tolist() if not _is_number(value)))
 
 
@@ -359,7 +296,7 @@ def _is_number(value: Any) -> bool:
     return True
 
 
-def as_whole_counts(count: ArrayLike, rows: int, name: str = "count") -> NDArray[np.int64]:
+def as_whole_counts(count: ArrayLike, rows: int, name: Argument = "count") -> NDArray[np.int64]:
     """Whole numbers that are not negative, one a row."""
     array = as_vector(count, name)
     check_rows(name, array.size, rows, "score")
@@ -367,27 +304,31 @@ def as_whole_counts(count: ArrayLike, rows: int, name: str = "count") -> NDArray
     whole = (numbers >= 0.0) & (numbers == np.floor(numbers)) & (numbers < 2.0**53)
     row = int(np.argmin(whole))
     if not whole[row]:
-        raise ValueError(f"{name} must be whole numbers >= 0, got {numbers[row]:g} at {place(name, row)}")
+        raise InputError(
+            f"must be whole numbers >= 0, got {numbers[row]:g} {at_row(name, row)}", argument=name, row=row
+        )
     return numbers.astype(np.int64)
 
 
-def as_weights(sample_weight: ArrayLike, rows: int, name: str = "sample_weight") -> FloatArray:
+def as_weights(sample_weight: ArrayLike, rows: int, name: Argument = "sample_weight") -> FloatArray:
     """Finite weights that are not negative, one a row."""
     array = as_vector(sample_weight, name)
     check_rows(name, array.size, rows)
     if _many_inside(array, (LEAST_WEIGHT, MOST_WEIGHT)):
         return array.astype(np.float64, copy=False)
-    found, lowest, highest = _as_finite(array, name)
-    weights = found.astype(np.float64, copy=False)
+    numbers, lowest, highest = _as_finite(array, name)
+    weights = numbers.astype(np.float64, copy=False)
     if lowest < 0.0:
         row = int(np.argmax(weights < 0.0))
-        raise ValueError(f"{name} must be >= 0, got {weights[row]:g} at {place(name, row)}")
+        raise InputError(f"must be >= 0, got {weights[row]:g} {at_row(name, row)}", argument=name, row=row)
     if lowest < LEAST_WEIGHT or highest > MOST_WEIGHT:
         countable = (weights == 0.0) | ((weights >= LEAST_WEIGHT) & (weights <= MOST_WEIGHT))
         row = int(np.argmin(countable))
         if not countable[row]:
-            raise ValueError(
-                f"{name} must be 0 or between {LEAST_WEIGHT:.2g} and {MOST_WEIGHT:.2g}, got {weights[row]:g} "
-                f"at {place(name, row)}; multiply all weights by the same number"
+            raise InputError(
+                f"must be 0 or between {LEAST_WEIGHT:.2g} and {MOST_WEIGHT:.2g}, got {weights[row]:g} "
+                f"{at_row(name, row)}; multiply all weights by the same number",
+                argument=name,
+                row=row,
             )
     return weights

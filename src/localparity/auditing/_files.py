@@ -9,7 +9,7 @@ from os import PathLike, fspath
 from typing import Any, Literal, get_args
 
 from localparity._io._table import Table, as_group_columns, as_table
-from localparity._validation import as_choice, warn_of_unmatched
+from localparity._validation import InputError, MissingValueError, as_choice, warn_of_unmatched
 from localparity.auditing._control import Strata
 from localparity.auditing._missing import (
     GROUP_OPTIONS,
@@ -98,13 +98,13 @@ def _read_rows(
     if policy != _REFUSE or columns.control:
         counted = count_missing(table, columns, policy.texts)
         if counted.groups and (policy.groups == "raise" or counted.without_group):
-            raise ValueError(_no_group(columns, counted))
+            raise _no_group(columns, counted)
         warn_of_unmatched(counted.unmatched)
         asked: dict[str, Any] = {"groups": policy.groups, "missing": policy.rows, "texts": policy.texts}
         kept = without_missing(table, columns, strata=counted.strata > 0, **asked)
     try:
         data = read(kept) if columns.control else name_unknown(read(kept))
-    except ValueError as error:
+    except MissingValueError as error:
         explained = _explained(error, table, columns, policy.texts)
         if explained is None:
             raise
@@ -118,23 +118,23 @@ def _read_rows(
 
 
 def _explained(
-    error: ValueError, table: Table, columns: ScoreColumns, texts: tuple[str, ...]
-) -> ValueError | None:
+    error: MissingValueError, table: Table, columns: ScoreColumns, texts: tuple[str, ...]
+) -> InputError | None:
     """An error of a row that lacks a value, with how many such rows there are, and what to do."""
-    if "no value" not in str(error):
-        return None
     counted = count_missing(table, columns, texts)
     named = {"scores": columns.score, "labels": columns.label, "weights": columns.weight}
     for kind, name in named.items():
         rows = getattr(counted, kind)
-        if rows and f"column {name!r}" in str(error):
-            return ValueError(f"{error}; {rows_without(rows, KINDS[kind])}: {ROW_OPTION}")
-    return ValueError(_no_group(columns, counted)) if counted.groups else None
+        if rows and error.column == name:
+            reason = f"{error.reason}; {rows_without(rows, KINDS[kind])}: {ROW_OPTION}"
+            return MissingValueError(reason, column=error.column, file=error.file, row=error.row)
+    return _no_group(columns, counted) if counted.groups else None
 
 
-def _no_group(columns: ScoreColumns, counted: LeftOutRows) -> str:
+def _no_group(columns: ScoreColumns, counted: LeftOutRows) -> InputError:
     names = " and ".join(map(repr, columns.own_group))
     if counted.without_group:
         which = "its" if counted.groups == counted.rows else "the otherwise complete"
-        return f"column {names} has no value in any of {which} {counted.groups:,} rows"
-    return f"column {names} has no value in {counted.groups:,} of {counted.rows:,} rows; {GROUP_OPTIONS}"
+        return MissingValueError(f"column {names} has no value in any of {which} {counted.groups:,} rows")
+    rows = f"{counted.groups:,} of {counted.rows:,} rows"
+    return MissingValueError(f"column {names} has no value in {rows}; {GROUP_OPTIONS}")

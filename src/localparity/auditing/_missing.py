@@ -12,6 +12,8 @@ from localparity._types import BoolArray, Group, Missing, MissingGroups
 from localparity._validation import (
     UNKNOWN,
     Blanks,
+    InputError,
+    MissingValueError,
     as_choice,
     as_frame,
     as_texts,
@@ -19,6 +21,7 @@ from localparity._validation import (
     check_rows,
     is_unknown,
     missing_among,
+    setting,
 )
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._disclosure import few_people
@@ -158,16 +161,15 @@ class MissingPolicy(NamedTuple):
         if not rows:
             return counts.without(unknown), NOTHING_MISSING
         if self.groups == "raise":
-            raise ValueError(
-                f"sensitive_features has no value in {rows:,} of {counts.size:,} rows; {GROUP_OPTIONS}"
-            )
+            reason = f"has no value in {rows:,} of {counts.size:,} rows; {GROUP_OPTIONS}"
+            raise MissingValueError(reason, argument="sensitive_features")
         kept = counts if self.groups == "group" else counts.without(unknown)
         return kept, MissingRows(groups=rows, missing_groups=self.groups)
 
 
 GROUP_OPTIONS = (
-    "missing_groups='drop' leaves them out, missing_groups='group' takes them for a group, and "
-    "missing_groups='bound' says what they could change"
+    f"{setting(missing_groups='drop')} leaves them out, {setting(missing_groups='group')} takes them for a "
+    f"group, and {setting(missing_groups='bound')} says what they could change"
 )
 
 
@@ -224,7 +226,7 @@ def further_sentences(audit: Audit, max_mcdp: float | None) -> tuple[str, ...]:
     )
 
 
-ROW_OPTION = "missing='drop' leaves them out"
+ROW_OPTION = f"{setting(missing='drop')} leaves them out"
 
 _ARRAYS = {"y_score": "scores", "y_true": "labels", "sample_weight": "weights"}
 
@@ -240,12 +242,12 @@ def checked_rows(
         return check(**kept), missing
     try:
         return check(**arrays), NOTHING_MISSING
-    except ValueError as error:
-        for name, lacks in _lacking(arrays).items():
-            if lacks.any() and str(error).startswith(f"{name} "):
-                rows = f"{int(lacks.sum()):,} of {lacks.size:,} rows"
-                raise ValueError(f"{name} has no value in {rows}; {ROW_OPTION}") from error
-        raise
+    except InputError as error:
+        lacks = _lacking(arrays).get(error.argument)
+        if lacks is None or not lacks.any():
+            raise
+        rows = f"{int(lacks.sum()):,} of {lacks.size:,} rows"
+        raise MissingValueError(f"has no value in {rows}; {ROW_OPTION}", argument=error.argument) from error
 
 
 def _lacking(arrays: Mapping[str, Any]) -> dict[str, BoolArray]:

@@ -18,11 +18,11 @@ from typer.core import TyperCommand
 from localparity._io._duckdb import without_password
 from localparity._progress import forecasts_to
 from localparity._text import visible, visible_lines
+from localparity._validation import Worded
 
 # The library's messages in the words of a command: "n_resamples must be" is "--resamples must be".
 
 
-# What the library calls an argument, where the command's own name for it is another.
 _ALIASES = {
     "epsilons": "epsilon",
     "n_jobs": "jobs",
@@ -34,41 +34,19 @@ _ALIASES = {
     "y_score": "score",
     "y_true": "label",
 }
+"""What a command calls an argument of the library, where that is another name."""
 
 
 def options_of(params: Iterable[Any]) -> dict[str, str]:
-    """The options of a command by the names that the library has for them."""
+    """The options of a command, by the names that the library has for them."""
     options = {param.name: param.opts[0] for param in params if param.param_type_name == "option"}
     aliases = {alias: options[name] for alias, name in _ALIASES.items() if name in options}
     return aliases | options
 
 
-def in_options(message: str, options: Mapping[str, str]) -> str:
-    """A message of the library with the options in the place of the arguments.
-
-    A name with an underscore is an argument anywhere; "label" or "group" only where a value follows it, or at
-    the start of a message that says what it must be.
-
-    Examples
-    --------
-    >>> options = {"n_resamples": "--resamples", "confidence": "--confidence", "force": "--force"}
-    >>> in_options("n_resamples must be >= 19 with confidence=0.95, got 5", options)
-    '--resamples must be >= 19 with --confidence 0.95, got 5'
-    >>> in_options("report.html already exists; pass force=True to overwrite", options)
-    'report.html already exists; pass --force to overwrite'
-    """
-    names = "|".join(sorted(options, key=len, reverse=True)) or r"(?!)"
-    value = r"=(?:'(?P<text>[^']*)'|(?P<flag>True)\b|(?P<number>[\w.+-]*\w))"
-    pattern = rf"(?<![\w'./-])(?P<name>{names})(?:{value}|(?P<bare>)(?![\w'/=-]|\.\w))"
-
-    def option(found: re.Match[str]) -> str:
-        name, given = options[found["name"]], found["text"] or found["number"]
-        if found["bare"] is None:
-            return f"{name} {given}" if given else name
-        starts = not found.start() and re.match(r" (must|needs|is|has) ", message[found.end() :])
-        return name if starts or "_" in found["name"] else found[0]
-
-    return re.sub(pattern, option, message)
+def in_options(error: Exception, options: Mapping[str, str]) -> str:
+    """The message of an error or a warning, with options in the place of the library's arguments."""
+    return error.in_words(options) if isinstance(error, Worded) else str(error)
 
 
 # The options of a command with many of them, in help: by what they are about.
@@ -131,7 +109,7 @@ def warnings_in_lines(options: Mapping[str, str] = MappingProxyType({})) -> Iter
     """A warning is one line on the standard error, as an error is."""
 
     def show(message: Any, *_: Any, **__: Any) -> None:
-        note(f"warning: {in_options(str(message), options)}")
+        note(f"warning: {in_options(message, options)}")
 
     with warnings.catch_warnings():
         warnings.simplefilter("always", UserWarning)
@@ -193,7 +171,7 @@ class Command(TyperCommand):
             with warnings_in_lines(options), forecasts_to(note):
                 return super().invoke(ctx)
         except (ValueError, ImportError, OSError) as error:
-            ctx.fail(in_options(str(error), options) or type(error).__name__)
+            ctx.fail(in_options(error, options) or type(error).__name__)
 
 
 class Commands(typer.Typer):

@@ -14,7 +14,7 @@ from localparity._types import ScoreRange
 from localparity._validation import (
     LEAST_WEIGHT,
     MOST_WEIGHT,
-    Column,
+    FileColumn,
     as_groups,
     as_labels,
     as_scores,
@@ -124,8 +124,8 @@ class TableScores(ABC):
     def _reject(self, row: Mapping[str, Any], number: int | None) -> None:
         """Raise the error for an invalid row, given its values by short name and its number from 1."""
 
-        def named(name: str) -> Column:
-            return Column(f"column {name!r}", number)
+        def named(name: str) -> FileColumn:
+            return FileColumn(name, number)
 
         columns = self.columns
         for short, name in columns.numbers.items():
