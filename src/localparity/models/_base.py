@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from localparity._io._sealed import Files
 from localparity._progress import Progress, progress_bar
 from localparity._types import Criterion, FloatArray, Group, Seed
-from localparity._validation import InputError, as_count, as_epsilon, as_probability, as_strength
+from localparity._validation import InputError, as_count, as_epsilon, as_probability, as_strength, setting
 from localparity.models._bound import (
     Attempt,
     Bound,
@@ -41,13 +41,7 @@ from localparity.models._rows import RowsClassifier, TrainingRows, as_seed
 
 
 class Model(ABC):
-    """A trained model.
-
-    Attributes
-    ----------
-    filename : str
-        The name of its file in a model folder.
-    """
+    """A trained model; `filename` is the name of its file in a model folder."""
 
     filename: ClassVar[str]
 
@@ -66,13 +60,7 @@ class Model(ABC):
 
 
 class Pace(NamedTuple):
-    """The number of optimiser steps, or trees, of a fit, and its learning rate.
-
-    Examples
-    --------
-    >>> Pace(200, 0.1).shortened()
-    Pace(steps=25, learning_rate=0.4)
-    """
+    """The number of optimiser steps, or trees, of a fit, and its learning rate."""
 
     steps: int
     learning_rate: float
@@ -86,13 +74,7 @@ AnyModel = TypeVar("AnyModel", bound=Model)
 
 
 class Backend(ABC, Generic[AnyModel]):
-    """Trains models of one kind on the rows of one call of `fit`.
-
-    Attributes
-    ----------
-    pace : Pace
-        That of a whole fit.
-    """
+    """Trains models of one kind on the rows of one call of `fit`, at the `pace` of a whole fit."""
 
     pace: Pace
 
@@ -157,11 +139,11 @@ class BoundedClassifier(TableFeatures, FolderMixin, RowsClassifier, BaseEstimato
         if self.max_mcdp is not None:
             Bound.of(self)
             if self.strength is not None:
-                reason = f"pass strength or max_mcdp, not both, got {self.strength:g} and {self.max_mcdp:g}"
-                raise InputError(reason)
+                names = " or ".join(map(setting, ("strength", "max_mcdp")))
+                raise InputError(f"pass {names}, not both, got {self.strength:g} and {self.max_mcdp:g}")
         elif self.confidence is not None:
             confidence = as_probability(self.confidence)
-            raise InputError(f"confidence={confidence:g} needs max_mcdp, got None")
+            raise InputError(f"{setting(confidence=confidence)} needs {setting('max_mcdp')}, got None")
         as_probability(self.validation_fraction, "validation_fraction")
         if self.patience is not None:
             as_count(self.patience, "patience")
@@ -239,15 +221,15 @@ class BoundedClassifier(TableFeatures, FolderMixin, RowsClassifier, BaseEstimato
 
     def _describe_failure(self, bound: Bound, chosen: Measured) -> str:
         """Return the message for a bound that no trial met."""
-        opening = f"max_mcdp={bound.max_mcdp} was not met: "
+        opening = f"{setting(max_mcdp=bound.max_mcdp)} was not met: "
         if bound.confidence is None:
             return (
                 f"{opening}of {len(self.trials_)} strengths up to {max(self.trials_):g}, the lowest "
                 f"validation MCDP is {chosen.mcdp:.4f}, at strength {self.strength_:g}; that model is kept"
             )
         return (
-            f"{opening}with confidence={bound.confidence:g}, the first model to be tested, of strength "
-            f"{self.strength_:g}, is only known to be within {round_up(chosen.at_most):g} from "
+            f"{opening}with {setting(confidence=bound.confidence)}, the first model to be tested, of "
+            f"strength {self.strength_:g}, is only known to be within {round_up(chosen.at_most):g} from "
             f"{chosen.rows:,} people held out; that model is kept"
         )
 

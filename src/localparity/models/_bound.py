@@ -36,7 +36,7 @@ from dataclasses import dataclass
 from typing import Any, Generic, NamedTuple, Protocol, TypeVar
 
 from localparity._types import Criterion, FloatArray, Seed
-from localparity._validation import as_epsilon, as_fraction, as_probability
+from localparity._validation import InputWarning, as_epsilon, as_fraction, as_probability
 from localparity.counts import Comparison
 from localparity.metrics import Interval, mcdp
 from localparity.metrics._within import within_bound
@@ -61,7 +61,7 @@ _AMONG = {
 }
 
 
-class BoundNotMetWarning(UserWarning):
+class BoundNotMetWarning(InputWarning):
     """No strength that was tried is within the bound, or with a confidence known to be.
 
     Examples
@@ -296,23 +296,12 @@ def search_strength(train_at: TrainAt[AnyModel], bound: float) -> list[Attempt[A
     """Look for the weakest strength within a bound, and return the whole fits.
 
     A short fit is an eighth of a whole one. Two of them, without a penalty and at a middling strength, say
-    how fast the logarithm of MCDP falls, and a whole fit is made at the strength where it would cross the
-    bound. Unless that is close below the bound, a second one follows, corrected by the first; where the
-    first is far above the bound, up to five short fits at doubled strengths look for the strength. Where
-    neither meets the bound, a third one is made at a higher strength. That is at most 2 7/8 times the work
-    of one fit if the bound is met by then, else 3 7/8 times. Doubling the strength until the bound is met
-    and then bisecting takes 6 to 12 fits; results/search_cost.md compares the two.
-
-    Whole fits start anew: networks that started from the model of another strength came out worse on Adult
-    and Bank, in as many steps and in fewer.
-
-    Examples
-    --------
-    >>> def train_at(strength, title, *, short=False):
-    ...     value = 0.4 / (1.0 + strength)
-    ...     return Attempt(strength, Measured(100, 1.0 - strength, value), None)
-    >>> [(attempt.strength, attempt.measured.mcdp <= 0.2) for attempt in search_strength(train_at, 0.2)]
-    [(0.8, False), (1.09, True)]
+    how fast the logarithm of MCDP falls, and a whole fit is made where it would cross the bound. Unless that
+    is close below the bound, a second one follows, corrected by the first; where the first is far above the
+    bound, up to five short fits at doubled strengths look for the strength. Where neither meets the bound, a
+    third one is made at a higher strength. That is at most 2 7/8 times the work of one fit if the bound is
+    met by then, else 3 7/8 times; results/search_cost.md compares it with bisection. Whole fits start anew:
+    networks that started from the model of another strength came out worse on Adult and Bank.
     """
     goal = max(_AIM * bound, _LEAST_GOAL)
     plain = train_at(0.0, "short fit 1 of at most 7", short=True)
@@ -344,19 +333,8 @@ def search_strength(train_at: TrainAt[AnyModel], bound: float) -> list[Attempt[A
 def fits_to_test(train_at: TrainAt[AnyModel], bound: float) -> list[Attempt[AnyModel]]:
     """Return whole fits in the order in which people who measured none of them are to test them.
 
-    The order is that of `at_most`, the least first. `search_strength` finds the weakest fits that may pass a
-    test. The first to be tested decides whether anything is accepted. Unless it is within the bound by as
-    much again as `at_most` is above its MCDP, up to two more fits are made, each at three times the largest
-    strength.
-
-    Examples
-    --------
-    >>> def train_at(strength, title, *, short=False):
-    ...     value = 0.4 / (1.0 + strength)
-    ...     upper = Interval(0.0, value, value + 0.03, 0.9)
-    ...     return Attempt(strength, Measured(100, 1.0 - strength, value, upper), None)
-    >>> [attempt.strength for attempt in fits_to_test(train_at, 0.2)]
-    [3.27, 1.09, 0.8]
+    Those with the least `at_most` come first. Unless the first is within the bound by as much again as
+    `at_most` is above its MCDP, up to two more fits are made, each at three times the largest strength.
     """
     fits = search_strength(train_at, bound)
     for _ in range(_SAFER):

@@ -229,13 +229,7 @@ def _version(library: str) -> str:
 
 
 def _flat(parameters: dict[str, Any], prefix: str = "") -> dict[str, str]:
-    """Return the parameters that are not None as texts, those of a wrapped estimator behind its name.
-
-    Examples
-    --------
-    >>> _flat({"max_mcdp": 0.05, "estimator": {"estimator": "Trees", "strength": None}})
-    {'max_mcdp': '0.05', 'estimator.estimator': '"Trees"'}
-    """
+    """Return the parameters that are not None as texts, those of a wrapped estimator behind its name."""
     texts: dict[str, str] = {}
     for name, value in parameters.items():
         if isinstance(value, dict):

@@ -53,14 +53,9 @@ class CompareSettings(NamedTuple):
 
 
 class CompareMethod(NamedTuple):
-    """A method of a comparison.
+    """How a method's models are made, by their settings in words, and whether they have the bound themselves.
 
-    Attributes
-    ----------
-    make : callable
-        Returns its models, not fitted, by their settings in words.
-    is_repair : bool
-        Whether the models have the bound themselves: one may be out of reach, and none is repaired again.
+    Such a repair may be out of reach, and is not repaired again.
     """
 
     make: Callable[[CompareSettings], dict[str, Any]]

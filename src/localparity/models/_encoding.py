@@ -63,14 +63,7 @@ class FeatureColumn(NamedTuple):
 def table_columns(owner: Any, X: Any, *, reset: bool) -> list[FeatureColumn]:
     """Return the columns of a data frame or an array, checked as scikit-learn does on behalf of `owner`.
 
-    A data frame may have text columns; an array holds numbers. With `reset`, at `fit`, the owner learns the
-    number and the names of the features; later they are compared with those.
-
-    Examples
-    --------
-    >>> from sklearn.linear_model import LogisticRegression
-    >>> [column.name for column in table_columns(LogisticRegression(), [[1.0, 2.0]], reset=True)]
-    ['x0', 'x1']
+    With `reset`, at `fit`, the owner learns the number and the names of the features; later it compares.
     """
     frame: Any = as_frame(X)
     if hasattr(frame, "columns") and len(frame) and frame.columns:
@@ -135,27 +128,10 @@ class UnseenValuesWarning(UserWarning):
 class CategoryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Encode text columns as the codes of their categories; numbers stay as they are.
 
-    A data frame may have both; an array holds numbers. A missing text is a category of its own, the last. A
-    category that `fit` did not see is NaN, as a missing number is; an `UnseenValuesWarning` counts what `fit`
-    did not see. A categorical column of a pandas data frame has all of its categories, whether or not the
-    rows at `fit` have them.
-
-    Attributes
-    ----------
-    names_ : list of str
-        The columns' names.
-    categories_ : list
-        For each column its values, None for a missing one, or None where it holds numbers.
-    missing_ : ndarray of bool
-        For each column whether `fit` saw missing values.
-
-    Examples
-    --------
-    >>> import pandas as pd
-    >>> people = pd.DataFrame({"age": [31.0, None], "job": ["trades", "care"]})
-    >>> CategoryEncoder().fit_transform(people)
-    array([[31.,  1.],
-           [nan,  0.]])
+    A missing text is a category of its own, the last. A category that `fit` did not see is NaN, as a missing
+    number is; an `UnseenValuesWarning` counts what `fit` did not see. A categorical column of a pandas data
+    frame has all of its categories, whether or not the rows at `fit` have them. `categories_` has None for a
+    column of numbers.
     """
 
     def fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
@@ -241,22 +217,7 @@ class TableEncoder(CategoryEncoder):
     """Encode text columns as one column for each category, and standardise numbers.
 
     A missing number is the mean, and has a column of its own that says so where `fit` saw missing numbers. A
-    category that `fit` did not see is 0 in all columns. The rest is as in `CategoryEncoder`.
-
-    Attributes
-    ----------
-    names_, categories_, missing_
-        As in `CategoryEncoder`.
-    means_, scales_ : ndarray
-        For each column its mean and deviation at `fit`; 0 and 1 where it holds texts.
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> census = lp.datasets.make_census(200, random_state=0)
-    >>> encoder = TableEncoder().fit(census.data)
-    >>> list(encoder.get_feature_names_out()[2:4])
-    ['hours_per_week', 'occupation=care']
+    category that `fit` did not see is 0 in all columns.
     """
 
     def learn(self, columns: Sequence[FeatureColumn], weights: FloatArray) -> Self:

@@ -184,14 +184,7 @@ class FolderMixin(ABC):
 
 
 def needs_group(estimator: Any) -> bool:
-    """Return whether an estimator asks for the group of each row at prediction.
-
-    Examples
-    --------
-    >>> import localparity as lp
-    >>> needs_group(lp.models.ScoreRepair()), needs_group(lp.models.LocalParityLGBMClassifier())
-    (True, False)
-    """
+    """Return whether an estimator asks for the group of each row at prediction."""
     methods = (getattr(estimator, name, None) for name in ("predict_proba", "transform", "predict"))
     return "sensitive_features" in signature(next(filter(None, methods))).parameters
 

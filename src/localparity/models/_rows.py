@@ -28,6 +28,7 @@ from localparity._validation import (
     check_indexes,
     check_rows,
     is_missing,
+    setting,
 )
 from localparity.counts._comparison import group_text
 from localparity.counts._copies import copies_in, warn_of_copies
@@ -68,14 +69,7 @@ class FittedOn:
 
 
 def describe_rows(codes: NDArray[Any], names: tuple[Group, ...], *content: Any) -> FittedOn:
-    """Return what is kept of rows, from the code of each row's group and all of their values.
-
-    Examples
-    --------
-    >>> fitted_on = describe_rows(np.repeat([0, 1, 2], [20, 30, 4]), ("a", "b", "c"), np.zeros(54))
-    >>> fitted_on.rows, fitted_on.groups
-    (54, {'a': None, 'b': 30, 'c': None})
-    """
+    """Return what is kept of rows, from the code of each row's group and all of their values."""
     return _described(np.bincount(codes, minlength=len(names)).tolist(), names, (codes, *content))
 
 
@@ -133,17 +127,7 @@ _NUMBERS = "biuf"
 def distinct_rows(features: Any, *others: NDArray[Any]) -> tuple[int, IntArray]:
     """Return how many copies there are of nearly every row, and the indexes of one copy of each.
 
-    Rows are compared by a hash of 64 bits. Texts, which take longer to hash, are read only where the numbers
-    are repeated.
-
-    Examples
-    --------
-    >>> table = np.repeat(np.arange(120.0).reshape(60, 2), 3, axis=0)
-    >>> copies, indexes = distinct_rows(table, np.zeros(180))
-    >>> copies, indexes[:4]
-    (3, array([0, 3, 6, 9]))
-    >>> distinct_rows(table[::3], np.zeros(60))[0]
-    1
+    Rows are compared by a hash of 64 bits; texts are read only where the numbers are repeated.
     """
     rows = len(others[0])
     columns = list(_hashed_columns(features))
@@ -299,12 +283,6 @@ class TrainingRows(NamedTuple):
 
         A stratum of a single row stays in the training part. For a test of whole groups on the held-out rows,
         classes must not be strata: their shares in a group would be those of the training rows.
-
-        Examples
-        --------
-        >>> rows = check_training_rows(None, np.zeros((20, 1)), [0, 1] * 10, ["a"] * 10 + ["b"] * 10)
-        >>> [len(part) for part in rows.split(0.5, seed=0)]
-        [10, 10]
         """
         from sklearn.model_selection import train_test_split
 
@@ -314,19 +292,20 @@ class TrainingRows(NamedTuple):
         n_cells = np.unique(cells[indexes]).size
         n_held_out = max(math.ceil(fraction * len(indexes)), n_cells)
         if len(indexes) < n_held_out + max(n_cells, 1):
-            raise ValueError(f"{len(cells)} rows are too few for validation_fraction={fraction:g}")
+            raise InputError(f"{len(cells)} rows are too few for {setting(validation_fraction=fraction)}")
         training, held_out = train_test_split(
             indexes, test_size=n_held_out, stratify=cells[indexes], random_state=seed
         )
         training = np.concatenate([training, lone])
         if np.ptp(self.labels) > np.ptp(self.labels[training]):
-            raise ValueError(f"y has too few rows of a class for validation_fraction={fraction:g}")
+            reason = f"has too few rows of a class for {setting(validation_fraction=fraction)}"
+            raise InputError(reason, argument="y")
         for part in (training, held_out):
             counted = self.groups[part][self.weights[part] > 0.0]
             counts = np.bincount(counted, minlength=len(self.group_names))
             if not counts.all():
                 name = self.group_names[int(np.argmin(counts))]
-                raise ValueError(f"group {name!r} has too few rows for a training and a validation part")
+                raise InputError(f"group {name!r} has too few rows for a training and a validation part")
         return training, held_out
 
     def hold_out(
@@ -363,14 +342,7 @@ def check_training_rows(
     sensitive_features: Groups,
     sample_weight: ArrayLike | None = None,
 ) -> TrainingRows:
-    """Check what `fit` was given on behalf of `owner`; the features are X as it is.
-
-    Examples
-    --------
-    >>> rows = check_training_rows(None, [[1], [2], [3]], ["no", "yes", "yes"], ["a", "b", "b"], [1, 1, 0])
-    >>> rows.labels, rows.with_weight().features
-    (array([0., 1., 1.]), [[1], [2]])
-    """
+    """Check what `fit` was given on behalf of `owner`; the features are X as it is."""
     arrays = {"X": X, "y": y, _GROUPS: sensitive_features, "sample_weight": sample_weight}
     check_indexes(arrays)
     n_rows = _num_samples(X)
@@ -384,7 +356,7 @@ def check_training_rows(
     groups = codes.astype(np.int64)
     counts = np.bincount(groups[has_weight], minlength=len(names))
     if not counts.all():
-        raise ValueError(f"group {names[int(np.argmin(counts))]!r} has no row of weight above 0")
+        raise InputError(f"group {names[int(np.argmin(counts))]!r} has no row of weight above 0")
     weighted = sample_weight is not None
     return TrainingRows(X, labels, groups, weights, classes, names, weighted).without_copies()
 

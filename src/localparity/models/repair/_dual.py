@@ -9,7 +9,7 @@ import numpy as np
 from scipy.ndimage import gaussian_filter1d
 
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, IntArray
-from localparity._validation import Grouping, as_numbers, check_rows
+from localparity._validation import Grouping, InputError, as_numbers, check_rows, setting
 from localparity.counts import Comparison
 from localparity.metrics._gap_curve import GapCurve, input_curves
 from localparity.metrics._within import within_bound
@@ -136,8 +136,8 @@ def compared_groups(sizes: IntArray, min_group_size: int) -> tuple[int, ...]:
     """Return the codes of the groups that are large enough to take part, two at least."""
     codes = np.flatnonzero(sizes >= min_group_size)
     if codes.size < 2:
-        raise ValueError(
-            f"at least two groups must have min_group_size={min_group_size} of the people compared, "
+        raise InputError(
+            f"at least two groups must have {setting(min_group_size=min_group_size)} of the people compared, "
             f"got groups of {', '.join(f'{size:,}' for size in sizes)}"
         )
     return tuple(codes.tolist())

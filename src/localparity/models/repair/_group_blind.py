@@ -12,7 +12,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from localparity._io._sealed import Files
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, Seed
-from localparity._validation import as_choice, as_count, as_number, as_probability, require
+from localparity._validation import (
+    InputError,
+    as_choice,
+    as_count,
+    as_number,
+    as_probability,
+    require,
+    setting,
+)
 from localparity.counts import Comparison
 from localparity.counts._comparison import group_text
 from localparity.metrics._within import within_bound
@@ -188,7 +196,7 @@ class GroupBlindRepair(RepairTransformer):
         bound, comparison = self._check_all(), Comparison(self.criterion)
         if y is None and (comparison.needs_labels or self.output == "calibrated"):
             name = "output" if self.output == "calibrated" else "criterion"
-            raise ValueError(f"{name}={getattr(self, name)!r} needs y, got None")
+            raise InputError(f"{setting(**{name: getattr(self, name)})} needs {setting('y')}, got None")
         people = check_predictions(y, scores, sensitive_features, sample_weight=sample_weight, names=NAMES)
         n_rows, names = people.scores.size, people.groups
         rows = BlindRows(
@@ -347,14 +355,15 @@ class GroupBlindRepair(RepairTransformer):
             sentence += f" Groups of fewer than {self.min_group_size} people take no part: {names}."
         return sentence
 
-    def _not_known_within(self, bound: Bound, upper: float, tested: BlindRows) -> ValueError:
+    def _not_known_within(self, bound: Bound, upper: float, tested: BlindRows) -> InputError:
         """Return the error for a bound that the people held out do not support."""
         sizes = least_sizes(tested.groups, tested.labels, bound.criterion, len(self.groups_))
         listed = ", ".join(f"{sizes[code]:,}" for code in self.features_.compared)
-        return ValueError(
-            f"max_mcdp={bound.max_mcdp:g} is out of reach: with confidence={bound.confidence:g}, the "
-            f"strongest repair is only known to be within {upper:.4f} from held-out groups of {listed}"
-            f"{bound.among}; use max_mcdp >= {round_up(upper):g}, or more rows"
+        return InputError(
+            f"{setting(max_mcdp=bound.max_mcdp)} is out of reach: with "
+            f"{setting(confidence=bound.confidence)}, the strongest repair is only known to be within "
+            f"{upper:.4f} from held-out groups of {listed}"
+            f"{bound.among}; use {setting('max_mcdp')} >= {round_up(upper):g}, or more rows"
         )
 
     def _dump(self) -> tuple[dict[str, Any], Files]:
@@ -398,12 +407,12 @@ class GroupBlindRepair(RepairTransformer):
         self.promise_ = str(learned["promise"])
 
 
-def _out_of_reach(bound: Bound, least: float) -> ValueError:
+def _out_of_reach(bound: Bound, least: float) -> InputError:
     """Return the error for a bound that no repair of the people fitted on meets."""
-    return ValueError(
-        f"max_mcdp={bound.max_mcdp:g} is out of reach: group-blind scores leave at least {least:.4f} among "
-        f"the people fitted on; use max_mcdp >= {round_up(least):g}, more rows, or a group-aware "
-        "repair, which needs the group at prediction"
+    return InputError(
+        f"{setting(max_mcdp=bound.max_mcdp)} is out of reach: group-blind scores leave at least {least:.4f} "
+        f"among the people fitted on; use {setting('max_mcdp')} >= {round_up(least):g}, more rows, or a "
+        "group-aware repair, which needs the group at prediction"
     )
 
 
@@ -658,7 +667,7 @@ class GroupBlindClassifier(RepairingClassifier):
         check_wrapped(estimator=self.estimator, group_estimator=self.group_estimator)
         if self.cv == "prefit":
             if self.estimator is None or self.group_estimator is None:
-                raise ValueError("cv='prefit' needs a fitted estimator and group_estimator, got None")
+                raise InputError("cv='prefit' needs a fitted estimator and group_estimator, got None")
         elif as_count(self.cv, "cv") < 2:
             raise ValueError(f"cv must be >= 2 or 'prefit', got {self.cv}")
         return bound

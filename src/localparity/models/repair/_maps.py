@@ -127,18 +127,7 @@ class _Envelope(NamedTuple):
 
 @dataclass(frozen=True, eq=False)
 class Corridor:
-    """The groups' distributions, and their weights in the barycentre, which sum to 1.
-
-    Examples
-    --------
-    >>> half = np.array([0.5, 1.0])
-    >>> groups = [Distribution(np.array([0.2, 0.4]), half), Distribution(np.array([0.6, 0.8]), half)]
-    >>> corridor = Corridor(groups, np.array([0.5, 0.5]))
-    >>> [moved.values.round(3).tolist() for moved in corridor.maps(0.5)]
-    [[0.2, 0.6], [0.4, 0.8]]
-    >>> [moved.values.round(3).tolist() for moved in corridor.maps(0.0)]
-    [[0.4, 0.6], [0.4, 0.6]]
-    """
+    """The groups' distributions, and their weights in the barycentre, which sum to 1."""
 
     distributions: Sequence[Distribution]
     shares: FloatArray

@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from localparity._io._sealed import Files
 from localparity._types import ArrayLike, Criterion, FloatArray, Groups, Seed
-from localparity._validation import as_probability
+from localparity._validation import InputError, as_probability, setting
 from localparity.models._bound import Bound
 from localparity.models._rows import (
     TrainingRows,
@@ -157,9 +157,9 @@ class RepairedClassifier(RepairingClassifier):
         if self.validation_fraction is not None:
             as_probability(self.validation_fraction, "validation_fraction")
         elif self.confidence is not None and not self.prefit:
-            raise ValueError(
-                f"confidence={self.confidence:g} needs a validation_fraction, got None: the scores of the "
-                "classifier's own training rows promise nothing for new people"
+            raise InputError(
+                f"{setting(confidence=self.confidence)} needs a validation_fraction, got None: the scores of "
+                "the classifier's own training rows promise nothing for new people"
             )
         return bound
 

@@ -15,11 +15,13 @@ from localparity._io._sealed import Files
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, ScoreRange, Seed
 from localparity._validation import (
     Grouping,
+    InputError,
     as_count,
     as_groups,
     as_number,
     as_score_range,
     score_resolution,
+    setting,
 )
 from localparity.counts import Comparison
 from localparity.counts._atoms import Atoms
@@ -165,10 +167,8 @@ def margin_of(
 ) -> float:
     """Return how much larger MCDP may be in the population than among the people fitted on.
 
-    A person's repaired score is an increasing function of the score, so the share of a group whose repaired
-    score is at most y is the share whose score is at most some s, of the population as of the people fitted
-    on. The repaired gap at y is thus off by what the first group's distribution is off at one score, less
-    what the second's is off at another: by no more than the widest band of all pairs (and labels).
+    Maps are increasing, so a repaired gap is off by what the first group's distribution is off at one score,
+    less what the second's is off at another: by no more than the widest band of all pairs (and labels).
     """
     comparison = Comparison(criterion)
     pairs, draws = gap_curves(counts, comparison), Draws(1000, random_state)
@@ -199,12 +199,13 @@ def check_attained(repair: ScoreRepair, counts: ScoreCounts, attained: float) ->
     share, who = _largest_tie(counts, repair.criterion)
     if bound == 0.0 and repair.confidence is None and attained <= share:
         return  # the distributions coincide up to ties
-    hint = f"use max_mcdp >= {round_up(attained + repair.margin_):g}"
+    hint = f"use {setting('max_mcdp')} >= {round_up(attained + repair.margin_):g}"
     if repair.confidence is not None and not within_bound(repair.margin_ + share, bound):
         strata = strata_of(counts, Comparison(repair.criterion)).values()
         sizes = ", ".join(f"{atoms.size:,}" for stratum in strata for atoms in stratum.values())
         pairs = sum(math.comb(len(stratum), 2) for stratum in strata)
-        why = f"confidence={repair.confidence:g} takes a margin of {repair.margin_:.4f} for groups of {sizes}"
+        given = setting(confidence=repair.confidence)
+        why = f"{given} takes a margin of {repair.margin_:.4f} for groups of {sizes}"
         if bound > 0.0:
             needed = sufficient_group_size(pairs, repair.confidence, bound)
             hint += f", or fit on {needed:,} people of each group with distinct scores"
@@ -212,7 +213,7 @@ def check_attained(repair: ScoreRepair, counts: ScoreCounts, attained: float) ->
         why = f"one map per group for both labels leaves at least {attained:.4f}"
     else:
         why = f"people who share a score move together and leave at least {attained:.4f}: {who}"
-    raise ValueError(f"max_mcdp={bound:g} is out of reach: {why}; {hint}")
+    raise InputError(f"{setting(max_mcdp=bound)} is out of reach: {why}; {hint}")
 
 
 def _largest_tie(counts: ScoreCounts, criterion: Criterion) -> tuple[float, str]:
@@ -231,7 +232,7 @@ def _largest_tie(counts: ScoreCounts, criterion: Criterion) -> tuple[float, str]
 def check_labels_given(criterion: Criterion, y: ArrayLike | None) -> None:
     """Raise a ValueError where a criterion needs labels and there are none."""
     if y is None and Comparison(criterion).needs_labels:
-        raise ValueError(f"criterion={criterion!r} needs y, got None")
+        raise InputError(f"{setting(criterion=criterion)} needs {setting('y')}, got None")
 
 
 _FILE = "maps.npy"

@@ -85,15 +85,7 @@ class TreeModel(Model):
 
 
 class TreeBackend(Backend[TreeModel]):
-    """Grows the trees of one library with the parameters of a classifier.
-
-    Attributes
-    ----------
-    model_type : type of TreeModel
-        What is trained.
-    objective_names : tuple of str
-        The library's names for the parameter that the classifier sets itself.
-    """
+    """Grows the trees of one library; `objective_names` are its names for what the classifier sets itself."""
 
     model_type: ClassVar[type[TreeModel]]
     objective_names: ClassVar[tuple[str, ...]]

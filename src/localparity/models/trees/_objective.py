@@ -40,13 +40,6 @@ class GroupCells:
 
     Rows that the criterion does not compare share one last cell. `total` sums what is counted over all
     processes that train, each with rows of its own.
-
-    Examples
-    --------
-    >>> groups, labels = np.array([0, 1, 1]), np.array([1.0, 1.0, 0.0])
-    >>> cells = GroupCells(groups, labels, np.ones(3), ["a", "b"], "equal_opportunity", total=np.asarray)
-    >>> cells.codes.tolist(), cells.pairs
-    ([0, 1, 2], [(0, 1)])
     """
 
     def __init__(
