@@ -70,7 +70,7 @@ def table_columns(owner: Any, X: Any, *, reset: bool) -> list[FeatureColumn]:
         validate_data(owner, X, skip_check_array=True, reset=reset)
         return [_column(frame.get_column(name), str(name)) for name in frame.columns]
     matrix = validate_data(owner, X, reset=reset, dtype=np.float64, ensure_all_finite="allow-nan")
-    return [FeatureColumn(f"x{place}", values, None) for place, values in enumerate(matrix.T)]
+    return [FeatureColumn(f"x{index}", values, None) for index, values in enumerate(matrix.T)]
 
 
 def _column(column: Series[Any], name: str) -> FeatureColumn:
@@ -87,20 +87,20 @@ def _column(column: Series[Any], name: str) -> FeatureColumn:
         if not all(isinstance(value, numbers.Real | Decimal) or is_missing(value) for value in coded.values):
             return FeatureColumn(name, coded, None)
         values = as_floats(coded)
-    found = values.astype(np.float64, copy=False)
-    if np.isinf(found).any():
-        row = int(np.argmax(np.isinf(found)))
-        raise ValueError(f"column {name!r} of X must be finite or missing, got {found[row]} at row {row}")
-    return FeatureColumn(name, found, None)
+    floats = values.astype(np.float64, copy=False)
+    if np.isinf(floats).any():
+        row = int(np.argmax(np.isinf(floats)))
+        raise ValueError(f"column {name!r} of X must be finite or missing, got {floats[row]} at row {row}")
+    return FeatureColumn(name, floats, None)
 
 
 def as_floats(coded: Coded) -> FloatArray:
     """Return numbers, NaN where one is missing or is none."""
-    found = [
+    floats = [
         float(value) if isinstance(value, numbers.Real | Decimal) and not is_missing(value) else np.nan
         for value in coded.values
     ]
-    return np.asarray(np.array(found)[coded.codes])
+    return np.asarray(np.array(floats)[coded.codes])
 
 
 def with_categories(X: Any) -> Any:
@@ -166,7 +166,7 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     @property
     def text_places(self) -> list[int]:
         """The places of the text columns."""
-        return [place for place, known in enumerate(self.categories_) if known is not None]
+        return [index for index, known in enumerate(self.categories_) if known is not None]
 
     def to_dict(self) -> dict[str, Any]:
         """Return everything learned, as plain lists."""
@@ -200,17 +200,17 @@ class CategoryEncoder(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _codes(self, columns: Sequence[FeatureColumn]) -> list[FloatArray]:
         """Return each column's numbers or its categories' codes, and warn of what `fit` did not see."""
-        found, news = list[FloatArray](), list[str]()
+        encoded, news = list[FloatArray](), list[str]()
         for column, known, had_missing in zip(columns, self.categories_, self.missing_, strict=True):
             codes = _numbers_of(column) if known is None else _codes_of(column, known)
-            found.append(codes)
+            encoded.append(codes)
             unseen = np.isnan(codes)
             if unseen.any() and not (known is None and had_missing):
                 news.extend(_describe_unseen(column, unseen))
         if news:
             message = f"values that fit did not see count as unknown: {'; '.join(news)}"
             warnings.warn(message, UnseenValuesWarning, stacklevel=_level_of_caller())
-        return found
+        return encoded
 
 
 class TableEncoder(CategoryEncoder):

@@ -204,8 +204,8 @@ def check_attained(repair: ScoreRepair, counts: ScoreCounts, attained: float) ->
         strata = strata_of(counts, Comparison(repair.criterion)).values()
         sizes = ", ".join(f"{atoms.size:,}" for stratum in strata for atoms in stratum.values())
         pairs = sum(math.comb(len(stratum), 2) for stratum in strata)
-        given = setting(confidence=repair.confidence)
-        why = f"{given} takes a margin of {repair.margin_:.4f} for groups of {sizes}"
+        costly = setting(confidence=repair.confidence)
+        why = f"{costly} takes a margin of {repair.margin_:.4f} for groups of {sizes}"
         if bound > 0.0:
             needed = sufficient_group_size(pairs, repair.confidence, bound)
             hint += f", or fit on {needed:,} people of each group with distinct scores"

@@ -58,16 +58,16 @@ class GroupCells:
         self.compared = n_groups * len(strata)
         self.codes = np.full(groups.size, self.compared, dtype=np.int32)
         self.pairs: list[tuple[int, int]] = []
-        for place, label in enumerate(strata):
+        for stratum, label in enumerate(strata):
             among = np.ones(groups.size, dtype=bool) if label is None else labels == label
             counted = among & (weights > 0.0)
             sizes = total(np.bincount(groups[counted], minlength=n_groups).astype(np.float64))
             check_sizes(comparison, names, sizes.astype(np.int64).tolist(), label)
-            first = place * n_groups
+            first = stratum * n_groups
             self.codes[among] = groups[among] + first
             self.pairs += combinations(range(first, first + n_groups), 2)
-        found = np.bincount(self.codes, weights=weights, minlength=self.compared + 1)
-        self.totals = total(found.astype(np.float64))
+        totals = np.bincount(self.codes, weights=weights, minlength=self.compared + 1)
+        self.totals = total(totals.astype(np.float64))
 
 
 SEARCHES = ("exact", "soft")
@@ -162,8 +162,13 @@ class MCDPObjective:
             search = "exact" if self.epsilon else "soft"
         self.search = as_search(search, SEARCHES, self.epsilon)
         self.sharpness = as_sharpness(sharpness)
-        given = {"sensitive_features": sensitive_features, "sample_weight": sample_weight}
-        check_indexes({"y_true": y_true, **given})
+        check_indexes(
+            {
+                "y_true": y_true,
+                "sensitive_features": sensitive_features,
+                "sample_weight": sample_weight,
+            }
+        )
         rows = as_vector(y_true, "y_true").size
         self._labels = as_labels(y_true, rows).astype(np.float64)
         self._weights = np.ones(rows) if sample_weight is None else as_weights(sample_weight, rows)
@@ -262,9 +267,9 @@ class MCDPObjective:
             raise ValueError(f"margins must be finite, got nan at row {int(np.argmax(np.isnan(margins)))}")
         shares = moments[: cells.compared] / cells.totals[: cells.compared, None, None]
         distributions = smoother.distributions(shares)
-        found = [self._maximum(distributions.difference(*pair)) for pair in cells.pairs]
-        worst = max(range(len(found)), key=lambda pair: found[pair].value)
-        return _Worst(scores, cells.pairs[worst], found[worst])
+        maxima = [self._maximum(distributions.difference(*pair)) for pair in cells.pairs]
+        worst = max(range(len(maxima)), key=lambda pair: maxima[pair].value)
+        return _Worst(scores, cells.pairs[worst], maxima[worst])
 
     def _maximum(self, gap: Any) -> Maximum:
         if self.search == "soft":

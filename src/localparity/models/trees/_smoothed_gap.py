@@ -173,8 +173,8 @@ def largest(gap: Spline, epsilon: float) -> Maximum:
     cubics = gap.cubics()
     nodes, heights = _nodes(cubics, gap.values)
     if epsilon == 0.0:
-        place = int(np.argmax(np.abs(heights)))
-        return Maximum(float(abs(heights[place])), nodes[[place]], np.sign(heights[[place]]))
+        highest = int(np.argmax(np.abs(heights)))
+        return Maximum(float(abs(heights[highest])), nodes[[highest]], np.sign(heights[[highest]]))
     sides = [_largest_above(sign * cubics, nodes, sign * heights, epsilon) for sign in (1.0, -1.0)]
     positive, negative = sides
     if positive.value >= negative.value:
