@@ -105,7 +105,7 @@ campaign: $(VENV)/.development
 	PYTHONPATH=tests:tests/support $(BIN)/python -m campaign --write
 
 fuzz: $(VENV)/.development
-	OMP_NUM_THREADS=1 LOCALPARITY_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/pytest -n auto tests/fuzz
+	OMP_NUM_THREADS=1 LOCALPARITY_FUZZ_SECONDS=$(FUZZ_SECONDS) $(BIN)/pytest -n auto -m "not slow" tests/fuzz
 
 # The curves first: the others end with an error where a bar is not met. Each waits until the machine is quiet.
 bench: $(VENV)/.development
@@ -153,4 +153,4 @@ $(BIN)/pip:
 
 clean:
 	rm -rf docs/_build docs/gallery docs/reference/generated
-	rm -rf $(VENV) .venvs .mutants .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* dist build
+	rm -rf $(VENV) .venvs .trials .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage* dist build

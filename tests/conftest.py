@@ -156,20 +156,39 @@ HOSTS = {
 }
 """What takes long to start, and the files of tests that share it: they run in one process, as do the tests of a file."""
 
+LONGEST = """
+chromium Spark PostgreSQL tests/test_limits.py tests/docs/test_pages.py tests/engines/test_torch_mcdp.py
+tests/models/networks/test_distributed.py tests/models/repair/test_score_repair.py tests/test_criteria.py
+tests/fuzz/test_tables.py tests/cli/test_few_people.py tests/integrations/test_mlflow.py tests/uncertainty/test_upper.py
+tests/integrations/test_pytest.py tests/monitoring/test_alarms.py tests/cli/test_names_from_data.py
+tests/models/repair/blind/test_blind_classifier.py tests/paper/test_resnet.py tests/models/networks/test_losses.py
+tests/uncertainty/test_safe_cutoffs.py tests/engines/test_duckdb_streams.py tests/cli/test_compare.py tests/cli/test_cli.py
+tests/models/repair/blind/test_blind_repair.py tests/cli/test_repair.py tests/integrations/test_dask.py
+tests/cli/test_reproduce.py tests/report/test_page.py tests/metrics/test_wide_windows.py tests/cli/test_what_now.py
+tests/models/test_compare.py tests/monitoring/test_streaming.py tests/test_architecture.py
+"""
+"""What takes longest, the longest first: it is handed out first, so that all processes end at about the same time."""
+
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """Hand out files, and those of a host together."""
+    """Hand out files, and those of a host together; the longest first."""
     from xdist.scheduler import LoadFileScheduling
 
     if config.getvalue("dist") != "loadfile":
         return None
+    order = {unit: number for number, unit in enumerate(LONGEST.split())}
 
     class ByHost(LoadFileScheduling):
         def _split_scope(self, nodeid: str) -> str:
             file = nodeid.split("::", 1)[0]
             shared = (host for host, parts in HOSTS.items() if any(part in file for part in parts))
             return next(shared, file)
+
+        def _assign_work_unit(self, node: Any) -> None:
+            longest = min(self.workqueue, key=lambda unit: order.get(unit, len(order)))
+            self.workqueue.move_to_end(longest, last=False)
+            super()._assign_work_unit(node)
 
     return ByHost(config, log)
 

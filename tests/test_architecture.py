@@ -1,11 +1,14 @@
-"""Each room of the package keeps what is private to it: its names, its methods and its objects' attributes.
+"""The house rules that the source itself shows: rooms keep what is private, one name is one thing, functions are short.
 
-A room is a package or module right under `localparity`. The order of imports between rooms is import-linter's to check.
+A room is a package or module right under `localparity`, and keeps its private names, methods and attributes to itself. The
+order of imports between rooms is import-linter's to check.
 """
 
 from __future__ import annotations
 
 import ast
+import subprocess
+import sys
 from collections import defaultdict
 from collections.abc import Iterator
 from functools import cache
@@ -13,8 +16,18 @@ from pathlib import Path
 
 import pytest
 
-SRC = Path(__file__).parents[1] / "src"
+ROOT = Path(__file__).parents[1]
+SRC = ROOT / "src"
 FILES = sorted((SRC / "localparity").rglob("*.py"))
+OTHER_FILES = sorted(path for folder in ("tests", "benchmarks") for path in (ROOT / folder).rglob("*.py"))
+
+MOST_LINES_OF_A_FUNCTION = 60
+MOST_POSITIONAL_PARAMETERS = 5
+MOST_SINGLE_IMPORTERS = 30
+MOST_FILES_OF_MCDP = 25
+SHARED_FUNCTIONS: dict[str, str] = {}
+"""Public functions of one name in several files, and why; a command has the name of the function that it calls."""
+
 OF_NAMED_TUPLES = {"_asdict", "_fields", "_make", "_replace"}
 OWN = {"self", "cls", "mcs"}
 CONTEXT = "ctx"  # what torch hands to an autograd function to keep things on
@@ -160,6 +173,125 @@ def test_one_module_imports_numba_and_only_when_it_compiles() -> None:
     assert min(found.values()) > 0
 
 
+def module_name(path: Path) -> str:
+    """The dotted name of a file.
+
+    Examples
+    --------
+    >>> module_name(SRC / "localparity" / "metrics" / "__init__.py")
+    'localparity.metrics'
+    """
+    return ".".join(path.relative_to(SRC).with_suffix("").parts).removesuffix(".__init__")
+
+
+MODULES = {module_name(path): path for path in FILES}
+
+
+def modules_that_define(kind: type[ast.AST]) -> dict[str, list[str]]:
+    """The names at the top of more than one module, and these modules."""
+    modules: dict[str, set[str]] = defaultdict(set)
+    for module in MODULES:
+        for node in tree_of(MODULES[module]).body:
+            if isinstance(node, kind):
+                modules[node.name].add(module)  # type: ignore[attr-defined]
+    return {name: sorted(names) for name, names in modules.items() if len(names) > 1}
+
+
+def is_command(name: str, module: str) -> bool:
+    return module == f"localparity.cli.{name}"
+
+
+def test_no_two_classes_share_a_name() -> None:
+    assert modules_that_define(ast.ClassDef) == {}
+
+
+def test_no_two_public_functions_share_a_name() -> None:
+    shared = {
+        name: modules
+        for name, modules in modules_that_define(ast.FunctionDef).items()
+        if not name.startswith("_") and sum(not is_command(name, module) for module in modules) > 1
+    }
+    assert {name: modules for name, modules in shared.items() if name not in SHARED_FUNCTIONS} == {}
+    assert [name for name in SHARED_FUNCTIONS if name not in shared] == []
+
+
+def imports_of(tree: ast.AST) -> Iterator[str]:
+    """The modules of the package that a module imports, at its top or inside a function."""
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and (node.module or "").startswith("localparity"):
+            for name in [str(node.module), *(f"{node.module}.{alias.name}" for alias in node.names)]:
+                if name in MODULES:
+                    yield name
+
+
+def test_few_modules_have_a_single_importer() -> None:
+    """One that only one other imports is part of it, unless it holds compiled loops or an optional dependency."""
+    importers: dict[str, set[str]] = defaultdict(set)
+    for module in MODULES:
+        for name in imports_of(tree_of(MODULES[module])):
+            importers[name] |= {module} - {name}
+    single = [
+        f"{name}: {next(iter(importers[name]))}"
+        for name, path in MODULES.items()
+        if len(importers[name]) == 1 and path.name != "__init__.py" and not name.endswith("kernels")
+    ]
+    assert len(single) <= MOST_SINGLE_IMPORTERS, single
+
+
+def test_one_number_needs_few_files() -> None:
+    program = (
+        "import sys, localparity as lp; lp.mcdp(None, [0.1, 0.2], sensitive_features=['a', 'b']); "
+        "print(*sorted(name for name in sys.modules if name.split('.')[0] == 'localparity'))"
+    )
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    loaded = done.stdout.split()
+    assert {"localparity", "localparity.metrics._mcdp"} <= set(loaded)
+    assert len(loaded) <= MOST_FILES_OF_MCDP, loaded
+
+
+def functions(path: Path) -> Iterator[tuple[str, int]]:
+    """The functions of a file and how many lines each has beside its parameters and its docstring.
+
+    The parameters of a command are the table of its options, of which there may be many.
+    """
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            has_docstring = ast.get_docstring(node, clean=False) is not None
+            body = node.body[has_docstring:] or node.body
+            yield node.name, (node.end_lineno or 0) - body[0].lineno + 1
+
+
+def test_no_function_is_too_long() -> None:
+    lengths = {
+        f"{path.relative_to(ROOT)}::{name}": lines
+        for path in (*FILES, *OTHER_FILES)
+        for name, lines in functions(path)
+    }
+    assert {name: lines for name, lines in lengths.items() if lines > MOST_LINES_OF_A_FUNCTION} == {}
+
+
+def positional(path: Path) -> Iterator[tuple[str, int]]:
+    """The functions of a file and how many arguments each takes by position, itself or its class not counted.
+
+    Compiled kernels take arrays by position alone, and typer hands a command its options by name.
+    """
+    for node in ast.walk(tree_of(path)):
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+            is_compiled = any(ast.unparse(each) == "compiled" for each in node.decorator_list)
+            is_option_table = path.parent.name == "cli" and not node.name.startswith("_")
+            if not is_compiled and not is_option_table:
+                names = [argument.arg for argument in [*node.args.posonlyargs, *node.args.args]]
+                yield node.name, len([name for name in names if name not in ("self", "cls")])
+
+
+def test_no_function_takes_many_arguments_by_position() -> None:
+    counts = {
+        f"{path.relative_to(ROOT)}::{name}": count for path in FILES for name, count in positional(path)
+    }
+    assert len(counts) > 500
+    assert {name: count for name, count in counts.items() if count > MOST_POSITIONAL_PARAMETERS} == {}
+
+
 @pytest.mark.parametrize(
     ("check", "code", "found"),
     [
@@ -169,6 +301,8 @@ def test_one_module_imports_numba_and_only_when_it_compiles() -> None:
         (private_accesses, "def f(model):\n    model._fit()", ["_fit"]),
         (private_accesses, "def f(self):\n    self._fit(super()._x)", []),
         (attributes_set, "def f(model, *, n):\n    model.n_ = n", ["n_"]),
+        (lambda tree: enumerate(imports_of(tree)), "from localparity.metrics import _mcdp", ["localparity.metrics", "localparity.metrics._mcdp"]),
+        (lambda tree: enumerate(imports_of(tree)), "def f():\n    from localparity.metrics._mcdp import mcdp", ["localparity.metrics._mcdp"]),
         (numba_imports, "import numpy\nfrom numba import njit\nimport numba.core as core", ["numba", "numba"]),
         (attributes_set, "def f(self, n):\n    self.n_ = n\n    model = g()\n    model.n_ = n", []),
     ],

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
+
 ROOT = Path(__file__).parents[1]
 MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
 
@@ -35,3 +37,12 @@ def test_every_target_is_explained_to_contributors() -> None:
     assert phony
     targets = set(phony[1].replace("\\", " ").split()) - {"clean", "promises"}
     assert {target for target in targets if f"make {target}" not in told} == set()
+
+
+def test_the_longest_tests_are_those_that_there_are(request: pytest.FixtureRequest) -> None:
+    conftest = request.config.pluginmanager.get_plugin(str(ROOT / "tests" / "conftest.py"))
+    units = conftest.LONGEST.split()
+    assert [unit for unit in units if unit not in conftest.HOSTS and not (ROOT / unit).is_file()] == []
+    files = [str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")]
+    parts = [part for host in conftest.HOSTS.values() for part in host]
+    assert [part for part in parts if not any(part in file for file in files)] == []

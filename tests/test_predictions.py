@@ -143,3 +143,34 @@ def test_pos_label_of_a_file_may_be_a_text_or_a_number(tmp_path: Path) -> None:
     for label, pos_label in (("won", "yes"), ("n", 2), ("n", "2")):
         found = lp.Predictions.read(path, score="p", group="sex", label=label, pos_label=pos_label)
         np.testing.assert_array_equal(found.labels, [0, 1, 1])
+
+
+@pytest.mark.parametrize(
+    "measure",
+    [
+        lp.mcdp,
+        lp.mcdp_profile,
+        lp.abcc,
+        lp.delta_dp,
+        lp.spdd,
+        lp.p_rule,
+        lp.mcdp_interval,
+        lp.permutation_test,
+    ],
+)
+def test_every_metric_takes_pos_label(measure: Any) -> None:
+    rng = np.random.default_rng(0)
+    labels, groups = rng.integers(0, 2, 60), rng.integers(0, 2, 60)
+    scores = (rng.integers(0, 50, 60) + 49 * labels) / 100
+    rows: dict[str, Any] = {"sensitive_features": groups, "criterion": "equal_opportunity"}
+    rows |= {"random_state": 0} if measure in (lp.mcdp_interval, lp.permutation_test) else {}
+    found, expected = (
+        measure(y_true, scores, **rows, pos_label=pos_label)
+        for y_true, pos_label in ((np.array(["lost", "won"])[labels], "won"), (labels, None))
+    )
+    assert (
+        found([0.0, 0.1]).tolist() == expected([0.0, 0.1]).tolist() if callable(found) else found == expected
+    )
+    predictions = lp.Predictions.from_arrays(labels, scores, sensitive_features=groups)
+    with pytest.raises(ValueError, match=r"^pos_label must be None with Predictions"):
+        measure(predictions, pos_label="won")

@@ -9,18 +9,25 @@ from typing import Any
 
 import pytest
 
-from public_names import SNAPSHOT, lines, public_names
+import localparity
+from public_names import RESULTS, SNAPSHOT, lines, public_names
 
 NAMES = public_names()
+MOST_NAMES, MOST_AT_THE_TOP = 100, 40
 REFERENCE = Path(__file__).parents[1] / "docs" / "reference" / "index.rst"
 
 
 def test_they_are_those_that_were_agreed_on() -> None:
-    expected, found = SNAPSHOT.read_text().splitlines(), list(lines())
-    assert found == expected, (
+    assert list(lines()) == SNAPSHOT.read_text().splitlines(), (
         "the public names, or how they are called, have changed; if that is meant, run "
         "`python tests/support/public_names.py` and tell of it in CHANGELOG.md"
     )
+
+
+def test_they_are_few_beside_the_types_that_calls_return() -> None:
+    constructed_or_called = [name for name in NAMES if not name.startswith(RESULTS)]
+    assert len(constructed_or_called) <= MOST_NAMES, constructed_or_called
+    assert len(localparity.__all__) <= MOST_AT_THE_TOP, localparity.__all__
 
 
 @pytest.mark.parametrize("name", sorted(NAMES))

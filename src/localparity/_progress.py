@@ -1,4 +1,4 @@
-"""How long work will take, said once it is known to be long, to whoever listens: the commands do."""
+"""How long work will take, told to whoever listens, as commands do, once it is known to be long."""
 
 from __future__ import annotations
 
@@ -20,13 +20,6 @@ _ALIKE = 1.5
 _tell: ContextVar[Tell | None] = ContextVar("tell", default=None)
 
 
-def plain_seconds() -> float:
-    """The seconds that loops have taken before they were compiled."""
-    from localparity._compiled import plain_seconds  # which imports numpy
-
-    return plain_seconds()
-
-
 @contextmanager
 def forecasts_to(tell: Tell) -> Iterator[None]:
     """Inside, `tell` is called with a line about work that takes long."""
@@ -38,19 +31,14 @@ def forecasts_to(tell: Tell) -> Iterator[None]:
 
 
 class Forecast:
-    """A forecast of how long so many units take, once the first of them have taken a moment.
-
-    Parameters
-    ----------
-    total : int
-        How many units there are.
-    unit : str
-        What they are, in the plural.
-    """
+    """How long `total` units, named in the plural, will take, once the first have taken a moment."""
 
     def __init__(self, total: int, unit: str) -> None:
+        from localparity._compiled import plain_seconds  # which imports numpy
+
         self._total, self._unit, self._done = total, unit, 0
         self._tell, self._begun = _tell.get(), time.monotonic()
+        self._plain_seconds = plain_seconds
         self._seen = (self._done, self._begun, plain_seconds())
         self._rate = math.inf
 
@@ -63,7 +51,7 @@ class Forecast:
         self._done += units
         if self._tell is None:
             return
-        now, plain = time.monotonic(), plain_seconds()
+        now, plain = time.monotonic(), self._plain_seconds()
         done, since, plain_before = self._seen
         if now - since < _MOMENT:
             return
@@ -103,7 +91,7 @@ def duration(seconds: float) -> str:
     return " ".join(part for part in parts[:2] if not part.startswith("0 ")) or "0 s"
 
 
-# A line on standard error for each fit: its strength, its step of how many, and how it does so far.
+# A bar on the standard error for each fit: its strength, its steps, and how it does so far.
 
 
 Progress = Callable[[dict[str, float]], None]

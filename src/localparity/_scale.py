@@ -57,12 +57,12 @@ def range_scale(score_range: ScoreRange) -> float:
     return 1.0 if math.isfinite(high - low) else 0.5
 
 
-def held_ends(score_range: ScoreRange, dtype: np.dtype[Any]) -> ScoreRange:
+def representable_range(score_range: ScoreRange, dtype: np.dtype[Any]) -> ScoreRange:
     """The ends of the score range as a dtype holds them; scores of that dtype go from the one to the other.
 
     Examples
     --------
-    >>> held_ends((0.1, 0.5), np.dtype(np.float32))
+    >>> representable_range((0.1, 0.5), np.dtype(np.float32))
     (0.10000000149011612, 0.5)
     """
     if dtype == np.float64:
@@ -72,15 +72,15 @@ def held_ends(score_range: ScoreRange, dtype: np.dtype[Any]) -> ScoreRange:
     return low, high
 
 
-def at_ends(scores: NDArray[Any], score_range: ScoreRange) -> NDArray[Any]:
+def clip_to_range(scores: NDArray[Any], score_range: ScoreRange) -> NDArray[Any]:
     """Scores as they are, and those beyond an end of the range, which their dtype cannot hold, at that end.
 
     Examples
     --------
-    >>> at_ends(np.array([0.25, 1.1], dtype=np.float32), (0.0, 1.1)) <= 1.1
+    >>> clip_to_range(np.array([0.25, 1.1], dtype=np.float32), (0.0, 1.1)) <= 1.1
     array([ True,  True])
     """
-    if held_ends(score_range, scores.dtype) == score_range:
+    if representable_range(score_range, scores.dtype) == score_range:
         return scores
     return np.clip(scores.astype(np.float64), *score_range)
 
@@ -90,7 +90,7 @@ def rounding(resolution: float, score_range: ScoreRange) -> float:
     return 0.5 * resolution * range_length(score_range)
 
 
-def reach_of(thresholds: Any, resolution: float, score_range: ScoreRange) -> Any:
+def threshold_reach(thresholds: Any, resolution: float, score_range: ScoreRange) -> Any:
     """The highest scores that count as at or below thresholds: those within four machine epsilons of one.
 
     The epsilons are those of the scores' dtype, and as large as the threshold: 0.1 of single precision
@@ -100,9 +100,9 @@ def reach_of(thresholds: Any, resolution: float, score_range: ScoreRange) -> Any
     --------
     >>> single = score_resolution(np.dtype(np.float32), (0.0, 1.0))
     >>> tenth = float(np.float32(0.1))
-    >>> tenth <= 0.1, tenth <= reach_of(0.1, single, (0.0, 1.0))
+    >>> tenth <= 0.1, tenth <= threshold_reach(0.1, single, (0.0, 1.0))
     (False, True)
-    >>> reach_of(0.0, single, (0.0, 1.0))
+    >>> threshold_reach(0.0, single, (0.0, 1.0))
     0.0
     """
     low, high = score_range

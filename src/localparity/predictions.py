@@ -299,6 +299,4 @@ def check_group_weights(
         return
     for group, total in zip(groups, np.bincount(codes, weights), strict=True):
         if total == 0.0:
-            raise InputError(
-                f"must be > 0 in some row of group {group!r}, got 0 in all of them", argument=name
-            )
+            raise InputError(f"must be > 0 in some row of group {group!r}, got 0 in all of them", name)

@@ -11,7 +11,16 @@ from typing import Any
 
 import pytest
 
-from localparity._io._files import locked, parse_json, reading, sha256_of, write_whole
+from localparity._io._files import (
+    check_format,
+    locked,
+    parse_json,
+    parse_sealed,
+    reading,
+    seal_json,
+    sha256_of,
+    write_whole,
+)
 from localparity._validation import InputError
 
 
@@ -158,6 +167,28 @@ def test_errors_in_the_content_name_the_file() -> None:
         raise InputError("has format 2", file="a.json")
     with pytest.raises(OSError, match="gone"), reading("a.json"):
         raise OSError("gone")
+
+
+def test_a_changed_value_breaks_the_seal() -> None:
+    sealed = seal_json({"epsilon": 0.1})
+    assert parse_sealed(sealed) == {"epsilon": 0.1}
+    assert parse_sealed(b'{"epsilon": 0.1}') == {"epsilon": 0.1}  # as earlier versions wrote it
+    with pytest.raises(InputError, match="do not match their sha256"):
+        parse_sealed(sealed.replace(b"0.1", b"0.2"))
+
+
+def test_another_format_is_refused_with_advice() -> None:
+    check_format(3, 3, "model.json", advice="train the model again")
+    for found, message in (
+        (
+            7,
+            "^model.json was written by a newer localparity, in format 7; this version reads format 3: update it",
+        ),
+        (2, "^model.json was written by localparity 0.1, in format 2; .*: train the model again"),
+        ("3", "^model.json is damaged: its format must be a whole number, got '3'"),
+    ):
+        with pytest.raises(InputError, match=message):
+            check_format(found, 3, "model.json", advice="train the model again")
 
 
 def test_a_link_stays_a_link(tmp_path: Path) -> None:

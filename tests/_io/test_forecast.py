@@ -73,7 +73,7 @@ def test_units_before_loops_are_compiled_say_nothing_of_the_others(
 ) -> None:
     """As `localparity plan` runs: 0.01 s each at first, then 2 s of compiling, then 0.0001 s each."""
     plain = [0.0]
-    monkeypatch.setattr(_forecast, "plain_seconds", lambda: plain[0])
+    monkeypatch.setattr("localparity._compiled.plain_seconds", lambda: plain[0])
     told: list[str] = []
     with forecasts_to(told.append):
         for place, _ in enumerate(foretold(range(10_000), 10_000, "resamples")):

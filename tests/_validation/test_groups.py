@@ -17,8 +17,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import oracles
-from localparity._validation import UNKNOWN, Blanks, as_groups, as_texts, sort_groups
-from localparity._validation._groups import is_unknown
+from localparity._validation import NO_GROUP, Blanks, as_groups, as_texts, sort_groups
+from localparity._validation._groups import is_missing_group
 
 # Before version 3, pandas reads texts up to a zero byte when it makes categories of them.
 letters = "abé\U0001f600 " + ("\0" if pd.__version__ >= "3" else "")
@@ -267,13 +267,13 @@ def test_many_values(count: int, scale: Any) -> None:
 def test_rows_without_a_value_are_of_the_unknown_group_where_they_are_kept() -> None:
     kept = Blanks(("NA",), kept=True)
     found = as_groups(["b", None, "NA", "a"], 4, blanks=kept)
-    assert found.names == ("a", "b", UNKNOWN)
+    assert found.names == ("a", "b", NO_GROUP)
     assert found.codes.tolist() == [1, 2, 2, 0]
     numbers = as_groups(np.array([1.0, 3.0, np.nan, 2.0]), 4, blanks=Blanks(("3",), kept=True))
-    assert numbers.names == (1.0, 2.0, UNKNOWN)
+    assert numbers.names == (1.0, 2.0, NO_GROUP)
     columns = {"sex": ["f", None, "m", "f"], "region": ["n", "n", "NA", "s"]}
     both = as_groups(columns, 4, blanks=kept)
-    assert both.names == (("f", "n"), ("f", "s"), UNKNOWN)
+    assert both.names == (("f", "n"), ("f", "s"), NO_GROUP)
     assert both.codes.tolist() == [0, 2, 2, 1]
     with pytest.raises(ValueError, match="has no value at row 2"):
         as_groups(["b", "a", "NA"], 3, blanks=Blanks(("NA",)))
@@ -283,7 +283,7 @@ def test_a_text_for_no_group_that_no_row_has_is_said() -> None:
     columns = {"sex": ["f", "NA", "m"], "region": ["n", "n", "?"]}
     with pytest.warns(UserWarning, match="missing_values has 'none'"):
         found = as_groups(columns, 3, blanks=Blanks(("NA", "none", "?"), kept=True))
-    assert found.names == (("f", "n"), UNKNOWN)
+    assert found.names == (("f", "n"), NO_GROUP)
 
 
 def test_nobody_has_a_group() -> None:
@@ -292,14 +292,14 @@ def test_nobody_has_a_group() -> None:
 
 
 def test_the_unknown_group_is_behind_all_others_and_equals_none() -> None:
-    assert sort_groups([UNKNOWN, 10, 2]) == (2, 10, UNKNOWN)
-    assert not UNKNOWN < 3
-    assert UNKNOWN > "z"
-    assert (str(UNKNOWN), repr(UNKNOWN)) == ("(unknown)", "(unknown)")
-    assert UNKNOWN != "(unknown)"
-    assert [is_unknown(group) for group in (UNKNOWN, " ", ("a", ""), ("a", 1), "a")] == 3 * [True] + 2 * [
-        False
-    ]
+    assert sort_groups([NO_GROUP, 10, 2]) == (2, 10, NO_GROUP)
+    assert not NO_GROUP < 3
+    assert NO_GROUP > "z"
+    assert (str(NO_GROUP), repr(NO_GROUP)) == ("(unknown)", "(unknown)")
+    assert NO_GROUP != "(unknown)"
+    assert [is_missing_group(group) for group in (NO_GROUP, " ", ("a", ""), ("a", 1), "a")] == 3 * [
+        True
+    ] + 2 * [False]
 
 
 def test_texts_that_stand_for_no_value() -> None:

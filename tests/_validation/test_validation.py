@@ -345,7 +345,10 @@ def test_whole_numbers_that_floats_hold_are_taken() -> None:
 
 def test_the_ends_of_a_range_that_a_dtype_cannot_hold_are_its_own() -> None:
     most = float(np.finfo(np.float32).max)
-    assert validation.held_ends((-1e308, 0.1), np.dtype(np.float32)) == (-most, float(np.float32(0.1)))
+    assert validation.representable_range((-1e308, 0.1), np.dtype(np.float32)) == (
+        -most,
+        float(np.float32(0.1)),
+    )
     scores = np.array([0.0, most], np.float32)
     assert validation.as_scores(scores, (-1e308, 1e308)).values.tolist() == [0.0, most]
 

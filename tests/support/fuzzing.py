@@ -9,10 +9,11 @@ from __future__ import annotations
 
 import faulthandler
 import json
+import math
 import os
 import resource
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import deepcopy
 from pathlib import Path
@@ -38,73 +39,49 @@ _SAME = settings(_ROUND, max_examples=20, derandomize=True)
 
 T = TypeVar("T")
 
-_TOKENS = (
+_TOKENS = [
     b"\x00",
     b"\xff\xfe",
-    b'"',
-    b"'",
-    b",",
     b"\n",
     b"\r\n",
-    b"nan",
-    b"-inf",
-    b"1e999",
     b"9" * 5000,
-    b"null",
-    b"{}",
-)
-_TOKENS += (
     b"[" * 3000,
     b"PK\x03\x04",
-    b"PAR1",
-    b"\x80\x04cos\nsystem\n",
     b"\xff" * 8,
-    (2**31).to_bytes(8, "little"),
-)
-_VALUES = (
-    None,
-    True,
-    "",
-    "x",
-    0,
-    -1,
-    1,
-    2**31,
-    2**70,
-    0.5,
-    1e308,
-    float("nan"),
-    float("inf"),
-    [],
-    {},
-    [[]],
-    "<f8",
-)
+    b"  ",
+    b"\r",
+    b"\xff",
+]
+_TOKENS += [b"\x80\x04cos\nsystem\n", (2**31).to_bytes(8, "little")]
+_TOKENS += b"\" ' , ; # { ] nan -inf 1e999 null {} PAR1".split()
+_VALUES = (None, True, "", "x", 0, -1, 1, 2**31, 2**70, 0.5, 1e308, math.nan, math.inf, [], {}, [[]], "<f8")
+
+
+def damage(valid: bytes, choose: Callable[[Sequence[Any]], Any]) -> bytes:
+    """The bytes with one to four faults: bits, runs cut out, doubled, replaced or put in, or the end missing."""
+    content = bytearray(valid)
+    for _ in range(choose((1, 1, 2, 3, 4))):
+        at = choose(range(len(content) + 1))
+        end = min(len(content), at + choose((0, 1, 2, 4, 8, 64)))
+        kind = choose(("bit", "byte", "put in", "noise", "cut", "double", "end"))
+        if kind in ("bit", "byte") and at < len(content):
+            content[at] ^= 1 << choose(range(8)) if kind == "bit" else choose(range(1, 256))
+        elif kind == "put in":
+            content[at:end] = choose(_TOKENS)
+        elif kind == "noise":
+            content[at:end] = bytes(choose(range(256)) for _ in range(choose(range(9))))
+        elif kind == "cut":
+            del content[at:end]
+        elif kind == "double":
+            content[at:at] = content[at:end] * choose((1, 100))
+        elif kind == "end":
+            del content[at:]
+    return bytes(content)
 
 
 def damaged(valid: bytes) -> st.SearchStrategy[bytes]:
-    """The bytes with one to three faults: bits, runs cut out, doubled, moved or put in, or the end missing."""
-
-    @st.composite
-    def draw_damaged(draw: st.DrawFn) -> bytes:
-        content = bytearray(valid)
-        for _ in range(draw(st.integers(1, 3))):
-            at = draw(st.integers(0, len(content)))
-            end = min(len(content), at + draw(st.sampled_from((0, 1, 2, 4, 8, 64))))
-            kind = draw(st.sampled_from(("bits", "put in", "cut", "double", "end")))
-            if kind == "bits" and at < len(content):
-                content[at] ^= draw(st.integers(1, 255))
-            elif kind == "put in":
-                content[at:end] = draw(st.sampled_from(_TOKENS) | st.binary(max_size=8))
-            elif kind == "cut":
-                del content[at:end]
-            elif kind == "double":
-                content[at:at] = content[at:end] * draw(st.sampled_from((1, 100)))
-            elif kind == "end":
-                del content[at:]
-        return bytes(content)
-
-    return draw_damaged()
+    """What `damage` makes of the bytes."""
+    return st.composite(lambda draw: damage(valid, lambda options: draw(st.sampled_from(options))))()
 
 
 def damaged_json(valid: Any) -> st.SearchStrategy[Any]:
@@ -114,11 +91,11 @@ def damaged_json(valid: Any) -> st.SearchStrategy[Any]:
     def draw_damaged(draw: st.DrawFn) -> Any:
         value = {"whole": deepcopy(valid)}
         for _ in range(draw(st.integers(1, 2))):
-            owner, place = draw(st.sampled_from(list(_places(value))))
+            owner, key = draw(st.sampled_from(list(_parts(value))))
             if draw(st.integers(0, 3)) == 0 and owner is not value:
-                del owner[place]
+                del owner[key]
             else:
-                owner[place] = deepcopy(draw(st.sampled_from(_VALUES)))
+                owner[key] = deepcopy(draw(st.sampled_from(_VALUES)))
         return value["whole"]
 
     return draw_damaged()
@@ -129,12 +106,12 @@ def sealed(value: Any) -> bytes:
     return seal_json(value) if isinstance(value, dict) else json.dumps(value).encode()
 
 
-def _places(value: Any) -> Iterator[tuple[Any, Any]]:
-    """Every place in a JSON value where something stands: what holds it, and its key or number."""
-    for place in value if isinstance(value, dict) else range(len(value)):
-        yield value, place
-        if isinstance(value[place], dict | list):
-            yield from _places(value[place])
+def _parts(value: Any) -> Iterator[tuple[Any, Any]]:
+    """Every part of a JSON value: what holds it, and its key or number."""
+    for key in value if isinstance(value, dict) else range(len(value)):
+        yield value, key
+        if isinstance(value[key], dict | list):
+            yield from _parts(value[key])
 
 
 def fuzz(inputs: st.SearchStrategy[T], check: Callable[[T], None]) -> None:

@@ -10,45 +10,46 @@ import inspect
 import pkgutil
 from collections.abc import Iterator
 from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
 from typing import Any
 
 import localparity
-from localparity import integrations
+from localparity import integrations, results
 
 SNAPSHOT = Path(__file__).with_name("public_names.txt")
+RESULTS = f"{results.__name__}."
+EXTENDERS = ("localparity.engines.protocol", "localparity.models.networks")
+"""The modules with what one needs to add an engine or a training method."""
 
 
 def modules() -> list[ModuleType]:
-    """The package, its public parts and the integrations, a module for each host; the command line is no library."""
-    parts = {part.name: part.ispkg for part in pkgutil.iter_modules(localparity.__path__)}
-    public = sorted(
-        name
-        for name, is_package in parts.items()
-        if (is_package or name in localparity.__all__)
-        and not name.startswith("_")
-        and name not in ("cli", "integrations")
-    )
-    found = (part.name for part in pkgutil.iter_modules(integrations.__path__))
-    hosts = [f"integrations.{name}" for name in found if not name.startswith("_")]
-    return [localparity, *(import_module(f"localparity.{name}") for name in (*public, *sorted(hosts)))]
+    """The package, the types that calls return, the modules that the package lists, and those of extenders and hosts."""
+    listed = [getattr(localparity, name) for name in localparity.__all__]
+    public = [value.__name__ for value in listed if inspect.ismodule(value) and value is not results]
+    public += [name for name in EXTENDERS if find_spec(name)]
+    hosts = [part.name for part in pkgutil.iter_modules(integrations.__path__, "localparity.integrations.")]
+    public += [name for name in hosts if not name.rpartition(".")[2].startswith("_")]
+    return [localparity, results, *map(import_module, public)]
 
 
 def public_names() -> dict[str, Any]:
-    """What each public name stands for, by the shortest name it has; parts of the package by their names."""
-    found: dict[str, Any] = {}
+    """What each public name stands for, by the first module that has it."""
+    names: dict[str, Any] = {}
     for module in modules():
         for name in module.__all__:
             value = getattr(module, name)
-            if not inspect.ismodule(value) and all(value is not other for other in found.values()):
-                found[f"{module.__name__}.{name}"] = value
-    return found
+            if not inspect.ismodule(value) and all(value is not other for other in names.values()):
+                names[f"{module.__name__}.{name}"] = value
+    return names
 
 
 def lines() -> Iterator[str]:
-    """How every public name is called, and every public method and property of a class."""
-    for name, value in sorted(public_names().items()):
+    """How every public name is called, and every public method and property of a class; the results come last."""
+    for name, value in sorted(
+        public_names().items(), key=lambda item: (item[0].startswith(RESULTS), item[0])
+    ):
         yield f"{name}{_call(value)}"
         if inspect.isclass(value):
             yield from sorted(f"{name}.{member}" for member in _members(value))

@@ -75,6 +75,7 @@ def test_the_normal_bound_lies_above_every_binomial_distribution(size: int) -> N
     assert (stats.binom.cdf(count, size, chance) <= bound + 1e-12).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("sizes", [(100, 100), (8, 3000), (5000, 4000)])
 @pytest.mark.parametrize("confidence", [0.6, 0.9, 0.99])
 def test_it_covers_a_gap_at_one_threshold(sizes: tuple[int, int], confidence: float) -> None:

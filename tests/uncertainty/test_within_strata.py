@@ -14,7 +14,7 @@ from scipy.stats import ks_2samp
 
 import localparity as lp
 import oracles
-from localparity._validation import UNKNOWN
+from localparity._validation import NO_GROUP
 from localparity.uncertainty import _strata
 from localparity.uncertainty._resampling import Draws
 from localparity.uncertainty._strata import strata_compared
@@ -282,7 +282,7 @@ def test_overall_is_the_mcdp_of_everyone_and_pooled_that_of_the_people_compared(
 
 def test_people_without_a_stratum_are_in_none_and_count_overall() -> None:
     counts = lp.ScoreCounts.from_table(np.linspace(0.0, 1.0, 9), ["ax", "bx"] * 4 + ["a?"], np.ones(9, int))
-    names: Any = {"ax": ("a", "x"), "bx": ("b", "x"), "a?": ("a", UNKNOWN)}
+    names: Any = {"ax": ("a", "x"), "bx": ("b", "x"), "a?": ("a", NO_GROUP)}
     found = strata_compared(counts, names, lp.Comparison(), np.zeros(1), Draws(0, 0, None))
     assert (found.rows_left_out, found.rows_without_stratum, found.left_out) == (1, 1, 0)
     assert found.sentences[-1] == "1 row has no stratum and counts overall only."

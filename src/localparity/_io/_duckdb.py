@@ -87,13 +87,7 @@ def interruptible(connection: DuckDBPyConnection, work: Callable[[], T]) -> T:
 
 
 def remote_among(paths: Iterable[str]) -> list[str]:
-    """The paths that are on other machines.
-
-    Examples
-    --------
-    >>> remote_among(["scores.csv", "s3://bucket/scores.csv", "file:///scores.csv"])
-    ['s3://bucket/scores.csv']
-    """
+    """The paths that are on other machines."""
     return [path for path in paths if _REMOTE.match(path)]
 
 
@@ -111,7 +105,7 @@ def without_password(address: str) -> str:
 
 
 def check_remote(paths: Iterable[str], *, allow_remote: bool) -> None:
-    """Raise a ValueError where a path is on another machine that may not be reached."""
+    """Refuse paths on other machines unless these may be reached."""
     remote = remote_among(paths)
     if remote and not allow_remote:
         shown = without_password(remote[0])

@@ -31,9 +31,8 @@ _SEAL = "sha256"
 def write_whole(path: Path, content: bytes, *, durable: bool = False, staging: Path | None = None) -> None:
     """Write to a temporary file and rename it, so that a file is never seen half-written.
 
-    `durable` waits until the content is on the disk, for a power failure to leave the old or the new file.
-    Where a folder cannot be opened, as on Windows, the rename is left to the file system. `staging` is the
-    folder of the temporary file, as in `replacing`.
+    `durable` waits for the disk, so that a power failure leaves the old or the new file; `staging` is as in
+    `replacing`.
     """
     with replacing(path, staging=staging) as temporary, temporary.open("wb") as stream:
         stream.write(content)
@@ -46,11 +45,11 @@ def write_whole(path: Path, content: bytes, *, durable: bool = False, staging: P
 
 @contextmanager
 def replacing(path: Path, *, staging: Path | None = None) -> Iterator[Path]:
-    """A file beside another one, to write to; at the end it takes that one's place, or is removed.
+    """A temporary file to write to, which replaces `path` at the end, or is removed after an error.
 
-    It is locked meanwhile, so that what a killed process left is known: the next writer removes it. Of a
-    link, the file that it leads to is replaced; a device or a pipe is an OSError. `staging` is the folder to
-    write in, on the same file system, where the file's own has so many that listing them takes long.
+    It is locked meanwhile: the next writer removes what a killed process left unlocked. Behind a link, the
+    target is replaced; a device or a pipe is an OSError. `staging` is the folder to write in, on the same
+    file system, where the file's own has so many files that listing them takes long.
     """
     path = Path(os.path.realpath(path)) if path.is_symlink() else path
     if path.exists() and not path.is_file() and not path.is_dir():
@@ -225,17 +224,9 @@ def seal_json(described: dict[str, Any]) -> bytes:
 
 
 def parse_sealed(content: bytes) -> dict[str, Any]:
-    """The object that `seal_json` wrote; a ValueError if one of its values has changed.
+    """The object that `seal_json` wrote; an InputError if a value has changed.
 
     An object without a sha256 is taken as it is: earlier versions wrote none.
-
-    Examples
-    --------
-    >>> parse_sealed(seal_json({"epsilon": 0.1}))
-    {'epsilon': 0.1}
-    >>> parse_sealed(seal_json({"epsilon": 0.1}).replace(b"0.1", b"0.2"))
-    Traceback (most recent call last):
-    localparity._validation.InputError: its values do not match their sha256
     """
     found = parse_json(content)
     seal = found.pop(_SEAL, None)
@@ -249,14 +240,7 @@ def _sha256_of_values(plain: dict[str, Any]) -> str:
 
 
 def check_format(found: Any, known: int, name: str, *, advice: str) -> None:
-    """Raise a ValueError unless a file is of the format that is known; `advice` is for one of an older.
-
-    Examples
-    --------
-    >>> check_format(7, 3, "model.json", advice="train the model again")
-    Traceback (most recent call last):
-    localparity._validation.InputError: model.json was written by a newer localparity, in format 7; ...
-    """
+    """Refuse a file of another format than the known one; `advice` is for older ones."""
     if type(found) is not int:
         raise InputError(f"is damaged: its format must be a whole number, got {found!r}", file=name)
     if found != known:
@@ -268,15 +252,7 @@ def check_format(found: Any, known: int, name: str, *, advice: str) -> None:
 
 @contextmanager
 def reading(name: str, *errors: type[Exception]) -> Iterator[None]:
-    """Turn errors in a file's content, also a parser's own `errors`, into an InputError that names the file.
-
-    Examples
-    --------
-    >>> with reading("model.json"):
-    ...     parse_json(b"{}")["format"]
-    Traceback (most recent call last):
-    localparity._validation.InputError: model.json is damaged: 'format' is missing
-    """
+    """Turn errors in a file's content, also a parser's own `errors`, into an InputError that names it."""
     parse_errors: tuple[type[Exception], ...] = (*_PARSE_ERRORS, *errors)
     try:
         yield

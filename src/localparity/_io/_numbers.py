@@ -21,13 +21,7 @@ _SEPARATORS = {".": "[,'’ \u00a0\u202f]", ",": "[.'’ \u00a0\u202f]"}
 
 
 def is_missing_text(value: Any) -> bool:
-    """Whether a value of a file stands for no value.
-
-    Examples
-    --------
-    >>> [is_missing_text(value) for value in (None, " NA ", "-", "0", "Anna")]
-    [True, True, True, False, False]
-    """
+    """Whether a value of a file stands for no value."""
     return value is None or str(value).strip().casefold() in _MISSING
 
 
@@ -41,12 +35,8 @@ def missing_text(text: str) -> str:
 class NumberFormat:
     """How a column of texts writes its numbers.
 
-    Attributes
-    ----------
-    decimal : str or None
-        What stands before decimals; None for a point without separators of thousands, as DuckDB reads it.
-    percent : bool
-        Whether every number has a percent sign.
+    Without a `decimal` mark they have a point and no separators of thousands, as DuckDB reads them; with
+    `percent`, each has a percent sign.
 
     Examples
     --------

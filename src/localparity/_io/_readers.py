@@ -1,4 +1,4 @@
-"""What DuckDB reads files of each kind by: CSV with a header, JSON by its keys, Parquet, and workbooks."""
+"""How DuckDB reads files of each kind: CSV with a header, JSON by its keys, Parquet, and workbooks."""
 
 from __future__ import annotations
 
@@ -33,17 +33,7 @@ _SEPARATOR_LINE = re.compile(r'"?sep=(.)"?', re.IGNORECASE)
 
 
 class Header(NamedTuple):
-    """How a CSV begins.
-
-    Attributes
-    ----------
-    delimiter : str
-        What separates values.
-    names : list of str
-        The names of the columns; one without a name is called by its place.
-    skipped : int
-        How many lines there are before that with the names.
-    """
+    """How a CSV begins: what separates values, the names of the columns, and the lines before those."""
 
     delimiter: str
     names: list[str]
@@ -80,36 +70,18 @@ def header_of(lines: Sequence[str | None], kind: str) -> Header:
 
 
 def delimiter_of(line: str, kind: str) -> str:
-    """The delimiter of a CSV, from its first line.
-
-    Examples
-    --------
-    >>> delimiter_of('"a,b";c;d', "csv")
-    ';'
-    """
+    """The delimiter of a CSV, from its first line."""
     return max(DELIMITERS[kind], key=re.sub(r'"(?:[^"]|"")*"', "", line).count)
 
 
 def repeated(names: Sequence[str]) -> set[str]:
-    """The names that occur more than once, apart from case, as SQL has them.
-
-    Examples
-    --------
-    >>> sorted(repeated(["p", "sex", "P"]))
-    ['P', 'p']
-    """
+    """The names that occur more than once, apart from case, which SQL ignores."""
     times = Counter(name.casefold() for name in names)
     return {name for name in names if times[name.casefold()] > 1}
 
 
 def distinct(names: Sequence[str]) -> list[str]:
-    """The names, with a number after each that occurred before, apart from case.
-
-    Examples
-    --------
-    >>> distinct(["p", "P", "p.2", "p"])
-    ['p', 'P.2', 'p.2.2', 'p.3']
-    """
+    """The names, with a number after each that occurred before, apart from case."""
     found: list[str] = []
     seen: set[str] = set()
     for name in names:
@@ -135,13 +107,7 @@ _MARKS = {
 
 
 def as_encoding(encoding: str | None) -> str | None:
-    """The name of an encoding of texts, as Python calls it; None for UTF-8.
-
-    Examples
-    --------
-    >>> as_encoding("Latin1"), as_encoding("UTF8")
-    ('iso8859-1', None)
-    """
+    """The name of a text encoding, as Python calls it; None for UTF-8."""
     if encoding is None:
         return None
     try:
@@ -149,13 +115,13 @@ def as_encoding(encoding: str | None) -> str | None:
         "".encode(encoding)  # which a codec of another kind, such as base64, refuses
     except (LookupError, TypeError, ValueError):
         raise InputError(
-            f"must be the name of an encoding, such as 'latin-1', got {encoding!r}", argument="encoding"
+            f"must be the name of an encoding, such as 'latin-1', got {encoding!r}", "encoding"
         ) from None
     return None if name in ("utf-8", "utf-8-sig", "ascii") else name
 
 
 class Transcoded:
-    """Copies of text files in UTF-8, which nobody else can read and which go when this object does."""
+    """Copies of text files in UTF-8, private and deleted with this object."""
 
     def __init__(self) -> None:
         self._folder: Path | None = None
@@ -183,7 +149,7 @@ class Transcoded:
 
 
 def _marked(file: str) -> str | None:
-    """The encoding that the first bytes of a file tell: a mark, or zeros in every other byte of ASCII."""
+    """The encoding that the first bytes of a file reveal: a mark, or zeros in every other byte of ASCII."""
     with _opened(file) as stream:
         first = stream.read(64)
     for mark, encoding in _MARKS.items():
@@ -207,9 +173,9 @@ _ZSTD, _SKIPPED = 0xFD2FB528, range(0x184D2A50, 0x184D2A60)
 
 
 def read_through(file: str) -> bytes:
-    """The last bytes of a file's content; a packed file that is damaged, cut or goes on is a ValueError.
+    """The last bytes of a file's content, after a check that a packed file is whole.
 
-    They are empty where they are not known: in a file packed by zstd, and in one that is not on this machine.
+    They are empty where they are not known: of a zstd file, and of one on another machine.
     """
     path = Path(file)
     if not path.is_file():
@@ -352,18 +318,10 @@ _JSON_TYPES = {"ARRAY": "an array", "VARCHAR": "a text", "BOOLEAN": "true or fal
 
 
 class Files:
-    """Files of one kind.
+    """Files of one kind, given by paths and globs.
 
-    Attributes
-    ----------
-    paths : list of str
-        Their paths, also globs.
-    name : str
-        What messages call them.
-    repeated : set of str
-        The names that several of their columns have, apart from case.
-    typed : bool
-        Whether they can say that there is no value, as Parquet and JSON can.
+    `repeated` are the names that several columns have, apart from case; `typed` is whether the files can say
+    that a value is missing, as Parquet and JSON can.
     """
 
     def __init__(self, paths: list[str], *, encoding: str | None, sheet: str | None) -> None:

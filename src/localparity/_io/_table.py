@@ -60,7 +60,7 @@ def as_group_columns(score: str, group: str | Sequence[str]) -> tuple[str, ...]:
     """The names of the group columns: at least one, none of them the score column."""
     groups = (group,) if isinstance(group, str) else tuple(group)
     if not groups:
-        raise InputError("must name at least one column, got none", argument="group")
+        raise InputError("must name at least one column, got none", "group")
     if score in groups:
         raise InputError("cannot be both the score and a group", column=score)
     return groups
@@ -107,7 +107,7 @@ class Table:
             raise InputError(
                 f"must be a path, a query or a DuckDB relation, got {type(source).__name__}; "
                 "duckdb.sql(...) makes a relation, also of a data frame",
-                argument="source",
+                "source",
             )
         else:
             paths = [source] if isinstance(source, str) else _paths(source)
@@ -136,7 +136,7 @@ class Table:
         return list(self.types)
 
     def check(self, names: Iterable[str]) -> None:
-        """Raise a ValueError where a column does not exist, or where there are several of its name."""
+        """Refuse a column that does not exist, or of whose name there are several."""
         for name in names:
             if self._files is not None and name in self._files.repeated:
                 raise self._files.has_several(name)
@@ -185,7 +185,7 @@ class Table:
         return tuple(dict.fromkeys(map(normal_text, texts) if self._normalises else texts))
 
     def warn(self, groups: Iterable[Any] = ()) -> None:
-        """Say what was found of the numbers, and which names of groups differ in nothing that people see."""
+        """Warn of numbers written in another way, and of groups whose names look alike."""
         for name, form in self._formats.items():
             warnings.warn(f"column {name!r} of {self.name} is read {form}", stacklevel=3)
         if self._normalises:
@@ -205,7 +205,7 @@ class Table:
                 warnings.warn(InputWarning(message), stacklevel=3)
 
     def repair(self, names: Iterable[str]) -> bool:
-        """Find out how columns write their numbers, after the plain way failed; whether it is another way."""
+        """Find out how columns write their numbers, after the plain way failed; whether that changed."""
         changed = False
         for name in names:
             if name in self._formats or _NUMBER_TYPES.fullmatch(self.types[name]):
@@ -268,7 +268,7 @@ class Table:
         return (math.inf, -math.inf) if math.isnan(low) else (low, high)
 
     def check_scores(self, name: str, score_range: Any) -> None:
-        """Raise a ValueError for percentages of another range, and integers that floats cannot hold."""
+        """Refuse percentages of another range, and integers that floats cannot represent."""
         if max(map(abs, as_score_range(score_range))) >= 2.0**53:
             self._check_held(name)
         percent = name in self._formats and self._formats[name].percent
@@ -277,7 +277,7 @@ class Table:
             raise InputError(f"has percent signs: 37% is 0.37, and {needs}", column=name, file=self.name)
 
     def _check_held(self, name: str) -> None:
-        """Raise a ValueError where two integers of a column would be the same float."""
+        """Refuse integers that float64 cannot represent, of which two may become equal."""
         text = text_of(name)
         is_whole = rf"regexp_full_match({text}, '\s*[-+]?\d+\s*')"
         whole = f"CASE WHEN {is_whole} THEN TRY_CAST({text} AS HUGEINT) END"
@@ -296,7 +296,10 @@ class Table:
         """The error for the first value of a column that is not a number, given its data row."""
         text, number = text_of(name), self.number(name)
         query = f"SELECT {text} AS value FROM {self.rows} WHERE {number} IS NULL LIMIT 1"
-        value = with_none(self.fetch(query)["value"])[0]
+        values = with_none(self.fetch(query)["value"])
+        if not values.size:  # statistics that lie make DuckDB skip rows that it has just read
+            return InputError("is damaged: two reads of it differ", column=name, file=self.name)
+        value = values[0]
         if is_missing_text(value):
             counted = self.fetch(
                 f"SELECT count(*) FILTER ({missing_text(text)}) AS none, count(*) AS n FROM {self.rows}"
@@ -388,7 +391,7 @@ def as_table(source: Source | DuckDBPyRelation | Table, **options: Any) -> Table
 def _paths(source: PathLike[str] | Sequence[str | PathLike[str]]) -> list[str]:
     paths = [source] if isinstance(source, PathLike) else list(source)
     if not paths:
-        raise InputError("must name at least one file, got none", argument="source")
+        raise InputError("must name at least one file, got none", "source")
     return [fspath(path) for path in paths]
 
 

@@ -1,14 +1,3 @@
-from localparity._scale import at_ends as at_ends
-from localparity._scale import even_thresholds as even_thresholds
-from localparity._scale import fractions_of as fractions_of
-from localparity._scale import held_ends as held_ends
-from localparity._scale import range_length as range_length
-from localparity._scale import range_scale as range_scale
-from localparity._scale import reach_of as reach_of
-from localparity._scale import rounding as rounding
-from localparity._scale import rounding_of as rounding_of
-from localparity._scale import rounding_terms as rounding_terms
-from localparity._scale import score_resolution as score_resolution
 from localparity._validation._arguments import as_choice as as_choice
 from localparity._validation._arguments import as_count as as_count
 from localparity._validation._arguments import as_epsilon as as_epsilon
@@ -37,7 +26,7 @@ from localparity._validation._errors import setting as setting
 from localparity._validation._errors import unknown_name as unknown_name
 from localparity._validation._groups import MOST_GROUPS as MOST_GROUPS
 from localparity._validation._groups import NO_BLANKS as NO_BLANKS
-from localparity._validation._groups import UNKNOWN as UNKNOWN
+from localparity._validation._groups import NO_GROUP as NO_GROUP
 from localparity._validation._groups import Blanks as Blanks
 from localparity._validation._groups import Coded as Coded
 from localparity._validation._groups import Grouping as Grouping
@@ -51,7 +40,7 @@ from localparity._validation._groups import encode_column as encode_column
 from localparity._validation._groups import example_rows as example_rows
 from localparity._validation._groups import group_columns as group_columns
 from localparity._validation._groups import is_missing as is_missing
-from localparity._validation._groups import is_unknown as is_unknown
+from localparity._validation._groups import is_missing_group as is_missing_group
 from localparity._validation._groups import missing_among as missing_among
 from localparity._validation._groups import sort_groups as sort_groups
 from localparity._validation._groups import warn_of_unmatched as warn_of_unmatched

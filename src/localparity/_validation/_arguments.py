@@ -34,9 +34,9 @@ def as_number(value: Any, name: Argument) -> float:
     try:
         number = float(value)
     except (TypeError, ValueError):
-        raise InputError(f"must be a number, got {value!r}", argument=name) from None
+        raise InputError(f"must be a number, got {value!r}", name) from None
     if math.isnan(number):
-        raise InputError("must be a number, got nan", argument=name)
+        raise InputError("must be a number, got nan", name)
     return number
 
 
@@ -44,7 +44,7 @@ def as_fraction(value: Any, name: Argument) -> float:
     """A number in [0, 1], the ends included."""
     number = as_number(value, name)
     if not 0.0 <= number <= 1.0:
-        raise InputError(f"must be between 0 and 1, got {number:g}", argument=name)
+        raise InputError(f"must be between 0 and 1, got {number:g}", name)
     return number
 
 
@@ -52,7 +52,7 @@ def as_strength(strength: Any) -> float:
     """The weight of a penalty: a finite number that is not negative."""
     number = as_number(strength, "strength")
     if not 0.0 <= number < math.inf:
-        raise InputError(f"must be >= 0 and finite, got {number:g}", argument="strength")
+        raise InputError(f"must be >= 0 and finite, got {number:g}", "strength")
     return number
 
 
@@ -61,7 +61,7 @@ def as_temperature(temperature: Any, *, at_most: float = math.inf) -> float:
     number = as_number(temperature, "temperature")
     if not (0.0 < number <= at_most and number < math.inf):
         limit = "finite" if at_most == math.inf else f"<= {at_most:g}"
-        raise InputError(f"must be > 0 and {limit}, got {number:g}", argument="temperature")
+        raise InputError(f"must be > 0 and {limit}, got {number:g}", "temperature")
     return number
 
 
@@ -69,7 +69,7 @@ def as_sharpness(sharpness: Any) -> float:
     """The power of a soft search: a number from 1 on."""
     number = as_number(sharpness, "sharpness")
     if not number >= 1.0:
-        raise InputError(f"must be >= 1, got {number:g}", argument="sharpness")
+        raise InputError(f"must be >= 1, got {number:g}", "sharpness")
     return number
 
 
@@ -87,7 +87,7 @@ def as_threshold(threshold: Any, score_range: ScoreRange) -> float:
     low, high = score_range
     if not low <= number <= high:
         raise InputError(
-            f"must be inside {setting('score_range')} ({low}, {high}), got {number:g}", argument="threshold"
+            f"must be inside {setting('score_range')} ({low}, {high}), got {number:g}", "threshold"
         )
     return number
 
@@ -98,7 +98,7 @@ def as_rng(random_state: Seed) -> np.random.Generator:
         return np.random.default_rng(random_state)
     except (TypeError, ValueError) as error:
         raise InputError(
-            f"must be an integer >= 0, a Generator or None, got {random_state!r}", argument="random_state"
+            f"must be an integer >= 0, a Generator or None, got {random_state!r}", "random_state"
         ) from error
 
 
@@ -107,10 +107,10 @@ def as_epsilons(epsilon: Any, name: Argument = "epsilon") -> FloatArray:
     try:
         epsilons = np.asarray(epsilon, dtype=np.float64)
     except (TypeError, ValueError):
-        raise InputError(f"must be a number >= 0, got {epsilon!r}", argument=name) from None
+        raise InputError(f"must be a number >= 0, got {epsilon!r}", name) from None
     wrong = ~((epsilons >= 0.0) & np.isfinite(epsilons))
     if wrong.any():
-        raise InputError(f"must be >= 0 and finite, got {float(epsilons[wrong].flat[0])}", argument=name)
+        raise InputError(f"must be >= 0 and finite, got {float(epsilons[wrong].flat[0])}", name)
     return epsilons
 
 
@@ -118,7 +118,7 @@ def as_epsilon(epsilon: Any, name: Argument = "epsilon") -> float:
     """One half-width of a window."""
     epsilons = as_epsilons(epsilon, name)
     if epsilons.ndim:
-        raise InputError(f"must be one number, got an array of shape {epsilons.shape}", argument=name)
+        raise InputError(f"must be one number, got an array of shape {epsilons.shape}", name)
     return float(epsilons)
 
 
@@ -130,12 +130,12 @@ def as_count(value: Any, name: Argument, *, at_least: int = 1, at_most: float | 
     try:
         count = operator.index(value)
     except TypeError:
-        raise InputError(f"must be an integer, got {value!r}", argument=name) from None
+        raise InputError(f"must be an integer, got {value!r}", name) from None
     if count < at_least:
-        raise InputError(f"must be >= {at_least}, got {count}", argument=name)
+        raise InputError(f"must be >= {at_least}, got {count}", name)
     most = _MOST.get(str(name), 2**31 - 1) if at_most is None else at_most
     if count > most:
-        raise InputError(f"must be <= {most}, got {count}", argument=name)
+        raise InputError(f"must be <= {most}, got {count}", name)
     return count
 
 
@@ -150,7 +150,7 @@ def as_probability(value: Any, name: Argument = "confidence") -> float:
     """A probability strictly between 0 and 1."""
     number = as_number(value, name)
     if not 0.0 < number < 1.0:
-        raise InputError(f"must be > 0 and < 1, got {number:g}", argument=name)
+        raise InputError(f"must be > 0 and < 1, got {number:g}", name)
     return number
 
 
@@ -158,14 +158,12 @@ def as_choice(value: Any, name: Argument, choices: Iterable[Choice]) -> Choice:
     """One of a few words."""
     known = tuple(choices)
     if value not in known:
-        raise InputError(f"must be one of {', '.join(map(repr, known))}, got {value!r}", argument=name)
+        raise InputError(f"must be one of {', '.join(map(repr, known))}, got {value!r}", name)
     chosen: Choice = value
     return chosen
 
 
 def as_higher_is(higher_is: Any) -> HigherIs | None:
     """What a higher score means for the person scored; None where that is not said."""
-    if higher_is is not None and higher_is not in get_args(HigherIs):
-        raise InputError(f"must be None, 'better' or 'worse', got {higher_is!r}", argument="higher_is")
-    meaning: HigherIs | None = higher_is
+    meaning: HigherIs | None = as_choice(higher_is, "higher_is", (None, *get_args(HigherIs)))
     return meaning

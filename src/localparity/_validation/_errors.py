@@ -18,15 +18,7 @@ _PYTHON: Mapping[str, str] = MappingProxyType({})
 
 
 class FileColumn(NamedTuple):
-    """A column of a file, which messages name in place of an argument.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    first_row : int or None
-        The number of the first row that is looked at; None where rows have no order.
-    """
+    """A column of a file in place of an argument; its rows count from `first_row`, None without an order."""
 
     name: str
     first_row: int | None = 1
@@ -51,7 +43,7 @@ def setting(*names: str, **values: Any) -> str:
 
     Examples
     --------
-    >>> error = InputError(f"must be >= 19 with {setting(confidence=0.95)}, got 5", argument="n_resamples")
+    >>> error = InputError(f"must be >= 19 with {setting(confidence=0.95)}, got 5", "n_resamples")
     >>> print(error)
     n_resamples must be >= 19 with confidence=0.95, got 5
     >>> print(error.in_words({"n_resamples": "--resamples", "confidence": "--confidence"}))
@@ -87,28 +79,14 @@ class Worded(Exception):  # noqa: N818
 class InputError(Worded, ValueError):
     """An argument or a file that cannot be used.
 
-    Callers read its fields; nobody matches its text.
-
-    Parameters
-    ----------
-    reason : str
-        What was expected and what came, as a predicate: "must be >= 0, got -1.0".
-    argument : str or FileColumn, default=""
-        The argument, by the name that the caller knows it by, or the column of a file in its place.
-    column : str, default=""
-        The column of a file or a table, which messages name in place of the argument.
-    file : str or path, default=""
-        The file, as messages call it.
-    row : int or None, default=None
-        The row, counted from 0.
+    Callers read its fields: the `reason`, a predicate such as "must be >= 0, got -1.0"; the `argument`, or
+    the `column` of a file in its place; the `file`, as messages call it; and the `row`, counted from 0.
 
     Examples
     --------
-    >>> error = InputError("must be >= 0, got -1.0", argument="epsilon")
-    >>> print(error)
-    epsilon must be >= 0, got -1.0
-    >>> error.argument
-    'epsilon'
+    >>> error = InputError("must be >= 0, got -1.0", "epsilon")
+    >>> print(error, error.argument, sep=", ")
+    epsilon must be >= 0, got -1.0, epsilon
     >>> print(InputError("must be numbers", column="p", file="scores.csv"))
     column 'p' of scores.csv must be numbers
     """
@@ -116,8 +94,8 @@ class InputError(Worded, ValueError):
     def __init__(
         self,
         reason: str,
-        *,
         argument: Argument = "",
+        *,
         column: str = "",
         file: object = "",
         row: int | None = None,

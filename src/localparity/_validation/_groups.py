@@ -34,10 +34,10 @@ if TYPE_CHECKING:
 # Rows without a group: which values stand for none, and the group that such rows are of.
 
 
-class UnknownGroup(Enum):
+class NoGroup(Enum):
     """The group of rows that have none: behind all others, and equal to no value of a column."""
 
-    UNKNOWN = "(unknown)"
+    NO_GROUP = "(unknown)"
 
     def __lt__(self, other: object) -> bool:
         return False
@@ -52,11 +52,11 @@ class UnknownGroup(Enum):
         return self.value
 
 
-UNKNOWN = UnknownGroup.UNKNOWN
+NO_GROUP = NoGroup.NO_GROUP
 
 
 class Blanks(NamedTuple):
-    """Texts that stand for no group, beside None and NaN; `kept` rows without one are of `UNKNOWN`.
+    """Texts that stand for no group, beside None and NaN; `kept` rows without one are of `NO_GROUP`.
 
     A text that no row has is worth a warning, unless this is `quiet`.
     """
@@ -95,33 +95,24 @@ def warn_of_unmatched(texts: Iterable[str]) -> None:
         )
 
 
-def is_unknown(group: Group) -> bool:
+def is_missing_group(group: Group) -> bool:
     """Whether a group, or a part of one, is missing or blank."""
     parts = group if isinstance(group, tuple) else (group,)
-    return any(part is UNKNOWN or (isinstance(part, str) and not part.strip()) for part in parts)
+    return any(part is NO_GROUP or (isinstance(part, str) and not part.strip()) for part in parts)
 
 
 def as_texts(texts: str | Sequence[Any], name: Argument) -> tuple[str, ...]:
-    """Values by their texts, from one or several.
-
-    Examples
-    --------
-    >>> as_texts("NA", "missing_values"), as_texts([8, "unknown"], "missing_values")
-    (('NA',), ('8', 'unknown'))
-    """
+    """Values by their texts, from one or several."""
     if isinstance(texts, str):
         return (texts,)
     try:
         return tuple(map(str, texts))
     except TypeError:
-        raise InputError(f"must be a text or several, got {texts!r}", argument=name) from None
+        raise InputError(f"must be a text or several, got {texts!r}", name) from None
 
 
 class Grouping(NamedTuple):
-    """The group of each row as a code, and the groups' names in the order of their codes.
-
-    The codes' dtype is the smallest unsigned one that holds as many as there are groups.
-    """
+    """The group of each row as a code, in the smallest dtype that holds all, and the groups by code."""
 
     codes: NDArray[np.unsignedinteger[Any]]
     names: tuple[Group, ...]
@@ -148,9 +139,9 @@ def as_groups(
     grouping = groupings[0] if len(groupings) == 1 else _intersect(groupings)
     check_group_count(len(grouping.names), name, at_most)
     if len(grouping.names) < at_least:
-        if is_unknown(grouping.names[0]):
-            raise MissingValueError(f"has no value in any of its {rows:,} rows", argument=name)
-        raise InputError(f"must have at least two groups, got {grouping.names[0]!r} only", argument=name)
+        if is_missing_group(grouping.names[0]):
+            raise MissingValueError(f"has no value in any of its {rows:,} rows", name)
+        raise InputError(f"must have at least two groups, got {grouping.names[0]!r} only", name)
     return grouping
 
 
@@ -163,20 +154,18 @@ def as_positive(
     listed = ", ".join(map(repr, labels[:3]))
     if len(labels) > 2:
         many = listed + ", ..." * (len(labels) > 3)
-        raise InputError(
-            f"must have two labels with {setting(pos_label=pos_label)}, got {many}", argument=name
-        )
+        raise InputError(f"must have two labels with {setting(pos_label=pos_label)}, got {many}", name)
     if pos_label in labels:
         return np.asarray(codes == labels.index(pos_label)).view(np.uint8)
     if len(labels) == 2:
-        raise InputError(f"must be one of {listed}, got {pos_label!r}", argument="pos_label")
+        raise InputError(f"must be one of {listed}, got {pos_label!r}", "pos_label")
     return np.zeros(rows, dtype=np.uint8)
 
 
 def check_group_count(groups: int, name: Argument, at_most: int = MOST_GROUPS) -> None:
     """Refuse so many groups that the column must be an identifier."""
     if groups > at_most:
-        raise InputError(f"has more than {at_most:,} groups; is it an identifier?", argument=name)
+        raise InputError(f"has more than {at_most:,} groups; is it an identifier?", name)
 
 
 def _columns(sensitive_features: Any, name: Argument) -> dict[Argument, Any]:
@@ -192,11 +181,11 @@ def _columns(sensitive_features: Any, name: Argument) -> dict[Argument, Any]:
 def group_columns(sensitive_features: Any, name: Argument = "sensitive_features") -> dict[Any, Any]:
     """The columns by their names; a single one without a name is under None."""
     if sensitive_features is None:
-        raise InputError("must be the group of each row, got None", argument=name)
+        raise InputError("must be the group of each row, got None", name)
     try:
         frame: Any = as_frame(sensitive_features)
     except ValueError as error:  # as where two columns have the same name
-        raise InputError(f"cannot be read: {' '.join(str(error).split())}", argument=name) from error
+        raise InputError(f"cannot be read: {' '.join(str(error).split())}", name) from error
     if isinstance(sensitive_features, Mapping):
         columns = dict(sensitive_features)
     elif hasattr(frame, "columns"):
@@ -206,7 +195,7 @@ def group_columns(sensitive_features: Any, name: Argument = "sensitive_features"
     else:
         return {None: sensitive_features if frame is None else frame}
     if not columns:
-        raise InputError("has no columns", argument=name)
+        raise InputError("has no columns", name)
     return columns
 
 
@@ -234,7 +223,7 @@ def _coded(column: Any, rows: int, name: Argument, at_most: int) -> Coded:
     except TypeError:
         row = next(row for row, value in enumerate(values.tolist()) if not _is_hashable(value))
         raise InputError(
-            f"must be hashable, got {values[row]!r} {at_row(name, row)}", argument=name, row=row
+            f"must be hashable, got {values[row]!r} {at_row(name, row)}", name, row=row
         ) from None
 
 
@@ -253,9 +242,9 @@ def _as_grouping(coded: Coded, name: Argument, blanks: Blanks) -> Grouping:
     missing = blanks.among(values) & occurs
     if missing.any() and not blanks.kept:
         row = int(np.argmax(missing[codes]))
-        raise MissingValueError(f"has no value {at_row(name, row)}", argument=name, row=row)
+        raise MissingValueError(f"has no value {at_row(name, row)}", name, row=row)
     listed = zip(values[occurs].tolist(), missing[occurs].tolist(), strict=True)
-    groups = [UNKNOWN if lacks else value for value, lacks in listed]
+    groups = [NO_GROUP if lacks else value for value, lacks in listed]
     names = sort_groups(dict.fromkeys(groups))
     code_of = {group: code for code, group in enumerate(names)}
     new = np.zeros(values.size, dtype=smallest_dtype(len(names)))
@@ -275,13 +264,13 @@ def _intersect(groupings: Sequence[Grouping]) -> Grouping:
         pairs = [divmod(number, width) for number in numbers[occurs].tolist()]
         combinations = [(*combinations[one], grouping.names[other]) for one, other in pairs]
         codes = recode(both, (np.cumsum(occurs) - 1).astype(smallest_dtype(len(pairs))))
-    known = [group for group in combinations if UNKNOWN not in group]
+    known = [group for group in combinations if NO_GROUP not in group]
     if len(known) == len(combinations):
         return Grouping(codes, tuple(combinations))
     # A row that has no value in one of the columns has no group.
     code_of = {group: code for code, group in enumerate(known)}
     new = [code_of.get(group, len(known)) for group in combinations]
-    return Grouping(recode(codes, np.array(new, dtype=smallest_dtype(len(known) + 1))), (*known, UNKNOWN))
+    return Grouping(recode(codes, np.array(new, dtype=smallest_dtype(len(known) + 1))), (*known, NO_GROUP))
 
 
 # Values as codes, in one pass and without a sort where they have few distinct values.
@@ -306,13 +295,7 @@ class Coded(NamedTuple):
 
 
 def smallest_dtype(count: int) -> np.dtype[Any]:
-    """The smallest unsigned dtype that holds so many codes.
-
-    Examples
-    --------
-    >>> smallest_dtype(256), smallest_dtype(257)
-    (dtype('uint8'), dtype('uint16'))
-    """
+    """The smallest unsigned dtype that holds so many codes."""
     return np.min_scalar_type(max(count - 1, 0))
 
 

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._compiled import MANY
-from localparity._scale import held_ends, score_resolution
+from localparity._scale import representable_range, score_resolution
 from localparity._types import ArrayLike, FloatArray, ScoreRange
 from localparity._validation._errors import Argument, InputError, at_row, require, setting
 from localparity._validation._kernels import all_inside
@@ -26,13 +26,7 @@ _SIGNS = ("to_numpy", "__arrow_c_stream__", "__arrow_c_array__", "collect")
 
 
 def as_frame(values: Any) -> DataFrame[Any] | Series[Any] | None:
-    """A data frame or a column in narwhals; None for anything else.
-
-    Examples
-    --------
-    >>> as_frame([1, 2]) is None
-    True
-    """
+    """A data frame or a column in narwhals; None for anything else."""
     if isinstance(values, np.ndarray | list | tuple) or not any(hasattr(values, sign) for sign in _SIGNS):
         return None
     # Imported here: only those who have frames need it.
@@ -51,14 +45,7 @@ def as_frame(values: Any) -> DataFrame[Any] | Series[Any] | None:
 
 
 def library_of(*values: Any) -> str | None:
-    """The library of the first frame among some values; None where none is a frame.
-
-    Examples
-    --------
-    >>> import pandas
-    >>> library_of([0.5], pandas.Series(["f"]))
-    'pandas'
-    """
+    """The library of the first frame among some values; None where none is a frame."""
     for value in values:
         if isinstance(value, np.ndarray) or not any(hasattr(value, sign) for sign in _SIGNS):
             continue
@@ -80,10 +67,10 @@ def as_column(values: Any, name: Argument) -> Series[Any] | None:
     found: Any = as_frame(values)
     if found is not None and hasattr(found, "columns"):
         if len(found.columns) != 1:
-            raise InputError(f"must have shape (n_samples,), got {found.shape}", argument=name)
+            raise InputError(f"must have shape (n_samples,), got {found.shape}", name)
         found = found.get_column(found.columns[0])
     if found is not None and not len(found):
-        raise InputError("is empty", argument=name)
+        raise InputError("is empty", name)
     return found  # type: ignore[no-any-return]
 
 
@@ -109,11 +96,9 @@ def as_score_range(score_range: Any) -> ScoreRange:
     try:
         low, high = (float(end) for end in score_range)
     except (TypeError, ValueError):
-        raise InputError(
-            f"must be two numbers (low, high), got {score_range!r}", argument="score_range"
-        ) from None
+        raise InputError(f"must be two numbers (low, high), got {score_range!r}", "score_range") from None
     if not (math.isfinite(low) and math.isfinite(high) and low < high):
-        raise InputError(f"must be finite with low < high, got ({low}, {high})", argument="score_range")
+        raise InputError(f"must be finite with low < high, got ({low}, {high})", "score_range")
     return low, high
 
 
@@ -123,10 +108,7 @@ MOST_WEIGHT = 2.0**32
 
 
 class Scores(NamedTuple):
-    """Scores in their own units, and by how much two fractions of the range that count as equal may differ.
-
-    The resolution is that of the largest scores there can be; smaller ones have a finer one, in proportion.
-    """
+    """Scores in their own units; at the range's larger end, fractions closer than `resolution` are equal."""
 
     values: NDArray[Any]
     resolution: float
@@ -138,19 +120,19 @@ def as_vector(values: ArrayLike, name: Argument, *, dtype: Any = None) -> NDArra
         values = values.detach()
     if np.ma.is_masked(values):
         row = int(np.argmax(np.ma.getmaskarray(values)))
-        raise InputError(f"is masked {at_row(name, row)}", argument=name, row=row)
+        raise InputError(f"is masked {at_row(name, row)}", name, row=row)
     column = as_column(values, name)
     try:
         array = np.asarray(values, dtype=dtype) if column is None else column.to_numpy()
     except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"cannot be read as an array: {error}", argument=name) from error
+        raise InputError(f"cannot be read as an array: {error}", name) from error
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     if array.ndim != 1:
         got = array.shape if array.ndim else f"a {type(values).__name__}"
-        raise InputError(f"must have shape (n_samples,), got {got}", argument=name)
+        raise InputError(f"must have shape (n_samples,), got {got}", name)
     if array.size == 0:
-        raise InputError("is empty", argument=name)
+        raise InputError("is empty", name)
     return array
 
 
@@ -170,17 +152,17 @@ class _Finite(NamedTuple):
 def _as_finite(array: NDArray[Any], name: Argument) -> _Finite:
     """Finite numbers: float32 as it is, everything else as float64."""
     if array.dtype.kind == "c":
-        raise InputError(f"must be real numbers, got {array.dtype}", argument=name)
+        raise InputError(f"must be real numbers, got {array.dtype}", name)
     try:
         numbers = array if array.dtype == np.float32 else array.astype(np.float64, copy=False)
     except (TypeError, ValueError, OverflowError) as error:
-        raise InputError(f"must be numbers: {error}", argument=name) from error
+        raise InputError(f"must be numbers: {error}", name) from error
     lowest, highest = float(numbers.min()), float(numbers.max())  # NaN where one of them is
     if array.dtype.kind in "iuO" and max(-lowest, highest) >= 2.0**53:
         _check_held(array, numbers, name)
     if not (math.isfinite(lowest) and math.isfinite(highest)):
         row = int(np.argmin(np.isfinite(numbers)))
-        raise InputError(f"must be finite, got {numbers[row]} {at_row(name, row)}", argument=name, row=row)
+        raise InputError(f"must be finite, got {numbers[row]} {at_row(name, row)}", name, row=row)
     return _Finite(numbers, lowest, highest)
 
 
@@ -192,7 +174,7 @@ def _check_held(array: NDArray[Any], numbers: FloatArray, name: Argument) -> Non
             raise InputError(
                 f"must be integers that float64 represents exactly, got {whole} "
                 f"{at_row(name, row)}; subtract the same number from all of them",
-                argument=name,
+                name,
                 row=row,
             )
 
@@ -202,19 +184,19 @@ def as_scores(y_score: ArrayLike, score_range: ScoreRange, name: Argument = "y_s
     shape: tuple[int, ...] = getattr(y_score, "shape", ())
     if len(shape) == 2 and shape[1] == 2:
         raise InputError(
-            "must have shape (n_samples,), got two columns; pass that of the positive class", argument=name
+            "must have shape (n_samples,), got two columns; pass that of the positive class", name
         )
     array = as_vector(y_score, name)
     if _many_inside(array, score_range):
         return Scores(array, score_resolution(array.dtype, score_range))
     values, lowest, highest = _as_finite(array, name)
-    low, high = held_ends(score_range, values.dtype)
+    low, high = representable_range(score_range, values.dtype)
     if lowest < low or highest > high:
         row = int(np.argmax((values < low) | (values > high)))
         low, high = score_range
         raise InputError(
             f"must be inside {setting('score_range')} ({low}, {high}), got {values[row]} {at_row(name, row)}",
-            argument=name,
+            name,
             row=row,
         )
     return Scores(values, score_resolution(array.dtype, score_range))
@@ -226,13 +208,13 @@ def _many_inside(array: NDArray[Any], ends: tuple[float, float]) -> bool:
         return False
     view = array.view()
     view.flags.writeable = False  # so that there is one loop for all
-    return all_inside(view, *held_ends(ends, array.dtype))
+    return all_inside(view, *representable_range(ends, array.dtype))
 
 
 def check_rows(name: Argument, rows: int, expected: int, of: str = "y_score") -> None:
     """Check that an argument has as many rows as the scores."""
     if rows != expected:
-        raise InputError(f"has {rows} rows, {of} has {expected}", argument=name)
+        raise InputError(f"has {rows} rows, {setting(of)} has {expected}", name)
 
 
 def check_indexes(arguments: Mapping[Any, Any]) -> None:
@@ -266,14 +248,12 @@ def as_labels(y_true: ArrayLike, rows: int, name: Argument = "y_true") -> NDArra
     try:
         numbers = array.astype(np.float64, copy=False)
     except (TypeError, ValueError):
-        raise InputError(
-            f"must be 0 or 1, got {_first_word(array)!r}{_advice(name)}", argument=name
-        ) from None
+        raise InputError(f"must be 0 or 1, got {_first_word(array)!r}{_advice(name)}", name) from None
     labels = np.equal(numbers, 1.0)
     if np.count_nonzero(labels) + np.count_nonzero(numbers == 0.0) < numbers.size:
         row = int(np.argmin(labels == numbers))
         raise InputError(
-            f"must be 0 or 1, got {numbers[row]:g} {at_row(name, row)}{_advice(name)}", argument=name, row=row
+            f"must be 0 or 1, got {numbers[row]:g} {at_row(name, row)}{_advice(name)}", name, row=row
         )
     return np.asarray(labels.view(np.uint8))
 
@@ -305,7 +285,7 @@ def as_whole_counts(count: ArrayLike, rows: int, name: Argument = "count") -> ND
     row = int(np.argmin(whole))
     if not whole[row]:
         raise InputError(
-            f"must be whole numbers >= 0, got {numbers[row]:g} {at_row(name, row)}", argument=name, row=row
+            f"must be whole numbers >= 0, got {numbers[row]:g} {at_row(name, row)}", name, row=row
         )
     return numbers.astype(np.int64)
 
@@ -320,7 +300,7 @@ def as_weights(sample_weight: ArrayLike, rows: int, name: Argument = "sample_wei
     weights = numbers.astype(np.float64, copy=False)
     if lowest < 0.0:
         row = int(np.argmax(weights < 0.0))
-        raise InputError(f"must be >= 0, got {weights[row]:g} {at_row(name, row)}", argument=name, row=row)
+        raise InputError(f"must be >= 0, got {weights[row]:g} {at_row(name, row)}", name, row=row)
     if lowest < LEAST_WEIGHT or highest > MOST_WEIGHT:
         countable = (weights == 0.0) | ((weights >= LEAST_WEIGHT) & (weights <= MOST_WEIGHT))
         row = int(np.argmin(countable))
@@ -328,7 +308,7 @@ def as_weights(sample_weight: ArrayLike, rows: int, name: Argument = "sample_wei
             raise InputError(
                 f"must be 0 or between {LEAST_WEIGHT:.2g} and {MOST_WEIGHT:.2g}, got {weights[row]:g} "
                 f"{at_row(name, row)}; multiply all weights by the same number",
-                argument=name,
+                name,
                 row=row,
             )
     return weights

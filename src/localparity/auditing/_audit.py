@@ -9,7 +9,7 @@ from os import PathLike
 from typing import Any, Literal, get_args
 
 from localparity._types import Compare, Criterion, DataRange, Group, HigherIs, MeasuredScale, ScoreRange
-from localparity._validation import as_choice, as_count, as_fraction, require
+from localparity._validation import InputError, as_choice, as_count, as_fraction, require, setting
 from localparity.auditing._document import pair_rows
 from localparity.auditing._files import Engine, read_people
 from localparity.auditing._findings import Finding, GroupSummary, LeftOut, PairSummary
@@ -243,9 +243,10 @@ class Audit:
         max_mcdp = as_fraction(max_mcdp, "max_mcdp")
         finding = self.findings[0] if epsilon is None else self.finding(epsilon)
         if finding.vacuous:
-            raise ValueError(
-                f"MCDP({finding.epsilon:g}) is 0 whatever the groups: the scores span no window so "
-                f"wide in score_range {self.score_range}; give a smaller epsilon or the right score_range"
+            raise InputError(
+                f"MCDP({finding.epsilon:g}) is 0 whatever the groups: the scores span no window so wide in "
+                f"{setting('score_range')} {self.score_range}; give a smaller epsilon or the right "
+                f"{setting('score_range')}"
             )
         ends = {"estimate": finding.mcdp, "upper": finding.interval.high, "lower": finding.interval.low}
         return within_bound(ends[as_choice(decide_by, "decide_by", get_args(DecideBy))], max_mcdp)
@@ -266,7 +267,7 @@ class Audit:
             if finding.epsilon == epsilon:
                 return finding
         known = ", ".join(f"{finding.epsilon:g}" for finding in self.findings)
-        raise ValueError(f"epsilon must be one of the audit's ({known}), got {epsilon!r}")
+        raise InputError(f"must be one of the audit's ({known}), got {epsilon!r}", "epsilon")
 
     def impact_ratios(self, *, reference: Group | None = None) -> ImpactRatioCurve:
         """Return the selection rates and their ratios at every cutoff, as `impact_ratio_curve` does.

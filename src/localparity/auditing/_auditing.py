@@ -26,6 +26,7 @@ from localparity._types import (
     Seed,
 )
 from localparity._validation import (
+    InputError,
     as_choice,
     as_count,
     as_epsilons,
@@ -33,6 +34,7 @@ from localparity._validation import (
     as_probability,
     as_threshold,
     library_of,
+    setting,
 )
 from localparity.auditing._audit import Audit
 from localparity.auditing._control import as_people
@@ -325,7 +327,7 @@ def audit(
     """
     at = np.unique(as_epsilons(epsilons, "epsilons"))
     if not at.size:
-        raise ValueError("epsilons must have at least one number, got none")
+        raise InputError("must have at least one number, got none", "epsilons")
     comparison = Comparison(criterion, compare, min_group_size)
     scaled = ScoreScale.of(scale, score_range)
     policy = MissingPolicy.of(missing_groups, missing, missing_values)
@@ -335,7 +337,9 @@ def audit(
     arrays |= {"sample_weight": sample_weight, "cluster": cluster, "control_features": control_features}
     if scaled.measured != "score" and (policy.groups == "bound" or control_features is not None):
         name = "missing_groups='bound'" if control_features is None else "control_features"
-        raise ValueError(f"{name} needs scale='score' and a score_range of two numbers")
+        raise InputError(
+            f"needs {setting(scale='score')} and a {setting('score_range')} of two numbers", name
+        )
     found_range = scaled.range_of(y_true, y_score)
     check = partial(as_people, comparison, score_range=found_range, blanks=policy.blanks)
     (data, strata), lacking = checked_rows(check, arrays, policy)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from localparity._types import ArrayLike, Groups
-from localparity._validation import as_frame, as_probability, as_vector
+from localparity._validation import InputError, as_frame, as_probability, as_vector, setting
 from localparity.auditing._audit import Audit
 from localparity.auditing._auditing import audit
 from localparity.metrics._window import percent
@@ -135,14 +135,14 @@ def audit_classes(
     """
     columns = _columns(y_score, classes)
     if len(columns) < 2:
-        raise ValueError(f"y_score must have two classes or more, got {len(columns)}; use audit")
+        raise InputError(f"must have two classes or more, got {len(columns)}; use audit", "y_score")
     labels: dict[Any, Any] = dict.fromkeys(columns)
     if y_true is not None:
         given = as_vector(y_true, "y_true")
         unknown = set(given.tolist()) - set(columns)
         if unknown:
             named = ", ".join(map(repr, columns))
-            raise ValueError(f"y_true must be one of the classes {named}, got {next(iter(unknown))!r}")
+            raise InputError(f"must be one of the classes {named}, got {next(iter(unknown))!r}", "y_true")
         labels = {name: np.asarray(given == name, dtype=np.int64) for name in columns}
     each = class_confidence(confidence, len(columns))
     audits = {
@@ -162,10 +162,12 @@ def _columns(y_score: Any, classes: Sequence[Any] | None) -> dict[Any, Any]:
     else:
         array = np.asarray(y_score)
         if array.ndim != 2:
-            raise ValueError(f"y_score must have shape (n_samples, n_classes), got {array.shape}")
+            raise InputError(f"must have shape (n_samples, n_classes), got {array.shape}", "y_score")
         names, columns = list(range(array.shape[1])), list(array.T)
     if classes is not None:
         names = list(classes)
         if len(set(names)) != len(names) or len(names) != len(columns):
-            raise ValueError(f"classes must name each of {len(columns)} columns of y_score, got {names}")
+            raise InputError(
+                f"must name each of {len(columns)} columns of {setting('y_score')}, got {names}", "classes"
+            )
     return dict(zip(names, columns, strict=True))

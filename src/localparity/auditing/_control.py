@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from localparity._types import FloatArray, Group
-from localparity._validation import Blanks, as_groups, as_vector, check_indexes
+from localparity._validation import Blanks, InputError, as_groups, as_vector, check_indexes, setting
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._score_counts import Data, as_counts, as_data
 from localparity.engines._missing_rows import known_group
@@ -60,7 +60,9 @@ class Strata:
     ) -> WithinStrata:
         """Some of the groups compared within strata, with a warning where the sign turns."""
         if comparison.compare != "between_groups":
-            raise ValueError(f"control_features needs compare='between_groups', got {comparison.compare!r}")
+            raise InputError(
+                f"needs {setting(compare='between_groups')}, got {comparison.compare!r}", "control_features"
+            )
         kept = {key: (group, stratum) for key, (group, stratum) in self.names.items() if group in groups}
         counts = self.counts.without(set(self.names) - set(kept))
         comparison = replace(comparison, min_group_size=max(comparison.min_group_size, disclosure_limit))
@@ -77,9 +79,9 @@ def as_people(
     if control_features is None or isinstance(control_features, Strata):
         return as_data(comparison, blanks=blanks, **arrays), control_features
     if isinstance(arrays["y_true"], Predictions | ScoreCounts):
-        raise ValueError(f"control_features must be None with {type(arrays['y_true']).__name__}")
+        raise InputError(f"must be None with {type(arrays['y_true']).__name__}", "control_features")
     if arrays["cluster"] is not None:
-        raise ValueError("control_features must be None with cluster")
+        raise InputError("must be None with cluster", "control_features")
     features = arrays.pop("sensitive_features")
     check_indexes(
         {"y_score": arrays["y_score"], "sensitive_features": features, "control_features": control_features}

@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
 from localparity._types import Criterion
+from localparity._validation import InputError
 from localparity._version import __version__
 from localparity.auditing._missing import breakdown_of
 from localparity.auditing._wording import Answers
@@ -186,7 +187,7 @@ class Document:
 
     def __post_init__(self) -> None:
         if not self.audits:
-            raise ValueError("audits must have at least one model, got none")
+            raise InputError("must have at least one model, got none", "audits")
 
     @property
     def first(self) -> Audit:

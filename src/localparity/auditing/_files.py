@@ -9,7 +9,7 @@ from os import PathLike, fspath
 from typing import Any, Literal, get_args
 
 from localparity._io._table import Table, as_group_columns, as_table
-from localparity._validation import InputError, MissingValueError, as_choice, warn_of_unmatched
+from localparity._validation import InputError, MissingValueError, as_choice, setting, warn_of_unmatched
 from localparity.auditing._control import Strata
 from localparity.auditing._missing import (
     GROUP_OPTIONS,
@@ -24,7 +24,7 @@ from localparity.auditing._scale import DATA, ScoreScale, as_data_range
 from localparity.counts import ScoreCounts
 from localparity.counts._score_counts import Data
 from localparity.engines import from_duckdb, from_ibis, from_spark
-from localparity.engines._missing_rows import LeftOutRows, count_missing, name_unknown, without_missing
+from localparity.engines._missing_rows import LeftOutRows, count_missing, name_missing_group, without_missing
 from localparity.engines._spark import read_spark
 from localparity.engines._table import ScoreColumns
 from localparity.predictions import Predictions
@@ -55,7 +55,7 @@ def read_people(
         needs = {"cluster": cluster, "control": control or None, "missing_groups": policy != _REFUSE or None}
         for name, given in (needs | {"score_range='data'": from_data or None}).items():
             if given is not None:
-                raise ValueError(f"{name} needs engine='duckdb', got {engine!r}")
+                raise InputError(f"needs {setting(engine='duckdb')}, got {engine!r}", name)
         count = from_ibis if engine == "ibis" else from_spark
         if engine == "spark" and isinstance(source, str | PathLike):
             source = read_spark(fspath(source), allow_remote=allow_remote)
@@ -67,7 +67,7 @@ def read_people(
     read: Callable[[Table], Data] = partial(from_duckdb, **columns, **asked)
     if cluster is not None:
         if control:
-            raise ValueError("control must be None with cluster")
+            raise InputError("must be None with cluster", "control")
         read = partial(Predictions.read, **columns, cluster=cluster, score_range=asked["score_range"])
     groups = as_group_columns(columns["score"], columns["group"])
     named = ScoreColumns(**columns | {"group": groups}, control=control)
@@ -85,7 +85,7 @@ def _control_columns(columns: dict[str, Any], control: str | Sequence[str] | Non
         groups = as_group_columns(columns["score"], columns["group"])
         repeated = next((name for name in found if name in (columns["score"], *groups)), None)
         if repeated is not None:
-            raise ValueError(f"column {repeated!r} cannot be both a control and the score or a group")
+            raise InputError("cannot be both a control and the score or a group", column=repeated)
         columns["group"] = (*groups, *found)
     return found
 
@@ -103,7 +103,7 @@ def _read_rows(
         asked: dict[str, Any] = {"groups": policy.groups, "missing": policy.rows, "texts": policy.texts}
         kept = without_missing(table, columns, strata=counted.strata > 0, **asked)
     try:
-        data = read(kept) if columns.control else name_unknown(read(kept))
+        data = read(kept) if columns.control else name_missing_group(read(kept))
     except MissingValueError as error:
         explained = _explained(error, table, columns, policy.texts)
         if explained is None:

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from localparity._types import Group
+from localparity._validation import InputError, InputWarning, setting
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._comparison import group_text
 from localparity.counts._score_counts import strata_of
@@ -227,18 +228,20 @@ def check_identifier(counts: ScoreCounts) -> None:
     """Whether the groups are groups of people, and not the people themselves."""
     groups, rows = len(counts.groups), sum(atoms.size for atoms in counts.atoms.values())
     if groups > _MANY_GROUPS and rows < 2 * groups:
-        raise ValueError(
-            f"sensitive_features has {groups:,} groups in {rows:,} rows, almost one for each row; is it an "
-            "identifier of people?"
+        raise InputError(
+            f"has {groups:,} groups in {rows:,} rows, almost one for each row; is it an "
+            "identifier of people?",
+            "sensitive_features",
         )
 
 
 def check_group_count(counts: ScoreCounts, comparison: Comparison) -> None:
     """Whether there are few enough groups to compare each with each."""
     if comparison.compare == "between_groups" and len(counts.groups) > MOST_GROUPS:
-        raise ValueError(
+        raise InputError(
             f"there are {len(counts.groups):,} groups, of which at most {MOST_GROUPS:,} are compared pair by "
-            "pair; use compare='to_overall', or min_group_size and small_groups='drop'"
+            f"pair; use {setting(compare='to_overall')}, or {setting('min_group_size')} and "
+            f"{setting(small_groups='drop')}"
         )
 
 
@@ -248,8 +251,11 @@ def warn_of_narrow_scores(counts: ScoreCounts, *, stacklevel: int) -> None:
     low, high = counts.score_range
     if ends and max(ends) - min(ends) < 0.1 * high - 0.1 * low:
         warnings.warn(
-            f"the scores lie between {min(ends):.2g} and {max(ends):.2g}, less than a tenth of score_range "
-            f"({low:g}, {high:g}), of which epsilon is a fraction; is score_range right?",
+            InputWarning(
+                f"the scores lie between {min(ends):.2g} and {max(ends):.2g}, less than a tenth of "
+                f"{setting('score_range')} ({low:g}, {high:g}), of which epsilon is a fraction; is "
+                f"{setting('score_range')} right?"
+            ),
             stacklevel=stacklevel + 1,
         )
 

@@ -10,7 +10,7 @@ import numpy as np
 
 from localparity._types import BoolArray, Group, Missing, MissingGroups
 from localparity._validation import (
-    UNKNOWN,
+    NO_GROUP,
     Blanks,
     InputError,
     MissingValueError,
@@ -19,7 +19,7 @@ from localparity._validation import (
     as_texts,
     as_vector,
     check_rows,
-    is_unknown,
+    is_missing_group,
     missing_among,
     setting,
 )
@@ -143,26 +143,27 @@ class MissingPolicy(NamedTuple):
         self, everyone: ScoreCounts, kept: Sequence[Group], comparison: Comparison, **asked: Any
     ) -> UnknownGroups | None:
         """What the rows without a group could change, where that is asked for and enough people have none."""
-        if self.groups != "bound" or UNKNOWN not in everyone.groups:
+        if self.groups != "bound" or NO_GROUP not in everyone.groups:
             return None
         if comparison.compare != "between_groups":
-            raise ValueError(
-                f"missing_groups='bound' needs compare='between_groups', got {comparison.compare!r}"
+            raise InputError(
+                f"{setting(missing_groups='bound')} needs {setting(compare='between_groups')}, got "
+                f"{comparison.compare!r}"
             )
-        found = everyone.without(set(everyone.groups) - {UNKNOWN, *kept})
-        if UNKNOWN in few_people(found, comparison, asked["disclosure_limit"]):
+        found = everyone.without(set(everyone.groups) - {NO_GROUP, *kept})
+        if NO_GROUP in few_people(found, comparison, asked["disclosure_limit"]):
             return None
         return bounds_of(found, comparison, asked["epsilons"])
 
     def settle(self, counts: ScoreCounts) -> tuple[ScoreCounts, MissingRows]:
         """The counts of the groups that are compared, and how many rows have none."""
-        unknown = [group for group in counts.groups if is_unknown(group)]
+        unknown = [group for group in counts.groups if is_missing_group(group)]
         rows = sum(atoms.size for (group, _), atoms in counts.atoms.items() if group in unknown)
         if not rows:
             return counts.without(unknown), NOTHING_MISSING
         if self.groups == "raise":
             reason = f"has no value in {rows:,} of {counts.size:,} rows; {GROUP_OPTIONS}"
-            raise MissingValueError(reason, argument="sensitive_features")
+            raise MissingValueError(reason, "sensitive_features")
         kept = counts if self.groups == "group" else counts.without(unknown)
         return kept, MissingRows(groups=rows, missing_groups=self.groups)
 
@@ -247,7 +248,7 @@ def checked_rows(
         if lacks is None or not lacks.any():
             raise
         rows = f"{int(lacks.sum()):,} of {lacks.size:,} rows"
-        raise MissingValueError(f"has no value in {rows}; {ROW_OPTION}", argument=error.argument) from error
+        raise MissingValueError(f"has no value in {rows}; {ROW_OPTION}", error.argument) from error
 
 
 def _lacking(arrays: Mapping[str, Any]) -> dict[str, BoolArray]:
@@ -266,7 +267,7 @@ def _without_missing(arrays: Mapping[str, Any]) -> tuple[dict[str, Any], Missing
         counted[_ARRAYS[name]] = int((lacks & keep).sum())
         keep &= ~lacks
     if not keep.any():
-        raise ValueError("y_score has no row left: each lacks a score, a label or a weight")
+        raise InputError("has no row left: each lacks a score, a label or a weight", "y_score")
     if keep.all():
         return dict(arrays), NOTHING_MISSING
     places = np.flatnonzero(keep)

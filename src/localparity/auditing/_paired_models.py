@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from localparity._io._table import Table, as_group_columns, as_table
 from localparity._types import Group
+from localparity._validation import InputError
 from localparity.predictions import check_predictions
 from localparity.uncertainty import PairedComparison, compare_scores
 
@@ -99,7 +100,7 @@ class PairedModels:
         PairedModels
         """
         if id == score:
-            raise ValueError(f"column {id!r} cannot be both the score and the id")
+            raise InputError("cannot be both the score and the id", column=id)
         groups = as_group_columns(score, group)
         others = [name for name in (label, weight) if name]
         values = [*groups, *([cluster] if cluster else [])]
@@ -211,31 +212,31 @@ class _Rows:
         read, file = table.read(numbers=numbers, values=[*values, id], groups=groups), table.name
         missing = sum(value is None for value in read[id].tolist())
         if missing:
-            raise ValueError(
-                f"column {id!r} of {file} must name a person in every row, got {missing} without"
-            )
+            raise InputError(f"must name a person in every row, got {missing} without", column=id, file=file)
         ids = read[id].astype(str)
         order = np.argsort(ids, kind="stable")
         ids = ids[order]
         again = int(np.count_nonzero(ids[1:] == ids[:-1]))
         if again:
-            raise ValueError(f"column {id!r} of {file} must have each person once, got {again} rows too many")
+            raise InputError(f"must have each person once, got {again} rows too many", column=id, file=file)
         return cls(file, id, ids, {name: column[order] for name, column in read.items()})
 
     def check_same(self, other: _Rows, names: Iterable[str]) -> None:
         """Raise a ValueError where another file holds other people, or says other things of them."""
         shared = np.intersect1d(self.ids, other.ids, assume_unique=True).size
         if shared < max(self.ids.size, other.ids.size):
-            raise ValueError(
-                f"column {self.id!r} must have the same people in {self.file} and {other.file}, got "
-                f"{self.ids.size - shared} only in the first and {other.ids.size - shared} only in the second"
+            raise InputError(
+                f"must have the same people in {self.file} and {other.file}, got {self.ids.size - shared} "
+                f"only in the first and {other.ids.size - shared} only in the second",
+                column=self.id,
             )
         for name in names:
             differ = int(np.count_nonzero(self.columns[name] != other.columns[name]))
             if differ:
-                raise ValueError(
-                    f"column {name!r} must be the same in {self.file} and {other.file}, got {differ} people "
-                    "for whom it differs"
+                raise InputError(
+                    f"must be the same in {self.file} and {other.file}, got {differ} people "
+                    "for whom it differs",
+                    column=name,
                 )
 
 

@@ -8,8 +8,9 @@ from typing import Any, get_args
 
 import numpy as np
 
+from localparity._scale import range_length
 from localparity._types import ArrayLike, MeasuredScale, Scale, ScoreRange
-from localparity._validation import as_choice, as_vector, range_length
+from localparity._validation import InputError, as_choice, as_vector, setting
 from localparity.counts import ScoreCounts
 from localparity.counts._ranks import ranked
 from localparity.predictions import Predictions
@@ -30,7 +31,7 @@ class ScoreScale:
         """What was asked, checked as far as it can be without scores."""
         scale = as_choice(scale, "scale", get_args(Scale))
         if isinstance(score_range, str) and score_range != DATA:
-            raise ValueError(f"score_range must be two numbers (low, high) or 'data', got {score_range!r}")
+            raise InputError(f"must be two numbers (low, high) or 'data', got {score_range!r}", "score_range")
         unit = not isinstance(score_range, str) and tuple(score_range) == _UNIT
         return cls(scale, DATA if scale == "rank" and unit else score_range)
 
@@ -87,9 +88,11 @@ def as_data_range(low: float, high: float, name: str = "y_score") -> ScoreRange:
     ((-4.0, 13.0), (0.0, 0.7))
     """
     if low > high:
-        raise ValueError(f"{name} must have finite scores with score_range='data', got none")
+        raise InputError(f"must have finite scores with {setting(score_range='data')}, got none", name)
     if low == high:
-        raise ValueError(f"{name} must have two different scores with score_range='data', got {low:g} only")
+        raise InputError(
+            f"must have two different scores with {setting(score_range='data')}, got {low:g} only", name
+        )
     lowest, highest = Decimal(repr(low)), Decimal(repr(high))
     step = Decimal(1).scaleb((highest - lowest).adjusted())
     if highest - lowest < 5 * step:

@@ -14,7 +14,7 @@ import typer
 
 from localparity._io._numbers import Decimal
 from localparity._types import Compare, Criterion
-from localparity._validation import as_epsilon, as_fraction
+from localparity._validation import InputError, OutputExistsError, as_epsilon, as_fraction
 from localparity.counts import Comparison
 
 
@@ -59,13 +59,13 @@ NormaliseOption = Annotated[
 def check_labels(criterion: Criterion, label: str | None, option: str = "--label") -> None:
     """Check that an option names the column of the labels where a criterion needs it."""
     if Comparison(criterion).needs_labels and label is None:
-        raise ValueError(f"--criterion {criterion} needs {option}, got None")
+        raise InputError(f"--criterion {criterion} needs {option}, got None")
 
 
 def check_bound(max_mcdp: float | None, decide_by: str) -> None:
     """Check --max-mcdp, which --decide-by needs, before anything is read."""
     if max_mcdp is None and decide_by != "estimate":
-        raise ValueError(f"--decide-by {decide_by} needs --max-mcdp")
+        raise InputError(f"--decide-by {decide_by} needs --max-mcdp")
     if max_mcdp is not None:
         as_fraction(max_mcdp, "--max-mcdp")
 
@@ -91,7 +91,7 @@ def check_file(path: Path | None, option: str, *, read: Sequence[str] = (), repl
     if any(Path(file).exists() and path.samefile(file) for file in read):
         raise typer.BadParameter(f"{path} is the file that is read", param_hint=option)
     if not replace:
-        raise FileExistsError(f"{path} already exists; pass --force to overwrite")
+        raise OutputExistsError(path)
 
 
 def check_folder(path: Path, option: str, *, replace: bool = True) -> None:
@@ -99,7 +99,7 @@ def check_folder(path: Path, option: str, *, replace: bool = True) -> None:
     if path.exists() and not path.is_dir():
         raise typer.BadParameter(f"{path} is a file, not a folder", param_hint=option)
     if not replace and path.exists() and any(path.iterdir()):
-        raise FileExistsError(f"{path} already exists; pass --force to overwrite")
+        raise OutputExistsError(path)
 
 
 def parse_numbers(text: str, option: str) -> tuple[float, ...]:

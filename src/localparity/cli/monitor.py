@@ -17,7 +17,7 @@ from rich.table import Table as RichTable
 
 from localparity._io._table import Table, as_group_columns, open_table
 from localparity._types import Missing
-from localparity._validation import UNKNOWN, as_count, as_fraction, as_probability, warn_of_unmatched
+from localparity._validation import NO_GROUP, as_count, as_fraction, as_probability, warn_of_unmatched
 from localparity.auditing._missing import MissingPolicy, MissingRows
 from localparity.auditing._wording import interval_text
 from localparity.cli._commands import Commands, local_path, note, print_json, print_line
@@ -181,7 +181,7 @@ def batch_rows(table: Table, columns: ScoreColumns, policy: MissingPolicy) -> Ta
     for sentence in missing.sentences:
         note(f"{table.name}: {sentence}")
     asked: dict[str, Any] = {"groups": policy.groups, "missing": policy.rows, "texts": policy.texts}
-    return without_missing(table, columns, unknown=str(UNKNOWN), **asked)
+    return without_missing(table, columns, unknown=str(NO_GROUP), **asked)
 
 
 def asking(command: Callable[..., None]) -> Callable[..., None]:

@@ -13,8 +13,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import DTypeLike, NDArray
 
+from localparity._scale import fractions_of
 from localparity._types import FloatArray, IntArray, ScoreRange
-from localparity._validation import as_count, fractions_of
+from localparity._validation import InputError, as_count
 from localparity.counts._atoms import Cells
 from localparity.counts._score_counts import ScoreCounts, snap
 
@@ -141,5 +142,5 @@ def merge_bounded(
     """
     found = [bounded(part, max_scores=max_scores, level=level) for part in parts]
     if not found:
-        raise ValueError("parts is empty")
+        raise InputError("is empty", "parts")
     return reduce(lambda one, two: bounded(one.merge(two), max_scores=max_scores, level=level), found)

@@ -11,7 +11,7 @@ import numpy as np
 
 from localparity._text import visible
 from localparity._types import Compare, Criterion, Group, IntArray
-from localparity._validation import as_choice, as_count
+from localparity._validation import InputError, as_choice, as_count, setting
 
 CRITERIA: tuple[Criterion, ...] = get_args(Criterion)
 
@@ -129,7 +129,7 @@ def check_names(groups: Iterable[Group]) -> None:
 def require_labels(comparison: Comparison, y_true: Any) -> None:
     """Raise a ValueError where the criterion needs labels and there are none."""
     if comparison.needs_labels and y_true is None:
-        raise ValueError(f"criterion={comparison.criterion!r} needs y_true, got None")
+        raise InputError(f"{setting(criterion=comparison.criterion)} needs {setting('y_true')}, got None")
 
 
 def check_sizes(
@@ -141,9 +141,9 @@ def check_sizes(
         if size == 0:
             raise ValueError(f"group {group!r} has no rows{among}")
         if size < comparison.min_group_size:
-            raise ValueError(
-                f"group {group!r} has {size} rows{among}, min_group_size is {comparison.min_group_size}; "
-                "leave the group out or merge it with another"
+            raise InputError(
+                f"group {group!r} has {size} rows{among}, {setting('min_group_size')} is "
+                f"{comparison.min_group_size}; leave the group out or merge it with another"
             )
 
 

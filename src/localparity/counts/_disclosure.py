@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from localparity._types import Group, IntArray
-from localparity._validation import as_count
+from localparity._validation import InputError, as_count, setting
 from localparity.counts._atoms import Atoms
 from localparity.counts._comparison import Comparison
 from localparity.counts._score_counts import ScoreCounts, strata_of
@@ -86,9 +86,10 @@ def check_disclosure(counts: ScoreCounts, comparison: Comparison, limit: int) ->
     few = few_people(counts, comparison, limit)
     if few:
         names = ", ".join(map(repr, few[:5])) + (f" and {len(few) - 5:,} more" if len(few) > 5 else "")
-        raise ValueError(
-            f"disclosure_limit={limit} allows no group of fewer people to be shown: {names}; audit with "
-            f"disclosure_limit={limit} to leave them out, or pass disclosure_limit=1 to show them"
+        raise InputError(
+            f"{setting(disclosure_limit=limit)} allows no group of fewer people to be shown: {names}; audit "
+            f"with {setting(disclosure_limit=limit)} to leave them out, or pass "
+            f"{setting(disclosure_limit=1)} to show them"
         )
 
 

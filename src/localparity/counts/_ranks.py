@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._types import FloatArray
+from localparity._validation import InputError, setting
 from localparity.counts._atoms import Atoms
 from localparity.counts._score_counts import ScoreCounts
 
@@ -29,9 +30,9 @@ def ranked(counts: ScoreCounts) -> ScoreCounts:
     {'f': [0.25, 0.5], 'm': [0.75, 1.0]}
     """
     if counts.cells is not None or counts.rank_error:
-        raise ValueError(
-            "scale='rank' needs every score to be counted by itself, got counts on a grid of cells or of a "
-            "sketch; round the scores to fewer distinct ones"
+        raise InputError(
+            f"{setting(scale='rank')} needs every score to be counted by itself, got counts on a grid of "
+            "cells or of a sketch; round the scores to fewer distinct ones"
         )
     everyone = Atoms.join(counts.atoms.values())
     shares = everyone.shares_at_or_below(everyone.scores)

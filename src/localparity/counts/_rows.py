@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._scale import clip_to_range
 from localparity._types import BoolArray, FloatArray, Group, IntArray
-from localparity._validation import at_ends
 from localparity.counts._atoms import Atoms
 from localparity.counts._comparison import Comparison, check_sizes
 from localparity.counts._kernels import add_weights_at, count_sorted, sort_into
@@ -208,7 +208,7 @@ class KeyedRows:
     @classmethod
     def of(cls, predictions: Predictions) -> KeyedRows:
         """The rows of predictions."""
-        scores = at_ends(predictions.scores, predictions.score_range)
+        scores = clip_to_range(predictions.scores, predictions.score_range)
         codes: NDArray[Any] = predictions.codes
         labels: tuple[int | None, ...] = (None,)
         if predictions.labels is not None:

@@ -9,8 +9,17 @@ from typing import Any
 
 import numpy as np
 
+from localparity._scale import clip_to_range
 from localparity._types import ArrayLike, Group, Groups, ScoreRange
-from localparity._validation import NO_BLANKS, Blanks, as_whole_counts, at_ends, check_indexes, sort_groups
+from localparity._validation import (
+    NO_BLANKS,
+    Blanks,
+    InputError,
+    as_whole_counts,
+    check_indexes,
+    setting,
+    sort_groups,
+)
 from localparity.counts._atoms import Atoms, Cells
 from localparity.counts._comparison import EVERYONE, Comparison, check_names, check_sizes, require_labels
 from localparity.counts._rows import ClusteredRows, KeyedRows
@@ -89,7 +98,7 @@ class ScoreCounts:
         clusters = None
         if predictions.clusters is not None:
             clusters = ClusteredRows(
-                at_ends(predictions.scores, predictions.score_range),
+                clip_to_range(predictions.scores, predictions.score_range),
                 predictions.codes.astype(np.int64),
                 predictions.clusters,
                 predictions.groups,
@@ -144,7 +153,7 @@ class ScoreCounts:
         check_indexes({"score": score, "count": count})
         rows = as_whole_counts(count, len(found), "count")
         check_group_weights(found.codes, found.groups, rows, "count")
-        scores = at_ends(found.scores, found.score_range) + 0.0  # which turns -0.0 into 0.0
+        scores = clip_to_range(found.scores, found.score_range) + 0.0  # which turns -0.0 into 0.0
         labels: list[int | None] = [None] if found.labels is None else [0, 1]
         atoms = {}
         for code, name in enumerate(found.groups):
@@ -260,7 +269,7 @@ class ScoreCounts:
 
     def _stratum(self, label: int | None, criterion: str) -> Stratum:
         if label is not None and not self.labelled:
-            raise ValueError(f"criterion={criterion!r} needs labels, the counts have none")
+            raise InputError(f"{setting(criterion=criterion)} needs labels, the counts have none")
         if label not in self._strata:
             kept: dict[Group, list[Atoms]] = {group: [] for group in self.groups}
             for (group, own), atoms in self.atoms.items():
@@ -317,6 +326,7 @@ def as_data(
     sample_weight: ArrayLike | None = None,
     cluster: ArrayLike | None = None,
     score_range: ScoreRange = (0.0, 1.0),
+    pos_label: Any = None,
     keep_labels: bool = False,
     blanks: Blanks = NO_BLANKS,
 ) -> Data:
@@ -324,7 +334,7 @@ def as_data(
     if not isinstance(y_true, Predictions | ScoreCounts):
         require_labels(comparison, y_true)
         if y_score is None:
-            raise ValueError("y_score must be the score of each row, got None")
+            raise InputError("must be the score of each row, got None", "y_score")
         return check_predictions(
             y_true if comparison.needs_labels or keep_labels else None,
             y_score,
@@ -332,6 +342,7 @@ def as_data(
             sample_weight=sample_weight,
             cluster=cluster,
             score_range=score_range,
+            pos_label=pos_label,
             blanks=blanks,
         )
     if isinstance(y_true, Predictions):
@@ -341,13 +352,14 @@ def as_data(
         "sensitive_features": sensitive_features,
         "sample_weight": sample_weight,
         "cluster": cluster,
+        "pos_label": pos_label,
     }
     for name, given in arrays.items():
         if given is not None:
-            raise ValueError(f"{name} must be None with {type(y_true).__name__}, which has it already")
+            raise InputError(f"must be None with {type(y_true).__name__}, which has it already", name)
     if score_range not in ((0.0, 1.0), y_true.score_range):
-        raise ValueError(
-            f"score_range is {score_range}, that of the {type(y_true).__name__} is {y_true.score_range}"
+        raise InputError(
+            f"is {score_range}, that of the {type(y_true).__name__} is {y_true.score_range}", "score_range"
         )
     return y_true
 

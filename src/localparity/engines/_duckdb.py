@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from localparity._io._duckdb import quote_name, quote_text
 from localparity._io._table import Source, Table, as_group_columns, as_table
+from localparity._scale import representable_range
 from localparity._types import BoolArray, Compare, Criterion, ScoreRange
-from localparity._validation import MOST_GROUPS, as_score_range, check_group_count, held_ends
+from localparity._validation import MOST_GROUPS, InputError, as_score_range, check_group_count
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._coarsen import MAX_SCORES
 from localparity.counts._weights import LIMBS
@@ -241,7 +242,7 @@ class DuckDBScores(SqlScores):
 
     def _between(self, lowest: float, highest: float) -> str:
         """The condition that a score lies between two scores, as statistics of a file can tell."""
-        if held_ends(self.score_range, self._dtype) != self.score_range:
+        if representable_range(self.score_range, self._dtype) != self.score_range:
             return ""
         kind = "FLOAT" if self._dtype == np.float32 else "DOUBLE"
         low, high = (f"CAST('{float(end)!r}' AS {kind})" for end in (lowest, highest))
@@ -353,6 +354,8 @@ class DuckDBScores(SqlScores):
             f"SELECT * FROM (SELECT row_number() OVER () AS row, * FROM ({self._rows()})) "
             f"WHERE NOT {self._valid()} ORDER BY row LIMIT 1"
         )
+        if not first["row"].size:  # statistics that lie make DuckDB skip rows that it has just counted
+            raise InputError("is damaged: two reads of it differ", file=self._table.name)
         row = {short: None if np.ma.is_masked(value[0]) else value[0] for short, value in first.items()}
         self._reject(row, int(first["row"][0]))
 

@@ -15,8 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._io._arrow import Batch
+from localparity._scale import clip_to_range, representable_range
 from localparity._types import BoolArray, IntArray, ScoreRange
-from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, as_jobs, at_ends, held_ends
+from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, as_jobs
 from localparity.counts._cells import CellCounts
 from localparity.counts._coarsen import cell_numbers
 from localparity.counts._rows import Key, KeyedRows
@@ -309,10 +310,10 @@ class RowStream:
         codes = np.zeros(scores.size, dtype=np.uint8)
         for size, places in zip(self.sizes, columns.values(), strict=True):
             codes = codes * size + (places - 1)
-        low, high = held_ends(self.score_range, scores.dtype)
+        low, high = representable_range(self.score_range, scores.dtype)
         if scores.size and not (scores.min() >= low and scores.max() <= high):  # NaN is neither
             raise InvalidRowError
-        scores = at_ends(scores, self.score_range)
+        scores = clip_to_range(scores, self.score_range)
         if self.score_range != (0.0, 1.0):
             scores = scores.astype(np.float64, copy=False)
         rows = KeyedRows(scores, codes, self.keys, weights)

@@ -15,17 +15,18 @@ import numpy as np
 
 from localparity._io._duckdb import without_password
 from localparity._io._table import as_group_columns
+from localparity._scale import range_scale, representable_range
 from localparity._types import Compare, Criterion, IntArray, ScoreRange
 from localparity._validation import (
     LEAST_WEIGHT,
     MOST_GROUPS,
     MOST_WEIGHT,
+    InputError,
     as_score_range,
     check_group_count,
-    held_ends,
     is_missing,
-    range_scale,
     require,
+    setting,
     unknown_name,
 )
 from localparity.counts import Comparison, ScoreCounts
@@ -147,9 +148,10 @@ class IbisScores(TableScores):
         kind = table.schema()[columns.score]
         super().__init__(columns, np.dtype("f4" if kind.is_float32() else "f8"))
         if kind.is_integer() and max(map(abs, self.score_range)) >= _WHOLE:
-            raise ValueError(
-                f"score_range must be within 2**53 where column {columns.score!r} is of whole numbers, "
-                f"got {self.score_range}"
+            raise InputError(
+                f"must be within 2**53 where column {columns.score!r} is of whole numbers, "
+                f"got {self.score_range}",
+                "score_range",
             )
         given = table.select(**self._selected())
         self._rows = given.mutate(valid=self._valid(given))
@@ -203,7 +205,7 @@ class IbisScores(TableScores):
     def _score(self) -> Any:
         """The score; one beyond an end of the range that its dtype cannot represent is at that end."""
         score = self._number(self.columns.score)
-        held = held_ends(self.score_range, self._dtype)
+        held = representable_range(self.score_range, self._dtype)
         if held == self.score_range:
             return score
         return score.between(*held).ifelse(score.clip(*self.score_range), score)
@@ -299,7 +301,7 @@ class IbisScores(TableScores):
             lacking = sum(each["rows"] for each in found if is_missing(each[short]))
             if lacking:
                 total = sum(each["rows"] for each in found)
-                raise ValueError(f"column {name!r} has no value in {lacking:,} of {total:,} rows")
+                raise InputError(f"has no value in {lacking:,} of {total:,} rows", column=name)
         people = {self._key(*(each[name] for name in self._keys)): int(each["n"]) for each in found}
         names = " and ".join(map(repr, self.columns.group))
         check_group_count(len({group for group, _ in people}), f"column {names}")
@@ -318,7 +320,7 @@ class IbisScores(TableScores):
         counted = self._rows.aggregate(n=self._rows.count(), none=self._rows[short].isnull().sum())
         found = self._fetch(counted).to_pylist()[0]
         none = "no number" if self._untyped else "no value"
-        return ValueError(f"column {name!r} has {none} in {found['none']:,} of {found['n']:,} rows")
+        return InputError(f"has {none} in {found['none']:,} of {found['n']:,} rows", column=name)
 
     def _fetch(self, counted: Any) -> Any:
         """The result of a query as an Arrow table."""
@@ -330,7 +332,7 @@ class IbisScores(TableScores):
 
 
 def _of_another_type(name: str, kind: Any, wanted: str) -> ValueError:
-    return ValueError(f"column {name!r} must be {wanted}, got the type {kind}; cast it in a view or a query")
+    return InputError(f"must be {wanted}, got the type {kind}; cast it in a view or a query", column=name)
 
 
 def _lists(numbers: IntArray) -> Iterator[list[int]]:
@@ -394,7 +396,9 @@ def read_database(address: str, table: str, *, allow_remote: bool = False) -> Ta
             off = ("autoinstall_known_extensions", "autoload_known_extensions")
             options = {"read_only": True, **dict.fromkeys(off, allow_remote)}
     elif not allow_remote:
-        raise ValueError(f"{shown} is a database server; pass allow_remote=True to connect to it")
+        raise InputError(
+            f"is a database server; pass {setting(allow_remote=True)} to connect to it", file=shown
+        )
     schema, _, name = table.rpartition(".")
     try:
         with deprecations_ignored():
@@ -410,7 +414,7 @@ def read_database(address: str, table: str, *, allow_remote: bool = False) -> Ta
         install = f"pip install 'ibis-framework[{scheme}]'"
         raise ImportError(f"{shown} needs a driver that is not installed: {install}") from error
     except driver_errors() as error:
-        raise ValueError(f"{shown} cannot be read: {first_line(error)}") from error
+        raise InputError(f"cannot be read: {first_line(error)}", file=shown) from error
 
 
 def _scheme(address: str) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 from localparity._io._duckdb import quote_name, quote_text, text_of
 from localparity._io._table import Table
 from localparity._types import Group, Missing, MissingGroups
-from localparity._validation import UNKNOWN
+from localparity._validation import NO_GROUP
 from localparity.counts._score_counts import Data
 from localparity.engines._table import ScoreColumns
 from localparity.predictions import Predictions
@@ -148,8 +148,8 @@ def _marked(names: tuple[str, ...], lacks: str, unknown: str) -> dict[str, str]:
     return {name: f"CASE WHEN {lacks} THEN {quote_text(unknown)} ELSE {text_of(name)} END" for name in names}
 
 
-def name_unknown(data: Data) -> Data:
-    """The same people, where the group of those without one is `UNKNOWN` instead of a text."""
+def name_missing_group(data: Data) -> Data:
+    """The same people, where the group of those without one is `NO_GROUP` instead of a text."""
     if isinstance(data, Predictions):
         return replace(data, groups=tuple(map(known_group, data.groups)))
     atoms = {(known_group(group), label): found for (group, label), found in data.atoms.items()}
@@ -157,6 +157,6 @@ def name_unknown(data: Data) -> Data:
 
 
 def known_group(group: Group) -> Group:
-    """A group as a table has it, `UNKNOWN` where that is the text of those that are not known."""
+    """A group as a table has it, `NO_GROUP` where that is the text of those that are not known."""
     parts = group if isinstance(group, tuple) else (group,)
-    return UNKNOWN if _UNKNOWN_TEXT in parts else group
+    return NO_GROUP if _UNKNOWN_TEXT in parts else group

@@ -24,7 +24,7 @@ from localparity._types import (
     IntArray,
     ScoreRange,
 )
-from localparity._validation import as_count, as_epsilons, as_jobs
+from localparity._validation import InputError, as_count, as_epsilons, as_jobs
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._atoms import Atoms
 from localparity.counts._cells import CellCounts
@@ -102,7 +102,7 @@ class ScoreSource(Protocol):
     score_range : tuple of float
         The lowest and the highest score there can be.
     resolution : float
-        `localparity._validation.score_resolution` of the scores' dtype.
+        `localparity._scale.score_resolution` of the scores' dtype.
     max_refined : int
         The most cells or scores that one further pass may return.
 
@@ -242,15 +242,15 @@ def check_group_weights(
 ) -> None:
     """Raise a ValueError where there is one group only, or one without weight."""
     if len(groups) == 1:
-        raise ValueError(f"{of_groups} must have at least two groups, got {groups[0]!r} only")
+        raise InputError(f"must have at least two groups, got {groups[0]!r} only", of_groups)
     for group in groups:
         if group not in weighted:
-            raise ValueError(f"{of_weights} must be > 0 in some row of group {group!r}, got 0 in all of them")
+            raise InputError(f"must be > 0 in some row of group {group!r}, got 0 in all of them", of_weights)
 
 
 def rows_changed(name: str = "the table") -> ValueError:
     """The error for rows that are others the second time."""
-    return ValueError(f"{name} must have the same rows whenever it is read")
+    return InputError("must have the same rows whenever it is read", name)
 
 
 def _sizes(counted: Sequence[GroupCounts]) -> dict[Key, int]:

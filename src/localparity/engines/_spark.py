@@ -10,7 +10,7 @@ from localparity._io._duckdb import check_remote
 from localparity._io._readers import delimiter_of, kind_of
 from localparity._io._table import as_group_columns
 from localparity._types import Compare, Criterion, ScoreRange
-from localparity._validation import as_score_range, require, unknown_name
+from localparity._validation import InputError, as_score_range, require, unknown_name
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._coarsen import MAX_SCORES
 from localparity.engines._source import LEVEL, CellSelection, CountOptions, GroupCounts, count_source
@@ -131,7 +131,7 @@ class SparkScores(SqlScores):
         return f"({number} - {number} % 1.0D)"
 
     def _not_a_number(self, name: str, row: int | None) -> ValueError:
-        return ValueError(f"column {name!r} must be numbers, got no value or a text at some row")
+        return InputError("must be numbers, got no value or a text at some row", column=name)
 
     def _count(self, place: str, within: CellSelection | None) -> list[GroupCounts]:
         found = self._fetch(self.counted(place, within))
@@ -170,11 +170,11 @@ def read_spark(path: str, *, allow_remote: bool = False) -> DataFrame:
             return session.read.json(path, multiLine=kind == "json", mode="FAILFAST")
         first = session.read.text(path).first()
         if first is None:
-            raise ValueError(f"{path} is empty")
+            raise InputError("is empty", file=path)
         delimiter = delimiter_of(first[0], kind)
         return session.read.csv(path, header=True, sep=delimiter, escape='"', mode="FAILFAST")
     except _errors() as error:
-        raise ValueError(f"{path} cannot be read: {_first_reason(str(error))}") from error
+        raise InputError(f"cannot be read: {_first_reason(str(error))}", file=path) from error
 
 
 def _session() -> SparkSession:

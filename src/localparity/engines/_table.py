@@ -10,18 +10,17 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._scale import range_scale, representable_range, score_resolution
 from localparity._types import ScoreRange
 from localparity._validation import (
     LEAST_WEIGHT,
     MOST_WEIGHT,
     FileColumn,
+    InputError,
     as_groups,
     as_labels,
     as_scores,
     as_weights,
-    held_ends,
-    range_scale,
-    score_resolution,
 )
 from localparity.counts._coarsen import MAX_SCORES
 from localparity.counts._weights import LIMB_BITS, LIMBS, carry, limb_scale
@@ -110,7 +109,7 @@ class TableScores(ABC):
         plain = tuple(value.item() if isinstance(value, np.generic) else value for value in groups)
         for name, value in zip(self.columns.group, plain, strict=True):
             if isinstance(value, np.ndarray | dict | list | bytes | bytearray):
-                raise ValueError(f"column {name!r} must be texts, numbers or dates, got {value!r}")
+                raise InputError(f"must be texts, numbers or dates, got {value!r}", column=name)
         return plain[0] if len(plain) == 1 else plain, int(label) if self.columns.label else None
 
     def _check_groups(self, counted: Sequence[GroupCounts]) -> list[GroupCounts]:
@@ -187,7 +186,7 @@ class SqlScores(TableScores):
     def _score(self) -> str:
         """The score; one beyond an end of the range that its dtype cannot represent is at that end."""
         score = f"CAST({self._number(self.columns.score)} AS DOUBLE)"
-        held = held_ends(self.score_range, self._dtype)
+        held = representable_range(self.score_range, self._dtype)
         if held == self.score_range:
             return score
         (lowest, highest), (low, high) = map(_double, held), map(_double, self.score_range)

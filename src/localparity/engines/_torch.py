@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from localparity._scale import score_resolution
 from localparity._types import BoolArray, Compare, Criterion, FloatArray, IntArray, ScoreRange
-from localparity._validation import as_epsilons, as_score_range, require, score_resolution
+from localparity._validation import as_epsilons, as_score_range, require
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._coarsen import MAX_SCORES, cell_edges, cell_numbers
 from localparity.counts._comparison import check_sizes, require_labels

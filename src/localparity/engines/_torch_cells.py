@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from localparity._scale import range_scale, representable_range
 from localparity._types import BoolArray, FloatArray, IntArray, ScoreRange
-from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, check_rows, held_ends, range_scale
+from localparity._validation import LEAST_WEIGHT, MOST_WEIGHT, InputError, check_rows, setting
 from localparity.counts._weights import LIMB_BITS, LIMBS, limb_scale
 from localparity.engines._source import CellSelection
 
@@ -69,16 +70,16 @@ def numpy_dtype(scores: Tensor) -> np.dtype[Any]:
 def ends_of(scores: Tensor, score_range: ScoreRange) -> ScoreRange:
     """The ends of the range that scores of a dtype may reach, as in memory."""
     dtype = numpy_dtype(scores)
-    return held_ends(score_range, dtype) if dtype == np.float32 else score_range
+    return representable_range(score_range, dtype) if dtype == np.float32 else score_range
 
 
 def as_flat_scores(y_score: Tensor) -> Tensor:
     """The scores, detached and flat; their range is not checked."""
     known = ("torch.float16", "torch.float32", "torch.float64")
     if str(y_score.dtype) not in known:
-        raise ValueError(f"y_score must be one of {', '.join(known)}, got {y_score.dtype}")
+        raise InputError(f"must be one of {', '.join(known)}, got {y_score.dtype}", "y_score")
     if not y_score.numel():
-        raise ValueError("y_score is empty")
+        raise InputError("is empty", "y_score")
     flat = y_score.detach().flatten()
     # Apple's GPU shares its memory with the CPU, and has no float64.
     return flat.cpu() if flat.device.type == "mps" else flat
@@ -91,7 +92,9 @@ def as_flat(values: Tensor, name: str, scores: Tensor) -> Tensor:
     if flat.device.type == "mps":
         flat = flat.cpu()
     if flat.device != scores.device:
-        raise ValueError(f"{name} must be on the device of y_score, {scores.device}, got {flat.device}")
+        raise InputError(
+            f"must be on the device of {setting('y_score')}, {scores.device}, got {flat.device}", name
+        )
     return flat
 
 
@@ -110,13 +113,17 @@ def check_score(scores: Tensor, row: int, score_range: ScoreRange) -> None:
     score = scores[row].item()
     if not lowest <= score <= highest:
         low, high = score_range
-        raise ValueError(f"y_score must be inside score_range ({low}, {high}), got {score} at row {row}")
+        raise InputError(
+            f"must be inside {setting('score_range')} ({low}, {high}), got {score} at row {row}", "y_score"
+        )
 
 
 def as_groups(sensitive_features: Tensor, scores: Tensor) -> Tensor:
     """The group of each score, as integers or booleans."""
     if sensitive_features.is_floating_point() or sensitive_features.is_complex():
-        raise ValueError(f"sensitive_features must be integers or booleans, got {sensitive_features.dtype}")
+        raise InputError(
+            f"must be integers or booleans, got {sensitive_features.dtype}", "sensitive_features"
+        )
     return as_flat(sensitive_features, "sensitive_features", scores)
 
 
@@ -131,7 +138,7 @@ def as_labels(y_true: Tensor, scores: Tensor) -> Tensor:
         wrong = ~labels[start : start + CHUNK] & (part != 0)
         if bool(wrong.any()):
             row = int(wrong.nonzero()[0])
-            raise ValueError(f"y_true must be 0 or 1, got {part[row].item():g} at row {start + row}")
+            raise InputError(f"must be 0 or 1, got {part[row].item():g} at row {start + row}", "y_true")
     return labels
 
 
@@ -143,9 +150,10 @@ def as_weights(sample_weight: Tensor, scores: Tensor) -> Tensor:
         wrong = (exact != 0.0) & ~((exact >= LEAST_WEIGHT) & (exact <= MOST_WEIGHT))
         if bool(wrong.any()):
             row = int(wrong.nonzero()[0])
-            raise ValueError(
-                f"sample_weight must be 0 or between {LEAST_WEIGHT:.2g} and {MOST_WEIGHT:.2g}, "
-                f"got {exact[row].item():g} at row {start + row}"
+            raise InputError(
+                f"must be 0 or between {LEAST_WEIGHT:.2g} and {MOST_WEIGHT:.2g}, "
+                f"got {exact[row].item():g} at row {start + row}",
+                "sample_weight",
             )
     return weights
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
+from localparity._scale import range_scale
 from localparity._types import IntArray, ScoreRange
-from localparity._validation import range_scale
 from localparity.engines import _torch_cells
 from localparity.engines._source import CellSelection
 from localparity.engines._torch_cells import (

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from localparity._validation import InputError
+
 
 def named_columns(given: Any, data: Any, option: str) -> Any:
     """The column of `data` that is named, those of a list of names, or else what was given: an array.
@@ -23,7 +25,7 @@ def named_columns(given: Any, data: Any, option: str) -> Any:
     if isinstance(given, str):
         if given not in columns:
             known = f"; its columns are {', '.join(columns)}" if columns else ", which has no names"
-            raise ValueError(f"{option} must be a column of the data, got {given!r}{known}")
+            raise InputError(f"must be a column of the data, got {given!r}{known}", option)
         return data[given]
     if isinstance(given, list | tuple) and given and all(name in columns for name in given):
         return data[list(given)]

@@ -9,7 +9,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from localparity._types import Criterion, FloatArray, Group
-from localparity._validation import Grouping, missing_among, require, sort_groups
+from localparity._validation import Grouping, InputError, missing_among, require, sort_groups
 from localparity.models import MCDPObjective
 from localparity.models.trees._classifiers import check_booster_params
 
@@ -136,11 +136,11 @@ def _group_names(distinct: Any) -> tuple[Group, ...]:
     """Return the groups in order, or raise a ValueError for a missing one, or where there is one only."""
     values = np.asarray(distinct, dtype=object)
     if missing_among(values).any():
-        raise ValueError("sensitive_features has no value at some row")
+        raise InputError("has no value at some row", "sensitive_features")
     names = sort_groups(set(values.tolist()))
     if len(names) < 2:
-        raise ValueError(
-            f"sensitive_features must have at least two groups, got {', '.join(map(repr, names))} only"
+        raise InputError(
+            f"must have at least two groups, got {', '.join(map(repr, names))} only", "sensitive_features"
         )
     return names
 

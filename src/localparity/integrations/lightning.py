@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from localparity._validation import require
+from localparity._validation import InputError, require
 from localparity.monitoring import LocalDisparity
 
 if TYPE_CHECKING:
@@ -90,7 +90,7 @@ class LocalDisparityCallback(Callback):
         keys = [self.score, self.group, *([self.label] if metric.comparison.needs_labels else [])]
         given = list(outputs) if isinstance(outputs, Mapping) else type(outputs).__name__
         if not isinstance(outputs, Mapping) or not set(keys) <= set(outputs):
-            raise ValueError(f"validation_step must return a mapping with {keys}, got {given}")
+            raise InputError(f"must return a mapping with {keys}, got {given}", "validation_step")
         metric.update(*(outputs[key] for key in keys))
 
     def on_validation_epoch_end(self, trainer: Trainer, pl_module: LightningModule) -> None:

@@ -13,7 +13,7 @@ from typing import Any, get_args
 import numpy as np
 
 from localparity._types import ArrayLike, Criterion, FloatArray
-from localparity._validation import as_choice, as_epsilon, as_fraction, require
+from localparity._validation import InputError, as_choice, as_epsilon, as_fraction, require, setting
 from localparity.auditing import Audit, audit
 from localparity.auditing._audit import DecideBy
 from localparity.auditing._document import Document
@@ -111,7 +111,9 @@ class LocalParityEvaluator(ModelEvaluator):
             return True
         others = sorted(evaluator_config.keys() & _OPTIONS - {"metric_prefix"})
         if others:
-            raise ValueError(f"evaluator_config must have sensitive_features, got {', '.join(others)} only")
+            raise InputError(
+                f"must have {setting('sensitive_features')}, got {', '.join(others)} only", "evaluator_config"
+            )
         return False
 
     def evaluate(
@@ -207,9 +209,10 @@ def _options(config: Mapping[str, Any], data: Any) -> dict[str, Any]:
     """Every option, with the columns that are named taken from the data."""
     unknown = sorted(config.keys() - _OPTIONS)
     if unknown:
-        raise ValueError(
-            f"evaluator_config has no option {unknown[0]!r}; where there are several evaluators, give the "
-            "options of each under its name: {'localparity': {...}, 'default': {...}}"
+        raise InputError(
+            f"has no option {unknown[0]!r}; where there are several evaluators, give the "
+            "options of each under its name: {'localparity': {...}, 'default': {...}}",
+            "evaluator_config",
         )
     options = {**_DEFAULTS, **config}
     return options | {name: named_columns(options[name], data, name) for name in _COLUMNS if name in options}
@@ -219,7 +222,9 @@ def _scores(dataset: Any, model: Any, predictions: str | None) -> ArrayLike:
     """The scores: of the model, or those in the data where there is no model."""
     if model is None:
         if dataset.predictions_data is None:
-            raise ValueError("predictions must be the column of the scores where there is no model, got None")
+            raise InputError(
+                "must be the column of the scores where there is no model, got None", "predictions"
+            )
         return dataset.predictions_data
     raw = _raw_model(model)
     if hasattr(raw, "predict_proba"):

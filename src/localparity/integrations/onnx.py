@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from localparity._io._files import write_whole
-from localparity._validation import require
+from localparity._validation import InputError, require
 
 if TYPE_CHECKING:
     from localparity.models import LocalParityClassifier, LocalParityXGBClassifier
@@ -47,7 +47,7 @@ def to_onnx(model: LocalParityClassifier | LocalParityXGBClassifier, path: str |
     exporters = {"LocalParityClassifier": _network, "LocalParityXGBClassifier": _trees}
     kind = type(model).__name__
     if kind not in exporters:
-        raise ValueError(f"model must be a {' or a '.join(exporters)}, got a {kind}")
+        raise InputError(f"must be a {' or a '.join(exporters)}, got a {kind}", "model")
     check_is_fitted(model)
     write_whole(Path(path), exporters[kind](model).SerializeToString())
 
@@ -96,7 +96,7 @@ def _trees(model: Any) -> Any:
     """Return trees by onnxmltools' exporter, with an input and an output of doubles around them."""
     if model.text_features_:
         listed = ", ".join(map(repr, model.text_features_))
-        raise ValueError(f"model must have been fitted on numbers alone, got the text columns {listed}")
+        raise InputError(f"must have been fitted on numbers alone, got the text columns {listed}", "model")
     onnx, tools = require("onnx", extra="onnx"), require("onnxmltools", extra="onnx")
     types = require("onnxmltools.convert.common.data_types", extra="onnx")
     booster = model.booster_.copy()

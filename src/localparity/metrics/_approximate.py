@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
+from localparity._scale import rounding_of
 from localparity._types import ArrayLike, Compare, Criterion, Groups, ScoreRange
-from localparity._validation import as_count, as_epsilon, rounding_of
+from localparity._validation import as_count, as_epsilon
 from localparity.counts._comparison import Comparison
 from localparity.counts._score_counts import Data
 from localparity.metrics._gap_curve import GapCurve, input_curves

@@ -11,8 +11,9 @@ from weakref import WeakKeyDictionary
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._scale import fractions_of, rounding, threshold_reach
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, ScoreRange
-from localparity._validation import as_epsilon, as_numbers, fractions_of, reach_of, rounding, unknown_name
+from localparity._validation import InputError, as_epsilon, as_numbers, setting, unknown_name
 from localparity.counts._comparison import EVERYONE, Comparison
 from localparity.counts._kernels import merge_scores
 from localparity.counts._rows import KeyedRows, sort_rows
@@ -135,7 +136,7 @@ def units_of(scores: FloatArray, score_range: ScoreRange, resolution: float) -> 
     if score_range == (0.0, 1.0):
         return scores
     units = fractions_of(scores, score_range)
-    bottom = reach_of(score_range[0], resolution, score_range)
+    bottom = threshold_reach(score_range[0], resolution, score_range)
     units[: np.searchsorted(scores, bottom, side="right")] = 0.0
     return np.minimum(units, 1.0)
 
@@ -200,7 +201,7 @@ class GapCurve:
         slack = rounding(self.resolution, self.score_range)
         inside = self.knots.size > 0 and low - slack <= self.knots[0] <= self.knots[-1] <= high + slack
         if not inside or self.knots.size != self.gap.size:
-            raise ValueError(f"knots and gap do not make a curve on score_range ({low}, {high})")
+            raise InputError(f"knots and gap do not make a curve on {setting('score_range')} ({low}, {high})")
 
     @cached_property
     def _unit_knots(self) -> FloatArray:
@@ -237,7 +238,7 @@ class GapCurve:
             A float for a number, an array for an array.
         """
         thresholds = as_numbers(np.atleast_1d(threshold), "threshold")
-        reach = reach_of(thresholds, self.resolution, self.score_range)
+        reach = threshold_reach(thresholds, self.resolution, self.score_range)
         found = np.concatenate([[0.0], self.gap])[np.searchsorted(self.knots, reach, side="right")]
         return found if np.ndim(threshold) else float(found[0])
 
@@ -635,7 +636,7 @@ def gap_curve(
     )
     counts = as_counts(data)
     if groups is None and len(counts.groups) > 2:
-        raise ValueError(f"groups must be a pair of the {len(counts.groups)} groups, got None")
+        raise InputError(f"must be a pair of the {len(counts.groups)} groups, got None", "groups")
     return curve_of_pair(counts, counts.groups if groups is None else groups, comparison)
 
 
@@ -645,8 +646,8 @@ def curve_of_pair(counts: ScoreCounts, pair: tuple[Group, ...], comparison: Comp
         raise ValueError(f"groups must be a pair (a, b), got {pair!r}")
     strata = strata_of(counts, comparison)
     if len(strata) > 1:
-        raise ValueError(
-            f"criterion={comparison.criterion!r} compares two labels and has no single curve; "
+        raise InputError(
+            f"{setting(criterion=comparison.criterion)} compares two labels and has no single curve; "
             "use 'equal_opportunity' or 'predictive_equality'"
         )
     ((label, sides),) = strata.items()

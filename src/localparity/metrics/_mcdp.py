@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, overload
 
 from localparity._types import ArrayLike, Compare, Criterion, FloatArray, Groups, ScoreRange
-from localparity._validation import as_epsilon, as_epsilons, as_jobs
+from localparity._validation import InputError, as_epsilon, as_epsilons, as_jobs, setting
 from localparity.counts._comparison import Comparison
 from localparity.counts._score_counts import Data, as_data
 from localparity.metrics._exact import worst_mcdp
@@ -28,6 +28,7 @@ def mcdp(
     sample_weight: ArrayLike | None = None,
     score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
+    pos_label: Any = None,
     n_jobs: int | None = None,
 ) -> float: ...
 
@@ -44,6 +45,7 @@ def mcdp(
     sample_weight: ArrayLike | None = None,
     score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
+    pos_label: Any = None,
     n_jobs: int | None = None,
 ) -> FloatArray: ...
 
@@ -59,6 +61,7 @@ def mcdp(
     sample_weight: ArrayLike | None = None,
     score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
+    pos_label: Any = None,
     n_jobs: int | None = None,
 ) -> float | FloatArray:
     r"""The maximal local disparity: the largest, over windows, of the smallest absolute gap in the window.
@@ -91,6 +94,8 @@ def mcdp(
         The lowest and the highest score there can be.
     min_group_size : int
         A group with fewer rows among the people compared is an error.
+    pos_label : object, optional
+        The label that counts as 1, the other one as 0; without it, labels are 0 and 1.
     n_jobs : int, optional
         How many threads count the rows, -1 for as many as there are cores.
 
@@ -113,7 +118,13 @@ def mcdp(
     epsilons = as_epsilons(epsilon)
     comparison = Comparison(criterion, compare, min_group_size)
     data = as_data(
-        comparison, y_true, y_score, sensitive_features, sample_weight=sample_weight, score_range=score_range
+        comparison,
+        y_true,
+        y_score,
+        sensitive_features,
+        sample_weight=sample_weight,
+        score_range=score_range,
+        pos_label=pos_label,
     )
     found = worst_mcdp(data, comparison, epsilons.ravel(), as_jobs(n_jobs))
     return found.reshape(epsilons.shape) if epsilons.ndim else float(found[0])
@@ -129,6 +140,7 @@ def mcdp_profile(
     sample_weight: ArrayLike | None = None,
     score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
+    pos_label: Any = None,
 ) -> McdpProfile:
     """MCDP at every epsilon at once, after one sort and one pass.
 
@@ -152,6 +164,8 @@ def mcdp_profile(
         The lowest and the highest score there can be.
     min_group_size : int
         A group with fewer rows among the people compared is an error.
+    pos_label : object, optional
+        The label that counts as 1, the other one as 0; without it, labels are 0 and 1.
 
     Returns
     -------
@@ -174,6 +188,7 @@ def mcdp_profile(
             sensitive_features=sensitive_features,
             sample_weight=sample_weight,
             score_range=score_range,
+            pos_label=pos_label,
         )
     )
 
@@ -298,10 +313,11 @@ def _routed_mcdp(
 ) -> float:
     """MCDP of what scikit-learn routed here."""
     if sensitive_features is None:
-        raise ValueError(
-            "sensitive_features did not reach the scorer: call "
-            "sklearn.set_config(enable_metadata_routing=True), pass sensitive_features to fit or in params, "
-            "and keep the scorer's set_score_request(sensitive_features=True)"
+        raise InputError(
+            "did not reach the scorer: call sklearn.set_config(enable_metadata_routing=True), pass "
+            f"{setting('sensitive_features')} to fit or in params, and keep the scorer's "
+            "set_score_request(sensitive_features=True)",
+            "sensitive_features",
         )
     value: float = mcdp(y_true, y_score, sensitive_features=sensitive_features, **options)
     return value

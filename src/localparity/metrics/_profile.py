@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, overload
 
 import numpy as np
 
+from localparity._scale import rounding_of, score_resolution
 from localparity._types import FloatArray, IntArray, ScoreRange
-from localparity._validation import as_epsilon, as_epsilons, rounding_of, score_resolution
+from localparity._validation import as_epsilon, as_epsilons
 from localparity.metrics._kernels import highest_runs, profile_runs
 from localparity.metrics._window import Window
 

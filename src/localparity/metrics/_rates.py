@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
+from localparity._scale import even_thresholds, threshold_reach
 from localparity._types import ArrayLike, Compare, Criterion, Groups, ScoreRange
-from localparity._validation import (
-    as_count,
-    as_epsilon,
-    as_fraction,
-    as_number,
-    as_threshold,
-    even_thresholds,
-    reach_of,
-)
+from localparity._validation import InputError, as_count, as_epsilon, as_fraction, as_number, as_threshold
 from localparity.counts._comparison import Comparison
 from localparity.counts._score_counts import Data, as_counts, as_data, strata_of, with_everyone
 from localparity.metrics._gap_curve import input_curves
@@ -31,6 +26,7 @@ def delta_dp(
     sample_weight: ArrayLike | None = None,
     score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
+    pos_label: Any = None,
 ) -> float:
     """The difference of selection rates at a threshold, or of mean scores.
 
@@ -59,6 +55,8 @@ def delta_dp(
         The lowest and the highest score there can be.
     min_group_size : int
         A group with fewer rows among the people compared is an error.
+    pos_label : object, optional
+        The label that counts as 1, the other one as 0; without it, labels are 0 and 1.
 
     Returns
     -------
@@ -82,6 +80,7 @@ def delta_dp(
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
         score_range=score_range,
+        pos_label=pos_label,
     )
     if threshold is None:
         return max(abs(curve.mean_difference()) for curve in curves)
@@ -100,6 +99,7 @@ def spdd(
     sample_weight: ArrayLike | None = None,
     score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
+    pos_label: Any = None,
 ) -> float:
     """The mean difference of selection rates over equally spaced thresholds.
 
@@ -128,6 +128,8 @@ def spdd(
         The lowest and the highest score there can be.
     min_group_size : int
         A group with fewer rows among the people compared is an error.
+    pos_label : object, optional
+        The label that counts as 1, the other one as 0; without it, labels are 0 and 1.
 
     Returns
     -------
@@ -149,6 +151,7 @@ def spdd(
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
         score_range=score_range,
+        pos_label=pos_label,
     )
     thresholds = even_thresholds(curves[0].score_range, n_thresholds - 1)
     return max(float(np.abs(curve(thresholds)).mean()) for curve in curves)
@@ -165,6 +168,7 @@ def p_rule(
     sample_weight: ArrayLike | None = None,
     score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
+    pos_label: Any = None,
 ) -> float:
     """The lowest selection rate over the highest, at one threshold: 1 is parity.
 
@@ -194,6 +198,8 @@ def p_rule(
         The lowest and the highest score there can be.
     min_group_size : int
         A group with fewer rows among the people compared is an error.
+    pos_label : object, optional
+        The label that counts as 1, the other one as 0; without it, labels are 0 and 1.
 
     Returns
     -------
@@ -209,11 +215,17 @@ def p_rule(
     """
     comparison = Comparison(criterion, compare, min_group_size)
     data = as_data(
-        comparison, y_true, y_score, sensitive_features, sample_weight=sample_weight, score_range=score_range
+        comparison,
+        y_true,
+        y_score,
+        sensitive_features,
+        sample_weight=sample_weight,
+        score_range=score_range,
+        pos_label=pos_label,
     )
     middle = sum(0.5 * end for end in data.score_range)
     threshold = as_threshold(middle if threshold is None else threshold, data.score_range)
-    reach = reach_of(threshold, data.resolution, data.score_range)
+    reach = threshold_reach(threshold, data.resolution, data.score_range)
     ratios = []
     for stratum in strata_of(as_counts(data), comparison).values():
         sides = with_everyone(stratum) if compare == "to_overall" else stratum
@@ -238,6 +250,7 @@ def abcc(
     sample_weight: ArrayLike | None = None,
     score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
+    pos_label: Any = None,
 ) -> float:
     r"""The area between the two cumulative distributions, as a fraction of the score range.
 
@@ -266,6 +279,8 @@ def abcc(
         The lowest and the highest score there can be.
     min_group_size : int
         A group with fewer rows among the people compared is an error.
+    pos_label : object, optional
+        The label that counts as 1, the other one as 0; without it, labels are 0 and 1.
 
     Returns
     -------
@@ -286,6 +301,7 @@ def abcc(
         sensitive_features=sensitive_features,
         sample_weight=sample_weight,
         score_range=score_range,
+        pos_label=pos_label,
     )
     return max(curve.abcc() for curve in curves)
 
@@ -323,5 +339,5 @@ def abcc_bound(mcdp: float, epsilon: float, lipschitz: float) -> float:
     mcdp, epsilon = as_fraction(mcdp, "mcdp"), as_epsilon(epsilon)
     lipschitz = as_number(lipschitz, "lipschitz")
     if lipschitz < 0.0:
-        raise ValueError(f"lipschitz must be >= 0, got {lipschitz:g}")
+        raise InputError(f"must be >= 0, got {lipschitz:g}", "lipschitz")
     return mcdp + epsilon * (lipschitz / 2.0 if lipschitz <= 2.0 else 2.0 * (1.0 - 1.0 / lipschitz))

@@ -11,14 +11,15 @@ import numpy as np
 
 from localparity._types import ArrayLike, Group, Groups, HigherIs, ScoreRange
 from localparity._validation import (
-    UNKNOWN,
+    NO_GROUP,
     Blanks,
+    InputError,
     as_choice,
     as_count,
     as_fraction,
     as_texts,
     group_columns,
-    is_unknown,
+    is_missing_group,
 )
 from localparity.counts._atoms import Atoms
 from localparity.counts._comparison import group_text
@@ -269,9 +270,9 @@ def _columns(sensitive_features: Any, columns: Sequence[str] | None) -> Parts:
 def _parts_of_counts(counts: ScoreCounts, columns: Sequence[str] | None) -> Parts:
     """The counts by each part of an intersection, and by all of them."""
     if counts.rank_error > 0.0:
-        raise ValueError(f"scoring_rates needs every score, got {counts!r}")
+        raise InputError(f"needs every score, got {counts!r}", "scoring_rates")
     if not counts.exchangeable:
-        raise ValueError("scoring_rates needs rows of weight 1 without clusters")
+        raise InputError("needs rows of weight 1 without clusters", "scoring_rates")
     width = max(len(group) if isinstance(group, tuple) else 1 for group in counts.groups)
     numbered = [f"category {place + 1}" for place in range(width)] if width > 1 else ["category"]
     names = _names(columns, numbered)
@@ -281,7 +282,7 @@ def _parts_of_counts(counts: ScoreCounts, columns: Sequence[str] | None) -> Part
     for place, name in enumerate(names):
         atoms: dict[tuple[Group, int | None], list[Atoms]] = {}
         for (group, _), found in counts.atoms.items():
-            part = group if group is UNKNOWN else group[place]  # type: ignore[index]
+            part = group if group is NO_GROUP else group[place]  # type: ignore[index]
             atoms.setdefault((part, None), []).append(found)
         joined = {key: Atoms.join(found) for key, found in atoms.items()}
         parts[(name,)] = ScoreCounts(joined, counts.score_range, counts.resolution)
@@ -291,7 +292,7 @@ def _parts_of_counts(counts: ScoreCounts, columns: Sequence[str] | None) -> Part
 def _names(columns: Sequence[str] | None, found: list[Any]) -> list[str]:
     names = list(map(str, found if columns is None else columns))
     if len(names) != len(found):
-        raise ValueError(f"columns must have {len(found)} names, got {len(names)}")
+        raise InputError(f"must have {len(found)} names, got {len(names)}", "columns")
     return names
 
 
@@ -315,7 +316,7 @@ def _table(
     for (group, _), atoms in counts.atoms.items():
         parts[group].append(atoms)
     of = {group: Atoms.join(found) for group, found in parts.items()}
-    unknown = sum(of.pop(group).size for group in counts.groups if is_unknown(group))
+    unknown = sum(of.pop(group).size for group in counts.groups if is_missing_group(group))
     people = {group: atoms.size for group, atoms in of.items()}
     cells = {group if isinstance(group, tuple) else (group,): size for group, size in people.items()}
     hidden = suppressed(cells, limit)

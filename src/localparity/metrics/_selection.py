@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._scale import threshold_reach
 from localparity._types import FloatArray, Group, HigherIs, IntArray, ScoreRange
-from localparity._validation import reach_of
 from localparity.counts._atoms import Atoms, Cells
 from localparity.counts._score_counts import ScoreCounts, Stratum
 
@@ -129,7 +129,7 @@ class Selection:
 
     def place(self, cutoff: float, resolution: float, score_range: ScoreRange) -> int:
         """The stretch of cutoffs that a cutoff lies in."""
-        reach = reach_of(cutoff, resolution, score_range)
+        reach = threshold_reach(cutoff, resolution, score_range)
         return int(np.searchsorted(self.cutoffs, reach, side="right")) - 1
 
 

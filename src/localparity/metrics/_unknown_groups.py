@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._types import ArrayLike, BoolArray, Criterion, FloatArray, Groups, IntArray, ScoreRange
-from localparity._validation import UNKNOWN, Blanks, as_epsilons, as_fraction, as_texts
+from localparity._validation import NO_GROUP, Blanks, as_epsilons, as_fraction, as_texts
 from localparity.counts._atoms import Atoms
 from localparity.counts._comparison import Comparison
 from localparity.counts._score_counts import Data, ScoreCounts, input_counts, strata_of
@@ -934,19 +934,19 @@ def unknown_groups(
 
 
 def bounds_of(counts: ScoreCounts, comparison: Comparison, epsilons: FloatArray) -> UnknownGroups:
-    """The bounds of counts in which the people without a group are `UNKNOWN`."""
+    """The bounds of counts in which the people without a group are `NO_GROUP`."""
     if counts.rank_error > 0.0:
         raise ValueError(
             "what unknown groups could change needs counts of every score, which these are not; "
             "there are too many distinct scores: round them"
         )
-    known = counts.without([UNKNOWN])
+    known = counts.without([NO_GROUP])
     curves = gap_curves(known, comparison)
     estimates = np.max([curve.mcdp_at(epsilons) for curve in curves], axis=0)
     sides, people = [], [0, 0]
     for label, stratum in strata_of(known, comparison).items():
         unknown = Atoms.join(
-            found for (group, of), found in counts.atoms.items() if group is UNKNOWN and label in (None, of)
+            found for (group, of), found in counts.atoms.items() if group is NO_GROUP and label in (None, of)
         )
         options: dict[str, Any] = {"score_range": counts.score_range, "resolution": counts.resolution}
         pairs = combinations(stratum.values(), 2)

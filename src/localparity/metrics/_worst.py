@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._scale import range_scale, threshold_reach
 from localparity._types import BoolArray, FloatArray, IntArray
-from localparity._validation import range_scale, reach_of
 from localparity.counts._cells import Grid, find_in, in_parts
 from localparity.counts._comparison import Comparison
 from localparity.counts._kernels import cell_of
@@ -143,7 +143,12 @@ def _frame(people: Predictions) -> tuple[float, float, float, float]:
     """What makes fractions of the score range of scores, as `units_of` does."""
     scale = range_scale(people.score_range)
     low, high = (scale * end for end in people.score_range)
-    return scale, low, high - low, reach_of(people.score_range[0], people.resolution, people.score_range)
+    return (
+        scale,
+        low,
+        high - low,
+        threshold_reach(people.score_range[0], people.resolution, people.score_range),
+    )
 
 
 def _count(steps: Any, opened: BoolArray) -> int:

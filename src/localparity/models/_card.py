@@ -14,6 +14,7 @@ from typing import Any
 from localparity._io._files import parse_sealed, reading, seal_json
 from localparity._io._sealed import Files, SealedFolder, read_folder
 from localparity._types import Criterion
+from localparity._validation import InputError
 from localparity.metrics import Interval
 from localparity.metrics._window import percent
 from localparity.metrics._within import within_bound
@@ -115,8 +116,8 @@ class ModelCard:
         try:
             return read_folder(Path(folder), DESCRIPTION, cls._of_model)
         except OSError as error:
-            raise ValueError(
-                f"{folder} has no model card: {CARD} cannot be read ({error.strerror})"
+            raise InputError(
+                f"has no model card: {CARD} cannot be read ({error.strerror})", file=folder
             ) from error
 
     @classmethod

@@ -18,6 +18,7 @@ from localparity._text import brief
 from localparity._types import FloatArray
 from localparity._validation import (
     Coded,
+    InputError,
     as_count,
     as_frame,
     column_values,
@@ -303,8 +304,8 @@ def _numbers_of(column: FeatureColumn) -> FloatArray:
     rows = np.flatnonzero(wrong[codes])
     if rows.size:
         value = values[codes[rows[0]]]
-        raise ValueError(
-            f"column {column.name!r} must be numbers, as at fit, got {brief(value)} at row {rows[0]}"
+        raise InputError(
+            f"must be numbers, as at fit, got {brief(value)} at row {rows[0]}", column=column.name
         )
     return as_floats(column.values)
 
@@ -317,7 +318,7 @@ def _codes_of(column: FeatureColumn, known: Sequence[Any]) -> FloatArray:
         rows = np.flatnonzero(~missing[codes])
         if rows.size:
             value = values[codes[rows[0]]]
-            raise ValueError(f"column {column.name!r} must be texts, as at fit, got {value} at row {rows[0]}")
+            raise InputError(f"must be texts, as at fit, got {value} at row {rows[0]}", column=column.name)
     place_of = {value: float(place) for place, value in enumerate(known)}
     keys = (None if gone else value for value, gone in zip(values.tolist(), missing, strict=True))
     return np.asarray(np.array([place_of.get(key, np.nan) for key in keys])[codes])

@@ -20,6 +20,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from localparity._io._files import check_format, parse_sealed, reading, seal_json
 from localparity._io._sealed import Files, SealedFolder, read_folder, seal_facts, write_folder
+from localparity._validation import InputError
 from localparity.models._card import DESCRIPTION, ModelCard, card_files, versions_of
 from localparity.models._rows import FittedOn
 
@@ -203,7 +204,8 @@ def _load(folder: Path, kind: type[FolderMixin] | None) -> Any:
             facts = _checked(sealed.facts, str(path))
             name, expected = facts["estimator"], kind or _estimator_class(facts)
         if name != expected.__name__:
-            raise ValueError(f"{folder} holds a {name}, not a {expected.__name__}; use localparity.load")
+            reason = f"holds a {name}, not a {expected.__name__}; use localparity.load"
+            raise InputError(reason, file=folder)
         with reading(str(path)):
             return _revive(facts, sealed.read_files(), expected)
 
@@ -251,7 +253,7 @@ def as_json(value: Any, name: str) -> Any:
         return [as_json(part, name) for part in value]
     if value is None or isinstance(value, str | int | float | bool):
         return value
-    raise ValueError(f"{name} has {value!r}, which cannot be written as JSON")
+    raise InputError(f"has {value!r}, which cannot be written as JSON", name)
 
 
 def dump_classes(classes: NDArray[Any]) -> dict[str, Any]:

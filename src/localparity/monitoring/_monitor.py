@@ -15,7 +15,7 @@ import numpy as np
 from localparity._io._files import reading, sha256_of
 from localparity._io._table import Table
 from localparity._types import Compare, Criterion, ScoreRange
-from localparity._validation import as_choice, as_count, as_score_range
+from localparity._validation import InputError, as_choice, as_count, as_score_range, setting
 from localparity.counts import Comparison
 from localparity.counts._copies import copies_in, warn_of_copies
 from localparity.monitoring._results import PeriodResult, WindowResult
@@ -177,7 +177,7 @@ class Monitor:
         if batch_id is None:
             paths = source.paths if isinstance(source, Table) else [source]
             if len(paths) != 1 or not Path(paths[0]).is_file():
-                raise ValueError(f"batch_id must be given unless the source is a single file, got {paths}")
+                raise InputError(f"must be given unless the source is a single file, got {paths}", "batch_id")
             batch_id = sha256_of(Path(paths[0]))
         columns = {"score": score, "group": groups, "label": label}
         when = datetime.now(UTC) if at is None else at
@@ -394,7 +394,7 @@ class Monitor:
         try:
             at = at.replace(tzinfo=UTC) if at.tzinfo is None else at.astimezone(UTC)
         except OverflowError:
-            raise ValueError(f"at must be in the years 1 to 9999 in UTC, got {at}") from None
+            raise InputError(f"must be in the years 1 to 9999 in UTC, got {at}", "at") from None
         ordered = sorted_scores(batch)
         added = Batch.of(ordered, batch_id, at.strftime(_FORMATS[self.every]))
         with self.store.writing():
@@ -412,9 +412,9 @@ class Monitor:
         """Check that a batch may be counted."""
         twin = self.store.find("digest", added.digest)
         if twin is not None and not allow_duplicate:
-            raise ValueError(
+            raise InputError(
                 f"batch {added.id!r} has the same rows as batch {twin.id!r}, which was counted before; "
-                "pass allow_duplicate=True to count it again"
+                f"pass {setting(allow_duplicate=True)} to count it again"
             )
         removed = self.store.removed()
         if removed is not None and added.period <= removed.last:
@@ -461,7 +461,7 @@ class Monitor:
     def _check_same(self, given: dict[str, Any], known: dict[str, Any]) -> None:
         for name, value in given.items():
             if value != known[name]:
-                raise ValueError(f"{name} must be {known[name]!r}, as in {self.location}, got {value!r}")
+                raise InputError(f"must be {known[name]!r}, as in {self.location}, got {value!r}", name)
 
 
 def asked_of(monitor: Monitor, options: Mapping[str, Any], **defaults: Any) -> dict[str, Any]:

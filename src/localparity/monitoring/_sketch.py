@@ -14,8 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._io._files import check_format, parse_json, reading
+from localparity._scale import clip_to_range
 from localparity._types import ArrayLike, FloatArray, Group, Groups, ScoreRange
-from localparity._validation import as_count, as_fraction, as_probability, as_score_range, at_ends, require
+from localparity._validation import (
+    InputError,
+    as_count,
+    as_fraction,
+    as_probability,
+    as_score_range,
+    require,
+    setting,
+)
 from localparity.counts import ScoreCounts
 from localparity.counts._atoms import Atoms
 from localparity.predictions import Predictions
@@ -45,7 +54,9 @@ def check_kll(part: bytes, k: int, score_range: tuple[float, float]) -> None:
     scores = _scores_of_many(part, k) if of_more else np.frombuffer(part[_FIRST.size :], "<f8")
     low, high = score_range
     if not (low <= scores.min() and scores.max() <= high):
-        raise ValueError(f"the scores of a group's sketch must be inside score_range ({low}, {high})")
+        raise InputError(
+            f"the scores of a group's sketch must be inside {setting('score_range')} ({low}, {high})"
+        )
     if of_more:
         _check_order(part)
 
@@ -115,14 +126,14 @@ def pack(mark: bytes, version: int, header: dict[str, Any], parts: Sequence[byte
 def unpack(data: bytes, mark: bytes, version: int, name: str) -> tuple[dict[str, Any], list[bytes]]:
     """Split packed bytes into the header and the parts; `name` is what messages call them."""
     if len(data) < _HEAD.size:
-        raise ValueError(f"{name} must have at least {_HEAD.size} bytes, got {len(data)}")
+        raise InputError(f"must have at least {_HEAD.size} bytes, got {len(data)}", name)
     found_mark, found_version, checksum = _HEAD.unpack_from(data)
     if found_mark != mark:
-        raise ValueError(f"{name} must begin with {mark!r}, got {found_mark!r}")
+        raise InputError(f"must begin with {mark!r}, got {found_mark!r}", name)
     check_format(found_version, version, name, advice="append the batches again, to a new folder")
     body = data[_HEAD.size :]
     if _checksum(mark, version, body) != checksum:
-        raise ValueError(f"{name} is damaged: its {len(body)} bytes do not match its checksum")
+        raise InputError(f"is damaged: its {len(body)} bytes do not match its checksum", name)
     with reading(name, struct.error):
         start = _SIZE.size + _SIZE.unpack_from(body)[0]
         header = parse_json(body[_SIZE.size : start])
@@ -188,7 +199,7 @@ class ScoreSketch:
         self.score_range = as_score_range(score_range)
         self.k = as_count(k, "k", at_least=8)
         if self.k > 65535:
-            raise ValueError(f"k must be <= 65535, got {self.k}")
+            raise InputError(f"must be <= 65535, got {self.k}", "k")
         self.resolution = 0.0
         self._sketches: dict[Key, Any] = {}
 
@@ -248,10 +259,10 @@ class ScoreSketch:
             if given is not None:
                 raise ValueError(f"a sketch counts independent rows of weight 1, got predictions with {name}")
         if predictions.score_range != self.score_range:
-            raise ValueError(f"score_range must be {self.score_range}, got {predictions.score_range}")
+            raise InputError(f"must be {self.score_range}, got {predictions.score_range}", "score_range")
         self._check_labels(predictions.labels is not None)
         labels = (None,) if predictions.labels is None else (0, 1)
-        scores = at_ends(predictions.scores, self.score_range)
+        scores = clip_to_range(predictions.scores, self.score_range)
         for code, group in enumerate(predictions.groups):
             among = predictions.codes == code
             for label in labels:
@@ -437,6 +448,6 @@ def _read_keys(keys: Any) -> list[Key]:
         if label is not None and (type(label) is not int or label not in (0, 1)):
             raise ValueError(f"a label in keys must be 0, 1 or null, got {label!r}")
         if key in found or (found and (label is None) != (found[0][1] is None)):
-            raise ValueError(f"keys must be distinct, all with labels or all without, got {keys!r}")
+            raise InputError(f"must be distinct, all with labels or all without, got {keys!r}", "keys")
         found.append(key)
     return found

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from localparity._scale import score_resolution
 from localparity._types import Compare, Criterion, Group, ScoreRange
-from localparity._validation import as_count, as_epsilon, as_score_range, require, score_resolution
+from localparity._validation import InputError, as_count, as_epsilon, as_score_range, require
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._atoms import Atoms
 from localparity.counts._coarsen import cell_edges, grid_cells
@@ -317,7 +318,7 @@ class LocalDisparity(Metric):
         low, high = (int(end) for end in groups.aminmax())
         if low < 0 or high >= self.n_groups:
             wrong = low if low < 0 else high
-            raise ValueError(f"sensitive_features must be between 0 and {self.n_groups - 1}, got {wrong}")
+            raise InputError(f"must be between 0 and {self.n_groups - 1}, got {wrong}", "sensitive_features")
         require_labels(self.comparison, y_true)
         codes = groups.int()
         if y_true is None or self._n_labels == 1:

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._types import ArrayLike, IntArray, Seed
-from localparity._validation import as_probability, as_rng, as_vector
+from localparity._validation import InputError, as_probability, as_rng, as_vector
 from localparity.datasets import fetch_adult, fetch_bank
 from localparity.datasets._fetch import cache_folder
 from localparity.paper._images import load_celeba, load_utkface
@@ -178,9 +178,10 @@ def _find(title: str, places: tuple[str, ...], what: str) -> Path:
         for place in places:
             if (folder / place).exists():
                 return folder / place
-    raise ValueError(
-        f"{title} was not found: get {what}, and put it at {folders[0] / places[0]}, or set LOCALPARITY_DATA "
-        f"to another folder (looked for {', '.join(places)} in {', '.join(map(str, folders))})"
+    raise InputError(
+        f"was not found: get {what}, and put it at {folders[0] / places[0]}, or set LOCALPARITY_DATA "
+        f"to another folder (looked for {', '.join(places)} in {', '.join(map(str, folders))})",
+        title,
     )
 
 

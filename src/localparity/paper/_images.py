@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from localparity._io._files import reading
-from localparity._validation import as_count, require, unknown_name
+from localparity._validation import InputError, as_count, require, unknown_name
 
 _GENDERS = ("Male", "Female")
 _SIDE = 48
@@ -57,7 +57,7 @@ def load_utkface(source: Any, *, size: int = _SIDE) -> Any:
         genders.append(_GENDERS[int(parts[1])])
         names.append(name)
     if not images:
-        raise ValueError(f"{source} has no image named age_gender_race_date")
+        raise InputError("has no image named age_gender_race_date", file=source)
     return Bunch(
         images=np.stack(images),
         age=np.asarray(ages, dtype=np.int64),
@@ -120,7 +120,7 @@ def _image_files(source: Path) -> Iterator[tuple[str, bytes]]:
                 if name.lower().endswith(endings):
                     yield name, archive.read(name)
     except (OSError, EOFError, RuntimeError, zlib.error, zipfile.BadZipFile) as error:
-        raise ValueError(f"{source} cannot be read as a folder or a zip archive: {error}") from error
+        raise InputError(f"cannot be read as a folder or a zip archive: {error}", file=source) from error
 
 
 def _decode(content: bytes, name: str, size: int) -> NDArray[np.uint8]:
@@ -138,9 +138,9 @@ def _read(path: Path) -> bytes:
     try:
         return path.read_bytes()
     except OSError as error:
-        raise ValueError(f"{path} cannot be read: {error.strerror}") from error
+        raise InputError(f"cannot be read: {error.strerror}", file=path) from error
     except ValueError as error:
-        raise ValueError(f"{path} cannot be read: {error}") from error
+        raise InputError(f"cannot be read: {error}", file=path) from error
 
 
 def _read_attributes(path: Path, wanted: Sequence[str]) -> tuple[list[str], dict[str, NDArray[np.int64]]]:
@@ -153,7 +153,9 @@ def _read_attributes(path: Path, wanted: Sequence[str]) -> tuple[list[str], dict
         raise ValueError(f"{path} lists no image")
     for number, row in enumerate(rows, start=3):
         if len(row) != len(columns) + 1:
-            raise ValueError(f"{path} must have {len(columns) + 1} values in line {number}, got {len(row)}")
+            raise InputError(
+                f"must have {len(columns) + 1} values in line {number}, got {len(row)}", file=path
+            )
     places = [_place(name, columns, path) + 1 for name in wanted]
     values = {
         name: np.asarray([row[place] == "1" for row in rows], dtype=np.int64)
@@ -182,10 +184,10 @@ def _square(text: str, path: Path, line: int) -> NDArray[np.uint8]:
     numbers = np.asarray(text.replace(",", " ").split(), dtype=np.float64)
     side = round((numbers.size / 3) ** 0.5)
     if side == 0 or side * side * 3 != numbers.size:
-        raise ValueError(f"{path} must have side x side x 3 numbers in line {line}, got {numbers.size}")
+        raise InputError(f"must have side x side x 3 numbers in line {line}, got {numbers.size}", file=path)
     if not ((numbers >= 0.0) & (numbers <= 255.0)).all():
         found = f"{numbers.min():g} to {numbers.max():g}"
-        raise ValueError(f"{path} must have pixels from 0 to 255 in line {line}, got {found}")
+        raise InputError(f"must have pixels from 0 to 255 in line {line}, got {found}", file=path)
     return numbers.astype(np.uint8).reshape(side, side, 3)
 
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.func import functional_call, vmap
 
+from localparity._validation import InputError
 from localparity.models.networks._batches import TensorRows
 from localparity.models.networks._networks import random_layers
 from localparity.models.networks._trainer import Steps, Trainer, Training, check_finite
@@ -91,15 +92,15 @@ class _Stack:
 
 def _check_alike(trainers: Sequence[Trainer], rows: Sequence[TensorRows]) -> None:
     if len(trainers) != len(rows):
-        raise ValueError(f"rows has {len(rows)} entries, trainers has {len(trainers)}")
+        raise InputError(f"has {len(rows)} entries, trainers has {len(trainers)}", "rows")
     for trainer in trainers:
         for name in ("plan", "method.name", "method.options", "method.n_groups", "method.penalised"):
             one, other = (_attribute(each, name) for each in (trainers[0], trainer))
             if one != other:
-                raise ValueError(f"{name} must be the same in all runs of a stack, got {one!r} and {other!r}")
+                raise InputError(f"must be the same in all runs of a stack, got {one!r} and {other!r}", name)
         for name in ("plan.patience", "plan.clip_norm"):
             if (found := _attribute(trainer, name)) is not None:
-                raise ValueError(f"{name} must be None in a stack of runs, got {found!r}")
+                raise InputError(f"must be None in a stack of runs, got {found!r}", name)
 
 
 def _attribute(trainer: Trainer, name: str) -> Any:

@@ -16,7 +16,7 @@ from typing import NamedTuple, Protocol, get_args
 import numpy as np
 
 from localparity._types import FloatArray, Group, IntervalMethod
-from localparity._validation import as_choice, as_count, as_probability
+from localparity._validation import InputError, as_choice, as_count, as_probability, setting
 from localparity.counts._comparison import EVERYONE, Comparison
 from localparity.counts._score_counts import ScoreCounts
 from localparity.metrics._gap_curve import GapCurve
@@ -203,7 +203,9 @@ def check_resamples(n_resamples: int, confidence: float) -> None:
     """Raise a ValueError where there are too few resamples for a band of a confidence."""
     least = least_resamples(confidence)
     if n_resamples < least:
-        raise ValueError(f"n_resamples must be >= {least} with confidence={confidence:g}, got {n_resamples}")
+        raise InputError(
+            f"must be >= {least} with {setting(confidence=confidence)}, got {n_resamples}", "n_resamples"
+        )
 
 
 def as_interval_method(method: str | None, counts: ScoreCounts) -> str:
@@ -213,7 +215,9 @@ def as_interval_method(method: str | None, counts: ScoreCounts) -> str:
     as_choice(method, "method", INTERVAL_METHODS)
     if method == "finite_sample" and not counts.exchangeable:
         why = "clusters" if counts.clusters is not None else "weights"
-        raise ValueError(f"method='finite_sample' does not hold with {why}; use method='bootstrap'")
+        raise InputError(
+            f"{setting(method='finite_sample')} does not hold with {why}; use {setting(method='bootstrap')}"
+        )
     return method
 
 

@@ -21,7 +21,16 @@ from localparity._types import (
     IntArray,
     ScoreRange,
 )
-from localparity._validation import as_choice, as_count, as_fraction, as_number, as_probability, unknown_name
+from localparity._validation import (
+    InputError,
+    as_choice,
+    as_count,
+    as_fraction,
+    as_number,
+    as_probability,
+    setting,
+    unknown_name,
+)
 from localparity.counts._comparison import Comparison, group_text
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.counts._score_counts import Data, ScoreCounts, input_counts, strata_of
@@ -423,11 +432,13 @@ class ImpactRatioCurve:
         cutoff = as_number(cutoff, "cutoff")
         low, high = self.score_range
         if not low <= cutoff <= high:
-            raise ValueError(f"cutoff must be inside score_range ({low}, {high}), got {cutoff:g}")
+            raise InputError(
+                f"must be inside {setting('score_range')} ({low}, {high}), got {cutoff:g}", "cutoff"
+            )
         place = self.selection.place(cutoff, self.resolution, self.score_range)
         if place < 0:
             first = f"{self.cutoffs[0]:g}"
-            raise ValueError(f"cutoff must be >= {first}, below which too few people are, got {cutoff:g}")
+            raise InputError(f"must be >= {first}, below which too few people are, got {cutoff:g}", "cutoff")
         if not self.selection.selected[:, place].any():
             raise ValueError(f"nobody is selected at cutoff {cutoff:g}, so no ratio is defined")
         there = self._only(place, at_cutoff=cutoff <= self.cutoffs[place])
@@ -515,12 +526,14 @@ class ImpactRatioCurve:
         limit = as_count(disclosure_limit, "disclosure_limit")
         for group, people in zip(self.groups, self.selection.people[:, -1].tolist(), strict=True):
             if people < limit:
-                raise ValueError(f"disclosure_limit={limit} does not allow group {group!r}, of fewer people")
+                raise InputError(
+                    f"{setting(disclosure_limit=limit)} does not allow group {group!r}, of fewer people"
+                )
         shown = self.selection.disclosed(limit, as_count(most, "most"), self.higher_is)
         if not shown.selected.any():
-            raise ValueError(
+            raise InputError(
                 f"no cutoff that selects anybody parts every group into {limit} people and more, or none; "
-                "leave small groups out, or pass a smaller disclosure_limit"
+                f"leave small groups out, or pass a smaller {setting('disclosure_limit')}"
             )
         kept = np.searchsorted(self.cutoffs, shown.cutoffs)
         accuracy = None if self.accuracy is None else self.accuracy[kept]
@@ -961,8 +974,8 @@ def curve_of_counts(
     as_choice(higher_is, "higher_is", ("better", "worse"))
     strata = strata_of(counts, comparison)
     if len(strata) > 1:
-        raise ValueError(
-            f"criterion={comparison.criterion!r} compares two labels and has no single curve; "
+        raise InputError(
+            f"{setting(criterion=comparison.criterion)} compares two labels and has no single curve; "
             "use 'equal_opportunity' or 'predictive_equality'"
         )
     if len(counts.groups) < 2:
@@ -973,7 +986,9 @@ def curve_of_counts(
         confidence = as_probability(confidence)
         if not counts.exchangeable:
             why = "clusters" if counts.clusters is not None else "weights"
-            raise ValueError(f"the bands do not hold with {why}; pass confidence=None for a curve without")
+            raise InputError(
+                f"the bands do not hold with {why}; pass {setting(confidence=None)} for a curve without"
+            )
     ((label, stratum),) = strata.items()
     selection = Selection.everywhere(counts, stratum, higher_is)
     known = counts.rank_error == 0.0

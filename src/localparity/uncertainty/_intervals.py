@@ -50,6 +50,7 @@ def mcdp_interval(
     cluster: ArrayLike | None = None,
     score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
+    pos_label: Any = None,
     n_jobs: int | None = None,
 ) -> Interval:
     """An interval that holds the true MCDP(epsilon) with a stated probability.
@@ -104,6 +105,8 @@ def mcdp_interval(
         The lowest and the highest score there can be.
     min_group_size : int
         A group with fewer rows among the people compared is an error.
+    pos_label : object, optional
+        The label that counts as 1, the other one as 0; without it, labels are 0 and 1.
     n_jobs : int, optional
         How many resamples run at a time, -1 for as many as there are cores.
 
@@ -125,7 +128,12 @@ def mcdp_interval(
     confidence = as_probability(confidence)
     as_choice(side, "side", SIDES)
     comparison = Comparison(criterion, compare, min_group_size)
-    rows: dict[str, Any] = {"sample_weight": sample_weight, "cluster": cluster, "score_range": score_range}
+    rows: dict[str, Any] = {
+        "sample_weight": sample_weight,
+        "cluster": cluster,
+        "score_range": score_range,
+        "pos_label": pos_label,
+    }
     data = as_data(comparison, y_true, y_score, sensitive_features, **rows)
     if isinstance(data, Predictions) and data.exchangeable and method != "bootstrap":
         # The radius depends on the sizes alone.

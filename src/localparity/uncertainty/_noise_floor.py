@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from localparity._types import ArrayLike, Compare, FloatArray, IntArray, Seed
-from localparity._validation import as_count, as_epsilon, as_numbers
+from localparity._validation import InputError, as_count, as_epsilon, as_numbers
 from localparity.counts._comparison import Comparison
 from localparity.uncertainty._pairs import Measure, PairRows, Ranges, measuring_rows, pair_rows, window_ends
 from localparity.uncertainty._permutation import null_quantiles
@@ -112,9 +112,9 @@ def as_sizes(group_sizes: Sequence[int]) -> IntArray:
     listed = group_sizes if isinstance(group_sizes, Iterable) else [group_sizes]
     sizes = [as_count(size, "group_sizes", at_most=math.inf) for size in listed]
     if len(sizes) < 2:
-        raise ValueError(f"group_sizes must have at least two sizes, got {len(sizes)}")
+        raise InputError(f"must have at least two sizes, got {len(sizes)}", "group_sizes")
     if sum(sizes) > _MOST_PEOPLE:
-        raise ValueError(f"group_sizes must have a sum of at most {_MOST_PEOPLE:,}, got {sum(sizes):.3g}")
+        raise InputError(f"must have a sum of at most {_MOST_PEOPLE:,}, got {sum(sizes):.3g}", "group_sizes")
     return np.array(sizes)
 
 
@@ -169,5 +169,5 @@ def _drawn(shares: FloatArray, size: int, rng: np.random.Generator) -> IntArray:
 def _unit_scores(scores: Any) -> Any:
     unit = as_numbers(scores, "scores")
     if unit.min() < 0.0 or unit.max() > 1.0:
-        raise ValueError(f"scores must be between 0 and 1, got {unit.min():g} to {unit.max():g}")
+        raise InputError(f"must be between 0 and 1, got {unit.min():g} to {unit.max():g}", "scores")
     return unit

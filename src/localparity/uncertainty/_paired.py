@@ -48,6 +48,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from localparity._scale import clip_to_range
 from localparity._types import (
     ArrayLike,
     Compare,
@@ -58,7 +59,7 @@ from localparity._types import (
     ScoreRange,
     Seed,
 )
-from localparity._validation import as_epsilon, as_jobs, as_probability, as_vector, at_ends, check_rows
+from localparity._validation import as_epsilon, as_jobs, as_probability, as_vector, check_rows
 from localparity.counts._comparison import Comparison, require_labels
 from localparity.metrics._exact import worst_mcdp
 from localparity.metrics._gap_curve import Interval, units_of
@@ -275,7 +276,7 @@ class SamePeople:
         order = np.argsort(first.scores, kind="stable")
         self.score_range, self.comparison, self.groups = first.score_range, comparison, first.groups
         self.resolution = max(first.resolution, second.resolution)
-        ends = (at_ends(model.scores, model.score_range) for model in (first, second))
+        ends = (clip_to_range(model.scores, model.score_range) for model in (first, second))
         self.scores = np.stack([scores[order].astype(np.float64) for scores in ends])
         self.codes = first.codes[order].astype(np.int32)
         self.labels = None if first.labels is None else first.labels[order]

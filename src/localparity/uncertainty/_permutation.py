@@ -11,6 +11,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
@@ -219,6 +220,7 @@ def permutation_test(
     cluster: ArrayLike | None = None,
     score_range: ScoreRange = (0.0, 1.0),
     min_group_size: int = 1,
+    pos_label: Any = None,
     n_jobs: int | None = None,
 ) -> TestResult:
     """Test whether groups that do not differ could give as large an MCDP(epsilon).
@@ -266,6 +268,8 @@ def permutation_test(
         The lowest and the highest score there can be.
     min_group_size : int
         A group with fewer rows among the people compared is an error.
+    pos_label : object, optional
+        The label that counts as 1, the other one as 0; without it, labels are 0 and 1.
     n_jobs : int, optional
         How many resamples run at a time, -1 for as many as there are cores.
 
@@ -287,7 +291,12 @@ def permutation_test(
     """
     epsilons = np.array([as_epsilon(epsilon)])
     comparison = Comparison(criterion, compare, min_group_size)
-    rows = {"sample_weight": sample_weight, "cluster": cluster, "score_range": score_range}
+    rows = {
+        "sample_weight": sample_weight,
+        "cluster": cluster,
+        "score_range": score_range,
+        "pos_label": pos_label,
+    }
     counts = input_counts(comparison, y_true, y_score, sensitive_features, **rows)
     pairs = [measured_pair(curve, epsilons) for curve in gap_curves(counts, comparison)]
     draws = Draws(n_resamples, random_state, n_jobs)

@@ -31,7 +31,7 @@ from typing import NamedTuple
 import numpy as np
 
 from localparity._types import FloatArray, IntArray, Seed
-from localparity._validation import as_count, as_epsilons, as_fraction, as_probability, as_rng
+from localparity._validation import InputError, as_count, as_epsilons, as_fraction, as_probability, as_rng
 from localparity.counts._comparison import Comparison
 from localparity.counts._score_counts import ScoreCounts
 from localparity.metrics._mcdp import PAPER_EPSILONS
@@ -224,7 +224,7 @@ def rows_needed(
     sizes, at = as_sizes(group_sizes), _as_epsilons(epsilons)
     power, confidence = as_probability(power, "power"), as_probability(confidence)
     if as_fraction(mcdp, "mcdp") < _LEAST_MCDP:
-        raise ValueError(f"mcdp must be >= {_LEAST_MCDP:g}, got {mcdp:g}")
+        raise InputError(f"must be >= {_LEAST_MCDP:g}, got {mcdp:g}", "mcdp")
     rng = as_rng(random_state)
     uniforms = rng.random((sizes.size, _DRAWS))
     draws = Draws(n_resamples, rng, n_jobs)
@@ -241,7 +241,7 @@ def _as_epsilons(epsilons: Sequence[float]) -> FloatArray:
     """Check the epsilons of an audit that finds an MCDP(0)."""
     found = np.unique(as_epsilons(epsilons, "epsilons"))
     if 0.0 not in found:
-        raise ValueError(f"epsilons must contain 0, got {found.tolist()}")
+        raise InputError(f"must contain 0, got {found.tolist()}", "epsilons")
     return found
 
 

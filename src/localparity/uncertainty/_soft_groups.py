@@ -17,6 +17,7 @@ import numpy as np
 
 from localparity._types import ArrayLike, FloatArray, Group, IntArray, ScoreRange, Seed
 from localparity._validation import (
+    InputError,
     as_epsilons,
     as_frame,
     as_groups,
@@ -198,10 +199,10 @@ def _as_probabilities(group_probabilities: Any, rows: int) -> tuple[tuple[Group,
     else:
         table = np.asarray(group_probabilities, dtype=np.float64)
         if table.ndim != 2:
-            raise ValueError(f"{name} must have shape (n_samples, n_groups), got {table.shape}")
+            raise InputError(f"must have shape (n_samples, n_groups), got {table.shape}", name)
         columns = dict(enumerate(table.T))
     if len(columns) < 2:
-        raise ValueError(f"{name} must have at least two groups, got {len(columns)}")
+        raise InputError(f"must have at least two groups, got {len(columns)}", name)
     for key, column in columns.items():
         columns[key] = as_numbers(column, f"{name}[{key!r}]")
         check_rows(f"{name}[{key!r}]", columns[key].size, rows)
@@ -209,10 +210,10 @@ def _as_probabilities(group_probabilities: Any, rows: int) -> tuple[tuple[Group,
     wrong = np.flatnonzero((found.min(axis=1) < 0.0) | (np.abs(found.sum(axis=1) - 1.0) > _SUM))
     if wrong.size:
         row = int(wrong[0])
-        raise ValueError(f"{name} must be >= 0 and add up to 1, got {found[row].tolist()} at row {row}")
+        raise InputError(f"must be >= 0 and add up to 1, got {found[row].tolist()} at row {row}", name)
     if not found.sum(axis=0).all():
         group = list(columns)[int(np.argmin(found.sum(axis=0)))]
-        raise ValueError(f"{name} must be > 0 in some row of group {group!r}, got 0 in all of them")
+        raise InputError(f"must be > 0 in some row of group {group!r}, got 0 in all of them", name)
     return tuple(columns), found
 
 
@@ -224,9 +225,10 @@ def _alike(chances: FloatArray, proxies: ArrayLike | None) -> IntArray:
         rows = len(chances)
         found = as_groups(proxies, rows, "proxies", at_least=1, at_most=rows).codes.astype(np.int64)
     if chances.shape[0] < _FEWEST_ALIKE * (found.max() + 1):
-        raise ValueError(
-            f"group_probabilities has {found.max() + 1:,} different rows among {len(chances):,}, too many to "
-            "say what they leave open; round them, or pass proxies with few values"
+        raise InputError(
+            f"has {found.max() + 1:,} different rows among {len(chances):,}, too many to "
+            "say what they leave open; round them, or pass proxies with few values",
+            "group_probabilities",
         )
     return np.asarray(found)
 

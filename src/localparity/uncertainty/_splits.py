@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 
 from localparity._types import ArrayLike, Criterion, FloatArray, IntArray, ScoreRange, Seed
 from localparity._validation import (
+    InputError,
     as_count,
     as_labels,
     as_number,
@@ -20,6 +21,7 @@ from localparity._validation import (
     as_scores,
     check_indexes,
     check_rows,
+    setting,
 )
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._comparison import require_labels
@@ -266,7 +268,7 @@ def _rows_of(data: Data) -> tuple[FloatArray, FloatArray, NDArray[Any] | None]:
         weighted = data.weights is not None
         scores, groups, labels = data.scores, np.asarray(data.groups)[data.codes], data.labels
     if weighted:
-        raise ValueError("worst_split takes rows of equal weight, got weights")
+        raise InputError("takes rows of equal weight, got weights", "worst_split")
     return scores, as_numbers(groups, "sensitive_features"), labels
 
 
@@ -321,20 +323,20 @@ def _strata(
     """The people of each label that is compared, in the order of the feature."""
     share = as_number(min_share, "min_share")
     if not 0.0 <= share <= 0.5:
-        raise ValueError(f"min_share must be >= 0 and <= 0.5, got {share:g}")
+        raise InputError(f"must be >= 0 and <= 0.5, got {share:g}", "min_share")
     found = []
     for label in comparison.labels:
         who = "" if label is None else f" with y_true = {label}"
         among = np.ones(scores.size, dtype=bool) if label is None else np.asarray(labels == label)
         if not among.any():
-            raise ValueError(f"y_true must have a row of each label compared, got no rows{who}")
+            raise InputError(f"must have a row of each label compared, got no rows{who}", "y_true")
         rows = int(np.count_nonzero(among))
         least = max(math.ceil(share * rows), comparison.min_group_size)
         people = OrderedPeople.of_rows(scores[among], feature[among], least)
         if not people.splits.size:
-            raise ValueError(
-                f"no split of sensitive_features leaves {least} of {rows} rows{who} on either side; "
-                "lower min_share or min_group_size"
+            raise InputError(
+                f"no split of {setting('sensitive_features')} leaves {least} of {rows} rows{who} on either "
+                f"side; lower min_share or {setting('min_group_size')}"
             )
         found.append(_Compared(label, scores[among], feature[among], people))
     return found

@@ -14,7 +14,15 @@ from typing import Any
 import numpy as np
 
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, ScoreRange, Seed
-from localparity._validation import Grouping, as_count, as_epsilons, as_groups, as_vector, is_unknown
+from localparity._validation import (
+    Grouping,
+    InputError,
+    as_count,
+    as_epsilons,
+    as_groups,
+    as_vector,
+    is_missing_group,
+)
 from localparity.counts._atoms import Atoms
 from localparity.counts._comparison import Comparison, group_text
 from localparity.counts._score_counts import ScoreCounts, input_counts
@@ -502,9 +510,13 @@ def strata_compared(
     Of each group, nobody is left out or at least `disclosure_limit` people are.
     """
     if counts.rank_error > 0.0:
-        raise ValueError("control_features needs counts of every score; there are too many: round the scores")
+        raise InputError(
+            "needs counts of every score; there are too many: round the scores", "control_features"
+        )
     totals = totals_of(counts, names, comparison)
-    strata = {key: (group, stratum) for key, (group, stratum) in names.items() if not is_unknown(stratum)}
+    strata = {
+        key: (group, stratum) for key, (group, stratum) in names.items() if not is_missing_group(stratum)
+    }
     people = hide_few(people_of(counts, strata, comparison), totals, disclosure_limit)
     if not people:
         raise ValueError(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import random
 import shutil
 import signal
@@ -14,20 +13,8 @@ from pathlib import Path
 from typing import Any
 
 from faults.commands import PREPARE, Command, write_inputs
-from faults.forks import (
-    COUNT,
-    FAULTS,
-    READ_ONLY,
-    Ended,
-    Fault,
-    armed,
-    conditions,
-    fork,
-    import_what_it_needs,
-    renew,
-    steps_taken,
-    type_command,
-)
+from faults.machine import COUNT, FAULTS, READ_ONLY, Fault, armed, conditions, steps_taken
+from processes import CommandLine, Ended, fork, import_what_it_needs, type_command
 
 KILLED, INTERRUPTED, REFUSED = -9, 130, 2
 _DIED = (127, -signal.SIGABRT, -signal.SIGSEGV)
@@ -44,22 +31,15 @@ class Tally:
     failures: list[str] = field(default_factory=list)
 
 
-class Bench:
+class Bench(CommandLine):
     """A folder with inputs and an output, and a library that fails steps below the output."""
 
     def __init__(self, folder: Path, library: Path) -> None:
-        self.folder, self.library = folder, library
-        self.inputs, self.out, self.said = folder / "in", folder / "out", folder / "said.txt"
+        super().__init__(folder)
+        self.library = library
         write_inputs(self.inputs)
-        self.out.mkdir()
         for text in PREPARE:
-            self._typed_well(text)
-
-    def words(self, text: str) -> list[str]:
-        """A command line with the folders in it."""
-        return [
-            word.replace("{in}", str(self.inputs)).replace("{out}", str(self.out)) for word in text.split()
-        ]
+            self.type_well(text)
 
     def starts(self, command: Command) -> Iterator[tuple[str, Path]]:
         """Folders to start from: empty, and with what an earlier command wrote."""
@@ -68,16 +48,11 @@ class Bench:
                 shutil.rmtree(self.out)
                 self.out.mkdir()
                 if text:
-                    self._typed_well(text)
+                    self.type_well(text)
                 template = self.folder / "template"
                 shutil.rmtree(template, ignore_errors=True)
                 shutil.copytree(self.out, template)
                 yield name, template
-
-    def _typed_well(self, text: str) -> None:
-        ended = import_what_it_needs(lambda: type_command(self.words(text)), self.said)
-        if ended.code not in (0, 1):
-            raise RuntimeError(f"{text}: {ended}")
 
     def run(self, command: Command, arm: Callable[[], None] | None = None, **options: Any) -> Ended:
         """The command in a child."""
@@ -90,8 +65,8 @@ class Bench:
             before = command.read(self.out)
             code = type_command(self.words(command.words)) if again else None
             after = command.read(self.out)
-            found = (str(path.relative_to(self.out)) for path in self.out.rglob("*"))
-            files = sorted(name for name in found if not name.startswith(CACHE))
+            names = (str(path.relative_to(self.out)) for path in self.out.rglob("*"))
+            files = sorted(name for name in names if not name.startswith(CACHE))
             return {"before": before, "code": code, "after": after, "files": files}
 
         ended = fork(act, self.said)
@@ -129,35 +104,35 @@ class _Trial:
     """A command that starts from a folder; at first without a fault."""
 
     def __init__(self, bench: Bench, command: Command, template: Path, tally: Tally, start: str) -> None:
-        self.bench, self.command, self.template, self.tally, self.start = (
-            bench,
-            command,
-            template,
-            tally,
-            start,
-        )
+        self.bench, self.command, self.template = bench, command, template
+        self.tally, self.start = tally, start
         arm = armed(bench.library, bench.out, -1, COUNT)
 
         def counted() -> Any:
             code = type_command(bench.words(command.words), arm)
             return [code, steps_taken(bench.library)]
 
-        renew(bench.out, template)
+        self._renew()
         self.old = bench.look(command)["after"]
         import_what_it_needs(counted, bench.said)
-        renew(bench.out, template)
+        self._renew()
         begun = time.monotonic()
         ended = fork(counted, bench.said)
         self.seconds = time.monotonic() - begun
         if ended.value is None:
             raise RuntimeError(f"{command.name}: {ended}")
         self.code, self.steps = ended.value
-        found = bench.look(command, again=True)
-        self.new, self.files, self.again = found["before"], found["files"], found["code"]
+        seen = bench.look(command, again=True)
+        self.new, self.files, self.again = seen["before"], seen["files"], seen["code"]
+
+    def _renew(self) -> None:
+        """Make the output what its template is."""
+        shutil.rmtree(self.bench.out)
+        shutil.copytree(self.template, self.bench.out)
 
     def fault(self, step: int, fault: Fault) -> None:
         """Try a fault at a step."""
-        renew(self.bench.out, self.template)
+        self._renew()
         ended = self.bench.run(self.command, armed(self.bench.library, self.bench.out, step, fault))
         expected = {KILLED} if fault.killed else {self.code, REFUSED}
         if fault.name == "interrupted":
@@ -166,14 +141,14 @@ class _Trial:
 
     def condition(self, what: str, arm: Callable[[], None]) -> None:
         """Try the command where something else is wrong with the machine."""
-        renew(self.bench.out, self.template)
+        self._renew()
         ended = self.bench.run(self.command, arm)
         # Libraries end a process that has no memory left, as a kill does.
         self._judge(what, ended, {self.code, REFUSED, *(_DIED if what == "little memory" else ())})
 
     def kill(self, seconds: float) -> None:
         """Kill the command at a moment."""
-        renew(self.bench.out, self.template)
+        self._renew()
         ended = self.bench.run(self.command, kill_after=seconds)
         self._judge(f"killed after {seconds:.3f} s", ended, {KILLED, self.code})
 
@@ -191,29 +166,23 @@ class _Trial:
             return f"it ended with {ended.code}: {ended.said[-300:]}"
         if ended.code == REFUSED and not ended.said.strip().split("\n")[-1].startswith("error: "):
             return f"it said {ended.said[-300:]}"
-        found = self.bench.look(self.command, again=True)
-        if "failed" in found:
-            return f"it cannot be read or typed again: {found['failed']}"
-        for part in {**self.old, **self.new, **found["before"]}:
-            value = found["before"].get(part)
+        seen = self.bench.look(self.command, again=True)
+        if "failed" in seen:
+            return f"it cannot be read or typed again: {seen['failed']}"
+        for part in {**self.old, **self.new, **seen["before"]}:
+            value = seen["before"].get(part)
             if value not in (self.old.get(part), self.new.get(part)):
                 return f"{part} is neither the old one nor the new one: {str(value)[:100]}"
             if ended.code == self.code and value != self.new.get(part):
                 return f"{part} is not the new one, though it ended with {ended.code}"
-        if found["code"] != self.again:
-            return f"typed again it ended with {found['code']}"
-        if found["after"] != self.new:
+        if seen["code"] != self.again:
+            return f"typed again it ended with {seen['code']}"
+        if seen["after"] != self.new:
             return "typed again it gave something else"
-        if found["files"] != self.files:
-            return f"files differ in the end: {sorted(set(found['files']) ^ set(self.files))}"
+        if seen["files"] != self.files:
+            return f"files differ in the end: {sorted(set(seen['files']) ^ set(self.files))}"
         return ""
 
 
 CACHE = "monitor/notes/"
 """What a monitor remembers of its numbers, where it can; they are the same without it."""
-
-
-def memory_folder() -> Path | None:
-    """A folder in memory, where syncing takes no time."""
-    memory = Path("/dev/shm")
-    return memory if os.access(memory, os.W_OK) else None

@@ -111,7 +111,8 @@ def read_monitor(out: Path) -> Parts:
 
 def read_store(out: Path) -> Parts:
     """The runs of a store, each complete or absent."""
-    from localparity.paper import DamagedRunWarning, Store
+    from localparity.paper import Store
+    from localparity.paper._store import DamagedRunWarning
 
     with warnings.catch_warnings():
         warnings.simplefilter("error", DamagedRunWarning)

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from localparity._progress import Progress
 from localparity._types import FloatArray
-from localparity._validation import require
+from localparity._validation import InputError, require
 from localparity.models._base import Backend, Model, Pace
 from localparity.models._rows import TrainingRows
 from localparity.models.networks._batches import TensorRows
@@ -61,7 +61,7 @@ def _network(width: int, hidden: Sequence[int], tensors: Mapping[str, Tensor]) -
     shapes = [tuple(tensor.shape) for tensor in tensors.values() if tensor.ndim == 2]
     widths = [width, *hidden, 1]
     if sorted(shapes) != sorted(zip(widths[1:], widths[:-1], strict=True)):
-        raise ValueError(f"hidden is {hidden} and width {width}, the tensors have shapes {shapes}")
+        raise InputError(f"is {hidden} and width {width}, the tensors have shapes {shapes}", "hidden")
     network = multilayer(width, hidden, 0.0).to(tensors["head.weight"].dtype)
     network.load_state_dict(tensors)
     network.eval()
@@ -147,7 +147,7 @@ def as_device(name: str) -> torch.device:
     try:
         device = torch.device(name)
     except RuntimeError as error:
-        raise ValueError(f"device must be 'auto' or a torch device, got {name!r}: {error}") from error
+        raise InputError(f"must be 'auto' or a torch device, got {name!r}: {error}", "device") from error
     if device.type == "cuda" and not torch.cuda.is_available():
         raise ValueError(f"device {name!r} needs CUDA, which this machine or this build of torch lacks")
     return device

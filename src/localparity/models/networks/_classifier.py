@@ -6,7 +6,7 @@ from typing import Any, ClassVar
 
 from localparity._io._sealed import Files
 from localparity._types import Criterion, Seed
-from localparity._validation import as_choice
+from localparity._validation import InputError, as_choice, setting
 from localparity.models._base import BoundedClassifier
 from localparity.models._encoding import TableEncoder
 from localparity.models._rows import TrainingRows
@@ -250,11 +250,11 @@ class LocalParityClassifier(BoundedClassifier):
         as_choice(self.method, "method", METHODS)
         as_choice(self.preset, "preset", PRESETS)
         if self.max_mcdp is not None and self.method == "erm":
-            raise ValueError("max_mcdp needs a method with a strength, got method='erm'")
+            raise InputError(f"needs a method with a strength, got {setting(method='erm')}", "max_mcdp")
 
     def _default_strength(self) -> float:
         if self.method not in STRENGTHS:
-            raise ValueError(f"strength must be given for method {self.method!r}, which has no default")
+            raise InputError(f"must be given for method {self.method!r}, which has no default", "strength")
         return STRENGTHS[self.method]
 
     def _make_backend(self, rows: TrainingRows, validation: TrainingRows | None, seed: int) -> NetworkBackend:

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from localparity._types import Criterion
 from localparity._validation import (
+    InputError,
     as_choice,
     as_count,
     as_epsilon,
@@ -17,6 +18,7 @@ from localparity._validation import (
     as_search,
     as_sharpness,
     as_temperature,
+    setting,
 )
 from localparity.counts._comparison import CRITERIA, labels_of
 from localparity.models.networks._replay import Replay, is_readable
@@ -41,30 +43,32 @@ def check_batch(y_score: Any, sensitive_features: Any, y_true: Any, sample_weigh
     for name, values in {"y_score": y_score, **given}.items():
         if not isinstance(values, Tensor):
             advice = _CODES if name == "sensitive_features" else f"torch.as_tensor({name})"
-            raise ValueError(f"{name} must be a tensor, got {type(values).__name__}; use {advice}")
+            raise InputError(f"must be a tensor, got {type(values).__name__}; use {advice}", name)
     if y_score.ndim != 1:
-        raise ValueError(
-            f"y_score must have shape (n_samples,), got {tuple(y_score.shape)}{_one_column(y_score)}"
+        raise InputError(
+            f"must have shape (n_samples,), got {tuple(y_score.shape)}{_one_column(y_score)}", "y_score"
         )
     if not len(y_score):
-        raise ValueError(
-            "y_score is empty; leave out batches without rows, or, where several processes train, gather the "
-            "rows of all of them with localparity.models.networks.gather_rows"
+        raise InputError(
+            "is empty; leave out batches without rows, or, where several processes train, gather the "
+            "rows of all of them with localparity.models.networks.gather_rows",
+            "y_score",
         )
     for name, values in given.items():
         if values.shape != y_score.shape:
             advice = f"; use {name}.squeeze(1)" if values.shape == (len(y_score), 1) else ""
-            raise ValueError(
-                f"{name} has shape {tuple(values.shape)}, y_score has {tuple(y_score.shape)}{advice}"
+            raise InputError(
+                f"has shape {tuple(values.shape)}, {setting('y_score')} has {tuple(y_score.shape)}{advice}",
+                name,
             )
 
 
 def check_integers(groups: Tensor) -> None:
     """Raise a ValueError where groups are no codes."""
     if groups.is_floating_point() or groups.is_complex():
-        raise ValueError(
-            f"sensitive_features must be integers or booleans, got {groups.dtype}; use "
-            "sensitive_features.long() for codes"
+        raise InputError(
+            f"must be integers or booleans, got {groups.dtype}; use sensitive_features.long() for codes",
+            "sensitive_features",
         )
 
 
@@ -72,9 +76,9 @@ def check_codes(groups: Tensor, n_groups: int | None = None) -> None:
     """Raise a ValueError where a code is negative, or beyond the number of groups."""
     lowest, highest = (int(end) for end in torch.aminmax(groups))
     if lowest < 0:
-        raise ValueError(f"sensitive_features must hold codes >= 0, got {lowest}")
+        raise InputError(f"must hold codes >= 0, got {lowest}", "sensitive_features")
     if n_groups is not None and highest >= n_groups:
-        raise ValueError(f"sensitive_features must hold codes below n_groups={n_groups}, got {highest}")
+        raise InputError(f"must hold codes below n_groups={n_groups}, got {highest}", "sensitive_features")
 
 
 def _one_column(y_score: Tensor) -> str:
@@ -212,7 +216,7 @@ class _DisparityLoss(nn.Module):
         """
         check_batch(y_score, sensitive_features, y_true, sample_weight)
         if y_true is None and labels_of(self.criterion) != (None,):
-            raise ValueError(f"criterion {self.criterion!r} needs y_true, got None")
+            raise InputError(f"criterion {self.criterion!r} needs {setting('y_true')}, got None")
         scores = torch.sigmoid(y_score) if self.from_logits else y_score
         return self._disparity(ScoredRows(scores, sensitive_features, y_true, sample_weight))
 

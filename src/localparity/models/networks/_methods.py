@@ -13,7 +13,7 @@ from torch.func import functional_call
 from torch.nn.functional import binary_cross_entropy_with_logits, cosine_similarity
 
 from localparity._types import Criterion
-from localparity._validation import as_choice, as_strength
+from localparity._validation import InputError, as_choice, as_strength
 from localparity.counts._comparison import CRITERIA
 from localparity.models.networks._batches import BalancedBatches, Batches, TensorRows, balancing_weights
 from localparity.models.networks._distributed import gather_rows, mean_over_processes, world_size
@@ -139,8 +139,8 @@ class Method(nn.Module):
         self.options = options
         if options.criterion not in self.criteria:
             known = ", ".join(map(repr, self.criteria))
-            raise ValueError(
-                f"criterion must be one of {known} for method {self.name!r}, got {options.criterion!r}"
+            raise InputError(
+                f"must be one of {known} for method {self.name!r}, got {options.criterion!r}", "criterion"
             )
 
     def prepare(self, training: TensorRows, network: Network) -> None:

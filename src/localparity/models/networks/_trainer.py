@@ -11,7 +11,7 @@ from torch import Tensor
 
 from localparity._progress import Forecast, Progress
 from localparity._types import Criterion
-from localparity._validation import as_choice, as_count, as_number
+from localparity._validation import InputError, as_choice, as_count, as_number
 from localparity.metrics import mcdp
 from localparity.models.networks._batches import TensorRows
 from localparity.models.networks._distributed import average_gradients, world_size
@@ -76,7 +76,7 @@ class TrainingPlan:
         if self.patience is not None:
             as_count(self.patience, "patience")
         if self.clip_norm is not None and not as_number(self.clip_norm, "clip_norm") > 0.0:
-            raise ValueError(f"clip_norm must be > 0, got {self.clip_norm:g}")
+            raise InputError(f"must be > 0, got {self.clip_norm:g}", "clip_norm")
         as_choice(self.schedule, "schedule", ("steps", "cosine"))
         as_choice(self.precision, "precision", ("float32", "bfloat16", "float64"))
 

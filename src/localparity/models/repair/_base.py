@@ -14,7 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from localparity._io._sealed import Files
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, ScoreRange, Seed
-from localparity._validation import as_count, as_probability, as_scores, require
+from localparity._validation import InputError, as_count, as_probability, as_scores, require
 from localparity.models._bound import Bound, Measured
 from localparity.models._card import ModelCard
 from localparity.models._folder import FolderMixin, parse_files
@@ -189,9 +189,10 @@ def check_wrapped(**estimators: Any) -> None:
     """Raise a ValueError for an estimator, by the name of its parameter, without probabilities."""
     for name, estimator in estimators.items():
         if estimator is not None and not hasattr(estimator, "predict_proba"):
-            raise ValueError(
-                f"{name} must have predict_proba, got a {type(estimator).__name__}; "
-                "wrap it in sklearn.calibration.CalibratedClassifierCV"
+            raise InputError(
+                f"must have predict_proba, got a {type(estimator).__name__}; "
+                "wrap it in sklearn.calibration.CalibratedClassifierCV",
+                name,
             )
 
 
@@ -205,7 +206,7 @@ def fit_wrapped(estimator: Any, rows: TrainingRows) -> Any:
         options["sensitive_features"] = rows.named_groups
     if rows.weighted:
         if not has_fit_parameter(model, "sample_weight"):
-            raise ValueError(f"sample_weight must be None: {type(model).__name__}.fit does not take it")
+            raise InputError(f"must be None: {type(model).__name__}.fit does not take it", "sample_weight")
         options["sample_weight"] = rows.weights
     return model.fit(rows.features, rows.targets, **options)
 
@@ -243,9 +244,10 @@ def _dump(estimator: Any, name: str) -> bytes:
     except TypeError as error:
         unknown = [str(error)]
     if unknown:
-        raise ValueError(
-            f"{name} is a {type(estimator).__name__} with {', '.join(unknown)}, which only pickle could "
-            "save; save it by other means, and repair_ alone"
+        raise InputError(
+            f"is a {type(estimator).__name__} with {', '.join(unknown)}, which only pickle could "
+            "save; save it by other means, and repair_ alone",
+            name,
         )
     return content
 
@@ -258,8 +260,8 @@ def _parse(content: bytes, name: str) -> Any:
         if not unknown:
             return skops.loads(content, trusted=sorted(_SKLEARN_TYPES))
     except Exception as error:  # whatever skops or scikit-learn says of content that was made to harm
-        raise ValueError(f"{name} cannot be read: {error}") from error
-    raise ValueError(f"{name} must have types of scikit-learn alone, got {', '.join(unknown)}")
+        raise InputError(f"cannot be read: {error}", name) from error
+    raise InputError(f"must have types of scikit-learn alone, got {', '.join(unknown)}", name)
 
 
 def _unknown_types(content: bytes) -> list[str]:

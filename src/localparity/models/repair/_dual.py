@@ -107,19 +107,19 @@ def as_group_probabilities(
     try:
         array = np.asarray(values, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must be numbers: {error}") from error
+        raise InputError(f"must be numbers: {error}", name) from error
     if array.ndim == 2:
         array = np.broadcast_to(array, (n_labels, *array.shape))
     if array.ndim != 3 or array.shape[2] != len(groups) or array.shape[0] != n_labels:
         listed = ", ".join(map(repr, groups))
-        raise ValueError(f"{name} must have a column for each of {listed}, got shape {np.shape(values)}")
+        raise InputError(f"must have a column for each of {listed}, got shape {np.shape(values)}", name)
     check_rows(name, array.shape[1], rows, "scores")
     sums = array.sum(axis=2)
     as_numbers(sums.ravel(), name)
     wrong = (array.min(axis=2) < 0.0) | (np.abs(sums - 1.0) > 1e-6)
     if wrong.any():
         label, row = np.argwhere(wrong)[0]
-        raise ValueError(f"{name} must be >= 0 and sum to 1, got {array[label, row].tolist()} at row {row}")
+        raise InputError(f"must be >= 0 and sum to 1, got {array[label, row].tolist()} at row {row}", name)
     return np.asarray(array / sums[:, :, None])
 
 

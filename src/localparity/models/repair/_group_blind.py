@@ -420,7 +420,7 @@ def _finite(values: Any, shape: tuple[int, ...], name: str) -> FloatArray:
     """Return numbers from a file as an array of a shape, or raise a ValueError."""
     array = np.asarray(values, dtype=np.float64)
     if array.shape != shape or not np.isfinite(array).all():
-        raise ValueError(f"{name} must be finite numbers of shape {shape}, got shape {array.shape}")
+        raise InputError(f"must be finite numbers of shape {shape}, got shape {array.shape}", name)
     return array
 
 
@@ -459,10 +459,10 @@ class PredictorPair(NamedTuple):
         check_is_fitted(group_estimator)
         classes, expected = np.asarray(estimator.classes_).tolist(), rows.classes.tolist()
         if classes != expected:
-            raise ValueError(f"estimator must predict {expected}, got {classes}")
+            raise InputError(f"must predict {expected}, got {classes}", "estimator")
         names, groups = list(rows.group_names), np.asarray(group_estimator.classes_).tolist()
         if set(groups) != set(names):
-            raise ValueError(f"group_estimator must predict {names}, got {groups}")
+            raise InputError(f"must predict {names}, got {groups}", "group_estimator")
         codes = np.array([names.index(name) for name in groups])
         return cls(estimator, (group_estimator,) * n_labels, (codes,) * n_labels, len(names))
 
@@ -474,7 +474,7 @@ class PredictorPair(NamedTuple):
         for one, known in zip(group_estimators, codes, strict=True):
             n_classes = len(one.classes_)
             if not set(known) <= set(range(n_groups)) or not n_classes == len(known) == len(set(known)):
-                raise ValueError(f"codes must be {n_classes} of {n_groups} groups, got {known}")
+                raise InputError(f"must be {n_classes} of {n_groups} groups, got {known}", "codes")
         arrays = tuple(np.array(known, dtype=np.int64) for known in codes)
         return cls(estimator, group_estimators, arrays, n_groups)
 
@@ -669,7 +669,7 @@ class GroupBlindClassifier(RepairingClassifier):
             if self.estimator is None or self.group_estimator is None:
                 raise InputError("cv='prefit' needs a fitted estimator and group_estimator, got None")
         elif as_count(self.cv, "cv") < 2:
-            raise ValueError(f"cv must be >= 2 or 'prefit', got {self.cv}")
+            raise InputError(f"must be >= 2 or 'prefit', got {self.cv}", "cv")
         return bound
 
     def _new_repair(self) -> GroupBlindRepair:

@@ -11,9 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.isotonic import isotonic_regression
 
+from localparity._scale import rounding_terms, score_resolution
 from localparity._text import brief
 from localparity._types import FloatArray, Group, IntArray, ScoreRange
-from localparity._validation import Grouping, rounding_terms, score_resolution
+from localparity._validation import Grouping, InputError, setting
 from localparity.metrics._gap_curve import units_of
 from localparity.models.repair import _kernels
 
@@ -69,7 +70,7 @@ def checked_map(knots: FloatArray, values: FloatArray, score_range: ScoreRange) 
     for name, numbers, ascends in (("knots", knots, np.greater), ("values", values, np.greater_equal)):
         inside = numbers.size > 0 and bool(((numbers >= low) & (numbers <= high)).all())
         if not inside or not ascends(numbers[1:], numbers[:-1]).all():
-            raise ValueError(f"{name} must ascend inside score_range ({low}, {high})")
+            raise InputError(f"must ascend inside {setting('score_range')} ({low}, {high})", name)
     return ScoreMap(knots, values, score_range)
 
 
@@ -79,8 +80,8 @@ def map_rows(scores: FloatArray, grouping: Grouping, maps: Mapping[Group, ScoreM
         if group not in maps:
             row = int(np.argmax(grouping.codes == code))
             known = ", ".join(map(repr, maps))
-            raise ValueError(
-                f"sensitive_features must be one of {known}, as at fit, got {brief(group)} at row {row}"
+            raise InputError(
+                f"must be one of {known}, as at fit, got {brief(group)} at row {row}", "sensitive_features"
             )
     order = np.argsort(grouping.codes, kind="stable")
     ends = np.cumsum(np.bincount(grouping.codes, minlength=len(grouping.names)))

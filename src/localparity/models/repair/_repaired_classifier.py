@@ -13,7 +13,7 @@ from sklearn.utils.validation import _num_samples, check_is_fitted
 
 from localparity._io._sealed import Files
 from localparity._types import ArrayLike, Criterion, FloatArray, Groups, Seed
-from localparity._validation import InputError, as_probability, setting
+from localparity._validation import InputError, InputWarning, as_probability, setting
 from localparity.models._bound import Bound
 from localparity.models._rows import (
     TrainingRows,
@@ -172,7 +172,7 @@ class RepairedClassifier(RepairingClassifier):
         check_is_fitted(self.estimator)
         classes = self.estimator.classes_
         if len(classes) != 2:
-            raise ValueError(f"estimator must have two classes, got {list(classes)}")
+            raise InputError(f"must have two classes, got {list(classes)}", "estimator")
         check_labels_given(self.criterion, y)
         n_rows = _num_samples(X)
         weights = as_row_weights(sample_weight, n_rows)
@@ -225,9 +225,10 @@ class RepairedClassifier(RepairingClassifier):
         else:
             return
         warnings.warn(
-            f"confidence={self.confidence:g} promises nothing on the classifier's own training rows, which "
-            f"these may be: {why}; fit the repair on rows that were held out",
-            UserWarning,
+            InputWarning(
+                f"{setting(confidence=self.confidence)} promises nothing on the classifier's own training "
+                f"rows, which these may be: {why}; fit the repair on rows that were held out"
+            ),
             stacklevel=5,
         )
 

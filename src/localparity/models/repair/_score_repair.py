@@ -12,6 +12,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from localparity._io._sealed import Files
+from localparity._scale import score_resolution
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, ScoreRange, Seed
 from localparity._validation import (
     Grouping,
@@ -20,7 +21,6 @@ from localparity._validation import (
     as_groups,
     as_number,
     as_score_range,
-    score_resolution,
     setting,
 )
 from localparity.counts import Comparison
@@ -381,11 +381,12 @@ class ScoreRepair(RepairTransformer):
         """Check counts that are given in place of all arrays."""
         for name, array in arrays.items():
             if array is not None:
-                raise ValueError(f"{name} must be None with ScoreCounts, which have it already")
+                raise InputError("must be None with ScoreCounts, which have it already", name)
         if counts.clusters is not None:
-            raise ValueError("counts must be of independent rows, got counts with clusters")
+            raise InputError("must be of independent rows, got counts with clusters", "counts")
         if as_score_range(self.score_range) != counts.score_range:
-            raise ValueError(f"score_range is {self.score_range}, that of the counts is {counts.score_range}")
+            reason = f"is {self.score_range}, that of the counts is {counts.score_range}"
+            raise InputError(reason, "score_range")
 
     def transform(self, scores: ArrayLike, *, sensitive_features: Groups = None) -> FloatArray:
         """Return the repaired scores.
@@ -451,7 +452,7 @@ class ScoreRepair(RepairTransformer):
         Bound.of(self)
         low, high = as_score_range(self.score_range)
         if not np.isfinite(high - low):
-            raise ValueError(f"score_range must be no longer than float64 holds, got ({low}, {high})")
+            raise InputError(f"must be no longer than float64 holds, got ({low}, {high})", "score_range")
 
     def _fit_counts(self, counts: ScoreCounts) -> ScoreRepair:
         """Find the maps, or raise a ValueError where there are none.

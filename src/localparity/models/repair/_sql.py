@@ -19,7 +19,7 @@ import numpy as np
 
 from localparity._io._duckdb import quote_name, quote_text
 from localparity._types import FloatArray, Group
-from localparity._validation import as_choice
+from localparity._validation import InputError, as_choice
 from localparity.models.repair._maps import ScoreMap
 
 if TYPE_CHECKING:
@@ -82,7 +82,7 @@ class Dialect(ABC):
             return str(group)
         if isinstance(group, float):
             return self.number(group)
-        raise ValueError(f"sensitive_features must be texts, numbers or booleans in SQL, got {group!r}")
+        raise InputError(f"must be texts, numbers or booleans in SQL, got {group!r}", "sensitive_features")
 
     def text(self, value: str) -> str:
         """Return a text as a literal."""
@@ -222,7 +222,7 @@ def group_maps_sql(dialect: Dialect, score: str, group: Sequence[str], maps: Map
     for name in maps:
         parts = name if isinstance(name, tuple) else (name,)
         if len(parts) != len(group):
-            raise ValueError(f"group must name a column for each part of {name!r}, got {', '.join(group)}")
+            raise InputError(f"must name a column for each part of {name!r}, got {', '.join(group)}", "group")
     first = score_stage(dialect, score, {f"g{place}": column for place, column in enumerate(group)})
     return dialect.follow([first], {dialect.is_group(name): score_map for name, score_map in maps.items()})
 
@@ -261,7 +261,7 @@ def _as_tables(
     )
     if any(len(table) != len(groups) for table in tables) or len(tables) not in (1, n_labels):
         listed = ", ".join(map(repr, groups))
-        raise ValueError(f"group_probabilities must name a column for each of {listed}, got {columns!r}")
+        raise InputError(f"must name a column for each of {listed}, got {columns!r}", "group_probabilities")
     return tables
 
 

@@ -12,7 +12,7 @@ import numpy as np
 
 from localparity._progress import Progress
 from localparity._types import Criterion, FloatArray, Seed
-from localparity._validation import as_count, as_number
+from localparity._validation import InputError, as_count, as_number
 from localparity.metrics import mcdp
 from localparity.models._base import Backend, BoundedClassifier, Model, Pace
 from localparity.models._encoding import CategoryEncoder
@@ -35,7 +35,7 @@ def check_booster_params(given: Mapping[str, Any] | None, refused: Iterable[str]
     """Return a library's further parameters, without those that the estimator sets."""
     for name in refused:
         if name in (given or {}):
-            raise ValueError(f"booster_params must not have {name!r}, which the estimator sets")
+            raise InputError(f"must not have {name!r}, which the estimator sets", "booster_params")
     return dict(given or {})
 
 

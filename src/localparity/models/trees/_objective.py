@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups
 from localparity._validation import (
     Grouping,
+    InputError,
     as_epsilon,
     as_groups,
     as_labels,
@@ -264,7 +265,7 @@ class MCDPObjective:
 
         moments = self._total(np.sum(each_part(count, margins.size), axis=0))
         if not np.isfinite(moments[:, :, 1]).all():
-            raise ValueError(f"margins must be finite, got nan at row {int(np.argmax(np.isnan(margins)))}")
+            raise InputError(f"must be finite, got nan at row {int(np.argmax(np.isnan(margins)))}", "margins")
         shares = moments[: cells.compared] / cells.totals[: cells.compared, None, None]
         distributions = smoother.distributions(shares)
         maxima = [self._maximum(distributions.difference(*pair)) for pair in cells.pairs]

@@ -9,7 +9,7 @@ from typing import Any, Self
 import numpy as np
 
 from localparity._types import ArrayLike, Criterion, FloatArray, Group, Groups, IntArray, Rows
-from localparity._validation import require
+from localparity._validation import InputError, require
 from localparity.counts import Comparison, ScoreCounts
 from localparity.counts._comparison import group_text
 from localparity.counts._score_counts import as_counts, as_data
@@ -155,7 +155,7 @@ class ModelsDisplay(Display):
 def scores_of(estimator: Any, X: Rows) -> Any:
     """The probability of label 1 that a classifier gives."""
     if not hasattr(estimator, "predict_proba"):
-        raise ValueError(f"estimator must have predict_proba, got {estimator!r}")
+        raise InputError(f"must have predict_proba, got {estimator!r}", "estimator")
     return estimator.predict_proba(X)[:, 1]
 
 

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self
 import numpy as np
 
 from localparity._types import ArrayLike, BoolArray, Criterion, Groups, ScoreRange
-from localparity._validation import check_indexes, check_rows
+from localparity._validation import InputError, check_indexes, check_rows
 from localparity.counts import Comparison
 from localparity.counts._score_counts import Data, as_data
 from localparity.metrics import Interval
@@ -179,9 +179,9 @@ class McdpOverTimeDisplay(PredictionsDisplay):
         }
         data = as_data(Comparison(criterion), y_true, y_score, sensitive_features, **rows)
         if not isinstance(data, Predictions):
-            raise ValueError("y_true must be labels or Predictions, got ScoreCounts, which have no rows")
+            raise InputError("must be labels or Predictions, got ScoreCounts, which have no rows", "y_true")
         if times is None:
-            raise ValueError("times must be the period of each row, got None")
+            raise InputError("must be the period of each row, got None", "times")
         check_indexes({"y_score": y_score, "sensitive_features": sensitive_features, "times": times})
         check_rows("times", len(times), len(data))
         periods, place = np.unique(np.asarray(times), return_inverse=True)

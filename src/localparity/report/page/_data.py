@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from localparity._scale import even_thresholds, fractions_of, threshold_reach
 from localparity._types import Criterion, FloatArray, Group, ScoreRange
-from localparity._validation import even_thresholds, fractions_of, reach_of
 from localparity.counts._comparison import CRITERIA, Comparison, group_text, labels_of
 from localparity.counts._disclosure import all_disclosed, disclosed
 from localparity.counts._score_counts import ScoreCounts, Stratum, strata_of, with_everyone
@@ -105,7 +105,7 @@ class PageModel:
         thresholds = round_thresholds(counts.score_range, plan.steps, whole=whole)
         if audit.threshold is not None:
             thresholds = np.union1d(thresholds, [audit.threshold])
-        reach = reach_of(thresholds, counts.resolution, counts.score_range)
+        reach = threshold_reach(thresholds, counts.resolution, counts.score_range)
         pairs, groups = self.pairs[: plan.pairs], self.groups(plan.pairs)
         radii = {(pair.label, pair.groups): pair.radius for pair in audit.pairs} | self._other_radii()
         sides: list[dict[str, Any]] = []

@@ -14,6 +14,7 @@ import numpy as np
 
 from localparity._io._files import write_new
 from localparity._types import Compare, Criterion
+from localparity._validation import OutputExistsError
 from localparity.auditing._wording import COMPARE_WORDS, CRITERION_WORDS, interval_text
 from localparity.counts._disclosure import DISCLOSURE_LIMIT
 from localparity.metrics import Interval
@@ -394,7 +395,7 @@ def write_monitor_page(
     """
     path = Path(path)
     if path.exists() and not force:
-        raise FileExistsError(f"{path} already exists; pass force=True to overwrite")
+        raise OutputExistsError(path)
     people: dict[str, Any] = {
         "epsilon": epsilon,
         "criterion": criterion,

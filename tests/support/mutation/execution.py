@@ -6,22 +6,25 @@ import os
 import resource
 import signal
 import sys
+import tempfile
 import time
-import traceback
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
 from importlib.util import spec_from_file_location
+from pathlib import Path
 from types import ModuleType
 from typing import Any, NamedTuple
 
 import pytest
 
 from mutation.mutants import Mutant
-from mutation.selection import PYTEST, ROOT
+from mutation.selection import PYTEST
+from processes import ROOT, Ended, fork_each
 
 _MEMORY = 8 * 2**30
+_LATE = (signal.SIGXCPU, signal.SIGALRM, signal.SIGKILL)
 
 
 class Outcome(NamedTuple):
@@ -44,79 +47,55 @@ def outcomes(trials: Sequence[Trial], jobs: int) -> Iterator[tuple[Mutant, Outco
 
     What has killed a mutant of the same function before is tried first.
     """
-    waiting = list(reversed(trials))
-    running: dict[int, tuple[Mutant, int]] = {}
     killers: defaultdict[str, list[str]] = defaultdict(list)
-    while waiting or running:
-        while waiting and len(running) < jobs:
-            trial = waiting.pop()
-            if trial.tests:
-                likely = killers[trial.mutant.function][-3:] or killers["any"][-1:]
-                child, told = _start(trial, [test for test in reversed(likely) if test in trial.tests])
-                running[child] = trial.mutant, told
-            else:
-                yield trial.mutant, Outcome("survived", "no test reaches it")
-        if running:
-            child, status, used = os.wait4(-1, 0)
-            mutant, told = running.pop(child)
-            with os.fdopen(told) as file:
-                outcome = _outcome(status, file.read())
+    for trial in trials:
+        if not trial.tests:
+            yield trial.mutant, Outcome("survived", "no test reaches it")
+
+    def act(trial: Trial) -> list[Any]:
+        likely = killers[trial.mutant.function][-3:] or killers["any"][-1:]
+        return _try(trial, [test for test in reversed(likely) if test in trial.tests])
+
+    reached = [trial for trial in trials if trial.tests]
+    with tempfile.TemporaryDirectory() as folder:
+        # A process that waits for ever takes no processor time: the alarm ends it.
+        for trial, ended in fork_each(reached, act, Path(folder), jobs=jobs, seconds=900):
+            outcome = _outcome(ended)
             if "::" in outcome.by:
-                for function in (mutant.function, "any"):
-                    killers[function] = [
-                        *(each for each in killers[function] if each != outcome.by),
-                        outcome.by,
-                    ]
-            yield mutant, outcome._replace(seconds=round(used.ru_utime + used.ru_stime, 2))
+                for function in (trial.mutant.function, "any"):
+                    others = [test for test in killers[function] if test != outcome.by]
+                    killers[function] = [*others, outcome.by]
+            yield trial.mutant, outcome
 
 
-def _outcome(status: int, by: str) -> Outcome:
-    if os.WIFSIGNALED(status):
-        late = os.WTERMSIG(status) in (signal.SIGXCPU, signal.SIGALRM, signal.SIGKILL)
-        return Outcome("time" if late else "crash", signal.Signals(os.WTERMSIG(status)).name)
-    code = os.WEXITSTATUS(status)
+def _outcome(ended: Ended) -> Outcome:
+    if ended.code < 0:
+        ending = signal.Signals(-ended.code)
+        return Outcome("time" if ending in _LATE else "crash", ending.name, ended.seconds)
+    if ended.value is None:
+        raise RuntimeError(f"a mutant could not be tried: {ended.said}")
+    code, by = ended.value
     if code == pytest.ExitCode.OK:
-        return Outcome("survived", "")
+        return Outcome("survived", "", ended.seconds)
     if code in (pytest.ExitCode.TESTS_FAILED, pytest.ExitCode.INTERRUPTED):
-        return Outcome("killed", by or "import")
+        return Outcome("killed", by or "import", ended.seconds)
     raise RuntimeError(f"pytest has run no tests: {pytest.ExitCode(code)!r}")
 
 
-def _start(trial: Trial, likely: list[str]) -> tuple[int, int]:
-    """A process that tries a mutant, and where it tells which test failed."""
-    told, tell = os.pipe()
-    child = os.fork()
-    if child:
-        os.close(tell)
-        return child, told
-    code = int(pytest.ExitCode.INTERNAL_ERROR)
-    try:
-        os.close(told)
-        code = _try(trial, likely, tell)
-    except BaseException:
-        traceback.print_exc()
-    finally:
-        os._exit(code)
-
-
-def _try(trial: Trial, likely: list[str], tell: int) -> int:
-    """The tests that are likely to fail, and then all others; up to the first that does."""
-    nowhere = os.open(os.devnull, os.O_RDWR)
-    for stream in range(3):
-        os.dup2(nowhere, stream)
+def _try(trial: Trial, likely: list[str]) -> list[Any]:
+    """Run the tests that are likely to fail, and then all others, up to the first that does; how it ended, and by what."""
     resource.setrlimit(resource.RLIMIT_AS, (_MEMORY, _MEMORY))
     _allow(30.0)
-    signal.signal(signal.SIGALRM, signal.SIG_DFL)
-    signal.alarm(900)  # for a process that waits for ever and takes no processor time
     os.chdir(ROOT)
     sys.meta_path.insert(0, _Mutated(trial.mutant))
-    code = 0
     for tests in (likely, [test for test in trial.tests if test not in likely]):
-        if tests and not code:
+        if tests:
             files = dict.fromkeys(test.split("::")[0] for test in tests)
-            chosen = _Chosen({test: trial.tests[test] for test in tests}, tell)
+            chosen = _Chosen({test: trial.tests[test] for test in tests})
             code = int(pytest.main([*PYTEST, "-x", *files], plugins=[chosen]))
-    return code
+            if code:
+                return [code, chosen.failed]
+    return [0, ""]
 
 
 def _allow(seconds: float) -> None:
@@ -142,12 +121,12 @@ class _Mutated(MetaPathFinder, Loader):
 
 
 class _Chosen:
-    """Runs some of the tests, in their order, and tells of the first that fails."""
+    """Runs some of the tests, in their order, and knows the first that fails."""
 
-    def __init__(self, tests: dict[str, float], tell: int) -> None:
+    def __init__(self, tests: dict[str, float]) -> None:
         self._seconds = tests
-        self._place = {test: place for place, test in enumerate(tests)}
-        self._tell = tell
+        self._order = {test: number for number, test in enumerate(tests)}
+        self.failed = ""
 
     @pytest.hookimpl
     def pytest_runtest_logstart(self, nodeid: str) -> None:
@@ -155,10 +134,10 @@ class _Chosen:
 
     @pytest.hookimpl
     def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
-        chosen = [item for item in items if item.nodeid in self._place]
-        items[:] = sorted(chosen, key=lambda item: self._place[item.nodeid])
+        chosen = [item for item in items if item.nodeid in self._order]
+        items[:] = sorted(chosen, key=lambda item: self._order[item.nodeid])
 
     @pytest.hookimpl
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        if report.failed:
-            os.write(self._tell, report.nodeid.encode())
+        if report.failed and not self.failed:
+            self.failed = report.nodeid

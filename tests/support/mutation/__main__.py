@@ -3,40 +3,36 @@
 from __future__ import annotations
 
 import argparse
-import json
 import os
 import sys
 import traceback
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
 from mutation.mutants import Mutant, mutants_of
 from mutation.report import unexplained, write_results
-from mutation.selection import KERNELS, ROOT, WORK, baseline, environment, load_ahead, state_of_tests
+from mutation.selection import KERNELS, baseline, environment, load_ahead, state_of_tests
+from processes import ROOT, Journal
 
 PACKAGES = ("counts", "metrics", "uncertainty")
-OUTCOMES = WORK / "outcomes.jsonl"
 
 
 def main() -> int:
     """The command."""
     options = _options()
-    if options.fresh:
-        OUTCOMES.unlink(missing_ok=True)
+    journal = Journal("mutants", fresh=options.fresh)
     files = [name for name in _files() if any(part in name for part in options.files or [""])]
     mutants = [mutant for name in files for mutant in mutants_of(ROOT / name, name)]
     chosen = mutants
     if options.sample is not None:
         # The order of the digests is as good as chance, and the same each time.
-        digests = {
-            mutant.digest for mutant in sorted(mutants, key=lambda each: each.digest)[: options.sample]
-        }
+        digests = set(sorted(mutant.digest for mutant in mutants)[: options.sample])
         chosen = [mutant for mutant in mutants if mutant.digest in digests]
     if not options.report:
         for name in files:
-            _try_file(name, [mutant for mutant in chosen if mutant.file == name], options.jobs)
-    known = _known()
+            _try_file(name, [mutant for mutant in chosen if mutant.file == name], options.jobs, journal)
+    known = journal.known()
     rows = [(mutant, known.get(mutant.digest)) for mutant in chosen]
     whole = options.sample is None and not options.files
     if whole:
@@ -64,24 +60,16 @@ def _files() -> list[str]:
     return [str(path.relative_to(ROOT)) for folder in folders for path in sorted(folder.glob("*.py"))]
 
 
-def _known() -> dict[str, dict[str, Any]]:
-    """What is known of each mutant, by its digest; the last word counts."""
-    if not OUTCOMES.exists():
-        return {}
-    rows = [json.loads(line) for line in OUTCOMES.read_text().splitlines() if line.endswith("}")]
-    return {row["digest"]: row for row in rows}
-
-
 def _is_done(row: dict[str, Any] | None) -> bool:
     return row is not None and (row["result"] != "survived" or row["state"] == state_of_tests())
 
 
-def _try_file(name: str, mutants: Sequence[Mutant], jobs: int) -> None:
+def _try_file(name: str, mutants: Sequence[Mutant], jobs: int, journal: Journal) -> None:
     """Try what no earlier run has killed, in a process of its own that the compiler is on or off in.
 
     What has survived is tried again when a test has changed.
     """
-    known = _known()
+    known = journal.known()
     left = [mutant for mutant in mutants if not _is_done(known.get(mutant.digest))]
     if not left:
         return
@@ -95,7 +83,13 @@ def _try_file(name: str, mutants: Sequence[Mutant], jobs: int) -> None:
     code = 1
     try:
         os.environ.update(environment(compiled=compiled))
-        _try_mutants(name, left, jobs, compiled=compiled)
+        load_ahead()
+        for done, (mutant, outcome) in enumerate(_outcomes(name, left, jobs, compiled=compiled), 1):
+            journal.add(mutant.digest, state=state_of_tests(), **outcome._asdict())
+            if outcome.result == "survived":
+                print(f"survived: {name}:{mutant.line} {mutant.was} -> {mutant.now}", flush=True)
+            if done % 50 == 0 or done == len(left):
+                print(f"{name}: {done} of {len(left)}", flush=True)
         code = 0
     except Exception:
         traceback.print_exc()
@@ -105,28 +99,19 @@ def _try_file(name: str, mutants: Sequence[Mutant], jobs: int) -> None:
         os._exit(code)
 
 
-def _try_mutants(name: str, mutants: Sequence[Mutant], jobs: int, *, compiled: bool) -> None:
-    load_ahead()
+def _outcomes(name: str, mutants: Sequence[Mutant], jobs: int, *, compiled: bool) -> Iterator[Any]:
+    """Try the file as it is, on which the tests must pass, and then its mutants."""
     from mutation.execution import Trial, outcomes
 
-    source, known = (ROOT / name).read_text(), baseline(compiled=compiled)
+    source, measured = (ROOT / name).read_text(), baseline(compiled=compiled)
 
     def trial(mutant: Mutant) -> Trial:
-        return Trial(mutant, {test: known.seconds[test] for test in known.tests_of(mutant, source)})
+        return Trial(mutant, {test: measured.seconds[test] for test in measured.tests_of(mutant, source)})
 
     ((_, control),) = outcomes([trial(Mutant(name, 1, "", "", "", 0, source))], jobs=1)
     if control.result != "survived":
         raise RuntimeError(f"the tests fail on {name} as it is: {control}")
-    trials = [trial(mutant) for mutant in mutants]
-    with OUTCOMES.open("a") as file:
-        for done, (mutant, outcome) in enumerate(outcomes(trials, jobs), 1):
-            row = {"digest": mutant.digest, "state": state_of_tests(), **outcome._asdict()}
-            file.write(json.dumps(row) + "\n")
-            file.flush()
-            if outcome.result == "survived":
-                print(f"survived: {name}:{mutant.line} {mutant.was} -> {mutant.now}", flush=True)
-            if done % 50 == 0 or done == len(trials):
-                print(f"{name}: {done} of {len(trials)}", flush=True)
+    yield from outcomes([trial(mutant) for mutant in mutants], jobs)
 
 
 if __name__ == "__main__":

@@ -16,10 +16,10 @@ from itertools import accumulate, chain
 from math import log
 from pathlib import Path
 
-from mutation.mutants import Mutant, lines_of_statement
+import pytest
 
-ROOT = Path(__file__).parents[2]
-WORK = ROOT / ".mutants"
+from mutation.mutants import Mutant, lines_of_statement
+from processes import ROOT, WORK
 
 TESTS = ("tests/counts", "tests/metrics", "tests/uncertainty")
 EXAMPLES = ("src/localparity/counts", "src/localparity/metrics", "src/localparity/uncertainty")
@@ -39,19 +39,7 @@ PYTEST = (
 )
 
 
-AHEAD = (
-    *(
-        "duckdb",
-        "hypothesis",
-        "matplotlib.pyplot",
-        "numba",
-        "pandas",
-        "pytest",
-        "scipy.ndimage",
-        "scipy.stats",
-    ),
-    *("sklearn.linear_model", "sklearn.model_selection"),
-)
+AHEAD = "duckdb hypothesis matplotlib.pyplot numba pandas scipy.ndimage scipy.stats sklearn.linear_model sklearn.model_selection"
 
 
 def environment(*, compiled: bool) -> dict[str, str]:
@@ -76,10 +64,10 @@ class Baseline:
         lines = self.reached.get(mutant.file, {})
         statement = lines_of_statement(source, mutant.line)
         if statement is None:
-            found = frozenset().union(*lines.values()) | {SIGNATURES}
+            reaching = frozenset().union(*lines.values()) | {SIGNATURES}
         else:
-            found = frozenset().union(*(lines.get(line, frozenset()) for line in statement))
-        tests = sorted(found, key=self._order)
+            reaching = frozenset().union(*(lines.get(line, frozenset()) for line in statement))
+        tests = sorted(reaching, key=self._order)
         ends = accumulate(self.seconds[test] for test in tests)
         return [test for test, end in zip(tests, ends, strict=True) if end <= BUDGET]
 
@@ -96,12 +84,12 @@ def baseline(*, compiled: bool) -> Baseline:
     state = state_of_tests()
     if not kept.exists() or json.loads(kept.read_text())["state"] != state:
         _measure(kept, compiled=compiled, state=state)
-    found = json.loads(kept.read_text())
+    measured = json.loads(kept.read_text())
     reached = {
         file: {int(line): frozenset(tests) for line, tests in lines.items()}
-        for file, lines in found["reached"].items()
+        for file, lines in measured["reached"].items()
     }
-    return Baseline(found["seconds"], reached)
+    return Baseline(measured["seconds"], reached)
 
 
 @cache
@@ -125,7 +113,7 @@ def _measure(kept: Path, *, compiled: bool, state: str) -> None:
     # With the compiler off, numbers keep numpy's types, which examples would show.
     tests = (*TESTS, *EXAMPLES, SIGNATURES) if compiled else (*TESTS, SIGNATURES)
     command = [
-        *(sys.executable, "-m", "pytest", *PYTEST, "-m", marks, "-p", "mutation.times", *tests),
+        *(sys.executable, "-m", "pytest", *PYTEST, "-m", marks, "-p", "mutation.selection", *tests),
         *(f"--cov={folder}" for folder in EXAMPLES),
         *("--cov-context=test", "--cov-report=", "--no-cov-on-fail"),
     ]
@@ -148,22 +136,37 @@ def _measure(kept: Path, *, compiled: bool, state: str) -> None:
 def _reached(data: Path) -> dict[str, dict[int, list[str]]]:
     from coverage import CoverageData
 
-    found: dict[str, dict[int, list[str]]] = {}
+    reached: dict[str, dict[int, list[str]]] = {}
     recorded = CoverageData(str(data))
     recorded.read()
     for file in recorded.measured_files():
         lines: dict[int, set[str]] = defaultdict(set)
         for line, contexts in recorded.contexts_by_lineno(file).items():
             lines[line] |= {context.rpartition("|")[0] for context in contexts if context}
-        found[str(Path(file).relative_to(ROOT))] = {
+        reached[str(Path(file).relative_to(ROOT))] = {
             line: sorted(tests) for line, tests in lines.items() if tests
         }
-    return found
+    return reached
+
+
+_seconds: defaultdict[str, float] = defaultdict(float)
+
+
+@pytest.hookimpl
+def pytest_runtest_logreport(report: pytest.TestReport) -> None:
+    """Measure how long each test takes, where this module is a plugin of pytest."""
+    _seconds[report.nodeid] += report.duration
+
+
+@pytest.hookimpl
+def pytest_sessionfinish() -> None:
+    """Write down how long each test took."""
+    Path(os.environ["MUTATION_TIMES"]).write_text(json.dumps(_seconds))
 
 
 def load_ahead() -> None:
     """What tests import beside the package, so that it is there before each fork."""
-    for name in AHEAD:
+    for name in AHEAD.split():
         import_module(name)
     import_module("numba").njit(lambda number: number)(1.0)
     gc.collect()

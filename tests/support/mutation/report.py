@@ -13,10 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from mutation.mutants import Mutant
-from mutation.selection import ROOT
+from results_page import RESULTS, write_page
 
 EXPLAINED = Path(__file__).with_name("explained.toml")
-RESULTS = ROOT / "results"
 
 Row = tuple[Mutant, dict[str, Any]]
 """A mutant and what became of it: its `result`, and what it was killed `by`."""
@@ -82,7 +81,7 @@ def unexplained(rows: Sequence[Row], *, whole: bool) -> list[str]:
 
 
 def write_results(rows: Sequence[tuple[Mutant, dict[str, Any] | None]]) -> None:
-    """A table of all mutants that were tried, and a page with the counts of each file and the survivors."""
+    """Write every mutant that was tried to `mutants.csv`; to `mutants.md` how many there are, and the survivors."""
     known = explanations()
     tried = [(mutant, row) for mutant, row in rows if row is not None]
     file = io.StringIO()
@@ -92,38 +91,33 @@ def write_results(rows: Sequence[tuple[Mutant, dict[str, Any] | None]]) -> None:
         why = _why(mutant, known) if row["result"] == "survived" else ""
         place = (mutant.file, mutant.line, mutant.function)
         writer.writerow([*place, mutant.was, mutant.now, row["result"], row["by"], why])
-    page = [*_counts(Counter(mutant.file for mutant, _ in rows), tried), *_survivors(tried, known)]
     (RESULTS / "mutants.csv").write_text(file.getvalue())
-    (RESULTS / "mutants.md").write_text("\n".join(page) + "\n")
+    text = (
+        "Written by `make mutants`, each mutant in `mutants.csv`: of every small change to a line of\n"
+        "`localparity.counts`, `localparity.metrics` and `localparity.uncertainty`, whether a test fails. A change that\n"
+        "makes the tests run for ever, or crash, counts as killed."
+    )
+    counts = _counts(Counter(mutant.file for mutant, _ in rows), tried)
+    write_page("mutants", "Mutants", text, counts, _survivors(tried, known))
 
 
 def _why(mutant: Mutant, known: Sequence[Explanation]) -> str:
     return next((each.why for each in known if each.covers(mutant)), "")
 
 
-def _counts(mutants: Counter[str], tried: Sequence[Row]) -> list[str]:
-    results = Counter((mutant.file, row["result"] == "survived") for mutant, row in tried)
-    lines = [
-        "# Mutants",
-        "",
-        "Written by `make mutants`, each mutant in `mutants.csv`: of every small change to a line of",
-        "`localparity.counts`, `localparity.metrics` and `localparity.uncertainty`, whether a test fails. A change that",
-        "makes the tests run for ever, or crash, counts as killed.",
-        "",
-        "| file | mutants | tried | killed | survived |",
-        "|---|---:|---:|---:|---:|",
+def _counts(mutants: Counter[str], tried: Sequence[Row]) -> list[dict[str, str | int]]:
+    survived = Counter(mutant.file for mutant, row in tried if row["result"] == "survived")
+    killed = Counter(mutant.file for mutant, _ in tried) - survived
+    columns = {"mutants": mutants, "tried": killed + survived, "killed": killed, "survived": survived}
+    rows: list[dict[str, str | int]] = [
+        {"file": f"`{_short(file)}`", **{name: counts[file] for name, counts in columns.items()}}
+        for file in sorted(mutants)
     ]
-    columns = []
-    for file, total in sorted(mutants.items()):
-        killed, survived = results[file, False], results[file, True]
-        columns.append((total, killed + survived, killed, survived))
-        lines.append(f"| `{_short(file)}` | " + " | ".join(map(str, columns[-1])) + " |")
-    totals = (sum(column) for column in zip(*columns, strict=True))
-    return [*lines, "| all | " + " | ".join(map(str, totals)) + " |"]
+    return [*rows, {"file": "all", **{name: counts.total() for name, counts in columns.items()}}]
 
 
 def _survivors(tried: Sequence[Row], known: Sequence[Explanation]) -> list[str]:
-    lines = ["", "## Survivors, and why", ""]
+    lines = ["## Survivors, and why", ""]
     survivors = [mutant for mutant, row in tried if row["result"] == "survived"]
     for each in known:
         covered = [mutant for mutant in survivors if each.covers(mutant)]

@@ -9,6 +9,7 @@ import pytest
 from mutation import report, selection
 from mutation.mutants import Mutant, lines_of_statement, mutants_of
 from mutation.report import Explanation, unexplained
+from processes import ROOT
 
 SOURCE = '''"""A file of 2 lines."""
 @compiled
@@ -85,7 +86,7 @@ def test_survivors_are_explained_and_explanations_have_survivors(
 
 
 def test_every_explanation_is_of_a_line_that_is_there() -> None:
-    folders = [report.ROOT / folder for folder in selection.EXAMPLES]
+    folders = [ROOT / folder for folder in selection.EXAMPLES]
     sources: dict[str, str] = {}
     for path in (path for folder in folders for path in folder.glob("*.py")):
         sources[path.name] = sources.get(path.name, "") + path.read_text()  # each folder has a _kernels.py

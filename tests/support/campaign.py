@@ -1,0 +1,404 @@
+"""``python -m campaign``: thousands of bad files and argument lists for every command; see ``make campaign``.
+
+A case is known by its number. It fails where there is a traceback, an exit code other than 0, 1 and 2, no line that says what
+is wrong, ten seconds of the processor, or an MCDP(0) other than that of a slow reader of another making.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import gzip
+import io
+import json
+import math
+import os
+import random
+import re
+import shutil
+import signal
+import sys
+import tempfile
+import zlib
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from benchmarks._commit import current_commit
+
+from faults.commands import write_inputs
+from faults.stand_ins import installed
+from fuzzing import damage
+from processes import CommandLine, Journal, fork, memory_folder, type_command, write_to
+from results_page import write_page
+
+MOST_SECONDS = 10.0
+"""Of the processor, which other work does not change."""
+_BATCH = 50
+
+# Words with a space, or that a terminal would show otherwise, stand apart.
+_VALUES = """
+0 1 -1 2 0.5 -0.5 1e308 1e-320 nan inf -inf 1e999 abc ½ 2147483647 2147483648 9223372036854775808 1000000000
+99999999999999999999 1_000 0x10 1,2 1,2,3 , 0,1 1,0 0,0 nan,1 -1e308,1e308 0,1e-320 true None -- - -h * ~ ~nobody/x . .. /
+/dev/null /dev/full /proc/self/mem /nonexistent/x s3://bucket/x.csv https://127.0.0.1:9/x.csv file:///x
+{in}/people.csv {in}/model {in} {out}/x.csv {out}/x.parquet {out}/x.html {out}/x {in}/missing.csv
+demographic_parity equal_opportunity to_overall drop group bound upper bootstrap day hour
+p sex y age score income nothing P ' " [red] 2026-05-17 2026-13-01 0001-01-01T00:00+14:00 9999-12-31T23:59-14:00 now
+lightgbm xgboost cpu cuda mps
+"""
+VALUES = [*_VALUES.split(), "", " ", "9" * 400, "sex ", "a\nb", "\u202e", "\x1b[31m", "\udcff"]
+_OPTIONS = """
+--score --group --label --weight --epsilon --criterion --compare --score-range --threshold --min-group-size --small-groups
+--disclosure-limit --missing-groups --missing --cluster --id --higher-is --method --confidence --resamples --seed --jobs --json
+--max-mcdp --decide-by --report --force --model --target --out --steps --strength --drop --text --feature --preset --device
+--keep --every --at --alarm-rate --store --methods --strengths --seeds --rows --power --mcdp --nothing -x --help --version
+--encoding --decimal --sheet --missing-value --figure --quiet
+"""
+OPTIONS = _OPTIONS.split()
+_PEOPLE = "{in}/people.csv --target income --group sex --drop score"
+BASES = {
+    "audit": "audit {in}/people.csv --score score --group sex --resamples 0 --jobs 1 --json",
+    "audit --report": "audit {in}/people.csv --score score --group sex --resamples 19 --jobs 1 --report {out}/page.html",
+    "audit --model": "audit {in}/people.csv --model {in}/model --target income --group sex --resamples 0 --jobs 1",
+    "train": f"train {_PEOPLE} --out {{out}}/model --steps 2",
+    "train trees": f"train {_PEOPLE} --out {{out}}/model --model lightgbm --strength 0",
+    "repair": f"repair {_PEOPLE} --out {{out}}/model --group-aware --max-mcdp 0.3",
+    "predict": "predict {in}/model {in}/people.csv --out {out}/scores.csv --keep sex --force",
+    "monitor append": "monitor append {out}/monitor {in}/people.csv --score score --group sex --at 2026-05-17 --id a",
+    "monitor show": "monitor show {in}/monitor --epsilon 0.05 --json",
+    "monitor report": "monitor report {in}/monitor --out {out}/page.html --title x --force",
+    "monitor serve": "monitor serve {in}/monitor --textfile {out}/x.prom --name x",
+    "monitor prune": "monitor prune {in}/monitor --keep 3 --json",
+    "plan": "plan --group-sizes 300,500 --resamples 199 --jobs 1 --json",
+    "fetch": "fetch bank --data-home {out}/cache --json",
+    "demo": "demo --rows 200 --report {out}/page.html --json",
+    "reproduce": "reproduce adult --methods erm --seeds 1 --device cpu --store {out}/store --dry-run",
+    "reproduce tables": "reproduce tables --store {in}/store --out {out}/tables",
+    "compare": f"compare {_PEOPLE} --steps 2 --resamples 19",
+}
+_SLOW = ("compare", "demo")
+"""Of these, only lists that a wrong number or word may end."""
+_PREPARE = (
+    f"train {_PEOPLE} --out {{in}}/model --steps 3",
+    "train {in}/scored.csv --target y --group sex --out {in}/scorer --steps 3",
+    "reproduce adult --methods erm --device cpu --quiet --store {in}/store --seeds 2",
+    "monitor append {in}/monitor {in}/people.csv --score score --group sex --at 2026-05-17",
+)
+TABLES = {
+    "audit": "audit {table} --score p --group sex --resamples 0 --jobs 1 --disclosure-limit 1 --epsilon 0 --json",
+    "monitor": "monitor append {out}/monitor {table} --score p --group sex --at 2026-05-17 --disclosure-limit 1 --json",
+    "train": "train {table} --target y --group sex --out {out}/model --steps 2",
+    "predict": "predict {in}/scorer {table} --out {out}/scores.csv",
+}
+KEPT = {
+    "model": "predict {out}/model {in}/people.csv --out {out}/scores.csv",
+    "store": "reproduce tables --store {out}/store --out {out}/tables",
+    "monitor": "monitor show {out}/monitor --json",
+}
+"""Commands that read what others wrote, and what they read."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """A command, its words, and MCDP(0) where a slow reader finds it and the command prints it."""
+
+    name: str
+    words: list[str]
+    expected: float | None = None
+    prints: bool = False
+
+
+def make_case(number: int, line: CommandLine) -> Case:
+    """Make the case of a number, and its files in `out`, which is emptied."""
+    rng = random.Random(number)
+    shutil.rmtree(line.out, ignore_errors=True)
+    line.out.mkdir()
+    kind = rng.random()
+    if kind < 0.5:
+        name, words = make_words(rng)
+        return Case(f"arguments of {name}", line.words(words))
+    if kind < 0.9:
+        path = make_table(line.out, rng)
+        command = rng.choice(("audit", "audit", *TABLES))
+        words = line.words(TABLES[command].replace("{table}", str(path)))
+        expected = slow_mcdp(path) if command == "audit" else None
+        return Case(f"a table for {command}", words, expected, prints=command == "audit")
+    owner = rng.choice(tuple(KEPT))
+    shutil.copytree(line.inputs / owner, line.out / owner)
+    files = [path for path in sorted((line.out / owner).rglob("*")) if path.is_file()]
+    path = rng.choice([path for path in files if not path.name.startswith("model_card")])
+    path.write_bytes(damage(path.read_bytes(), rng.choice))
+    return Case(f"a damaged {owner}", line.words(KEPT[owner]))
+
+
+def make_words(rng: random.Random) -> tuple[str, list[str]]:
+    """A command's name and its words, of which one to three are wrong."""
+    name = rng.choice(tuple(BASES))
+    words = BASES[name].split()
+    if name in _SLOW:
+        wrong = ("-1", "nan", "abc", "9" * 30, "/dev/null/x", "2147483648")
+        return name, [*words, rng.choice(OPTIONS), rng.choice(wrong)]
+    for _ in range(rng.choice((1, 1, 2, 3))):
+        at = rng.randrange(1, len(words))
+        kind = rng.randrange(6)
+        if kind == 0:
+            del words[at]
+        elif kind == 1:
+            words[at] = rng.choice(VALUES)
+        elif kind == 2:
+            words.insert(at, rng.choice(VALUES))
+        elif kind == 3:
+            words += [rng.choice(OPTIONS), rng.choice(VALUES)]
+        elif kind == 4:
+            words += [f"{rng.choice(OPTIONS)}={rng.choice(VALUES)}"]
+        elif kind == 5:
+            words += words[at : at + 2]
+    return name, words
+
+
+Rows = list[dict[str, str]]
+_ODD_SCORES = "0 1 0.5 .5 5e-1 1e-320 -0.0 0.50 +0.5 1.0000000000000002 2 -1 nan inf NA 1e999 0,5 ½ 0x1p-1 1_0 true None '0.5 1/2"
+_ODD_GROUPS = 'f m other ä q"q a,b 0 1 NULL =1+1 [b] nan'
+ODD = {
+    "p": [*_ODD_SCORES.split(), "", " ", "0.5 ", " 0.5", "9" * 400],
+    "sex": [*_ODD_GROUPS.split(), "x y", "", " ", "\u202e"],
+    "y": ["0", "1", "2", "", "yes", "1.0"],
+}
+
+
+def make_table(folder: Path, rng: random.Random) -> Path:
+    """Write a table and return its path: as it should be, with odd values, or with damaged bytes."""
+    rows, kind = valid_rows(rng), rng.choice(tuple(FORMS))
+    if rng.random() < 0.5:
+        for _ in range(rng.choice((1, 1, 2, 5))):
+            row, column = rng.choice(rows), rng.choice(tuple(ODD))
+            row[column] = rng.choice(ODD[column])
+    content = FORMS[kind](rows, rng)
+    if rng.random() < 0.5:
+        content = damage(content, rng.choice)
+    packed = rng.random() < 0.1
+    path = folder / f"table{kind}{'.gz' if packed else ''}"
+    if packed:
+        content = gzip.compress(content)
+        content = damage(content, rng.choice) if rng.random() < 0.5 else content
+    path.write_bytes(content)
+    return path
+
+
+def valid_rows(rng: random.Random) -> Rows:
+    """Rows of two groups or three, with scores of up to three decimals."""
+    groups = ("f", "m", "other")[: rng.choice((2, 2, 3))]
+    return [
+        {"p": f"{rng.random():.{rng.choice((1, 2, 3))}f}", "sex": rng.choice(groups), "y": rng.choice("01")}
+        for _ in range(rng.choice((4, 24, 60)))
+    ]
+
+
+def as_csv(rows: Rows, rng: random.Random) -> bytes:
+    """Rows as CSV in one of its dialects."""
+    stream = io.StringIO()
+    quoting = rng.choice((csv.QUOTE_MINIMAL, csv.QUOTE_ALL))
+    end = rng.choice(("\n", "\n", "\r\n"))
+    writer = csv.DictWriter(stream, list(rows[0]), lineterminator=end, quoting=quoting)
+    writer.writeheader()
+    writer.writerows(rows)
+    text = stream.getvalue()
+    if rng.random() < 0.2:
+        text = text.removesuffix(end)
+    return rng.choice((b"", b"", b"\xef\xbb\xbf")) + text.encode()
+
+
+def as_lines(rows: Rows, rng: random.Random) -> bytes:
+    """Rows as JSON lines; numbers as numbers or as texts."""
+    number: Callable[[str], object] = rng.choice((str, _number))
+    return "\n".join(json.dumps({**row, "p": number(row["p"])}) for row in rows).encode()
+
+
+def as_array(rows: Rows, rng: random.Random) -> bytes:
+    """Rows as a JSON array."""
+    values = [{**row, "p": _number(row["p"])} for row in rows]
+    return json.dumps(values, indent=rng.choice((None, 1))).encode()
+
+
+def _number(text: str) -> object:
+    try:
+        number = float(text)
+    except ValueError:
+        return text
+    return number if math.isfinite(number) else text
+
+
+FORMS = {".csv": as_csv, ".jsonl": as_lines, ".json": as_array}
+
+
+def slow_mcdp(path: Path) -> float | None:
+    """The largest gap between two groups' distributions in a file; None where the file is not plainly right."""
+    try:
+        rows = _slow_rows(path)
+    except (ValueError, KeyError, TypeError, EOFError, OSError, csv.Error, zlib.error):
+        return None
+    by_group: dict[object, list[float]] = defaultdict(list)
+    for score, group in rows:
+        if not 0.0 <= score <= 1.0 or not isinstance(group, str) or not group.strip():
+            return None
+        by_group[group].append(score)
+    if len(by_group) < 2:
+        return None
+    scores = sorted({score for own in by_group.values() for score in own})
+    shares = [
+        [sum(other <= score for other in own) / len(own) for score in scores] for own in by_group.values()
+    ]
+    return max(
+        abs(a - b) for first in shares for second in shares for a, b in zip(first, second, strict=True)
+    )
+
+
+def _slow_rows(path: Path) -> list[tuple[float, object]]:
+    content = path.read_bytes()
+    if path.suffix == ".gz":
+        content, path = gzip.decompress(content), path.with_suffix("")
+    text = content.decode().removeprefix("\ufeff")
+    if path.suffix == ".csv":
+        header, *rows = [row for row in csv.reader(io.StringIO(text, newline=""), strict=True) if row]
+        if len(set(header)) < len(header) or any(len(row) != len(header) for row in rows):
+            raise ValueError("rows of other lengths")
+        return [(_slow_number(row[header.index("p")]), row[header.index("sex")]) for row in rows]
+    lines = [text] if path.suffix == ".json" else [line for line in text.split("\n") if line.strip()]
+    values = [json.loads(line) for line in lines]
+    return [(_slow_number(row["p"]), row["sex"]) for row in (values[0] if path.suffix == ".json" else values)]
+
+
+def _slow_number(value: object) -> float:
+    """A number, or true and false as 1 and 0."""
+    text = str(value).strip().lower()
+    return float({"true": "1", "false": "0"}.get(text, text))
+
+
+def problem_of(case: Case, code: int, said: str) -> str:
+    """What is wrong with how a case ended; empty where nothing is."""
+    if "Traceback (most recent call last)" in said:
+        return "a traceback"
+    if code not in (0, 1, 2):
+        return f"exit code {code}"
+    if code == 2 and not re.search(r"^error: .+\Z|Usage:", said.strip(), re.M):
+        return "no line that says what is wrong"
+    if not case.prints or code == 2:
+        return ""
+    try:
+        printed = json.loads(said[said.index("{") :])["audits"][0]["findings"][0]["mcdp"]
+    except (ValueError, KeyError, IndexError):
+        return "its JSON cannot be read"
+    if case.expected is None:
+        return "accepted, though the slow reader refuses it"
+    if abs(printed - case.expected) > 1e-9:
+        return f"MCDP is {printed}, expected {case.expected}"
+    return ""
+
+
+def main() -> int:
+    """The command."""
+    parser = argparse.ArgumentParser(prog="python -m campaign", description=__doc__)
+    parser.add_argument("--cases", type=int, default=10_000)
+    parser.add_argument("--first", type=int, default=0, help="the number of the first case")
+    parser.add_argument(
+        "--write", action="store_true", help="write results/campaign.md, and go on where it stops"
+    )
+    options = parser.parse_args()
+    os.environ |= {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1", "COLUMNS": "110", "TERM": "dumb"}
+    numbers = range(options.first, options.first + options.cases)
+    rows: dict[int, dict[str, Any]] = {}
+    with tempfile.TemporaryDirectory(dir=memory_folder()) as folder, installed(Path(folder)):
+        os.environ["HOME"] = folder
+        line = _prepared(Path(folder))
+        journal, commit = Journal("campaign"), current_commit()
+        if options.write:
+            known = journal.known().items()
+            rows = {int(key): row for key, row in known if row["commit"] == commit and int(key) in numbers}
+        for number, row in _try(line, [number for number in numbers if number not in rows]):
+            rows[number] = row
+            if options.write:
+                journal.add(str(number), commit=commit, **row)
+            if row["problem"]:
+                print(f"case {number}: {row['problem']}: {row['words']}: {row['said'][-150:]!r}", flush=True)
+    failed = sum(bool(row["problem"]) for row in rows.values())
+    if options.write:
+        _write(rows, failed)
+    for (name, how), count in sorted(Counter((row["name"], row["how"]) for row in rows.values()).items()):
+        print(f"{count:7,}  {name}: {how}")
+    print(f"{len(rows):,} cases, {failed} failed")
+    return int(failed > 0)
+
+
+def _prepared(folder: Path) -> CommandLine:
+    """The files that are read, and the modules that commands import."""
+    line = CommandLine(folder)
+    write_inputs(line.inputs)
+    scored = "".join(f"0.{i:02d},{'fm'[i % 2]},{i // 3 % 2}\n" for i in range(60))
+    (line.inputs / "scored.csv").write_text(f"p,sex,y\n{scored}")
+    for text in (*_PREPARE, *BASES.values()):
+        shutil.rmtree(line.out)
+        line.out.mkdir()
+        line.type_well(text)
+    return line
+
+
+def _try(line: CommandLine, numbers: list[int]) -> Iterator[tuple[int, dict[str, Any]]]:
+    """Try cases, many in a child; where one takes it along, the next child goes on after it."""
+    told = line.folder / "told.jsonl"
+    while numbers:
+        batch = numbers[:_BATCH]
+        told.write_text("")
+        ended = fork(lambda batch=batch: _try_batch(line, batch, told), line.said, seconds=900)  # type: ignore[misc]
+        rows = [json.loads(text) for text in told.read_text().splitlines()]
+        if len(rows) < len(batch):
+            case = make_case(batch[len(rows)], line)
+            how = "a hang" if ended.code == -signal.SIGPROF else f"the process ended with {ended.code}"
+            rows.append(_row(case, how, how, ended.said))
+        yield from zip(batch, rows, strict=False)
+        numbers = numbers[len(rows) :]
+
+
+def _try_batch(line: CommandLine, numbers: list[int], told: Path) -> int:
+    """Try cases in this process, and write a line about each."""
+    signal.signal(signal.SIGPROF, signal.SIG_DFL)
+    said = line.folder / "case.txt"
+    for number in numbers:
+        case = make_case(number, line)
+        os.chdir(line.out)
+        write_to(said)
+        signal.setitimer(signal.ITIMER_PROF, MOST_SECONDS)
+        code = type_command(case.words)
+        signal.setitimer(signal.ITIMER_PROF, 0)
+        sys.stdout.flush()
+        sys.stderr.flush()
+        text = said.read_text(errors="replace")
+        how = {0: "done", 1: "above the bound", 2: "refused"}.get(code, f"exit code {code}")
+        with told.open("a") as lines:
+            lines.write(json.dumps(_row(case, how, problem_of(case, code, text), text)) + "\n")
+    return 0
+
+
+def _row(case: Case, how: str, problem: str, said: str) -> dict[str, Any]:
+    return {"name": case.name, "how": how, "problem": problem, "words": case.words, "said": said[-300:]}
+
+
+def _write(rows: dict[int, dict[str, Any]], failed: int) -> None:
+    """Write how many cases of each kind ended how."""
+    outcomes = Counter((row["name"], row["how"]) for row in rows.values())
+    names, ways = ({pair[place] for pair in outcomes} for place in (0, 1))
+    text = (
+        "Generated argument lists for every command, and tables, models, stores and monitors that are odd or damaged. A case fails "
+        "where there is a traceback, an exit code other than 0, 1 and 2, no line that says what is wrong, ten seconds of the "
+        "processor, or an MCDP(0) other than that of a slow reader of another making. `make campaign` writes this table."
+    )
+    table = [
+        {"what": name, "cases": sum(outcomes[name, how] for how in ways), **{how: outcomes[name, how] for how in sorted(ways)}}
+        for name in sorted(names)
+    ]  # fmt: skip
+    write_page("campaign", "Bad files and arguments", text, table, [f"{len(rows):,} cases, {failed} failed."])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,1 +1,0 @@
-"""Thousands of bad files and argument lists for every command: make campaign."""
