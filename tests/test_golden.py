@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import localparity as lp
+from localparity._io._files import seal_json
 from localparity.monitoring import Monitor, ScoreSketch
 from localparity.paper._selection import records_of
 
@@ -45,7 +46,7 @@ def test_a_model_of_another_format_is_named(tmp_path: Path, found: object, messa
     folder = tmp_path / "model"
     shutil.copytree(GOLDEN / "model-4", folder)
     described = json.loads((folder / "model.json").read_text())
-    (folder / "model.json").write_text(json.dumps({**described, "format": found}))
+    (folder / "model.json").write_bytes(seal_json({**described, "format": found}))
     with pytest.raises(ValueError, match=message):
         lp.load(folder)
 
