@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from itertools import product
 from typing import Any, NamedTuple
@@ -41,6 +41,9 @@ class Candidate(NamedTuple):
     model: Any
     validation: FloatArray
     test: FloatArray
+
+
+MakeCandidate = Callable[[], Candidate]
 
 
 class CompareSettings(NamedTuple):
@@ -260,9 +263,9 @@ def compare(
     everyone = everyone.with_weight()._replace(weighted=True)
     rest, test = everyone.hold_out(_TEST, settings.seed, by_class=bound.by_class)
     rows = ComparisonRows(*rest.hold_out(_VALIDATION, settings.seed), test)
-    candidates = _Candidates(rows, settings, confidence, n_resamples)
+    candidates = _Candidates(rows, settings, confidence, n_resamples, verbose=verbose)
     for name in METHODS:
-        candidates.add(name, verbose=verbose)
+        candidates.add(name)
     reachable, fitted_on = candidates.frontier(), rest.describe()
     for model in candidates.models.values():
         model._fitted_on = fitted_on
@@ -277,45 +280,50 @@ def compare(
     )
 
 
+def _shown(title: str, attempts: Sequence[MakeCandidate], verbose: bool) -> Iterator[MakeCandidate]:
+    """Yield attempts, with a progress bar that advances after each."""
+    with progress_bar(title, len(attempts), shown=verbose) as progress:
+        for done, attempt in enumerate(attempts, start=1):
+            yield attempt
+            if progress is not None:
+                progress({"step": done})
+
+
 class _Candidates:
     """Chooses among the candidates of each method and measures the chosen."""
 
     def __init__(
-        self, rows: ComparisonRows, settings: CompareSettings, confidence: float, n_resamples: int
+        self,
+        rows: ComparisonRows,
+        settings: CompareSettings,
+        confidence: float,
+        n_resamples: int,
+        *,
+        verbose: bool = False,
     ) -> None:
-        self.rows, self.settings, self.confidence, self.n_resamples = rows, settings, confidence, n_resamples
+        self.rows, self.settings, self.verbose = rows, settings, verbose
+        self.confidence, self.n_resamples = confidence, n_resamples
         self.outcomes: list[Outcome] = []
         self.models: dict[str, Any] = {}
         self.left_out: dict[str, str] = {}
         n_choices = sum(1 if method.is_repair else 2 for method in METHODS.values())
         self.tested = settings.bound._replace(confidence=1.0 - (1.0 - confidence) / n_choices)
 
-    def add(self, name: str, *, verbose: bool) -> None:
+    def add(self, name: str) -> None:
         """Train a method, and add its outcome and that of its repair."""
         method = METHODS[name]
         models = method.make(self.settings)
-        n_repairs = 0 if method.is_repair else len(models) * len(REPAIR_SHARES)
-        with progress_bar(name, len(models) + n_repairs, shown=verbose) as progress:
-            done = iter(range(1, len(models) + n_repairs + 1))
-
-            def counted(attempt: Callable[[], Candidate]) -> Candidate:
-                try:
-                    return attempt()
-                finally:
-                    if progress is not None:
-                        progress({"step": next(done)})
-
-            fits = [partial(counted, partial(train_candidate, *item, self.rows)) for item in models.items()]
-            if method.is_repair:
-                self._add_attained(name, fits)
-                return
-            trained = [fit() for fit in fits]
-            self._choose(name, trained)
-            repairs = [
-                partial(counted, partial(repair_candidate, candidate, share, self.rows, self.settings))
-                for candidate, share in product(trained, REPAIR_SHARES)
-            ]
-            self._add_attained(name, repairs, is_repaired=True)
+        fits = [partial(train_candidate, *item, self.rows) for item in models.items()]
+        if method.is_repair:
+            self._add_attained(name, fits)
+            return
+        trained = [fit() for fit in _shown(name, fits, self.verbose)]
+        self._choose(name, trained)
+        repairs = [
+            partial(repair_candidate, candidate, share, self.rows, self.settings)
+            for candidate, share in product(trained, REPAIR_SHARES)
+        ]
+        self._add_attained(name, repairs, is_repaired=True)
 
     def frontier(self) -> Frontier | None:
         """Return what group-blind scores reach on the test part, or None and note why nothing was found.
@@ -338,11 +346,12 @@ class _Candidates:
             return None
 
     def _add_attained(
-        self, name: str, attempts: Sequence[Callable[[], Candidate]], *, is_repaired: bool = False
+        self, name: str, attempts: Sequence[MakeCandidate], *, is_repaired: bool = False
     ) -> None:
         """Add the outcome of the attempts that attain their bounds; if none does, say why."""
         candidates, refusals = list[Candidate](), list[str]()
-        for attempt in attempts:
+        title = outcome_name(name, is_repaired=is_repaired)
+        for attempt in _shown(title, attempts, self.verbose):
             try:
                 candidates.append(attempt())
             except ValueError as error:
@@ -350,7 +359,7 @@ class _Candidates:
         if candidates:
             self._choose(name, candidates, is_repaired=is_repaired)
         else:
-            self.left_out[outcome_name(name, is_repaired=is_repaired)] = refusals[0]
+            self.left_out[title] = refusals[0]
 
     def _choose(self, name: str, candidates: list[Candidate], *, is_repaired: bool = False) -> None:
         """Add the outcome of the candidate that does best on the validation part, if some pass among them."""
