@@ -204,13 +204,7 @@ class Bound(NamedTuple):
         return Measured(rows.size, precision, interval.estimate, interval, null.null_mean)
 
     def promise(self, people: int, *, tested: bool, weighted: bool = False) -> str:
-        """Return what holds and for whom: people that scores were tested on, or else fitted on.
-
-        Examples
-        --------
-        >>> Bound(0.2, confidence=0.9).promise(600, tested=True)[:45]
-        'With probability 0.9, MCDP(0) is at most 0.2 '
-        """
+        """Return what holds and for whom: people that scores were tested on, or else fitted on."""
         claim = f"{self.measure_name} is at most {self.max_mcdp:.4g}"
         if self.confidence is None:
             return (
@@ -258,12 +252,6 @@ def accept_in_order(
     """Return the settings before the first that is not within the bound, and that one, if there is one.
 
     Settings after it are not asked for, so that an iterator need not make them.
-
-    Examples
-    --------
-    >>> uppers = {"strength 2": 0.11, "strength 1": 0.18, "strength 0.5": 0.24, "strength 0": 0.19}
-    >>> accept_in_order(uppers, lambda setting: uppers[setting] <= 0.2)
-    (['strength 2', 'strength 1'], ['strength 0.5'])
     """
     accepted: list[AnySetting] = []
     for setting in settings:

@@ -201,9 +201,8 @@ class Dual(NamedTuple):
 
         E[(score - threshold - multipliers . features)+] + q threshold + bound sum(multipliers+)
 
-    where the multipliers of each label sum to 0. Its derivatives are the shares of the groups selected. Each
-    is taken as the mean of two estimates: the share counted among the group's rows, which has no bias, and
-    the share by the predicted probabilities, which has less noise.
+    where the multipliers of each label sum to 0. Its derivatives, the groups' selected shares, are the mean
+    of the share counted, which has no bias, and that by the predicted probabilities, which has less noise.
     """
 
     scores: FloatArray

@@ -57,8 +57,7 @@ class GroupMaps(NamedTuple):
 def gap_error(counts: ScoreCounts) -> float:
     """Return by how much a gap between counted groups may be off, before increasing maps and after.
 
-    On a grid no distribution is above the true one, so that the errors of two groups do not add up; those of
-    sketches may.
+    On a grid no distribution is above the true one, so that two groups' errors do not add up, as of sketches.
     """
     return counts.rank_error if counts.cells is not None else 2.0 * counts.rank_error
 
