@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 
 import localparity as lp
+from localparity._io._files import seal_json
 from localparity.monitoring import Monitor, ScoreSketch, Watch
 from localparity.paper._selection import records_of
 
@@ -28,24 +29,24 @@ def test_a_sketch_of_format_2_is_read() -> None:
     assert sketch.to_bytes() == data
 
 
-def test_a_model_of_format_3_is_read() -> None:
-    model = lp.load(GOLDEN / "model-3")
+def test_a_model_of_format_4_is_read() -> None:
+    model = lp.load(GOLDEN / "model-4")
     assert model.transform([0.1, 0.9], sensitive_features=["f", "m"]).tolist() == pytest.approx([0.2, 0.65])
 
 
 @pytest.mark.parametrize(
     ("found", "message"),
     [
-        (1, "model.json was written by localparity 0.1, in format 1; .* 3: train the model again"),
-        (9, "model.json was written by a newer localparity, in format 9; .* 3: update"),
-        ("3", "model.json is damaged: its format must be a whole number, got '3'"),
+        (1, "model.json was written by localparity 0.1, in format 1; .* 4: train the model again"),
+        (9, "model.json was written by a newer localparity, in format 9; .* 4: update"),
+        ("4", "model.json is damaged: its format must be a whole number, got '4'"),
     ],
 )
 def test_a_model_of_another_format_is_named(tmp_path: Path, found: object, message: str) -> None:
     folder = tmp_path / "model"
-    shutil.copytree(GOLDEN / "model-3", folder)
+    shutil.copytree(GOLDEN / "model-4", folder)
     described = json.loads((folder / "model.json").read_text())
-    (folder / "model.json").write_text(json.dumps({**described, "format": found}))
+    (folder / "model.json").write_bytes(seal_json({**described, "format": found}))
     with pytest.raises(ValueError, match=message):
         lp.load(folder)
 

@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 import localparity as lp
 from fuzzing import damaged, damaged_json, fuzz, read_or_refuse, sealed
 from localparity import models
+from localparity.models.trees._stock import StockTrees
 from localparity.monitoring import Monitor, ScoreSketch, Watch
 from localparity.monitoring._sketch import join_parts, open_sealed, seal_parts, split_parts
 from localparity.paper import Run, Store
@@ -219,7 +220,7 @@ AGE = CENSUS.data[["age"]]
 NETWORK = fitted(models.LocalParityClassifier(hidden=(4,), steps=2, random_state=0))
 XGBOOST = fitted(models.LocalParityXGBClassifier(0.1, n_estimators=2, random_state=0))
 LIGHTGBM = fitted(models.LocalParityLGBMClassifier(0.1, n_estimators=1, random_state=0), AGE)
-STOCK = models.TableClassifier(n_estimators=2, random_state=0)
+STOCK = StockTrees(n_estimators=2, random_state=0)
 BLIND = fitted(models.GroupBlindClassifier(STOCK, STOCK, max_mcdp=0.6, cv=2, random_state=0))
 
 KEPT = {

@@ -1,10 +1,14 @@
-"""Options that several commands take, and those that are lists of numbers."""
+"""Options that several commands take, those that are lists of numbers, and those of dataclasses."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from copy import copy
+from dataclasses import fields, is_dataclass
+from functools import wraps
+from inspect import Parameter, signature
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any, get_args, get_type_hints
 
 import typer
 
@@ -125,3 +129,48 @@ def parse_range(text: str, option: str) -> tuple[float, float]:
     if len(numbers) != 2:
         raise typer.BadParameter(f"must be two numbers LOW,HIGH, got {text!r}", param_hint=option)
     return numbers[0], numbers[1]
+
+
+# Commands whose options are the fields of dataclasses.
+
+
+def asking(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the fields of dataclasses as options, in place of the parameters that take these.
+
+    A dataclass with a `panel` has its options under that title in help.
+    """
+    own = signature(command, eval_str=True)
+    taken = {name: parameter.annotation for name, parameter in own.parameters.items()}
+    questions: dict[str, Any] = {name: kind for name, kind in taken.items() if is_dataclass(kind)}
+    parameters = [
+        option
+        for name, parameter in own.parameters.items()
+        for option in (_options_of(questions[name]) if name in questions else [parameter])
+    ]
+
+    @wraps(command)
+    def with_options(**values: Any) -> None:
+        asked = {
+            name: question(**{field.name: values.pop(field.name) for field in fields(question)})
+            for name, question in questions.items()
+        }
+        command(**values, **asked)
+
+    with_options.__signature__ = own.replace(parameters=parameters)  # type: ignore[attr-defined]
+    with_options.__annotations__ = {parameter.name: parameter.annotation for parameter in parameters}
+    return with_options
+
+
+def _options_of(question: Any) -> list[Parameter]:
+    """The fields of a dataclass as options."""
+    annotations = get_type_hints(question, include_extras=True)
+    options = []
+    for field in fields(question):
+        kind, option = get_args(annotations[field.name])
+        option = copy(option)
+        option.rich_help_panel = getattr(question, "panel", None)
+        annotation: Any = Annotated[kind, option]
+        options.append(
+            Parameter(field.name, Parameter.KEYWORD_ONLY, default=field.default, annotation=annotation)
+        )
+    return options

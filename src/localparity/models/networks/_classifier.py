@@ -9,12 +9,12 @@ from typing import Any, ClassVar, Self
 import torch
 from torch import Tensor
 
+from localparity._io._sealed import Files
 from localparity._progress import Progress
 from localparity._types import Criterion, FloatArray, Seed
 from localparity._validation import InputError, as_choice, require, setting
 from localparity.models._base import Backend, BoundedClassifier, Model, Pace
 from localparity.models._encoding import TableEncoder
-from localparity.models._folder import Files
 from localparity.models._rows import TrainingRows
 from localparity.models.networks._batches import TensorRows
 from localparity.models.networks._methods import METHODS, TrainingSettings, make_method
@@ -241,8 +241,9 @@ class LocalParityClassifier(BoundedClassifier):
         What turns a table into the network's input.
     text_features_ : list of str
         The names of the text columns.
-    trials_ : list of Trial
-        With `max_mcdp`, the strengths that were tried; with a `confidence`, those that were tested, in order.
+    trials_ : dict of Measured
+        With `max_mcdp`, how each strength that was tried does; with a `confidence`, how those that were
+        tested do, in order.
     bound_met_ : bool
         With `max_mcdp`, whether the bound is met; with a `confidence`, whether it is promised.
     promise_ : str

@@ -164,7 +164,7 @@ class ComparisonDisplay(ModelsDisplay):
         for outcome in found.outcomes:
             self._draw_outcome(ax, outcome, methods.index(outcome.method))
         ax.axvline(found.max_mcdp, color=QUIET, lw=1.0, ls="--", zorder=0, label="the bound")
-        floor = found.recommended.noise_floor
+        floor = found.recommended.test.noise_floor
         ax.axvline(floor, color=QUIET, lw=1.0, ls=":", zorder=0, label="expected under parity")
         self._show_axes(ax, found.epsilon, names, part=" on test data")
 
@@ -173,4 +173,5 @@ class ComparisonDisplay(ModelsDisplay):
         look: dict[str, Any] = {"color": colour, "mfc": "white" if outcome.repaired else colour}
         ax.plot(*zip(*outcome.settings, strict=True), marker, ms=3.0, alpha=0.55, zorder=2, **look)
         look |= {"fmt": marker, "ms": 7.5, "lw": 1.2, "zorder": 3, "label": shown_name(outcome.name)}
-        self._add_model(ax, outcome.interval, outcome.average_precision, **look)
+        assert outcome.test.interval is not None
+        self._add_model(ax, outcome.test.interval, outcome.test.average_precision, **look)

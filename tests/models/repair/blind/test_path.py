@@ -8,8 +8,8 @@ from sklearn.metrics import average_precision_score
 
 import localparity as lp
 from localparity.datasets._census import census_probabilities
+from localparity.models._frontier import path_aims, score_path
 from localparity.models.repair._dual import BlindRows, Dual, GroupFeatures
-from localparity.models.repair._group_blind import path_aims, score_path
 
 BOTH = (0, 1)
 
